@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from torch import nn
 
-from holdfast_runtime.inprocess.behind import behind
+from holdfast_runtime.inprocess import behind
 
 HEAD = """
 import contextlib

@@ -10,7 +10,7 @@ BOUNDED = {
     "control/client.py: self._connection.recv": "the socket's own time limit; then it looks at the launcher",
     "inprocess/member/taking.py: stored.wait": "the checkpoints' own deadline_s",
     "inprocess/member/peers.py: work.wait": "the time limit of the group (progress), once gloo said that it has ended",
-    "inprocess/reducer.py: work.wait": "the default of a caller without a launcher",
+    "inprocess/reduction/reducer.py: work.wait": "the default of a caller without a launcher",
     "inprocess/update.py: member.join": "view and leave",
     "inprocess/member/member.py: self.join": "view and leave; a spare waits as long as its launcher is there",
     "inprocess/member/member.py: taken.result": "the copy has the deadline transfer, and ends when it is time to leave",

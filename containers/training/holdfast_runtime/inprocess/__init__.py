@@ -12,13 +12,15 @@ from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
 from holdfast_runtime.inprocess.host_memory import use_memory_once
 from holdfast_runtime.inprocess.member import Agreement, Member, Standing
-from holdfast_runtime.inprocess.reducer import BUCKET_BYTES, Reducer, layout
+from holdfast_runtime.inprocess.missed import behind
+from holdfast_runtime.inprocess.reduction import BUCKET_BYTES, Reducer, layout
+from holdfast_runtime.inprocess.reduction.vote import LENGTH, Outcome, cast, count
 from holdfast_runtime.inprocess.run import Run
-from holdfast_runtime.inprocess.state import RECEIVED, Stateful, TrainingState
+from holdfast_runtime.inprocess.state import RECEIVED, TrainingState
 from holdfast_runtime.inprocess.step import Step, Update
+from holdfast_runtime.inprocess.tensors import Stateful
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
-from holdfast_runtime.inprocess.vote import LENGTH, Outcome, cast, count
 
 __all__ = [
     "BUCKET_BYTES",
@@ -39,6 +41,7 @@ __all__ = [
     "TrainingState",
     "Update",
     "Updates",
+    "behind",
     "cast",
     "count",
     "digest_of",

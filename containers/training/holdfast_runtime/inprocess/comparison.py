@@ -8,8 +8,10 @@ process that takes over a rank gets that rank's. After a recovery a difference e
 
 import io
 import json
+import logging
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -18,7 +20,10 @@ from torch import Tensor
 
 from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.errors import DivergenceError
+from holdfast_runtime.inprocess.member import Member, Standing
+from holdfast_runtime.inprocess.reduction import vote
 from holdfast_runtime.inprocess.state import TrainingState
+from holdfast_runtime.sharded import Sharded, gathered
 from holdfast_runtime.state import Path, named, shown
 from holdfast_runtime.transfer import local
 
@@ -29,17 +34,30 @@ MOST_BYTES = 1 << 20
 Wait = Callable[[Any], object]
 
 
+_LOG = logging.getLogger(__name__)
+OWN_BUFFERS = (
+    "ranks with the same part of the model have other buffers: a rank that is lost ends the job, since no other rank "
+    "has its buffers; make them equal on all ranks, or shard over all ranks, with Run(snapshot_every=...)"
+)
+
+
 class Comparison:
     """
     Of one process.
 
     Args:
         every: Updates between two comparisons of all facts; in between only ``state=`` is compared.
+        sharded: Ranks that must be equal are those with the same part of the model. Default: all ranks
+        wait: For a collective to end; raises when a rank is lost.
     """
 
-    def __init__(self, state: TrainingState, *, every: int) -> None:
+    def __init__(self, state: TrainingState, *, every: int, sharded: Sharded | None, wait: Wait) -> None:
         self._state = state
         self._every = every
+        self._sharded = sharded
+        self._wait = wait
+        self._alike = sharded is None or not sharded.has_stages
+        """Whether all ranks have the same modules. Those of a pipeline have not."""
         self._generation = self._votes = 0
 
     def is_whole(self, *, generation: int, step: int) -> bool:
@@ -48,16 +66,66 @@ class Comparison:
             self._generation, self._votes = generation, 0
         return self._votes < VOTES or step % self._every == 0
 
-    def counted(self) -> None:
-        """A vote is over."""
+    def facts(self, *, whole: bool) -> dict[Path, Any]:
+        """Return what all ranks must have alike: of shards all but ``state=``, which twins have alike."""
+        return self._state.facts(whole=whole, model=whole and self._alike, added=self._sharded is None)
+
+    def judge_vote(self, outcome: vote.Outcome, facts: Mapping[Path, Any], *, member: Member) -> None:
+        """
+        See whether ranks are equal.
+
+        Raises:
+            BrokenError: a rank is missing.
+            DivergenceError: ranks are not equal.
+        """
+        member.agreement.judge(replace(outcome, same_digest=True))
+        if not outcome.same_buffers:
+            raise DivergenceError(
+                f"the model has other buffers at rank {member.own.rank} than at another rank: "
+                f"{', '.join([*self._state.buffers()][:5]) or 'none'}; register them before Run, on all ranks"
+            )
+        if not outcome.same_facts:
+            self._judge(facts, group=range(member.own.world_size), own=member.own)
+        if not outcome.same_digest:
+            raise DivergenceError(f"{self._different_parameter()}, at step {member.own.committed_step}")
         self._votes += 1
 
-    def judge(self, facts: Mapping[Path, Any], *, recovered: bool, group: Sequence[int], rank: int, wait: Wait) -> None:
+    def compare_now(self, member: Member) -> None:
+        """Compare all that must be equal, as it is now. A collective of all ranks."""
+        facts = self.facts(whole=True)
+        tail = torch.zeros(vote.LENGTH, dtype=torch.float32, device=member.peers.device)
+        digest = self._state.digest() if self._sharded is None else 0
+        vote.cast(tail, step=member.own.committed_step, digest=digest, loss=0.0, facts=digest_of_facts(facts))
+        self._wait(dist.all_reduce(tail, async_op=True))
+        self.judge_vote(vote.count(tail, world_size=member.own.world_size), facts, member=member)
+        self.compare_twins(member)
+
+    def compare_twins(self, member: Member) -> None:
+        """Compare ranks with the same part of a model: parameters, ``state=``, buffers. A collective of all ranks."""
+        sharded, own = self._sharded, member.own
+        if sharded is None:
+            return
+
+        def differs(digest: int) -> bool:
+            found = gathered(digest, world_size=own.world_size, wait=self._wait)
+            odd = any(found[twin] != digest for twin in sharded.twins)
+            return any(gathered(int(odd), world_size=own.world_size, wait=self._wait))
+
+        found = gathered(self._state.digest(), world_size=own.world_size, wait=self._wait)
+        member.agreement.compare(found, twins=sharded.twins)
+        facts = self._state.facts(whole=True, model=False, added=True)
+        if differs(digest_of_facts(facts)):
+            self._judge(facts, group=sorted({own.rank, *sharded.twins}), own=own)
+        if not sharded.own_buffers and differs(digest_of(self._state.buffers().values())):
+            sharded.own_buffers = True
+            if own.rank == 0:
+                _LOG.warning("%s", OWN_BUFFERS)
+
+    def _judge(self, facts: Mapping[Path, Any], *, group: Sequence[int], own: Standing) -> None:
         """
         Ranks have other facts: name them, or remember that they are of a rank each. A collective of all ranks.
 
         Args:
-            recovered: Whether the job has lost a rank in its life.
             group: Ranks that must be equal, this one among them.
 
         Raises:
@@ -68,7 +136,7 @@ class Comparison:
             "facts": {named(path): _shown(value) for path, value in facts.items()},
             "by rank": sorted(self._state.by_rank),
         }
-        others = [json.loads(data) for data in gathered_bytes(json.dumps(mine).encode(), wait=wait)]
+        others = [json.loads(data) for data in gathered_bytes(json.dumps(mine).encode(), wait=self._wait)]
         self._state.by_rank |= {name for each in others for name in each["by rank"]}
         every = [others[each]["facts"] for each in group]
         different = [
@@ -76,24 +144,25 @@ class Comparison:
             for name in dict.fromkeys(name for each in every for name in each)
             if name not in self._state.by_rank and any(each.get(name) != every[0].get(name) for each in every)
         ]
-        if different and recovered and (self._votes < VOTES or any(map(_must_agree, different))):
+        if different and own.recovered and (self._votes < VOTES or any(map(_must_agree, different))):
             name = different[0]
-            own = others[rank]["facts"].get(name)
-            other = next((each for each in group if others[each]["facts"].get(name) != own), group[0])
+            here = others[own.rank]["facts"].get(name)
+            other = next((each for each in group if others[each]["facts"].get(name) != here), group[0])
             left = max(each["left"] for each in others)
             cause = f"; code after `with step:` ran for step {left}, which was left" if left >= 0 else ""
             raise DivergenceError(
-                f"{name}: {_value(own)} at rank {rank}, {_value(others[other]['facts'].get(name))} at rank "
+                f"{name}: {_value(here)} at rank {own.rank}, {_value(others[other]['facts'].get(name))} at rank "
                 f"{other}{cause}. Give what it depends on to Run(state=...), or guard the code with `if step.done:`"
                 + (f" ({len(different) - 1} more differ)" if len(different) > 1 else "")
             )
         self._state.by_rank |= {*different}
+        self.gather(step=own.committed_step + 1)
 
-    def different_parameter(self, *, wait: Wait) -> str:
+    def _different_parameter(self) -> str:
         """Return a sentence on the first parameter that is not the same on all ranks. A collective of all ranks."""
         named_parameters = [(name, local(tensor)) for name, tensor in self._state.model.named_parameters()]
         mine = {name: [shown(tensor), digest_of([tensor])] for name, tensor in named_parameters}
-        every = [json.loads(data) for data in gathered_bytes(json.dumps(mine).encode(), wait=wait)]
+        every = [json.loads(data) for data in gathered_bytes(json.dumps(mine).encode(), wait=self._wait)]
         for name in mine:
             for rank, theirs in enumerate(every):
                 if theirs.get(name) != every[0].get(name):
@@ -103,14 +172,14 @@ class Comparison:
                     )
         return "the parameters of the ranks are different"
 
-    def gather(self, *, step: int, wait: Wait) -> None:
+    def gather(self, *, step: int) -> None:
         """Give all ranks the values that are of this rank alone, as they are after ``step`` updates. A collective."""
         if not self._state.by_rank:
             return
         buffer = io.BytesIO()
         torch.save(self._state.own_values(), buffer)
         data = buffer.getvalue()
-        found = gathered_bytes(data if len(data) <= MOST_BYTES else b"", wait=wait)
+        found = gathered_bytes(data if len(data) <= MOST_BYTES else b"", wait=self._wait)
         self._state.keep_of_ranks(step, [_loaded(each) for each in found])
 
 

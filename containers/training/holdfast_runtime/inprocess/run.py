@@ -12,9 +12,10 @@ from holdfast_runtime.elastic import Rounds, elastic_asked
 from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.elastic_event import answers
 from holdfast_runtime.inprocess.member import Member, Training
-from holdfast_runtime.inprocess.reducer import BUCKET_BYTES
-from holdfast_runtime.inprocess.state import Stateful, TrainingState, seed_generators
+from holdfast_runtime.inprocess.reduction import BUCKET_BYTES
+from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.step import Step
+from holdfast_runtime.inprocess.tensors import Stateful, seed_generators
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
 from holdfast_runtime.snapshots import Checkpoints

@@ -6,12 +6,9 @@ of seed, step and rank, and all that a step or the code around it can change is 
 begins again, after the loop's body has run once more, it is put back: here, or by a process that has received it.
 """
 
-import random
-import struct
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +16,17 @@ from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.errors import DivergenceError
+from holdfast_runtime.inprocess.tensors import (
+    Stateful,
+    check_sendable,
+    copy_of,
+    keep_kinds,
+    put_parameters,
+    same_buffer,
+    same_values,
+    seed_generators,
+    version_of,
+)
 from holdfast_runtime.snapshots import Shard
 from holdfast_runtime.state import (
     ModelNotes,
@@ -38,18 +46,11 @@ from holdfast_runtime.state import (
     switch_back,
     switched,
 )
-from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton, unflatten
+from holdfast_runtime.transfer import Flat, flatten, local, unflatten
 
 SMALL_BYTES = 1 << 16
 RECEIVED = "received by newcomers: "
 """In front of a name in ``state=``: positions of a framework, which count in ways of their own and are not compared."""
-
-
-class Stateful(Protocol):
-    """An object with state that the script may add: a scheduler, a data loader, a counter."""
-
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any], /) -> object: ...
 
 
 class _Rest:
@@ -161,7 +162,7 @@ class TrainingState:
                 "the optimizer's state was changed between Run and the first step of a process that has received it; "
                 "load it before Run"
             )
-        _put([*self._parameters()], parameters)
+        put_parameters([*self._parameters()], parameters)
         rest = unflatten(flat)
         if rest["model"] is not None:
             self._reader.apply(rest["model"], self._baseline)
@@ -220,8 +221,8 @@ class TrainingState:
         if notes.parameters is None:
             notes.parameters = [local(parameter).clone() for _, parameter in self._reader.parameters]
         else:
-            _put([parameter for _, parameter in self._reader.parameters], notes.parameters)
-        self._put_rest(unflatten(_copy(notes.rest)))
+            put_parameters([parameter for _, parameter in self._reader.parameters], notes.parameters)
+        self._put_rest(unflatten(copy_of(notes.rest)))
         restore_groups(self.optimizer, notes.groups)
 
     def forget(self) -> None:
@@ -256,16 +257,11 @@ class TrainingState:
     def changed_buffers(self) -> list[tuple[str, bool]]:
         """Return the names of all buffers, and which of them are not as they were when the step began."""
         before = self._notes.model.contents if self._notes is not None else {}
-        return [(name, not _same(buffer, before.get(name))) for name, buffer, _ in self._reader.buffers()]
+        return [(name, not same_buffer(buffer, before.get(name))) for name, buffer, _ in self._reader.buffers()]
 
     def buffers(self) -> dict[str, Tensor]:
         """All buffers by name, not copies."""
         return {name: local(buffer) for name, buffer, _ in self._reader.buffers()}
-
-    def layout_of_buffers(self) -> int:
-        """Return a digest of the names, types and shapes of all buffers; 32 bits."""
-        listed = [(name, str(buffer.dtype), tuple(buffer.shape)) for name, buffer, _ in self._reader.buffers()]
-        return zlib.crc32(repr(listed).encode()) if listed else 0
 
     def put_buffers(self, tensors: Mapping[str, Tensor]) -> None:
         """Have these buffers."""
@@ -336,10 +332,10 @@ class TrainingState:
         self.by_rank |= {*rest["by rank"]}
         self.seed = rest["seed"]
         if self.scheduler is not None:
-            self.scheduler.load_state_dict(unflatten(_copy(flatten(rest["scheduler"]))))
-        flat = _copy(flatten(rest))
+            self.scheduler.load_state_dict(unflatten(copy_of(flatten(rest["scheduler"]))))
+        flat = copy_of(flatten(rest))
         for name, item in self.added.items():
-            item.load_state_dict(unflatten(_copy(flatten(rest["state"][name]))))
+            item.load_state_dict(unflatten(copy_of(flatten(rest["state"][name]))))
         self._received = flat, [local(parameter).clone() for parameter in self._parameters()], self._moments()
 
     def tree(self) -> dict[str, Any]:
@@ -356,7 +352,7 @@ class TrainingState:
         """Return the values that ranks have of their own, by rank; without those that change after the vote."""
         values = self._of_ranks.get(self.number, [])
         own = self.own_values() if values else {}
-        return values if any(each is not None and _same_values(each, own) for each in values) else []
+        return values if any(each is not None and same_values(each, own) for each in values) else []
 
     def flat(self) -> Flat:
         """The tree in two parts, to be sent."""
@@ -409,7 +405,7 @@ class TrainingState:
         put_buffers(self.model, tree["buffers"])
         put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
         self.optimizer.load_state_dict(tree["optimizer"])
-        _keep_kinds(self.optimizer, tree["optimizer"]["state"])
+        keep_kinds(self.optimizer, tree["optimizer"]["state"])
         self.load_rest(rest)
 
     def _parameters(self) -> Iterator[nn.Parameter]:
@@ -425,16 +421,16 @@ class TrainingState:
         }
         return _Notes(
             model=self._reader.note(old.model if old is not None else None),
-            rest=_copy(flatten(rest), old.rest.tensors if old is not None else ()),
+            rest=copy_of(flatten(rest), old.rest.tensors if old is not None else ()),
             groups=note_groups(self.optimizer),
-            versions=[_version(parameter) for _, parameter in parameters],
+            versions=[version_of(parameter) for _, parameter in parameters],
             parameters=[local(p).clone() for p in self._parameters()] if self._changes_parameters else None,
         )
 
     def _moved(self, notes: _Notes) -> str:
         """Return the name of a parameter with another address or version than noted; empty for none."""
         for (name, parameter), before in zip(self._reader.parameters, notes.versions, strict=True):
-            if _version(parameter) != before:
+            if version_of(parameter) != before:
                 return name
         return ""
 
@@ -457,7 +453,7 @@ class TrainingState:
     def _moments(self) -> list[tuple[int, int]]:
         """Return address and version of the optimizer's tensors."""
         return [
-            _version(value)
+            version_of(value)
             for kept in self.optimizer.state.values()
             for value in kept.values()
             if isinstance(value, Tensor)
@@ -472,98 +468,4 @@ class TrainingState:
         if self.scheduler is not None:
             own["scheduler"] = self.scheduler
         for name, item in (*own.items(), *self.added.items()):
-            _check_sendable(name, item)
-
-
-def _version(parameter: Tensor) -> tuple[int, int]:
-    part = getattr(parameter, "_local_tensor", parameter)
-    return part.data_ptr(), part._version
-
-
-@torch.no_grad()
-def _put(parameters: list[nn.Parameter], copies: list[Tensor]) -> None:
-    for parameter, copy in zip(parameters, copies, strict=False):
-        if not torch.equal(local(parameter), copy):
-            local(parameter).copy_(copy)
-
-
-def _same_values(one: Mapping[Path, Any], other: Mapping[Path, Any]) -> bool:
-    return one.keys() == other.keys() and all(
-        torch.equal(value, other[path]) if isinstance(value, Tensor) else repr(value) == repr(other[path])
-        for path, value in one.items()
-    )
-
-
-def _same(buffer: Tensor, before: Tensor | None) -> bool:
-    return (
-        before is not None and before.shape == buffer.shape and before.dtype == buffer.dtype and _equal(buffer, before)
-    )
-
-
-def _equal(one: Tensor, other: Tensor) -> bool:
-    """Bit for bit, so that NaN equals NaN."""
-    mine = local(one)
-    if torch.equal(mine, other):
-        return True
-    return digest_of([mine]) == digest_of([other])
-
-
-def _keep_kinds(optimizer: torch.optim.Optimizer, sent: Mapping[int, Mapping[str, Any]]) -> None:
-    """
-    Torch gives an optimizer's state the type of the parameter when it is loaded; with fewer bits it is another.
-
-    What was sent is what a rank holds; beside a sharded parameter it is sharded as that.
-    """
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    for number, values in sent.items():
-        own, parameter = optimizer.state[parameters[number]], parameters[number]
-        for name, value in values.items():
-            if isinstance(value, Tensor):
-                kept = value.to(own[name].device) if own[name].dtype != value.dtype else own[name]
-                own[name] = like(parameter, kept)
-
-
-def like(parameter: Tensor, part: Tensor) -> Tensor:
-    """A rank's part of a tensor, sharded as its parameter where it has the size of the parameter's part."""
-    if not hasattr(parameter, "to_local") or part.shape != local(parameter).shape:
-        return part
-    from torch.distributed.tensor import DTensor
-
-    assert isinstance(parameter, DTensor)
-    return DTensor.from_local(
-        part,
-        parameter.device_mesh,
-        parameter.placements,
-        run_check=False,
-        shape=parameter.shape,
-        stride=parameter.stride(),
-    )
-
-
-def _check_sendable(name: str, item: Stateful) -> None:
-    try:
-        read_skeleton(flatten(item.state_dict()).skeleton_bytes)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"state_dict() of {name} cannot be sent to another process: {error}") from error
-
-
-def _copy(flat: Flat, memory: "tuple[Tensor, ...] | list[Tensor]" = ()) -> Flat:
-    """
-    With copies of all that can change in place, of tensors in the memory of older copies where they fit.
-
-    All are copied: what scripts keep there is often changed through ``.data``, which no version tells.
-    """
-    copies = []
-    for number, tensor in enumerate(flat.tensors):
-        old = memory[number] if number < len(memory) else None
-        fits = old is not None and (old.shape, old.dtype, old.device) == (tensor.shape, tensor.dtype, tensor.device)
-        copies.append(old.copy_(tensor) if old is not None and fits else tensor.clone())
-    return Flat(skeleton=flat.skeleton, tensors=copies)
-
-
-def seed_generators(*numbers: int) -> None:
-    """Start torch's, Python's and NumPy's generators from numbers that say where training is."""
-    seed = zlib.crc32(struct.pack(f"!{len(numbers)}q", *numbers)) << 32 | zlib.crc32(repr(numbers).encode())
-    torch.manual_seed(seed)
-    random.seed(seed)
-    np.random.seed(seed & 0xFFFFFFFF)  # the generator that scripts share
+            check_sendable(name, item)

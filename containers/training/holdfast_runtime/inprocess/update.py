@@ -1,39 +1,27 @@
 """What a step does to the training, in two phases, and what follows where one of them breaks."""
 
 import contextlib
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from holdfast_runtime.elastic import Rounds, exact_norm, is_cut_by_rows
 from holdfast_runtime.groups import UnsupportedError
-from holdfast_runtime.inprocess import vote
-from holdfast_runtime.inprocess.behind import behind
-from holdfast_runtime.inprocess.buffers import packed, shared_from_first, unpack
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
-from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, TriedError, of_peers
 from holdfast_runtime.inprocess.host_memory import resident_bytes, use_memory_once
 from holdfast_runtime.inprocess.member import PEERS, Member
-from holdfast_runtime.inprocess.reducer import Reducer
+from holdfast_runtime.inprocess.missed import behind
+from holdfast_runtime.inprocess.reduction import Reducer, SharedBuffers, packed, unpack, vote
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.step import Step
-from holdfast_runtime.sharded import Ballot, NoCollectives, Sharded, gathered
-from holdfast_runtime.state import Path, StructureError
+from holdfast_runtime.sharded import Ballot, NoCollectives
+from holdfast_runtime.state import StructureError
 from holdfast_runtime.transfer import local
-
-_LOG = logging.getLogger(__name__)
-OWN_BUFFERS = (
-    "ranks with the same part of the model have other buffers: a rank that is lost ends the job, since no other rank "
-    "has its buffers; make them equal on all ranks, or shard over all ranks, with Run(snapshot_every=...)"
-)
 
 
 class Updates:
@@ -86,15 +74,14 @@ class Updates:
         self._number = 0
         """Of the step that runs."""
         state.reduces = self._sharded is None
-        self._comparison = Comparison(state, every=digest_every)
-        self._alike = self._sharded is None or not self._sharded.has_stages
-        """Whether all ranks have the same modules. Those of a pipeline have not."""
+        self._comparison = Comparison(state, every=digest_every, sharded=self._sharded, wait=self.wait)
         self._in_step = False
         """Between a step's beginning and its update: where the end of a generation is an error that the step takes."""
         self._generation = -1
         """The one whose buffers are known."""
-        self._buffers: dict[str, bool] = {}
-        """Names of the buffers that all ranks have, and whether they came in the last step."""
+        self._buffers = SharedBuffers(
+            buffers=state.buffers, changed=state.changed_buffers, put=state.put_buffers, wait=self.wait
+        )
         self._reducer: Reducer | Ballot = (
             Ballot(list(state.model.parameters()), length=vote.LENGTH, wait=self.wait)
             if self._sharded is not None
@@ -197,7 +184,7 @@ class Updates:
             self._state.begin(number)
             if member.own.generation != self._generation:
                 self._generation, self._stepped = member.own.generation, None
-                self._buffers = dict.fromkeys(self._state.buffers(), False)
+                self._buffers.begin_generation()
         if member is not None and not member.peers.left_cleanly:
             self._reducer.renew()
             member.peers.left_cleanly = True
@@ -239,11 +226,11 @@ class Updates:
         if isinstance(self._reducer, Ballot):
             return self._voted(member, self._reducer, loss, leaves=leaves, compares=compares)
         digest = self._state.digest() if compares else 0
-        self._comparison.gather(step=member.own.committed_step + 1, wait=self.wait)
-        changed = self._changed_buffers(member)
+        self._comparison.gather(step=member.own.committed_step + 1)
+        changed = self._buffers.to_send(member.peers.smallest)
         buffers = packed(changed) if changed else None
         tail = self._reducer.tail
-        facts = self._state.facts(whole=compares, model=compares, added=True)
+        facts = self._comparison.facts(whole=compares)
         vote.cast(
             tail,
             step=member.own.committed_step,
@@ -251,96 +238,26 @@ class Updates:
             loss=loss,
             leaves=leaves,
             facts=digest_of_facts(facts),
-            buffers=self._state.layout_of_buffers(),
+            buffers=self._buffers.layout(),
         )
         member.telling.progress("vote")
         self._reducer.finish(from_first=buffers)
         outcome = vote.count(tail, world_size=member.own.world_size)
-        self._judge(outcome, facts)
-        self._comparison.counted()
+        self._comparison.judge_vote(outcome, facts, member=member)
         member.faults.point("vote")  # a rank that has come so far goes on alone: another may have, and be gone since
         if buffers is not None:
             unpack(buffers, changed)
-        self._buffers = dict.fromkeys(self._state.buffers(), False) | dict.fromkeys(self._new_buffers(), True)
+        self._buffers.end_step()
         member.at_boundary = outcome.leaves == member.own.world_size
         self._loss = outcome.mean_loss
         return outcome.mean_loss
 
-    def _judge(self, outcome: vote.Outcome, facts: Mapping[Path, Any]) -> None:
-        """Raises BrokenError when a rank is missing, DivergenceError when ranks are not equal."""
-        member = self._member
-        assert member is not None
-        member.agreement.judge(replace(outcome, same_digest=True))
-        if not outcome.same_buffers:
-            raise DivergenceError(
-                f"the model has other buffers at rank {member.own.rank} than at another rank: "
-                f"{', '.join([*self._state.buffers()][:5]) or 'none'}; register them before Run, on all ranks"
-            )
-        if not outcome.same_facts:
-            self._differ(facts, group=range(member.own.world_size))
-        if not outcome.same_digest:
-            name = self._comparison.different_parameter(wait=self.wait)
-            raise DivergenceError(f"{name}, at step {member.own.committed_step}")
-
-    def _differ(self, facts: Mapping[Path, Any], *, group: Sequence[int]) -> None:
-        """Ranks have other facts. Raises DivergenceError where a recovery has made the difference."""
-        own = self._member.own if self._member is not None else None
-        assert own is not None
-        self._comparison.judge(facts, recovered=own.recovered, group=group, rank=own.rank, wait=self.wait)
-        self._comparison.gather(step=own.committed_step + 1, wait=self.wait)
-
-    def _compare_twins(self, member: Member, sharded: Sharded) -> None:
-        """Compare parameters and ``state=`` of ranks that have the same part of a model. A collective of all ranks."""
-        size, twins = member.own.world_size, sharded.twins
-        digests = gathered(self._state.digest(), world_size=size, wait=self.wait)
-        member.agreement.compare(digests, twins=twins)
-        facts = self._state.facts(whole=True, model=False, added=True)
-        digests = gathered(digest_of_facts(facts), world_size=size, wait=self.wait)
-        odd = any(digests[twin] != digests[member.own.rank] for twin in twins)
-        if any(gathered(int(odd), world_size=size, wait=self.wait)):
-            self._differ(facts, group=sorted({member.own.rank, *twins}))
-        if sharded.own_buffers:
-            return
-        digests = gathered(digest_of(self._state.buffers().values()), world_size=size, wait=self.wait)
-        odd = any(digests[twin] != digests[member.own.rank] for twin in twins)
-        sharded.own_buffers = any(gathered(int(odd), world_size=size, wait=self.wait))
-        if sharded.own_buffers and member.own.rank == 0:
-            _LOG.warning("%s", OWN_BUFFERS)
-
     def compare(self) -> None:
         """Compare all that must be equal, as it is now. A collective of all ranks; for ends and checkpoints."""
         member = self._member
-        if member is None or member.own.world_size == 1:
-            return
-        self._state.reach_boundary()
-        facts = self._state.facts(whole=True, model=self._alike, added=self._sharded is None)
-        tail = torch.zeros(vote.LENGTH, dtype=torch.float32, device=member.peers.device)
-        digest = self._state.digest() if self._sharded is None else 0
-        vote.cast(tail, step=member.own.committed_step, digest=digest, loss=0.0, facts=digest_of_facts(facts))
-        self.wait(dist.all_reduce(tail, async_op=True))
-        self._judge(vote.count(tail, world_size=member.own.world_size), facts)
-        if self._sharded is not None:
-            self._compare_twins(member, self._sharded)
-
-    def _new_buffers(self) -> list[str]:
-        return [name for name in self._state.buffers() if name not in self._buffers]
-
-    def _changed_buffers(self, member: Member) -> list[Tensor]:
-        """
-        Return the buffers that some rank has changed in this step, the same ones on all ranks, in their order.
-
-        Where ranks have buffers of other names, types or shapes, they get those of the first rank at once.
-        """
-        if not self._buffers:
-            return []
-        layout, changed = self._state.layout_of_buffers(), dict(self._state.changed_buffers())
-        flags = [changed.get(name, True) or new for name, new in self._buffers.items()]
-        least = member.peers.smallest((layout, -layout, *(-int(flag) for flag in flags)))
-        if least[0] != -least[1]:
-            self._state.put_buffers(shared_from_first(self._state.buffers(), wait=self.wait))
-            return []
-        quiet = {name for name, flag in zip(self._buffers, least[2:], strict=True) if not flag}
-        return [buffer for name, buffer in self._state.buffers().items() if name not in quiet]
+        if member is not None and member.own.world_size > 1:
+            self._state.reach_boundary()
+            self._comparison.compare_now(member)
 
     def _voted(self, member: Member, ballot: Ballot, loss: float, *, leaves: bool, compares: bool) -> float:
         """
@@ -350,13 +267,13 @@ class Updates:
         when another one has done it: the ranks of a sharded job cannot take it from each other.
         """
         ballot.settle()
-        facts = self._state.facts(whole=compares, model=compares and self._alike, added=False)
+        facts = self._comparison.facts(whole=compares)
         digest = digest_of_facts(facts)
         vote.cast(ballot.tail, step=member.own.committed_step, digest=0, loss=loss, leaves=leaves, facts=digest)
         member.telling.progress("vote")
-        if compares and self._sharded is not None:
-            self._compare_twins(member, self._sharded)
-        self._comparison.gather(step=member.own.committed_step + 1, wait=self.wait)
+        if compares:
+            self._comparison.compare_twins(member)
+        self._comparison.gather(step=member.own.committed_step + 1)
         self._loss = loss
         member.own.prepared = True
         try:
@@ -367,8 +284,7 @@ class Updates:
                 raise
             return loss
         outcome = vote.count(ballot.tail, world_size=member.own.world_size)
-        self._judge(outcome, facts)
-        self._comparison.counted()
+        self._comparison.judge_vote(outcome, facts, member=member)
         member.faults.point("vote")
         member.at_boundary = outcome.leaves == member.own.world_size
         self._loss = loss if self._rounds is not None else outcome.mean_loss

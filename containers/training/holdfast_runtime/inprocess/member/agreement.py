@@ -8,11 +8,11 @@ import torch.distributed as dist
 
 from holdfast_runtime.control import Survives, View
 from holdfast_runtime.groups import UnsupportedError
-from holdfast_runtime.inprocess import vote
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError
 from holdfast_runtime.inprocess.member.peers import Peers, with_peers
 from holdfast_runtime.inprocess.member.standing import Standing, Training
 from holdfast_runtime.inprocess.member.telling import Telling
+from holdfast_runtime.inprocess.reduction import vote
 from holdfast_runtime.sharded import Facts, Joined, Sharded, disagreement, exchange, gathered, survives, twins
 
 
