@@ -7,6 +7,7 @@ opens and closes process groups; ``state`` is what training has.
 """
 
 from holdfast_runtime.inprocess.beginning import init_process_group
+from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
@@ -29,6 +30,7 @@ __all__ = [
     "Agreement",
     "BrokenError",
     "CheckpointTier",
+    "Comparison",
     "DivergenceError",
     "Member",
     "Outcome",
@@ -45,6 +47,7 @@ __all__ = [
     "cast",
     "count",
     "digest_of",
+    "digest_of_facts",
     "elastic_event_detected",
     "init_process_group",
     "layout",

@@ -164,10 +164,12 @@ class TrainingState:
             )
         put_parameters([*self._parameters()], parameters)
         rest = unflatten(flat)
-        if rest["model"] is not None:
-            self._reader.apply(rest["model"], self._baseline)
-        self._put_rest(rest)
-        put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
+        with torch.no_grad():
+            if rest["model"] is not None:
+                self._reader.apply(rest["model"], self._baseline)
+            self._put_rest(rest)
+            put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
+        switch_back(rest["torch"])
         if rest["begun"]:
             self._notes = self._note()
             self._notes.parameters = parameters
@@ -211,19 +213,21 @@ class TrainingState:
         if self._notes is not None and not self._changes_parameters:
             self._changes_parameters = bool(self._moved(self._notes))
 
-    @torch.no_grad()
     def put_back(self) -> None:
         """Undo what was changed since the step began; parameters as far as there are copies, which are made here."""
         notes = self._notes
         if notes is None:
             return
-        self._reader.restore(notes.model)
-        if notes.parameters is None:
-            notes.parameters = [local(parameter).clone() for _, parameter in self._reader.parameters]
-        else:
-            put_parameters([parameter for _, parameter in self._reader.parameters], notes.parameters)
-        self._put_rest(unflatten(copy_of(notes.rest)))
-        restore_groups(self.optimizer, notes.groups)
+        with torch.no_grad():
+            self._reader.restore(notes.model)
+            if notes.parameters is None:
+                notes.parameters = [local(parameter).clone() for _, parameter in self._reader.parameters]
+            else:
+                put_parameters([parameter for _, parameter in self._reader.parameters], notes.parameters)
+            rest = unflatten(copy_of(notes.rest))
+            self._put_rest(rest)
+            restore_groups(self.optimizer, notes.groups)
+        switch_back(rest["torch"])
 
     def forget(self) -> None:
         """A step was tried for nothing. Parameters are left as it has made them: another state is put in."""
@@ -435,7 +439,7 @@ class TrainingState:
         return ""
 
     def _put_rest(self, rest: Mapping[str, Any]) -> None:
-        """Have schedulers, ``state=`` and switches."""
+        """Have schedulers and ``state=``."""
         schedulers = self._found()
         if len(schedulers) != len(rest["schedulers"]):
             raise ValueError(
@@ -448,7 +452,6 @@ class TrainingState:
             self.scheduler.load_state_dict(rest["scheduler"])
         for name, item in self.added.items():
             item.load_state_dict(rest["state"][name])
-        switch_back(rest["torch"])
 
     def _moments(self) -> list[tuple[int, int]]:
         """Return address and version of the optimizer's tensors."""

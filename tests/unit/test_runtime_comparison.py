@@ -1,0 +1,167 @@
+"""What ranks must have alike besides parameters: compared, named, or remembered as values of one rank."""
+
+import io
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import nn
+
+from holdfast_runtime import inprocess
+from holdfast_runtime.inprocess import Comparison, DivergenceError, Member, Outcome, Standing, TrainingState
+
+DIFFERENT = Outcome(ready=2, mean_loss=0.0, same_step=True, same_digest=True, leaves=0, same_facts=False)
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.seen, self.noise = 0, torch.zeros(2)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"seen": self.seen, "noise": self.noise}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.seen, self.noise = state["seen"], state["noise"]
+
+
+class Rank:
+    """One of two ranks; what both send each other is passed by hand."""
+
+    def __init__(self, rank: int, *, recovered: bool = False) -> None:
+        self.counter = Counter()
+        self.model = nn.Linear(2, 2)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.state = TrainingState(self.model, self.optimizer, scheduler=None, added={"counter": self.counter})
+        self.state.reach_boundary()
+        self.state.begin(0)
+        self.comparison = Comparison(self.state, every=50, sharded=None, wait=lambda _: None)
+        own = Standing(rank=rank, world_size=2, recovered=recovered)
+        self.member = cast(Member, SimpleNamespace(own=own, agreement=SimpleNamespace(judge=lambda _: None)))
+
+    def judge(self, outcome: Outcome = DIFFERENT) -> None:
+        self.comparison.judge_vote(outcome, self.comparison.facts(whole=True), member=self.member)
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Callable[[Rank, Rank], None]:
+    """Has one rank judge with what both send."""
+
+    def exchange(mine: Rank, other: Rank) -> None:
+        def gathered(data: bytes, **_: object) -> list[bytes]:
+            theirs = answer(other, data)
+            return [data, theirs] if mine.member.own.rank == 0 else [theirs, data]
+
+        monkeypatch.setattr("holdfast_runtime.inprocess.comparison.gathered_bytes", gathered)
+        mine.judge()
+
+    return exchange
+
+
+def answer(other: Rank, asked: bytes) -> bytes:
+    """What the other rank sends where this one sends facts, or its own values."""
+    if not asked.startswith(b"{"):
+        buffer = io.BytesIO()
+        other.state.by_rank = {"state.counter.seen", "state.counter.noise"}
+        torch.save(other.state.own_values(), buffer)
+        return buffer.getvalue()
+    found: list[bytes] = []
+
+    def gathered(data: bytes, **_: object) -> list[bytes]:
+        found.append(data)
+        return [data, data]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("holdfast_runtime.inprocess.comparison.gathered_bytes", gathered)
+        other.judge()
+    return found[0]
+
+
+def test_a_rate_that_differs_after_a_recovery_ends_the_job_with_both_values_and_the_likely_line(
+    sent: Callable[[Rank, Rank], None],
+) -> None:
+    mine, other = Rank(0, recovered=True), Rank(1, recovered=True)
+    mine.optimizer.param_groups[0]["lr"] = 0.0127
+    mine.state.left_last = 7
+
+    with pytest.raises(
+        DivergenceError,
+        match=r"param_groups\[0\].lr: 0.0127 at rank 0, 0.1 at rank 1; code after `with step:` ran for step 7",
+    ):
+        sent(mine, other)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda rank: rank.model.eval(), "model..*training|model.*training"),
+        (lambda rank: rank.model.requires_grad_(False), "model.trained.weight"),
+        (lambda rank: setattr(rank.model, "rate", 0.5), "model.rate"),
+        (lambda rank: rank.model.register_forward_hook(lambda *_: None), "hooks"),
+        (lambda rank: setattr(rank.counter, "seen", 3), "state.counter.seen"),
+        (lambda rank: rank.counter.noise.data.add_(1), "state.counter.noise"),
+    ],
+    ids=["mode", "frozen", "attribute", "hook", "state", "tensor of state"],
+)
+def test_each_kind_of_difference_is_named(
+    change: Callable[[Rank], object], name: str, sent: Callable[[Rank, Rank], None]
+) -> None:
+    mine, other = Rank(0, recovered=True), Rank(1, recovered=True)
+    change(mine)
+    assert digest(mine) != digest(other)
+
+    with pytest.raises(DivergenceError, match=name):
+        sent(mine, other)
+
+
+def digest(rank: Rank) -> int:
+    return inprocess.digest_of_facts(rank.comparison.facts(whole=True))
+
+
+def test_before_any_loss_a_difference_is_of_each_rank_and_travels_with_the_votes(
+    sent: Callable[[Rank, Rank], None],
+) -> None:
+    mine, other = Rank(0), Rank(1)
+    mine.counter.seen, other.counter.seen = 3, 5
+    mine.counter.noise += 1
+
+    sent(mine, other)
+
+    assert mine.state.by_rank == {"state.counter.seen", "state.counter.noise"}
+    assert not any("counter" in str(path) for path in mine.comparison.facts(whole=True))
+    mine.state.committed()
+    newcomer = Rank(1)
+    newcomer.state.load(mine.state.flat(), rank=1)
+    newcomer.state.reach_boundary()
+    assert (newcomer.counter.seen, newcomer.counter.noise.tolist()) == (5, [0.0, 0.0])
+
+
+def test_a_value_of_one_rank_that_changes_behind_its_vote_is_lost_with_it_and_named(
+    sent: Callable[[Rank, Rank], None],
+) -> None:
+    mine, other = Rank(0), Rank(1)
+    mine.counter.seen = 3
+    sent(mine, other)
+    mine.state.committed()
+    mine.counter.seen += 1
+
+    with pytest.raises(DivergenceError, match=r"state.counter.seen differs by rank, and the value of rank 1 was lost"):
+        Rank(1).state.load(mine.state.flat(), rank=1)
+
+
+def test_all_facts_are_compared_in_the_first_votes_of_a_generation_and_every_so_many_steps() -> None:
+    comparison = Rank(0).comparison
+    whole = []
+    for step in range(60):
+        whole.append(comparison.is_whole(generation=1 + step // 30, step=step))
+        comparison._votes += 1
+    assert [step for step, each in enumerate(whole) if each] == [0, 1, 2, 30, 31, 32, 50]
+
+
+def test_facts_are_plain_text_on_their_way() -> None:
+    rank = Rank(0)
+    rank.model.note = "a" * 200  # type: ignore[assignment]
+    found = answer(rank, b"{")
+    assert all(len(value[0]) <= 60 for value in json.loads(found)["facts"].values())

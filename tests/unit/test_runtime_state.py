@@ -1,0 +1,274 @@
+"""Each kind of state that a loop changes around a step: where the step begins again, at a newcomer, in a snapshot."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.optim import lr_scheduler
+
+from holdfast_runtime.inprocess import DivergenceError, TrainingState
+from holdfast_runtime.snapshots import Block, Layout
+from holdfast_runtime.snapshots.layout import Label
+from holdfast_runtime.transfer import Flat, read_skeleton
+
+
+class Average:
+    """In ``state=``."""
+
+    def __init__(self) -> None:
+        self.values, self.count = torch.zeros(3), 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"values": self.values, "count": self.count}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.values.copy_(state["values"])
+        self.count = state["count"]
+
+
+class Module(nn.Module):
+    mean: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.drop = nn.Linear(2, 2), nn.Dropout(0.1)
+        self.register_buffer("mean", torch.zeros(2))
+        self.scale, self.history = 1.0, [0]
+        self.hidden = 0
+
+    def get_extra_state(self) -> dict[str, int]:
+        return {"hidden": self.hidden}
+
+    def set_extra_state(self, state: dict[str, int]) -> None:
+        self.hidden = state["hidden"]
+
+
+class Program:
+    """What a script makes; the scheduler in ``found`` is given to nobody."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(1)
+        self.model = Module()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
+        self.scheduler = lr_scheduler.ConstantLR(self.optimizer)
+        self.found = lr_scheduler.StepLR(self.optimizer, 3)
+        self.average = Average()
+        self.state = TrainingState(
+            self.model, self.optimizer, scheduler=self.scheduler, added={"average": self.average}
+        )
+
+    def facts(self) -> list[Any]:
+        model, group = self.model, self.optimizer.param_groups[0]
+        return [
+            *(model.training, model.drop.training, model.drop.p, model.scale, list(model.history), model.hidden),
+            *(model.mean.tolist(), model.layer.weight.requires_grad, model.layer.weight.tolist()),
+            *(group["lr"], group["weight_decay"], self.scheduler.last_epoch, self.found.last_epoch),
+            *(self.average.values.tolist(), self.average.count, torch.get_default_dtype(), torch.is_grad_enabled()),
+            [name for name, buffer in model.named_buffers()],
+        ]
+
+
+CHANGES: dict[str, Callable[[Program], object]] = {
+    "modes": lambda it: it.model.eval(),
+    "a rate": lambda it: setattr(it.model.drop, "p", 0.5),
+    "an attribute": lambda it: setattr(it.model, "scale", 2.0),
+    "a list": lambda it: it.model.history.append(1),
+    "extra state": lambda it: setattr(it.model, "hidden", 1),
+    "a buffer": lambda it: it.model.mean.data.add_(1),
+    "a buffer that comes later": lambda it: it.model.register_buffer("late", torch.ones(2)),
+    "frozen parameters": lambda it: it.model.layer.requires_grad_(False),
+    "a learning rate": lambda it: it.optimizer.param_groups[0].update(lr=0.01),
+    "a weight decay": lambda it: it.optimizer.param_groups[0].update(weight_decay=0.5),
+    "the scheduler of Run": lambda it: setattr(it.scheduler, "last_epoch", 7),
+    "a scheduler that is found": lambda it: setattr(it.found, "last_epoch", 7),
+    "a tensor of state=": lambda it: it.average.values.data.add_(1),
+    "a number of state=": lambda it: setattr(it.average, "count", 1),
+    "the default type": lambda _: torch.set_default_dtype(torch.float64),
+    "the grad mode": lambda _: torch._C._set_grad_enabled(False),
+    "parameters": lambda it: it.model.layer.weight.data.add_(1),
+}
+KINDS = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+
+
+@pytest.fixture(autouse=True)
+def _settings() -> Any:
+    yield
+    torch.set_default_dtype(torch.float32)
+    torch._C._set_grad_enabled(True)
+
+
+@KINDS
+def test_a_step_begins_again_as_it_began_first(change: Callable[[Program], object]) -> None:
+    it = Program()
+    it.state.reach_boundary()
+    it.state.begin(3)
+    before = it.facts()
+    it.state.put_back()  # the step was left: from here on there are copies of parameters
+
+    change(it)  # the loop's body
+    assert it.facts() != before
+    it.state.reach_boundary()
+    it.state.begin(3)
+
+    assert it.facts() == before
+
+
+@KINDS
+def test_nothing_of_a_committed_step_is_put_back(change: Callable[[Program], object]) -> None:
+    it = Program()
+    it.state.reach_boundary()
+    it.state.begin(3)
+    change(it)
+    it.state.committed()
+    after = it.facts()
+
+    it.state.reach_boundary()
+    it.state.begin(4)
+
+    assert it.facts() == after
+
+
+def sent(flat: Flat) -> Flat:
+    return Flat(skeleton=read_skeleton(flat.skeleton_bytes), tensors=[tensor.clone() for tensor in flat.tensors])
+
+
+@KINDS
+@pytest.mark.parametrize("begun", [False, True], ids=["between two steps", "in a step that was left"])
+def test_a_newcomer_begins_as_the_others_whatever_its_script_does_before(
+    change: Callable[[Program], object], begun: bool
+) -> None:
+    donor, newcomer = Program(), Program()
+    donor.state.reach_boundary()
+    change(donor)
+    if begun:
+        donor.state.begin(3)
+        donor.state.put_back()
+    flat = sent(donor.state.flat())
+    torch.set_default_dtype(torch.float32)
+    torch._C._set_grad_enabled(True)
+
+    newcomer.state.load(flat)
+    newcomer.model.train()  # as scripts do between Run and the loop
+    newcomer.optimizer.param_groups[0]["lr"] = 0.3
+    newcomer.average.count = 9
+    with torch.no_grad():
+        newcomer.model.layer.weight.add_(5)
+    newcomer.state.reach_boundary()
+    if begun:
+        newcomer.average.count = 8  # what stands before `with step:`
+        newcomer.state.begin(3)
+        donor.state.begin(3)
+
+    assert newcomer.facts()[:15] == donor.facts()[:15]
+    assert newcomer.facts()[15:] == donor.facts()[15:]
+
+
+@KINDS
+def test_a_snapshot_has_it(change: Callable[[Program], object]) -> None:
+    donor, receiver = Program(), Program()
+    donor.state.reach_boundary()
+    receiver.state.reach_boundary()
+    change(donor)
+    after = donor.facts()
+    shard, block = donor.state.shard(), Block()
+    extra, _ = shard.pack()
+    tensors = shard.tensors()
+    layout = Layout.of(tensors)
+    block.clear(layout.size)
+    for entry in layout.entries:
+        entry.of(block.data).copy_(tensors[entry.name])
+    block.label = Label(0, 3, layout, block.checksums(), extra)
+    torch.set_default_dtype(torch.float32)
+    torch._C._set_grad_enabled(True)
+
+    receiver.state.shard().load(block)
+    receiver.state.reach_boundary()
+
+    assert receiver.facts() == after
+
+
+def test_tensors_of_state_are_in_the_block_of_a_snapshot_and_not_in_its_header() -> None:
+    it = Program()
+    it.average.values = torch.zeros(1_000_000)
+    extra, tensors = it.state.shard().pack()
+
+    assert len(extra) < 20_000
+    assert any(tensor.numel() == 1_000_000 for tensor in tensors.values())
+
+
+def test_a_parameter_that_a_step_has_changed_is_named_until_there_are_copies() -> None:
+    it = Program()
+    it.state.reach_boundary()
+    it.state.begin(0)
+    with torch.no_grad():
+        it.model.layer.weight.add_(1)
+    assert it.state.changed_parameter() == "layer.weight"
+
+    it.state.before_update()
+    it.state.committed()
+    it.state.begin(1)
+    before = it.facts()
+    with torch.no_grad():
+        it.model.layer.weight.add_(1)
+
+    assert it.state.changed_parameter() == ""
+    it.state.put_back()
+    assert it.facts() == before
+
+
+def test_an_optimizer_that_a_newcomer_s_script_loads_again_is_refused() -> None:
+    donor, newcomer = Program(), Program()
+    for each in (donor, newcomer):
+        for parameter in each.model.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        each.optimizer.step()
+    donor.state.reach_boundary()
+    newcomer.state.load(sent(donor.state.flat()))
+
+    newcomer.optimizer.load_state_dict(newcomer.optimizer.state_dict())
+    newcomer.optimizer.state[newcomer.model.layer.weight]["momentum_buffer"].add_(1)
+
+    with pytest.raises(DivergenceError, match="the optimizer's state was changed between Run and the first step"):
+        newcomer.state.reach_boundary()
+
+
+def test_groups_that_come_later_travel_by_the_names_of_their_parameters() -> None:
+    donor, newcomer = Program(), Program()
+    for each in (donor, newcomer):
+        each.optimizer.param_groups[0]["params"] = [each.model.layer.weight]
+    donor.state.reach_boundary()
+    donor.optimizer.add_param_group({"params": [donor.model.layer.bias], "lr": 0.7})
+
+    newcomer.state.load(sent(donor.state.flat()))
+
+    assert [group["lr"] for group in newcomer.optimizer.param_groups][1] == 0.7
+    assert newcomer.optimizer.param_groups[1]["params"] == [newcomer.model.layer.bias]
+
+
+def test_a_group_with_a_parameter_of_no_module_is_refused_in_its_step() -> None:
+    it = Program()
+    it.state.check_structure()
+    it.optimizer.add_param_group({"params": [nn.Parameter(torch.ones(3))]})
+
+    with pytest.raises(ValueError, match=r"param_groups\[1\] has a parameter of shape \(3,\) that is not a parameter"):
+        it.state.check_structure()
+
+
+def test_a_layer_that_is_thawed_is_refused_where_its_gradients_would_not_be_added_up() -> None:
+    program = Program()
+    program.model.layer.requires_grad_(False)
+    state = TrainingState(program.model, program.optimizer, scheduler=None, added={})
+    state.reduces = True
+    state.check_structure()
+    program.model.layer.requires_grad_(True)
+
+    with pytest.raises(ValueError, match=r"layer.weight has requires_grad now, and had not when Run was made"):
+        state.check_structure()
+
+
+def test_what_is_packed_is_read_without_executing_anything() -> None:
+    extra, _ = Program().state.shard().pack()
+    assert torch.load(io.BytesIO(extra), weights_only=True)["extra"]["training"]["begun"] is False
