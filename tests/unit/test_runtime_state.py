@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.optim import lr_scheduler
 
 from holdfast_runtime.inprocess import DivergenceError, TrainingState
-from holdfast_runtime.snapshots import Block, Layout
-from holdfast_runtime.snapshots.layout import Label
+from holdfast_runtime.snapshots import Block, Label, Layout
 from holdfast_runtime.transfer import Flat, read_skeleton
 
 

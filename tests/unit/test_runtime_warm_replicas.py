@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 import holdfast_runtime as holdfast
 from holdfast_runtime.control import Build, Plan, Ready, View
+from holdfast_runtime.inprocess import TrainingState
 from holdfast_runtime.transfer import Offer, Server, flatten
 
 LOCAL, STEP = "127.0.0.1", 3
@@ -34,13 +35,9 @@ def trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any
         optimizer.zero_grad()
         model(torch.full((2, 64), float(step))).square().mean().backward()
         optimizer.step()
-    return {
-        "model": dict(model.named_parameters()),
-        "optimizer": optimizer.state_dict(),
-        "scheduler": {},
-        "seed": 7,
-        "added": {},
-    }
+    state = TrainingState(model, optimizer, scheduler=None, added={})
+    state.seed = 7
+    return state.tree()
 
 
 def state_of(optimizer: torch.optim.Optimizer) -> list[Tensor]:

@@ -37,6 +37,7 @@ PURE = frozenset(
     )
 )
 OUTSIDE = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete, ast.Yield, ast.YieldFrom, ast.Await)
+BLOCKS = (ast.stmt, ast.ExceptHandler, getattr(ast, "match_case", ast.ExceptHandler))
 DEEPEST = 4
 """Functions of the program that call each other, as far as they are read."""
 LIBRARIES = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), "<frozen")
@@ -109,13 +110,16 @@ def _behind_in(trace: TracebackType, step: object | None) -> Behind:
 
 def _mode_call(statement: ast.stmt, names: Names) -> Callable[[], object] | None:
     """Return the call of a statement ``module.train()`` or ``module.eval()``."""
-    match statement:
-        case ast.Expr(ast.Call(ast.Attribute(of, "train" | "eval" as mode), arguments, [])) if len(arguments) < 2:
-            values = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
-            module = _known(of, names)
-            if isinstance(module, nn.Module) and len(values) == len(arguments):
-                return functools.partial(getattr(module, mode), *values)
-    return None
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not (
+        isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "eval")
+    ):
+        return None
+    module = _known(call.func.value, names)
+    values = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+    if not isinstance(module, nn.Module) or call.keywords or len(values) != len(call.args):
+        return None
+    return functools.partial(getattr(module, call.func.attr), *values)
 
 
 def _managers(path: list[ast.AST], names: Names) -> Iterator[ast.stmt]:
@@ -235,11 +239,7 @@ def _path_to(tree: ast.AST, line: int) -> list[ast.AST]:
     """Return the statements around a line, from the outermost to the innermost."""
     path = [tree]
     while True:
-        inner = [
-            node
-            for node in _statements(path[-1])
-            if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case) and _spans(node, line)
-        ]
+        inner = [node for node in _statements(path[-1]) if isinstance(node, BLOCKS) and _spans(node, line)]
         if not inner:
             return path[1:]
         path.append(inner[0])
@@ -252,7 +252,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _spans(node: Any, line: int) -> bool:
-    if isinstance(node, ast.match_case):
+    if not hasattr(node, "lineno"):  # a case of a match statement
         return any(_spans(statement, line) for statement in node.body)
     return bool(node.lineno <= line <= (node.end_lineno or node.lineno))
 

@@ -9,7 +9,7 @@ ranks are all the same.
 from holdfast_runtime.snapshots.checkpoints import Checkpoints, Outcome
 from holdfast_runtime.snapshots.copies import Copy
 from holdfast_runtime.snapshots.keeper import Keeper, fetch
-from holdfast_runtime.snapshots.layout import Block, Layout, SnapshotError
+from holdfast_runtime.snapshots.layout import Block, Label, Layout, SnapshotError
 from holdfast_runtime.snapshots.manifest import (
     COMPLETE,
     MANIFEST,
@@ -36,6 +36,7 @@ __all__ = [
     "Checkpoints",
     "Copy",
     "Keeper",
+    "Label",
     "Layout",
     "Link",
     "Manifest",
