@@ -37,6 +37,16 @@ def test_what_another_scheduler_steps_or_run_was_given_is_left_out() -> None:
     assert Schedulers(mine, known=[known]).all() == [whole]
 
 
+def test_those_that_an_object_in_state_holds_are_left_out() -> None:
+    class Container:
+        def __init__(self) -> None:
+            self.schedulers = [lr_scheduler.ExponentialLR(mine, 0.9), lr_scheduler.ExponentialLR(mine, 0.8)]
+
+    mine = optimizer()
+
+    assert Schedulers(mine, known=[Container()]).all() == []
+
+
 def test_a_scheduler_that_is_gone_is_found_no_more() -> None:
     mine = optimizer()
     found = Schedulers(mine, known=[])

@@ -8,6 +8,8 @@ from typing import Any
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
+from holdfast_runtime.state.modules import StructureError
+
 
 class Schedulers:
     """
@@ -31,14 +33,14 @@ class Schedulers:
         Return those that no other one steps.
 
         Raises:
-            ValueError: two of one class, which no other process could tell apart.
+            StructureError: two of one class, which no other process could tell apart.
         """
         made = [item for ref in self._made if (item := ref()) is not None]
         inner = {id(part) for item in (*made, *self._known) for part in _parts(item)} | set(map(id, self._known))
         outer = sorted((item for item in made if id(item) not in inner), key=lambda item: type(item).__qualname__)
         kinds = [type(item).__qualname__ for item in outer]
         if len(set(kinds)) != len(kinds):
-            raise ValueError(
+            raise StructureError(
                 f"{len(kinds)} schedulers change the optimizer ({', '.join(kinds)}) and two have the same class; give "
                 'all of them to Run(state={"first": ..., "second": ...})'
             )
@@ -79,6 +81,12 @@ def _holders(optimizer: Optimizer) -> list[Any]:
 
 
 def _parts(item: Any) -> list[Any]:
-    """Return the schedulers that a scheduler steps."""
-    direct = [*getattr(item, "_schedulers", ())]
+    """Return the schedulers that a scheduler, or what holds several, steps."""
+    held = getattr(item, "__dict__", {}).values()
+    direct = [
+        each
+        for value in held
+        for each in (value if isinstance(value, list | tuple) else (value,))
+        if isinstance(each, LRScheduler)
+    ]
     return direct + [part for each in direct for part in _parts(each)]
