@@ -56,6 +56,8 @@ def validate(run: holdfast.Run, model: nn.Module) -> None:
         total = (model(inputs) - inputs).square().mean()
         total = run.all_reduce_mean(total)
     model.train()
+    if SHARDED:
+        model.reshard()  # type: ignore[operator]  # the outermost module keeps its gathered parameters until backward
 
 
 def main() -> None:

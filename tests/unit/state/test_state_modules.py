@@ -1,5 +1,6 @@
 """All of a model but its parameters' values: noted, restored, and sent as what has changed."""
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,9 @@ from torch import nn
 from torch.nn.utils import prune
 
 from holdfast_runtime.state import ModelReader, StructureError
+
+EXTRA: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
+"""State of modules that is in none of their attributes."""
 
 
 class Mean(nn.Module):
@@ -22,18 +26,18 @@ class Mean(nn.Module):
         self.inner = nn.Linear(2, 2)
         self.register_buffer("running", torch.zeros(2))
         self.register_buffer("cache", torch.ones(2), persistent=False)
-        self.extra = 1
+        EXTRA[self] = 1
 
     def get_extra_state(self) -> dict[str, int]:
-        return {"extra": self.extra}
+        return {"extra": EXTRA[self]}
 
     def set_extra_state(self, state: dict[str, int]) -> None:
-        self.extra = state["extra"]
+        EXTRA[self] = state["extra"]
 
 
 def facts(model: Mean) -> list[Any]:
     return [
-        *(model.training, model.rate, list(model.seen), model.plain.tolist(), model.extra, model.inner.training),
+        *(model.training, model.rate, list(model.seen), model.plain.tolist(), EXTRA[model], model.inner.training),
         *(model.inner.weight.requires_grad, len(model.inner._forward_hooks), hasattr(model, "late")),
         {name: buffer.tolist() for name, buffer in model.named_buffers()},
     ]
@@ -54,7 +58,7 @@ CHANGES: dict[str, Callable[[Mean], object]] = {
     "buffer assigned": lambda model: setattr(model, "running", torch.ones(2)),
     "buffer grown": lambda model: setattr(model, "cache", torch.ones(4)),
     "buffer late": lambda model: model.register_buffer("mask", torch.ones(2)),
-    "extra state": lambda model: setattr(model, "extra", 2),
+    "extra state": lambda model: EXTRA.update({model: 2}),
     "hook": lambda model: model.inner.register_forward_hook(lambda *_: None),
     "attribute late": lambda model: setattr(model, "late", 1),
 }

@@ -160,6 +160,8 @@ class Updates:
         """The loop's body has run: the state is that of the step's end, as every rank sees it."""
         if self.trial:
             return
+        if self._sharded is not None:
+            self._sharded.reshard()
         self._state.reach_boundary()
         self._state.seed_between(step=self.finished, rank=self.data_place[0])
 
@@ -256,6 +258,8 @@ class Updates:
         """Compare all that must be equal, as it is now. A collective of all ranks; for ends and checkpoints."""
         member = self._member
         if member is not None and member.own.world_size > 1:
+            if self._sharded is not None:
+                self._sharded.reshard()
             self._state.reach_boundary()
             self._comparison.compare_now(member)
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 from torch.nn.modules.batchnorm import _NormBase
 
@@ -53,6 +54,12 @@ class Sharded:
     def has_stages(self) -> bool:
         """Whether ranks have other modules than others: stages of a pipeline."""
         return bool(self._pipelines)
+
+    def reshard(self) -> None:
+        """Have this rank's parts again: after an evaluation the outermost module keeps its gathered parameters."""
+        for module in self._model.modules():
+            if isinstance(module, FSDPModule):
+                module.reshard()
 
     def leave(self) -> None:
         """Before the groups end: nobody may hold one, or its end waits, and nothing is left of the step that broke."""
