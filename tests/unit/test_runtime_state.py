@@ -189,6 +189,23 @@ def test_a_snapshot_has_it(change: Callable[[Program], object]) -> None:
     assert receiver.facts() == after
 
 
+@KINDS
+def test_what_was_received_and_is_not_in_use_yet_is_passed_on(change: Callable[[Program], object]) -> None:
+    donor, between, last = Program(), Program(), Program()
+    donor.state.reach_boundary()
+    change(donor)
+    after = donor.facts()
+    flat = sent(donor.state.flat())
+    torch.set_default_dtype(torch.float32)
+    torch._C._set_grad_enabled(True)
+
+    between.state.load(flat)
+    last.state.load(sent(between.state.flat()))
+    last.state.reach_boundary()
+
+    assert last.facts() == after
+
+
 def test_tensors_of_state_are_in_the_block_of_a_snapshot_and_not_in_its_header() -> None:
     it = Program()
     it.average.values = torch.zeros(1_000_000)

@@ -76,9 +76,10 @@ def main() -> None:
     average = Average(model)
     options = {"snapshot_every": 1} if SHARDED else {}
     run = holdfast.Run(model, optimizer, state={"average": average}, digest_every=10, **options)
-    (FOLDER / f"pid{run.rank}").write_text(str(os.getpid()))
     for step in run.steps(STEPS):
         with step:
+            if not step.trial:
+                (FOLDER / f"pid{run.rank}").write_text(str(os.getpid()))
             inputs = sample(step.number, run.data_rank)
             loss = (model(inputs + 0.01 * torch.randn_like(inputs)) - inputs).square().mean()
             loss.backward()

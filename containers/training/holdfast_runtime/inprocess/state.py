@@ -255,7 +255,7 @@ class TrainingState:
                 )
         sizes = [len(group["params"]) for group in self.optimizer.param_groups]
         if sizes != self._group_sizes:
-            groups_of(self.model, self.optimizer)
+            groups_of(self._reader.parameters, self.optimizer)
             self._group_sizes = sizes
 
     def changed_buffers(self) -> list[tuple[str, bool]]:
@@ -281,13 +281,15 @@ class TrainingState:
 
         ``begun`` is True where it is the state with which a step begins, so that the code before the step is in it.
         """
+        if self._received is not None:
+            return dict(unflatten(self._received[0]))  # what is in use has not taken all of it over yet
         changes = None
         if self._baseline is not None:
             changes = self._reader.changes(self._reader.note(buffers=False), self._baseline)
         return {
             "begun": self._notes is not None,
             "model": changes,
-            "optimizer": {"param_groups": groups_of(self.model, self.optimizer)},
+            "optimizer": {"param_groups": groups_of(self._reader.parameters, self.optimizer)},
             "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
             "schedulers": [item.state_dict() for item in self._found()],
             "torch": switched(),

@@ -69,7 +69,7 @@ class Shard:
         """Return all other state: plain values as bytes, and the tensors that are marked there, by name."""
         flat = flatten({name: item.state_dict() for name, item in self.extra.items()})
         state = {
-            "groups": groups_of(self.model, self.optimizer),
+            "groups": groups_of(self.model.named_parameters(), self.optimizer),
             "values": {
                 name: {key: value for key, value in self.optimizer.state.get(parameter, {}).items() if _plain(value)}
                 for name, parameter in self._parameters()

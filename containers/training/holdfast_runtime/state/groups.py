@@ -1,6 +1,6 @@
 """Parameter groups of an optimizer, with parameters by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torch import nn
@@ -39,9 +39,9 @@ def restore_groups(optimizer: Optimizer, noted: Noted) -> None:
         del optimizer.state[parameter]
 
 
-def groups_of(model: nn.Module, optimizer: Optimizer) -> list[dict[str, Any]]:
-    """Return the settings of all groups; ``params`` are names. Raises ValueError for a parameter of another module."""
-    names = {parameter: name for name, parameter in model.named_parameters()}
+def groups_of(parameters: Iterable[tuple[str, nn.Parameter]], optimizer: Optimizer) -> list[dict[str, Any]]:
+    """Return the settings of all groups; ``params`` are names. Raises ValueError for a parameter that has none."""
+    names = {parameter: name for name, parameter in parameters}
     found = []
     for number, group in enumerate(optimizer.param_groups):
         strangers = [tuple(parameter.shape) for parameter in group["params"] if parameter not in names]
