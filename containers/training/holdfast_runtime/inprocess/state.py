@@ -110,8 +110,9 @@ class TrainingState:
         self._of_ranks: dict[int, list[dict[Path, Any] | None]] = {}
         """Those of all ranks, by the number of updates; of the last two votes."""
         self._reader = ModelReader(model)
-        self._schedulers: Schedulers | None = None
-        """Those of the program that were not given to ``Run``; None before the first step."""
+        known = [*self.added.values(), *([scheduler] if scheduler is not None else [])]
+        self._schedulers = Schedulers(optimizer, known=known)
+        """Those of the program that were not given to ``Run``."""
         self._baseline: ModelNotes | None = None
         """The model before the first step of this process: what of it has changed since is sent."""
         self._notes: _Notes | None = None
@@ -152,8 +153,6 @@ class TrainingState:
         """Between two steps, after the loop's body: put in what a script may have overwritten since it was received."""
         if self._baseline is None:
             self._baseline = self._reader.note(buffers=False)
-            known = [*self.added.values(), *([self.scheduler] if self.scheduler is not None else [])]
-            self._schedulers = Schedulers(self.optimizer, known=known)
         if self._received is None:
             return
         (flat, parameters, moments), self._received = self._received, None
@@ -291,7 +290,7 @@ class TrainingState:
             "model": changes,
             "optimizer": {"param_groups": groups_of(self._reader.parameters, self.optimizer)},
             "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
-            "schedulers": [item.state_dict() for item in self._found()],
+            "schedulers": [item.state_dict() for item in self._schedulers.all()],
             "torch": switched(),
             "seed": self.seed,
             "state": {name: item.state_dict() for name, item in self.added.items()},
@@ -421,7 +420,7 @@ class TrainingState:
         old, parameters = self._old_notes, self._reader.parameters
         rest = {
             "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
-            "schedulers": [item.state_dict() for item in self._found()],
+            "schedulers": [item.state_dict() for item in self._schedulers.all()],
             "torch": switched(),
             "state": {name: item.state_dict() for name, item in self.added.items()},
         }
@@ -442,7 +441,7 @@ class TrainingState:
 
     def _put_rest(self, rest: Mapping[str, Any]) -> None:
         """Have schedulers and ``state=``."""
-        schedulers = self._found()
+        schedulers = self._schedulers.all()
         if len(schedulers) != len(rest["schedulers"]):
             raise ValueError(
                 f"this process has {len(schedulers)} schedulers of torch that were not given to Run, and the state has "
@@ -463,9 +462,6 @@ class TrainingState:
             for value in kept.values()
             if isinstance(value, Tensor)
         ]
-
-    def _found(self) -> list[Any]:
-        return self._schedulers.all() if self._schedulers is not None else []
 
     def _check_parts(self) -> None:
         """Better now than at the first fault: what is sent may only consist of plain values, tensors and arrays."""

@@ -76,7 +76,7 @@ class Step:
     @property
     def done(self) -> bool:
         """True once the update is committed; False after a step that was left and will begin again."""
-        return self._update.is_done(self.number)
+        return not self.trial and self._update.is_done(self.number)
 
     def __enter__(self) -> "Step":
         self._update.begin(self.number)

@@ -16,7 +16,7 @@ class Schedulers:
     The schedulers of torch that step an optimizer, in an order that is the same in each process.
 
     Making one looks through all objects of the process, which takes tens of milliseconds; later ones are noticed when
-    they are made.
+    they are made. Objects that were frozen (``gc.freeze``) before are not found.
 
     Args:
         known: Objects whose state is kept in another way; their parts are left out too.
