@@ -42,10 +42,10 @@ def total_of(values):
         found += torch.nn.functional.mse_loss(model(value), value)
         found = mean(found)
     return found
-def train(step):
+def train(step, best=1, counter=0, after=0):
     with step:
         {body}
-    after = 1
+    if step.found is None: print(later)
 """
 CASES: dict[str, tuple[str, str]] = {
     "the last statement": ("mean(1)", ""),
@@ -58,9 +58,15 @@ CASES: dict[str, tuple[str, str]] = {
     "a manager without finally": ("with swapped():\n            validate()", "with swapped():"),
     "a clamp": ("mean(1); model.weight.data.clamp_(-1, 1)", "mean(1); model.weight.data.clamp_(-1, 1)"),
     "a scheduler": ("mean(1)\n        scheduler.step()", "scheduler.step()"),
-    "a value that is used later": ("value = validate()", "value = validate()"),
+    "a value that is used later": ("later = validate()", "later = validate()"),
+    "a value of this step": ("value = 1\n        value = mean(value)\n        print(value)", ""),
+    "a value that the next step reads": ("print(after)\n        after = mean(1)", "after = mean(1)"),
+    "the best value so far": (
+        "value = mean(1)\n        if value < best:\n            best = value",
+        "if value < best:",
+    ),
     "a list of the program": ("history.append(validate())", "history.append(validate())"),
-    "a counter": ("mean(1)\n        counter = 1", "counter = 1"),
+    "a counter": ("mean(1)\n        counter += 1", "counter += 1"),
     "a branch": ("mean(1)\n        if model.training:\n            scheduler.step()", "if model.training:"),
     "an attribute": ("mean(1)\n        model.rate = 1", "model.rate = 1"),
     "a file": ("mean(1)\n        torch.save({{}}, 'x')", "torch.save({}, 'x')"),

@@ -149,10 +149,10 @@ class Comparison:
             here = others[own.rank]["facts"].get(name)
             other = next((each for each in group if others[each]["facts"].get(name) != here), group[0])
             left = max(each["left"] for each in others)
-            cause = f"; code after `with step:` ran for step {left}, which was left" if left >= 0 else ""
+            cause = f"; the code around `with step:` ran again for step {left}, which was left" if left >= 0 else ""
             raise DivergenceError(
                 f"{name}: {_value(here)} at rank {own.rank}, {_value(others[other]['facts'].get(name))} at rank "
-                f"{other}{cause}. Give what it depends on to Run(state=...), or guard the code with `if step.done:`"
+                f"{other}{cause}. Give what it depends on to Run(state=...), and put code after `with step:` under `if step.done:`"
                 + (f" ({len(different) - 1} more differ)" if len(different) > 1 else "")
             )
         self._state.by_rank |= {*different}

@@ -95,14 +95,18 @@ def _behind_in(trace: TracebackType, step: object | None) -> Behind:
     starts = [
         n for n, node in enumerate(path) if isinstance(node, inside) and (step is None or _enters(node, step, names))
     ]
-    path = path[starts[-1] :] if starts else []
+    scope, path = path[: starts[-1]] if starts else [], path[starts[-1] :] if starts else []
     if not path:
         return Behind(f"{_place(trace)}: (its source cannot be read)")
+    kept: frozenset[str] = frozenset()
+    if step is not None:
+        functions = [node for node in scope if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        kept = _used_again(functions[-1] if functions else tree, path[0])
     modes = []
     for statement in (*_unfinished(path[-1]), *_managers(path, names), *_following(path)):
         if call := _mode_call(statement, names):
             modes.append(call)
-        elif not _harmless(statement, names, binds=step is None, depth=DEEPEST):
+        elif not _harmless(statement, names, kept=kept, depth=DEEPEST):
             text = linecache.getline(code.co_filename, statement.lineno).strip()
             return Behind(f"{Path(code.co_filename).name}:{statement.lineno}: {text}")
     return Behind(modes=tuple(modes))
@@ -160,12 +164,12 @@ def _following(path: list[ast.AST]) -> Iterator[ast.stmt]:
                 yield from outer.orelse
 
 
-def _harmless(statement: ast.stmt, names: Names, *, binds: bool, depth: int) -> bool:
+def _harmless(statement: ast.stmt, names: Names, *, kept: frozenset[str], depth: int) -> bool:
     """
     Return True for a statement that changes nothing that outlives its function.
 
     Args:
-        binds: Whether names may be bound: those of a function that was left are gone.
+        kept: Names that it may not bind. Those of a function that was left are gone.
     """
     for node in ast.walk(statement):
         if isinstance(
@@ -174,7 +178,7 @@ def _harmless(statement: ast.stmt, names: Names, *, binds: bool, depth: int) -> 
             return False
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             return False
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and not binds:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node.id in kept:
             return False
         if isinstance(node, ast.Call) and not _harmless_call(node, names, depth=depth):
             return False
@@ -212,7 +216,7 @@ def _harmless_function(function: Callable[..., Any], *, depth: int) -> bool:
     body = tree.body[0]
     if not isinstance(body, ast.FunctionDef):
         return False
-    return all(_harmless(statement, names, binds=True, depth=depth) for statement in body.body)
+    return all(_harmless(statement, names, kept=frozenset(), depth=depth) for statement in body.body)
 
 
 def _known(node: ast.expr, names: Names) -> Any:
@@ -221,6 +225,52 @@ def _known(node: ast.expr, names: Names) -> Any:
         return _value(node, names)
     except (AttributeError, LookupError):
         return None
+
+
+def _used_again(scope: ast.AST | None, block: ast.AST) -> frozenset[str]:
+    """
+    Return the names bound in a ``with`` block of which a later statement may read what the block left.
+
+    Those are read outside of the block, or in the block before it binds them.
+    """
+    inside = [*_occurrences(block)]
+    within = {id(node) for node, _ in inside}
+    outside = {
+        node.id
+        for node in (ast.walk(scope) if scope is not None else ())
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in within
+    }
+    shared = (ast.Global, ast.Nonlocal)
+    outside |= {
+        name
+        for node in (ast.walk(scope) if scope is not None else ())
+        if isinstance(node, shared)
+        for name in node.names
+    }
+    first: dict[str, bool] = {}
+    for node, is_read in inside:
+        first.setdefault(node.id, is_read)
+    return frozenset(name for name, is_read in first.items() if is_read or name in outside)
+
+
+def _occurrences(node: ast.AST) -> Iterator[tuple[ast.Name, bool]]:
+    """Yield the names in a block in their order, with whether each is read: a value before its target."""
+    if isinstance(node, ast.Name):
+        yield node, isinstance(node.ctx, ast.Load)
+        return
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield node.target, True
+    children = [*ast.iter_child_nodes(node)]
+    if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr | ast.comprehension):
+        values = [child for child in children if not _is_target(child)]
+        bodies = [child for child in values if isinstance(child, ast.stmt)]
+        children = [*(v for v in values if v not in bodies), *(c for c in children if _is_target(c)), *bodies]
+    for child in children:
+        yield from _occurrences(child)
+
+
+def _is_target(node: ast.AST) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
 def _value(node: ast.expr, names: Names) -> Any:

@@ -451,8 +451,9 @@ class Updates:
             member.telling.refuse(
                 DivergenceError(
                     f"step {step.number} was left after its update, in a collective whose peer was lost, and what "
-                    f"stands behind it has not run: {missing}. Put it before the collective, after `with step:`, "
-                    "into a `finally`, or give it to Run(after_update=...)"
+                    f"stands behind it has not run: {missing}. Put what changes something before step.update, after "
+                    "`with step:` or into Run(after_update=...), and gather a value that is used later before "
+                    "step.update"
                 )
             )
         return not missing
