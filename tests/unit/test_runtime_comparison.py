@@ -88,7 +88,7 @@ def test_a_rate_that_differs_after_a_recovery_ends_the_job_with_both_values_and_
 
     with pytest.raises(
         DivergenceError,
-        match=r"param_groups\[0\].lr: 0.0127 at rank 0, 0.1 at rank 1; the code around `with step:` ran again for step 7",
+        match=r"\[0\].lr: 0.0127 at rank 0, 0.1 at rank 1; the code around `with step:` ran again for step 7",
     ):
         sent(mine, other)
 

@@ -152,8 +152,8 @@ class Comparison:
             cause = f"; the code around `with step:` ran again for step {left}, which was left" if left >= 0 else ""
             raise DivergenceError(
                 f"{name}: {_value(here)} at rank {own.rank}, {_value(others[other]['facts'].get(name))} at rank "
-                f"{other}{cause}. Give what it depends on to Run(state=...), and put code after `with step:` under `if step.done:`"
-                + (f" ({len(different) - 1} more differ)" if len(different) > 1 else "")
+                f"{other}{cause}. Give what it depends on to Run(state=...), and put code after `with step:` under "
+                "`if step.done:`" + (f" ({len(different) - 1} more differ)" if len(different) > 1 else "")
             )
         self._state.by_rank |= {*different}
         self.gather(step=own.committed_step + 1)
