@@ -64,6 +64,19 @@ def build() -> nn.Module:
     return model
 
 
+class Average:
+    """Of the parameters of this rank, in ``state=``."""
+
+    def __init__(self, shard: Shard) -> None:
+        self.values = {name: tensor.clone() for name, tensor in shard.weights().items()}
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        return self.values
+
+    def load_state_dict(self, state: dict[str, torch.Tensor], /) -> None:
+        self.values = state
+
+
 class Trainer:
     """One rank."""
 
@@ -80,10 +93,15 @@ class Trainer:
         self.places = [Place(2 * number // options.ranks, "127.0.0.1", port) for number, port in enumerate(ports)]
         self.join()
 
-    def join(self) -> None:
-        """Begin the generation of this benchmark."""
+    def join(self, generation: int = 1) -> None:
+        """Begin a generation of this benchmark."""
         self.snapshots.join(
-            self.shard, rank=self.rank, places=self.places, generation=1, resume_step=self.step, agree=agree_by()
+            self.shard,
+            rank=self.rank,
+            places=self.places,
+            generation=generation,
+            resume_step=self.step,
+            agree=agree_by(),
         )
 
     def train(self, steps: int) -> None:
@@ -119,6 +137,19 @@ class Trainer:
         dist.barrier()
         return (time.process_time() - started) * 1e3
 
+    def with_average(self) -> float:
+        """As ``alone``, with an average of the parameters in the state."""
+        self.snapshots.leave()
+        dist.barrier()
+        self.shard = Shard(self.model, self.optimizer, {"average": Average(self.shard)})
+        self.join(2)
+        self.alone()
+        found = []
+        for _ in range(7):
+            self.train(1)
+            found.append(self.alone())
+        return statistics.median(found)
+
     def fetch_back(self) -> tuple[float, bool]:
         """How long this rank's shard takes to come back from its buddy, in ms, and whether it has the same bytes."""
         parts = self.shard.tensors()
@@ -126,9 +157,7 @@ class Trainer:
         self.alone()
         self.snapshots.leave()
         dist.barrier()
-        self.snapshots.join(
-            self.shard, rank=self.rank, places=self.places, generation=2, resume_step=self.step, agree=agree_by()
-        )
+        self.join(3)
         keeper = (self.rank + len(self.places) // 2) % len(self.places)
         with torch.no_grad():
             for tensor in parts.values():
@@ -155,10 +184,12 @@ def work(rank: int, options: argparse.Namespace, folder: str) -> None:
         found = {snapshot: trainer.measure(snapshot=snapshot) for snapshot in order}
         rounds.append({"without": found[False][0], "with": found[True][0], "critical": found[True][1]})
     problem = trainer.snapshots.wait()
-    alone = statistics.median(trainer.alone() for _ in range(7))
+    alone = statistics.median(trainer.alone() for _ in range(7) if trainer.train(1) is None)
+    average = trainer.with_average()
     duration, same = trainer.fetch_back()
     size = sum(tensor.numel() * tensor.element_size() for tensor in trainer.shard.tensors().values())
-    figures = {"rounds": rounds, "size": size, "alone": alone, "fetch_ms": duration, "same": same, "problem": problem}
+    figures = {"rounds": rounds, "size": size, "alone": alone, "average": average}
+    figures |= {"fetch_ms": duration, "same": same, "problem": problem}
     Path(folder, f"{rank}.json").write_text(json.dumps(figures))
     dist.barrier()
     trainer.snapshots.close()
@@ -192,6 +223,8 @@ def main() -> int:
     spread = f"{min(differences):+.1f} to {max(differences):+.1f}"
     print(f"difference                {statistics.median(differences):+.2f} % ({spread})")
     print(f"CPU per snapshot, alone   {alone / options.ranks:7.1f} ms per rank")
+    average = sum(rank["average"] for rank in ranks)
+    print(f"with an average in state= {average / options.ranks:7.1f} ms per rank, {average / alone:.2f} of it")
     print(f"overhead                  {overhead:7.2f} % of the CPU per step (limit {LIMIT_PERCENT:.0f} %)")
     print(f"training thread in take   {critical:.2f} ms, the agreement of all ranks included")
     same = all(rank["same"] for rank in ranks)
