@@ -169,7 +169,7 @@ class Trainer:
         started = time.perf_counter()
         source = self.snapshots.restore(self.step, [keeper])
         duration = (time.perf_counter() - started) * 1e3
-        same = all(torch.equal(tensor, before[name]) for name, tensor in parts.items())
+        same = all(torch.equal(tensor, before[name]) for name, tensor in self.shard.tensors().items())
         return duration, same and source == "buddy"
 
 
