@@ -166,9 +166,9 @@ class Comparison:
         for name in mine:
             for rank, theirs in enumerate(every):
                 if theirs.get(name) != every[0].get(name):
+                    one, other = (f"{each[name][0]}, digest {each[name][1]:08x}" for each in (every[0], theirs))
                     return (
-                        f"the parameters of the ranks are different: {name} is {every[0].get(name, ['nothing'])[0]} at "
-                        f"rank 0, and {theirs.get(name, ['nothing'])[0]} at rank {rank}"
+                        f"the parameters of the ranks are different: {name} is {one} at rank 0, and {other} at {rank}"
                     )
         return "the parameters of the ranks are different"
 

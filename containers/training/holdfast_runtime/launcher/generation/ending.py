@@ -23,7 +23,7 @@ class Ending:
         self._loop = asyncio.get_running_loop()
         self._finished: set[int] = set()
         self._code = 0
-        self.begun = False
+        self.begun = self._signalled = False
         self.exit_code: asyncio.Future[int] = self._loop.create_future()
         """There once no process is left."""
         self.on_finished: Callable[[], None] = lambda: None
@@ -88,6 +88,7 @@ class Ending:
         if self.begun:
             return
         self._journal.say(f"{name}: ending")
+        self._signalled = True
         for slot in self._slots:
             if slot.process is not None:
                 slot.process.kill(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
@@ -111,7 +112,7 @@ class Ending:
         self._code = code
         for slot in self._slots:
             slot.send(Stop(reason=reason, exit_code=processes_code))
-            if not self._slots.in_process and slot.process is not None:
+            if not self._slots.in_process and slot.process is not None and not self._signalled:
                 slot.process.kill(signal.SIGTERM)
         self._loop.call_later(self._deadlines.stop, self._kill_all)
         self.end_if_empty()
