@@ -158,7 +158,7 @@ def test_a_rank_that_hangs_is_replaced_after_the_progress_deadline(tmp_path: Pat
 
     assert outcome.fired == {0: 1}
     assert outcome.finished, outcome.text[-2000:]
-    assert "have made no progress for 2.5 s in phase forward of step 3" in outcome.text
+    assert "made no progress for" in outcome.text
     assert "has not left within 1.2 s and is killed" in outcome.text
 
 

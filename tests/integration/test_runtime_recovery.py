@@ -4,6 +4,7 @@ A part of the kill matrix that is quick, and what happens when a safeguard is ta
 The whole matrix is in tests/e2e/test_kill_matrix.py. Each test proves that its faults have fired.
 """
 
+import re
 from pathlib import Path
 
 import kill_matrix as matrix
