@@ -167,9 +167,8 @@ class Comparison:
             for rank, theirs in enumerate(every):
                 if theirs.get(name) != every[0].get(name):
                     one, other = (f"{each[name][0]}, digest {each[name][1]:08x}" for each in (every[0], theirs))
-                    return (
-                        f"the parameters of the ranks are different: {name} is {one} at rank 0, and {other} at {rank}"
-                    )
+                    values = f"{name} is {one} at rank 0, and {other} at rank {rank}"
+                    return f"the parameters of the ranks are different: {values}"
         return "the parameters of the ranks are different"
 
     def gather(self, *, step: int) -> None:
