@@ -289,11 +289,8 @@ class TrainingState:
             "begun": self._notes is not None,
             "model": changes,
             "optimizer": {"param_groups": groups_of(self._reader.parameters, self.optimizer)},
-            "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
-            "schedulers": [item.state_dict() for item in self._schedulers.all()],
-            "torch": switched(),
+            **self._plain_parts(),
             "seed": self.seed,
-            "state": {name: item.state_dict() for name, item in self.added.items()},
             "by rank": sorted(self.by_rank),
         }
 
@@ -416,17 +413,20 @@ class TrainingState:
     def _parameters(self) -> Iterator[nn.Parameter]:
         return self.model.parameters()
 
-    def _note(self) -> _Notes:
-        old, parameters = self._old_notes, self._reader.parameters
-        rest = {
+    def _plain_parts(self) -> dict[str, Any]:
+        """Return the state of schedulers, ``state=`` and switches, as it is now."""
+        return {
             "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
             "schedulers": [item.state_dict() for item in self._schedulers.all()],
             "torch": switched(),
             "state": {name: item.state_dict() for name, item in self.added.items()},
         }
+
+    def _note(self) -> _Notes:
+        old, parameters = self._old_notes, self._reader.parameters
         return _Notes(
             model=self._reader.note(old.model if old is not None else None),
-            rest=copy_of(flatten(rest), old.rest.tensors if old is not None else ()),
+            rest=copy_of(flatten(self._plain_parts()), old.rest.tensors if old is not None else ()),
             groups=note_groups(self.optimizer),
             versions=[version_of(parameter) for _, parameter in parameters],
             parameters=[local(p).clone() for p in self._parameters()] if self._changes_parameters else None,

@@ -1,5 +1,6 @@
 """Tensors and values of a training state: compared, copied, sent, and given the layout of their parameter."""
 
+import itertools
 import random
 import struct
 import zlib
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from holdfast_runtime.inprocess.digest import digest_of
-from holdfast_runtime.state import Path
+from holdfast_runtime.state import Path, copy_into
 from holdfast_runtime.transfer import Flat, flatten, local, read_skeleton
 
 
@@ -100,12 +101,8 @@ def copy_of(flat: Flat, memory: "tuple[Tensor, ...] | list[Tensor]" = ()) -> Fla
 
     All are copied: what scripts keep there is often changed through ``.data``, which no version tells.
     """
-    copies = []
-    for number, tensor in enumerate(flat.tensors):
-        old = memory[number] if number < len(memory) else None
-        fits = old is not None and (old.shape, old.dtype, old.device) == (tensor.shape, tensor.dtype, tensor.device)
-        copies.append(old.copy_(tensor) if old is not None and fits else tensor.clone())
-    return Flat(skeleton=flat.skeleton, tensors=copies)
+    pairs = itertools.zip_longest(flat.tensors, memory[: len(flat.tensors)])
+    return Flat(skeleton=flat.skeleton, tensors=[copy_into(tensor, old) for tensor, old in pairs])
 
 
 def seed_generators(*numbers: int) -> None:

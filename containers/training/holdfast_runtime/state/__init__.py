@@ -9,7 +9,17 @@ from holdfast_runtime.state.groups import Noted, groups_of, note_groups, put_gro
 from holdfast_runtime.state.modules import ModelNotes, ModelReader, StructureError, put_buffers
 from holdfast_runtime.state.schedulers import Schedulers
 from holdfast_runtime.state.switches import SWITCHES, switch_back, switched
-from holdfast_runtime.state.values import NotKeptError, Path, copied, leaves, named, put_back, replaced, shown
+from holdfast_runtime.state.values import (
+    NotKeptError,
+    Path,
+    copied,
+    copy_into,
+    leaves,
+    named,
+    put_back,
+    replaced,
+    shown,
+)
 
 __all__ = [
     "SWITCHES",
@@ -21,6 +31,7 @@ __all__ = [
     "Schedulers",
     "StructureError",
     "copied",
+    "copy_into",
     "groups_of",
     "leaves",
     "named",

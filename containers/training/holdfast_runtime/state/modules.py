@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, is_library, put_back
+from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, copy_into, is_library, put_back
 from holdfast_runtime.transfer import local
 
 STRUCTURE = frozenset(nn.Module().__dict__) - {"training"}
@@ -131,7 +131,7 @@ class ModelReader:
         for name, buffer, _ in self.buffers() if buffers else ():
             notes.buffers[name] = buffer
             old = before.contents.get(name) if before is not None else None
-            notes.contents[name] = _copy(buffer, old)
+            notes.contents[name] = copy_into(local(buffer), old)
         for name, module in self._extra:
             notes.extra[name] = copied(module.get_extra_state())
         return notes
@@ -145,16 +145,13 @@ class ModelReader:
             if parameter.requires_grad != trained:
                 parameter.requires_grad_(trained)
         self._restore_parameter_hooks(notes.hooks)
-        for name, buffer, module in [*self.buffers()]:
+        for name, _, module in [*self.buffers()]:
             key = name.rpartition(".")[2]
             if name not in notes.buffers:
                 del module._buffers[key]
-            elif notes.buffers[name] is not buffer:
-                module._buffers[key] = notes.buffers[name]
         modules = dict(self.model.named_modules())
         for name, kept in notes.buffers.items():
             owner, _, key = name.rpartition(".")
-            modules[owner]._buffers.setdefault(key, kept)
             modules[owner]._buffers[key] = put_back(kept, notes.contents[name])
         self._restore_extra(notes.extra)
 
@@ -335,10 +332,3 @@ def _equal(one: Any, other: Any) -> bool:
     if hasattr(one, "dtype"):
         return bool(one.shape == other.shape and (one == other).all())
     return bool(one == other)
-
-
-@torch.no_grad()
-def _copy(buffer: Tensor, memory: Tensor | None) -> Tensor:
-    part = local(buffer)
-    fits = memory is not None and (memory.shape, memory.dtype, memory.device) == (part.shape, part.dtype, part.device)
-    return memory.copy_(part) if memory is not None and fits else part.clone()

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import random
 import sys
-from collections import OrderedDict, defaultdict, deque
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +19,7 @@ IMMUTABLE = frozenset(
 )
 MOST_ITEMS = 10_000
 """Containers with more entries are data, not state of a module."""
-GENERATOR, OBJECT, ARRAY_SCALAR = "holdfast generator", "holdfast object", "holdfast scalar"
+GENERATOR, OBJECT = "holdfast generator", "holdfast object"
 Path = tuple[str | int, ...]
 
 
@@ -90,6 +90,14 @@ def put_back(current: Any, copy: Any) -> Any:
         items = [put_back(old, item) for old, item in zip(olds, copy, strict=True)]
         return type(current)(*items) if hasattr(current, "_fields") else tuple(items)
     return copy
+
+
+@torch.no_grad()
+def copy_into(tensor: Tensor, memory: Tensor | None) -> Tensor:
+    """Return a copy of a tensor, in the memory of an older copy where it fits."""
+    kind = (tensor.shape, tensor.dtype, tensor.device)
+    fits = memory is not None and (memory.shape, memory.dtype, memory.device) == kind
+    return memory.copy_(tensor) if memory is not None and fits else tensor.clone()
 
 
 def generator_state(value: Any) -> Any:
@@ -172,7 +180,7 @@ def _put_dict(current: Any, copy: dict[Any, Any]) -> Any:
             object.__setattr__(current, name, put_back(getattr(current, name, None), item))
         return current
     items = {key: put_back(current.get(key) if isinstance(current, dict) else None, item) for key, item in copy.items()}
-    if isinstance(current, dict | OrderedDict | defaultdict):
+    if isinstance(current, dict):
         current.clear()
         current.update(items)
         return current
