@@ -36,6 +36,14 @@ def validate():
     total = mean(model(torch.ones(1, 1)))
     model.train()
     return total.item()
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(1, 1)
+    def forward(self, values):
+        found = mean(self.first(values))
+        return self.first(found)
+net = Net()
 def total_of(values):
     found = 0.0
     for value in values:
@@ -50,6 +58,7 @@ def train(step, best=1, counter=0, after=0):
 CASES: dict[str, tuple[str, str]] = {
     "the last statement": ("mean(1)", ""),
     "an evaluation": ("validate()", ""),
+    "a forward": ("with torch.no_grad():\n            print(net(torch.ones(1, 1)))", ""),
     "a log line": ("validate(); print('done')", ""),
     "an evaluation in a loop": ("total_of([torch.ones(1, 1)] * 3)", ""),
     "a mode": ("mean(1); model.train()", ""),

@@ -277,7 +277,9 @@ def _value(node: ast.expr, names: Names) -> Any:
     if isinstance(node, ast.Name):
         return names[node.id] if node.id in names else getattr(builtins, node.id)
     if isinstance(node, ast.Attribute):
-        return inspect.getattr_static(_value(node.value, names), node.attr)
+        owner = _value(node.value, names)
+        children = vars(owner).get("_modules", {}) if isinstance(owner, nn.Module) else {}
+        return children[node.attr] if node.attr in children else inspect.getattr_static(owner, node.attr)
     raise LookupError(ast.dump(node))
 
 
