@@ -62,3 +62,13 @@ def test_two_of_one_class_are_refused_with_the_way_to_keep_them() -> None:
     with pytest.raises(ValueError, match=r"2 schedulers change the optimizer .* give all of them to Run\(state="):
         Schedulers(mine, known=[]).all()
     assert Schedulers(mine, known=both).all() == []
+
+
+def test_two_that_hold_each_other_are_refused_unless_they_are_given() -> None:
+    mine = optimizer()
+    outer, inner = lr_scheduler.ExponentialLR(mine, 0.9), lr_scheduler.StepLR(mine, 2)
+    outer.inner, inner.outer = inner, outer  # type: ignore[attr-defined]
+
+    with pytest.raises(ValueError, match=r"holds one that holds it.*state="):
+        Schedulers(mine, known=[]).all()
+    assert Schedulers(mine, known=[outer]).all() == []

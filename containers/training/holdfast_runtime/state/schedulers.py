@@ -33,10 +33,17 @@ class Schedulers:
         Return those that no other one steps.
 
         Raises:
-            StructureError: two of one class, which no other process could tell apart.
+            StructureError: two of one class, which no other process could tell apart; two that hold each other.
         """
-        made = [item for ref in self._made if (item := ref()) is not None]
-        inner = {id(part) for item in (*made, *self._known) for part in _parts(item)} | set(map(id, self._known))
+        known = {id(each) for item in self._known for each in (item, *_parts(item))}
+        made = [item for ref in self._made if (item := ref()) is not None and id(item) not in known]
+        for item in made:
+            if any(part is item for part in _parts(item)):
+                raise StructureError(
+                    f"the scheduler {type(item).__qualname__} holds one that holds it, so the one that steps the other "
+                    'is not known; give it to Run(state={"scheduler": ...})'
+                )
+        inner = {id(part) for item in made for part in _parts(item)}
         outer = sorted((item for item in made if id(item) not in inner), key=lambda item: type(item).__qualname__)
         kinds = [type(item).__qualname__ for item in outer]
         if len(set(kinds)) != len(kinds):
@@ -81,12 +88,13 @@ def _holders(optimizer: Optimizer) -> list[Any]:
 
 
 def _parts(item: Any) -> list[Any]:
-    """Return the schedulers that a scheduler, or what holds several, steps."""
-    held = getattr(item, "__dict__", {}).values()
-    direct = [
-        each
-        for value in held
-        for each in (value if isinstance(value, list | tuple) else (value,))
-        if isinstance(each, LRScheduler)
-    ]
-    return direct + [part for each in direct for part in _parts(each)]
+    """Return the schedulers that a scheduler, or what holds several, steps. In a circle it is one of them."""
+    found: dict[int, Any] = {}
+    holders = [item]
+    while holders:
+        for value in getattr(holders.pop(), "__dict__", {}).values():
+            for each in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(each, LRScheduler) and id(each) not in found:
+                    found[id(each)] = each
+                    holders.append(each)
+    return [*found.values()]
