@@ -130,6 +130,17 @@ def test_nothing_of_a_committed_step_is_put_back(change: Callable[[Program], obj
     assert it.facts() == after
 
 
+def run_before_the_first_step(it: Program) -> None:
+    """As scripts do between Run and the loop, and a spare does behind the step that it tries."""
+    it.model.train()
+    it.optimizer.param_groups[0]["lr"] = 0.3
+    it.average.count = 9
+    it.model.register_buffer("early", torch.ones(2))
+    with torch.no_grad():
+        it.model.layer.weight.add_(5)
+        it.model.mean.add_(5)
+
+
 def sent(flat: Flat) -> Flat:
     return Flat(skeleton=read_skeleton(flat.skeleton_bytes), tensors=[tensor.clone() for tensor in flat.tensors])
 
@@ -150,11 +161,7 @@ def test_a_newcomer_begins_as_the_others_whatever_its_script_does_before(
     torch._C._set_grad_enabled(True)
 
     newcomer.state.load(flat)
-    newcomer.model.train()  # as scripts do between Run and the loop
-    newcomer.optimizer.param_groups[0]["lr"] = 0.3
-    newcomer.average.count = 9
-    with torch.no_grad():
-        newcomer.model.layer.weight.add_(5)
+    run_before_the_first_step(newcomer)
     newcomer.state.reach_boundary()
     if begun:
         newcomer.average.count = 8  # what stands before `with step:`
@@ -200,6 +207,7 @@ def test_what_was_received_and_is_not_in_use_yet_is_passed_on(change: Callable[[
     torch._C._set_grad_enabled(True)
 
     between.state.load(flat)
+    run_before_the_first_step(between)
     last.state.load(sent(between.state.flat()))
     last.state.reach_boundary()
 

@@ -28,6 +28,8 @@ STATEMENT = r"|form\.after|statement|was left"
 """Words of a message about code behind a collective that was left."""
 PAUSES = ("pause", "mean")
 """After ``with step:``, and the survivors notice it between two steps: at the next one, or in a collective there."""
+WARM = ("backward", "vote", "pause")
+"""Places of FSDP2 at which the kill waits until the spare has tried a step; at others it mostly has not."""
 ELASTIC = ("backward", "vote", "after", "between")
 """Places of a lost node in an elastic job."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cells import CALM, PAUSES, RANKS, Cell
+from cells import CALM, PAUSES, RANKS, WARM, Cell
 from killing import QUICK
 from ports import free_ports
 from warm_jobs import HUNG, PRELOAD, environment_of, run_launchers
@@ -233,6 +233,7 @@ def _of_cell(cell: Cell) -> dict[str, str]:
         return found
     place = {"pause": "between", "mean": "between", "vote": "injected"}.get(cell.place, cell.place)
     found |= {"KILL": f"{place}:{cell.rank}:{cell.step}", "PAUSE": cell.place if cell.place in PAUSES else ""}
+    found["WARM_SPARE"] = str(int(cell.layout in ("fsdp", "fsdp3") and cell.place in WARM))
     return {**found, **_faults(cell)}
 
 

@@ -16,6 +16,8 @@ PARTS = 4
 """Logical ranks of the elastic layout."""
 PAUSE_S = 0.6
 """Longer than a launcher takes to notice a killed rank and to close the connections of the others."""
+WARM_WITHIN_S = 5.0
+"""A spare begins when the ranks train, and has a core beside them or not."""
 
 
 class Loop:
@@ -29,6 +31,7 @@ class Loop:
         self.layout = os.environ.get("LAYOUT", "replicas")
         self.collective = os.environ.get("COLLECTIVE") == "1"
         self.pauses = os.environ.get("PAUSE", "")
+        self.waits = os.environ.get("WARM_SPARE") == "1"
         self.out = Path(os.environ.get("OUT", "."))
         place, rank, step = os.environ.get("KILL", "none:0:0").split(":")
         self.kill_place, self.kill_rank, self.kill_step = place, int(rank), int(step)
@@ -70,6 +73,14 @@ class Loop:
         self.number, self.trial, self.whole = number, trial, False
         self.redone += number < self.most
         self.most = max(self.most, number + 1 if self.run.step > number else number)
+        if self.waits and not trial and number == self.kill_step and not (self.out / "killed").exists():
+            self.wait_for_spare()
+
+    def wait_for_spare(self) -> None:
+        """Wait until the spare has tried a step alone: the loop's body behind it runs when it has a rank."""
+        end = time.monotonic() + WARM_WITHIN_S
+        while not (self.out / "tried").exists() and time.monotonic() < end:
+            time.sleep(0.02)
 
     def __enter__(self) -> None:
         """Enter the body of a step."""

@@ -84,6 +84,8 @@ def one(form: Form, step: holdfast.Step) -> None:
     HERE.at("before")
     form.before(number)
     HERE.at("vote")
+    if HERE.trial:
+        HERE.once("tried")
     form.update(step, loss)
     HERE.die("after")
     if HERE.collective:

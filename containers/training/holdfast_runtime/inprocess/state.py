@@ -80,6 +80,17 @@ class _Notes:
     """Copies of the parameters; None where none was made."""
 
 
+@dataclass(frozen=True)
+class _Received:
+    """What came from another process, and the code before the first step here may overwrite."""
+
+    rest: Flat
+    parameters: list[Tensor]
+    buffers: dict[str, Tensor]
+    moments: list[tuple[int, int]]
+    """Address and version of the optimizer's tensors."""
+
+
 class TrainingState:
     """
     All of it, as one tree.
@@ -119,11 +130,8 @@ class TrainingState:
         """Of the step that runs, until its update."""
         self._old_notes: _Notes | None = None
         """Whose memory new copies are made in."""
-        self._received: tuple[Flat, list[Tensor], list[tuple[int, int]]] | None = None
-        """
-        The rest of a state of another process, copies of its parameters, and where the optimizer's tensors are, until
-        the next step can begin.
-        """
+        self._received: _Received | None = None
+        """A state of another process, until the next step can begin."""
         self._at_update: tuple[list[tuple[str, bool]], dict[str, Any]] = [], {}
         """Modes of all modules and settings of torch, as the last update left them."""
         self._group_sizes: list[int] = []
@@ -155,15 +163,16 @@ class TrainingState:
             self._baseline = self._reader.note(buffers=False)
         if self._received is None:
             return
-        (flat, parameters, moments), self._received = self._received, None
-        if self._moments() != moments:
+        received, self._received = self._received, None
+        if self._moments() != received.moments:
             raise DivergenceError(
                 "the optimizer's state was changed between Run and the first step of a process that has received it; "
                 "load it before Run"
             )
-        put_parameters([*self._parameters()], parameters)
-        rest = unflatten(flat)
+        put_parameters([*self._parameters()], received.parameters)
+        rest = unflatten(received.rest)
         with torch.no_grad():
+            put_buffers(self.model, received.buffers)
             if rest["model"] is not None:
                 self._reader.apply(rest["model"], self._baseline)
             self._put_rest(rest)
@@ -171,7 +180,7 @@ class TrainingState:
         switch_back(rest["torch"])
         if rest["begun"]:
             self._notes = self._note()
-            self._notes.parameters = parameters
+            self._notes.parameters = received.parameters
 
     def begin(self, number: int) -> None:
         """A step begins, for the first time or again: put back what was noted the first time, and note it."""
@@ -281,7 +290,7 @@ class TrainingState:
         ``begun`` is True where it is the state with which a step begins, so that the code before the step is in it.
         """
         if self._received is not None:
-            return dict(unflatten(self._received[0]))  # what is in use has not taken all of it over yet
+            return dict(unflatten(self._received.rest))  # what is in use has not taken all of it over yet
         changes = None
         if self._baseline is not None:
             changes = self._reader.changes(self._reader.note(buffers=False), self._baseline)
@@ -338,14 +347,21 @@ class TrainingState:
         flat = copy_of(flatten(rest))
         for name, item in self.added.items():
             item.load_state_dict(unflatten(copy_of(flatten(rest["state"][name]))))
-        self._received = flat, [local(parameter).clone() for parameter in self._parameters()], self._moments()
+        self._received = _Received(
+            rest=flat,
+            parameters=[local(parameter).clone() for parameter in self._parameters()],
+            buffers={name: buffer.clone() for name, buffer in self.buffers().items()},
+            moments=self._moments(),
+        )
 
     def tree(self) -> dict[str, Any]:
         """The state between two steps; tensors in it are those in use, not copies."""
+        received = self._received
+        parameters = received.parameters if received is not None else [*map(local, self._parameters())]
         return {
-            "model": {name: local(parameter) for name, parameter in self.model.named_parameters()},
+            "model": dict(zip((name for name, _ in self.model.named_parameters()), parameters, strict=True)),
             "optimizer": self.optimizer.state_dict(),
-            "buffers": self.buffers(),
+            "buffers": received.buffers if received is not None else self.buffers(),
             "rest": self.rest(),
             "ranks": self._values_of_ranks(),
         }
