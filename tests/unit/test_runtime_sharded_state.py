@@ -93,18 +93,6 @@ def test_twins_are_ranks_with_the_same_part_and_data_is_divided_among_those_of_a
     assert [each.data_place for each in found] == data
 
 
-def test_running_statistics_are_a_rank_s_own(group: Group) -> None:
-    holds = []
-    for rank in (0, 1):
-        group.open_alone(rank=rank, world_size=2)
-        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
-        fully_shard(model, mesh=dist.init_device_mesh("cpu", (2, 1), mesh_dim_names=("replicate", "shard")))
-        holds.append(Sharded(model, Recorded()).holds)
-        group.close()
-
-    assert holds[0] != holds[1]
-
-
 def test_a_step_that_was_tried_leaves_nothing_but_parameters_that_are_replaced(group: Group) -> None:
     group.open_alone(rank=2, world_size=4)
     counted = Counted()

@@ -214,6 +214,31 @@ def test_what_was_received_and_is_not_in_use_yet_is_passed_on(change: Callable[[
     assert last.facts() == after
 
 
+def test_a_buffer_of_a_rank_s_own_goes_to_the_rank_that_it_is_of() -> None:
+    donor, lost, newcomer = Program(), Program(), Program()
+    for number, it in enumerate((donor, lost)):
+        it.state.reach_boundary()
+        it.state.begin(3)
+        it.model.mean.fill_(number + 1.0)
+        it.state.note_own_buffers(["mean"])
+    donor.state.keep_of_ranks(4, [it.state.own_values() for it in (donor, lost)])
+    donor.state.committed()
+
+    newcomer.state.load(sent(donor.state.flat()), rank=1)
+
+    assert newcomer.model.mean.tolist() == [2.0, 2.0]
+    assert newcomer.state.shared_buffers() == {}
+
+
+def test_a_buffer_of_a_rank_s_own_that_nobody_keeps_is_refused() -> None:
+    donor, newcomer = Program(), Program()
+    donor.state.reach_boundary()
+    donor.state.note_own_buffers(["mean"])
+
+    with pytest.raises(DivergenceError, match=r"buffers.mean differs by rank, and the value of rank 1 was lost"):
+        newcomer.state.load(sent(donor.state.flat()), rank=1)
+
+
 def test_tensors_of_state_are_in_the_block_of_a_snapshot_and_not_in_its_header() -> None:
     it = Program()
     it.average.values = torch.zeros(1_000_000)

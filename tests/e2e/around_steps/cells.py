@@ -63,8 +63,6 @@ class Cell:
         entry = self.entry
         if (self.place == "mean" or self.collective) and entry.verdict == SAME:
             return NAMED  # what stands behind a collective that was left may end the job, which names the statement
-        if self.layout == "hsdp" and entry.row == "buffers" and entry.verdict == SAME:
-            return NAMED  # buffers follow a rank's own samples: without snapshots no other rank has them
         return entry.by_place.get(self.place) or entry.by_layout.get(self.layout.rstrip("3")) or entry.verdict
 
     @property

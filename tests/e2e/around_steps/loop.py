@@ -131,6 +131,15 @@ HERE = Loop()
 """Of this process: modules ask it for the place, and hold nothing of it."""
 
 
+class InForward(nn.Module):
+    """A place in a forward. A module of its own: it stands for no code of a program's forward."""
+
+    def forward(self, values: Tensor) -> Tensor:
+        if HERE.place == "forward":
+            HERE.die("forward")
+        return values
+
+
 class Net(nn.Module):
     """Two layers with what a form puts before and between them."""
 
@@ -146,14 +155,13 @@ class Net(nn.Module):
         self.inner = inner or nn.Identity()
         self.first = nn.Linear(WIDTH, HIDDEN)
         self.norm: nn.Module = nn.BatchNorm1d(HIDDEN) if norm else nn.Identity()
+        self.place = InForward()
         self.drop = nn.Dropout(rate)
         self.middle = middle or nn.GELU()
         self.last = nn.Linear(HIDDEN, WIDTH)
 
     def forward(self, values: Tensor) -> Tensor:
-        hidden = self.norm(self.first(self.inner(values)))
-        if HERE.place == "forward":
-            HERE.die("forward")
+        hidden = self.place(self.norm(self.first(self.inner(values))))
         found: Tensor = self.last(self.drop(self.middle(hidden)))
         return found
 

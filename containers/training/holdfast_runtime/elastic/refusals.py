@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from torch import nn
+from torch.nn.modules.batchnorm import _NormBase
 
 from holdfast_runtime.elastic.parts import check_cut
 from holdfast_runtime.groups import Recorded, UnsupportedError
-from holdfast_runtime.sharded import has_statistics
 
 THROUGHPUT = "throughput"
 VARIABLE = "HOLDFAST_SIZES"
@@ -56,7 +56,7 @@ def check(model: nn.Module, recorded: Recorded, *, logical: int, pipelines: bool
             problems.append(str(error))
     if named := recorded.of_some_ranks():
         problems.append(f"the script made {named[0]}, which is not of all ranks of another size; leave it out")
-    statistics = [name for name, module in model.named_modules() if has_statistics(module)]
+    statistics = [name for name, module in model.named_modules() if _has_statistics(module)]
     if logical and statistics:
         problems.append(
             f"{statistics[0]} has running statistics, which differ from rank to rank and so with their number; use "
@@ -64,6 +64,11 @@ def check(model: nn.Module, recorded: Recorded, *, logical: int, pipelines: bool
         )
     if problems:
         raise UnsupportedError("\n".join(problems))
+
+
+def _has_statistics(module: nn.Module) -> bool:
+    """Return True for a module whose buffers follow the samples of its rank, in whatever mode it is now."""
+    return isinstance(module, _NormBase) and module.track_running_stats
 
 
 def _listed(sizes: Sequence[int]) -> str:

@@ -35,9 +35,10 @@ Wait = Callable[[Any], object]
 
 
 _LOG = logging.getLogger(__name__)
-OWN_BUFFERS = (
-    "ranks with the same part of the model have other buffers: a rank that is lost ends the job, since no other rank "
-    "has its buffers; make them equal on all ranks, or shard over all ranks, with Run(snapshot_every=...)"
+LARGE_VALUES = (
+    f"ranks with the same part of the model have more than {MOST_BYTES >> 20} MiB a rank that others have not (buffers, or "
+    "values in state=): a rank that is lost ends the job; make them equal on all ranks, or shard over all ranks, with "
+    "Run(snapshot_every=...)"
 )
 
 
@@ -59,11 +60,14 @@ class Comparison:
         self._alike = sharded is None or not sharded.has_stages
         """Whether all ranks have the same modules. Those of a pipeline have not."""
         self._generation = self._votes = 0
+        self._has_buffers = False
+        """Whether the model has some on each rank, as the generation began."""
 
     def is_whole(self, *, generation: int, step: int) -> bool:
         """Return True if the vote of a step compares all facts and the parameters; the same on all ranks."""
         if generation != self._generation:
             self._generation, self._votes = generation, 0
+            self._has_buffers = bool(self._state.buffers()) or not self._alike
         return self._votes < VOTES or step % self._every == 0
 
     def facts(self, *, whole: bool) -> dict[Path, Any]:
@@ -113,13 +117,9 @@ class Comparison:
 
         found = gathered(self._state.digest(), world_size=own.world_size, wait=self._wait)
         member.agreement.compare(found, twins=sharded.twins)
-        facts = self._state.facts(whole=True, model=False, added=True)
+        facts = {**self._state.facts(whole=True, model=False, added=True), **self._state.shared_buffers()}
         if differs(digest_of_facts(facts)):
             self._judge(facts, group=sorted({own.rank, *sharded.twins}), own=own)
-        if not sharded.own_buffers and differs(digest_of(self._state.buffers().values())):
-            sharded.own_buffers = True
-            if own.rank == 0:
-                _LOG.warning("%s", OWN_BUFFERS)
 
     def _judge(self, facts: Mapping[Path, Any], *, group: Sequence[int], own: Standing) -> None:
         """
@@ -171,6 +171,16 @@ class Comparison:
                     return f"the parameters of the ranks are different: {values}"
         return "the parameters of the ranks are different"
 
+    def note_own_buffers(self, member: Member) -> None:
+        """Learn which buffers some rank has changed in this step: twins have their own from now on. A collective."""
+        if self._sharded is None or not self._sharded.some_have_twins or not self._has_buffers:
+            return
+        shared = {str(name) for _, name in self._state.shared_buffers()}
+        changed = sorted(name for name, is_changed in self._state.changed_buffers() if is_changed and name in shared)
+        if member.peers.smallest([-len(changed)])[0]:
+            every = gathered_bytes(json.dumps(changed).encode(), wait=self._wait)
+            self._state.note_own_buffers(name for each in every for name in json.loads(each))
+
     def gather(self, *, step: int) -> None:
         """Give all ranks the values that are of this rank alone, as they are after ``step`` updates. A collective."""
         if not self._state.by_rank:
@@ -179,6 +189,10 @@ class Comparison:
         torch.save(self._state.own_values(), buffer)
         data = buffer.getvalue()
         found = gathered_bytes(data if len(data) <= MOST_BYTES else b"", wait=self._wait)
+        if self._sharded is not None and not self._sharded.has_large_values and not all(found):
+            self._sharded.has_large_values = True
+            if dist.get_rank() == 0:
+                _LOG.warning("%s", LARGE_VALUES)
         self._state.keep_of_ranks(step, [_loaded(each) for each in found])
 
 
@@ -190,8 +204,7 @@ def gathered_bytes(data: bytes, *, wait: Wait) -> list[bytes]:
     lengths = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(size)]
     wait(dist.all_gather(lengths, torch.tensor([len(data)], device=device), async_op=True))
     most = max(1, *(int(length) for length in lengths))
-    own = torch.zeros(most, dtype=torch.uint8, device=device)
-    own[: len(data)] = torch.tensor([*data], dtype=torch.uint8, device=device)
+    own = torch.frombuffer(bytearray(data.ljust(most, b"\0")), dtype=torch.uint8).to(device)
     found = [torch.zeros_like(own) for _ in range(size)]
     wait(dist.all_gather(found, own, async_op=True))
     return [each[: int(length)].cpu().numpy().tobytes() for each, length in zip(found, lengths, strict=True)]

@@ -6,7 +6,7 @@ of seed, step and rank, and all that a step or the code around it can change is 
 begins again, after the loop's body has run once more, it is put back: here, or by a process that has received it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,7 @@ from holdfast_runtime.state import (
 )
 from holdfast_runtime.transfer import Flat, flatten, local, unflatten
 
+BUFFERS = "buffers"
 SMALL_BYTES = 1 << 16
 RECEIVED = "received by newcomers: "
 """In front of a name in ``state=``: positions of a framework, which count in ways of their own and are not compared."""
@@ -157,10 +158,14 @@ class TrainingState:
         """Start the random numbers of the code before a step: the same in each process that gets there."""
         seed_generators(self.seed, step, rank, 1)
 
-    def reach_boundary(self) -> None:
-        """Between two steps, after the loop's body: put in what a script may have overwritten since it was received."""
+    def note_first(self) -> None:
+        """Before the first step of this process, tried or not: what of the model changes from here on is sent."""
         if self._baseline is None:
             self._baseline = self._reader.note(buffers=False)
+
+    def reach_boundary(self) -> None:
+        """Between two steps, after the loop's body: put in what a script may have overwritten since it was received."""
+        self.note_first()
         if self._received is None:
             return
         received, self._received = self._received, None
@@ -275,6 +280,11 @@ class TrainingState:
         """All buffers by name, not copies."""
         return {name: local(buffer) for name, buffer, _ in self._reader.buffers()}
 
+    def shared_buffers(self) -> dict[Path, Any]:
+        """Return buffers that all ranks have alike, or those with the same part of the model; by path, not copies."""
+        paths = {(BUFFERS, name): buffer for name, buffer in self.buffers().items()}
+        return {path: buffer for path, buffer in paths.items() if named(path) not in self.by_rank}
+
     def put_buffers(self, tensors: Mapping[str, Tensor]) -> None:
         """Have these buffers."""
         put_buffers(self.model, tensors)
@@ -330,7 +340,12 @@ class TrainingState:
 
     def own_values(self) -> dict[Path, Any]:
         """Return this rank's values of ``by_rank``, as they are now."""
-        return {path: value for path, value in leaves(self.rest()) if named(path) in self.by_rank}
+        kept = {**self.rest(), BUFFERS: self.buffers()}
+        return {path: value for path, value in leaves(kept) if named(path) in self.by_rank}
+
+    def note_own_buffers(self, names: Iterable[str]) -> None:
+        """From now on each rank has buffers of these names of its own."""
+        self.by_rank |= {named((BUFFERS, name)) for name in names}
 
     def keep_of_ranks(self, step: int, values: list[dict[Path, Any] | None]) -> None:
         """Keep the values of all ranks, as they are after so many updates."""
@@ -361,7 +376,7 @@ class TrainingState:
         return {
             "model": dict(zip((name for name, _ in self.model.named_parameters()), parameters, strict=True)),
             "optimizer": self.optimizer.state_dict(),
-            "buffers": received.buffers if received is not None else self.buffers(),
+            BUFFERS: received.buffers if received is not None else self.buffers(),
             "rest": self.rest(),
             "ranks": self._values_of_ranks(),
         }
@@ -403,7 +418,7 @@ class TrainingState:
             KeyError, ValueError: it is of another program.
             DivergenceError: the rank had values of its own, and they are lost.
         """
-        rest = tree["rest"]
+        rest, buffers = tree["rest"], tree[BUFFERS]
         if rest["by rank"]:
             values = tree["ranks"][rank] if rank < len(tree["ranks"]) else None
             if values is None:
@@ -412,6 +427,7 @@ class TrainingState:
                     f"{names} differs by rank, and the value of rank {rank} was lost with its process; make it a "
                     "function of run.seed, step.number and run.data_rank, or change it before step.update"
                 )
+            buffers = {name: values.get((BUFFERS, name), buffer) for name, buffer in buffers.items()}
             rest = replaced(rest, values)
         own = {name: local(parameter) for name, parameter in self.model.named_parameters()}
         if own.keys() != tree["model"].keys():
@@ -420,7 +436,7 @@ class TrainingState:
         for name, tensor in own.items():
             if tensor.data_ptr() != tree["model"][name].data_ptr():
                 tensor.copy_(tree["model"][name])
-        put_buffers(self.model, tree["buffers"])
+        put_buffers(self.model, buffers)
         put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
         self.optimizer.load_state_dict(tree["optimizer"])
         keep_kinds(self.optimizer, tree["optimizer"]["state"])

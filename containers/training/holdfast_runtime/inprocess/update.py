@@ -158,6 +158,7 @@ class Updates:
 
     def _between(self) -> None:
         """The loop's body has run: the state is that of the step's end, as every rank sees it."""
+        self._state.note_first()
         if self.trial:
             return
         if self._sharded is not None:
@@ -275,6 +276,7 @@ class Updates:
         digest = digest_of_facts(facts)
         vote.cast(ballot.tail, step=member.own.committed_step, digest=0, loss=loss, leaves=leaves, facts=digest)
         member.telling.progress("vote")
+        self._comparison.note_own_buffers(member)
         if compares:
             self._comparison.compare_twins(member)
         self._comparison.gather(step=member.own.committed_step + 1)

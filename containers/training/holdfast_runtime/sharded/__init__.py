@@ -6,7 +6,7 @@ a program cannot go on in place.
 from holdfast_runtime.sharded.ballot import Ballot, gathered
 from holdfast_runtime.sharded.kept import Joined, Kept, Pace, check_memory, in_one_place
 from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, disagreement, exchange, survives, twins
-from holdfast_runtime.sharded.model import Sharded, has_statistics
+from holdfast_runtime.sharded.model import Sharded
 from holdfast_runtime.sharded.refusals import (
     NoCollectives,
     check,
@@ -35,7 +35,6 @@ __all__ = [
     "disagreement",
     "exchange",
     "gathered",
-    "has_statistics",
     "in_one_place",
     "snapshots_asked",
     "survival_asked",

@@ -12,7 +12,6 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
-from torch.nn.modules.batchnorm import _NormBase
 
 from holdfast_runtime.boxes import boxes_of, placements_of
 from holdfast_runtime.groups import Recorded, cut_anew, mesh_like, moved, private
@@ -32,8 +31,10 @@ class Sharded:
     def __init__(self, model: nn.Module, recorded: Recorded, *, pipelines: Sequence[Any] = ()) -> None:
         self.twins: tuple[int, ...] = ()
         """Ranks that have the same part of the state, once it is known."""
-        self.own_buffers = False
-        """Whether ranks with the same part of the parameters have buffers of their own: then they are no twins."""
+        self.some_have_twins = False
+        """The same on all ranks."""
+        self.has_large_values = False
+        """Whether ranks have so many values of their own that no other one keeps them: then they are no twins."""
         self.recorded = recorded
         self._model = model
         self._pipelines = list(pipelines)
@@ -43,12 +44,8 @@ class Sharded:
         self.data_place = self._data_place(rank=rank, world_size=size)
         """Which part of a batch is this rank's, and of how many: ranks that divide a layer, or are stages of one
         pipeline, see the same samples."""
-        self.holds = self._holds(rank=rank)
-        """
-        A digest of which part of the state this rank has, in coordinates of whole tensors.
-
-        Running statistics of a BatchNorm are of the samples that a rank has seen: such a rank has no twin.
-        """
+        self.holds = self._holds()
+        """A digest of which part of the state this rank has, in coordinates of whole tensors."""
 
     @property
     def has_stages(self) -> bool:
@@ -88,7 +85,7 @@ class Sharded:
     def _placed(self, rank: int, size: int) -> None:
         self.place = rank, size
         self.data_place = self._data_place(rank=rank, world_size=size)
-        self.holds = self._holds(rank=rank)
+        self.holds = self._holds()
 
     def step_alone(self) -> bool:
         """Whether this rank can do a step whose peers are not there: its stages need nothing from their neighbours."""
@@ -110,19 +107,12 @@ class Sharded:
         divided = bool(self._pipelines) or any(hasattr(p, "to_local") for p in self._model.parameters())
         return (0, 1) if divided else (rank, world_size)
 
-    def _holds(self, *, rank: int) -> str:
+    def _holds(self) -> str:
         stages = [stage.stage_index for schedule in self._pipelines for stage in private.stages_of(schedule)]
         parts: list[Any] = [stages]
-        if any(has_statistics(module) for module in self._model.modules()):
-            parts.append(rank)
         for name, parameter in self._model.named_parameters():
             parts.append([name, str(parameter.dtype), [*parameter.shape], _part(name, parameter)])
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
-
-
-def has_statistics(module: nn.Module) -> bool:
-    """Return True for a module whose buffers follow the samples of its rank, in whatever mode it is now."""
-    return isinstance(module, _NormBase) and module.track_running_stats
 
 
 def _part(name: str, parameter: nn.Parameter) -> list[Any]:

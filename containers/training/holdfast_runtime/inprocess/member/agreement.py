@@ -34,7 +34,7 @@ class Agreement:
             every=kept.every if kept is not None else -1,
             held=tuple(kept.held()) if kept is not None else (),
             groups=sharded.recorded.digest(),
-            holds=f"{sharded.holds} of rank {view.rank}" if sharded.own_buffers else sharded.holds,
+            holds=f"{sharded.holds} of rank {view.rank}" if sharded.has_large_values else sharded.holds,
             torch=torch.__version__,
             rack=os.environ.get("HOLDFAST_RACK", ""),
         )
@@ -43,6 +43,7 @@ class Agreement:
         if problem := disagreement(all_facts):
             raise UnsupportedError(problem)
         sharded.twins = twins(all_facts, view.rank)
+        sharded.some_have_twins = len({each.holds for each in all_facts}) < len(all_facts)
         if kept is not None:
             cut = view.world_size if made.elastic else 0
             place = Joined(rank=view.rank, generation=view.epoch, resume_step=view.resume_step, cut=cut)

@@ -288,7 +288,7 @@ class Member:
         sharded = self.training.sharded if self.training is not None else None
         if sharded is None:
             return None
-        return () if sharded.own_buffers else sharded.twins
+        return () if sharded.has_large_values else sharded.twins
 
     def _say_ready(self, reason: str, *, planned: bool) -> None:
         made = self.training
