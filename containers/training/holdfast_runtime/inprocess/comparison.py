@@ -36,9 +36,9 @@ Wait = Callable[[Any], object]
 
 _LOG = logging.getLogger(__name__)
 LARGE_VALUES = (
-    f"ranks with the same part of the model have more than {MOST_BYTES >> 20} MiB a rank that others have not (buffers, or "
-    "values in state=): a rank that is lost ends the job; make them equal on all ranks, or shard over all ranks, with "
-    "Run(snapshot_every=...)"
+    f"ranks with the same part of the model have more than {MOST_BYTES >> 20} MiB a rank that others have not, in "
+    "buffers or in state=: a rank that is lost ends the job; make them equal on all ranks, or shard over all ranks, "
+    "with Run(snapshot_every=...)"
 )
 
 
