@@ -84,8 +84,8 @@ unit: setup ## the tests that need nothing but Python
 integration: setup ## the tests with real parts: moto, Slurm, gloo processes
 	@$(PYTHON) -m pytest -q tests/integration
 
-e2e: setup ## all tests: the whole product, several times over, and more cases of all else; takes hours
-	@$(PYTHON) -m pytest -q --e2e
+e2e: setup ## all tests, or those whose names have PART="..." in them: the whole product, several times over; takes hours
+	@$(PYTHON) -m pytest -q --e2e $(if $(PART),-k "$(PART)")
 
 bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/boot.py ..."
 	@failed=; for each in $(BENCHMARKS); do echo "== $$each"; $(PYTHON) $$each || failed="$$failed $$each"; done; \
