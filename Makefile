@@ -59,7 +59,7 @@ up: setup ## the main job: deploy, boot, train, break a node, recover; leaves th
 		--rehearse examples/bytelm/bytelm-resilient.sbatch --prepare examples/bytelm/prepare.py
 
 up-eks: setup ## the same under Kubernetes, whose binaries are built once; leaves the cluster up
-	@test "$$($(VENV)/bin/holdfast kubernetes show --json)" != null || $(VENV)/bin/holdfast kubernetes build
+	@test "$$($(VENV)/bin/holdfast kubernetes show --json)" != null || $(VENV)/bin/holdfast kubernetes build --for local-eks
 	@$(VENV)/bin/holdfast up local-eks --rehearse examples/bytelm/bytelm-resilient.yaml \
 		--prepare examples/bytelm/prepare.py
 

@@ -108,6 +108,20 @@ def test_an_eks_cluster_without_binaries_is_refused_with_the_command_that_makes_
 
 
 @pytest.mark.usefixtures("without_binaries")
+def test_before_a_build_all_is_asked_of_the_machine_but_the_binaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "cores" in check_machine(home=tmp_path, orchestrator="eks", nodes=6, builds=True)
+    poor = replace(KUBERNETES, controllers=frozenset())
+    monkeypatch.setattr("holdfast.localcloud.kubernetes.binaries.observe_machine", lambda: poor)
+
+    with pytest.raises(CommandError, match="kubelets need cgroup v1") as caught:
+        check_machine(home=tmp_path, orchestrator="eks", nodes=6, builds=True)
+
+    assert "holdfast kubernetes build" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("without_binaries")
 def test_a_slurm_cluster_needs_no_binaries_of_kubernetes(tmp_path: Path) -> None:
     assert "Kubernetes" not in check_machine(home=tmp_path, orchestrator="slurm", nodes=6)
 

@@ -26,13 +26,16 @@ PROGRAMS = {
 MIN_FREE_GIB = 3.0
 
 
-def check_machine(*, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm", nodes: int = 0) -> str:
+def check_machine(
+    *, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm", nodes: int = 0, builds: bool = False
+) -> str:
     """
     Words for the progress line when everything is there.
 
     Args:
         orchestrator: Default: Slurm, for which no Kubernetes is needed.
         nodes: How many there will be; their memory is asked for on EKS.
+        builds: Default: no build of Kubernetes follows, so its binaries have to exist.
 
     Raises:
         CommandError: naming everything that is missing and what to do about each.
@@ -43,7 +46,7 @@ def check_machine(*, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm"
         raise CommandError("the local cloud makes namespaces and mounts and needs root; run it with sudo")
     from holdfast.localcloud.nodes import Fleet
 
-    lacking, notes = _for_kubernetes(nodes) if orchestrator == "eks" else ([], [])
+    lacking, notes = _for_kubernetes(nodes, builds=builds) if orchestrator == "eks" else ([], [])
     problems = [*_missing_programs(), *_too_little_disk(home), *Fleet.check_host(), *lacking]
     if problems:
         raise CommandError("this machine cannot run the local cloud:\n" + "\n".join(f"- {each}" for each in problems))
@@ -54,7 +57,7 @@ def check_machine(*, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm"
     return "; ".join([f"{platform.system()} {platform.release()}, {os.cpu_count()} cores", *notes])
 
 
-def _for_kubernetes(nodes: int) -> tuple[list[str], list[str]]:
+def _for_kubernetes(nodes: int, *, builds: bool) -> tuple[list[str], list[str]]:
     """What an EKS cluster lacks on this machine, and what will be different."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
 
@@ -66,7 +69,7 @@ def _for_kubernetes(nodes: int) -> tuple[list[str], list[str]]:
     except kubernetes.BinariesError as error:
         found = error
     machine = kubernetes.observe_machine()
-    lacking = kubernetes.check_machine(machine=machine, binaries=found, nodes=nodes)
+    lacking = kubernetes.check_machine(machine=machine, binaries=found, nodes=nodes, builds=builds)
     return lacking, kubernetes.notes_of_machine(machine=machine, binaries=found)
 
 
