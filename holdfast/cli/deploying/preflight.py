@@ -2,7 +2,9 @@
 
 import os
 import platform
+import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Literal
 
@@ -20,10 +22,13 @@ PROGRAMS = {
     "sudo": "sudo",
     "ip": "iproute2",
     "nsenter": "util-linux",
+    "pkill": "procps",
 }
 """Program and the Debian packages it needs."""
 
+OLDEST_SLURM = (22, 5)
 MIN_FREE_GIB = 3.0
+_ASK_S = 20.0
 
 
 def check_machine(
@@ -47,7 +52,7 @@ def check_machine(
     from holdfast.localcloud.nodes import Fleet
 
     lacking, notes = _for_kubernetes(nodes, builds=builds) if orchestrator == "eks" else ([], [])
-    problems = [*_missing_programs(), *_too_little_disk(home), *Fleet.check_host(), *lacking]
+    problems = [*_missing_programs(), *_wrong_slurm(), *_too_little_disk(home), *Fleet.check_host(), *lacking]
     if problems:
         raise CommandError("this machine cannot run the local cloud:\n" + "\n".join(f"- {each}" for each in problems))
     from holdfast.localcloud.containers import missing
@@ -82,6 +87,36 @@ def _missing_programs() -> list[str]:
     if shutil.which("apt-get") is None:
         return [f"missing programs: {programs}; install Slurm 22.05 or newer and munge with your package manager"]
     return [f"missing programs: {programs}; install them with: apt-get install --no-install-recommends {packages}"]
+
+
+def _wrong_slurm() -> list[str]:
+    """Programs of Slurm that do not start, are too old, or do not belong together."""
+    versions: dict[str, str] = {}
+    for program in ("slurmctld", "slurmd", "slurmdbd", "sbatch"):
+        if path := _which(program):
+            code, said = _said(path)
+            if code:
+                return [f"{program} does not start ({said}); install it together with the libraries of its version"]
+            found = re.search(r"\d+\.\d+\.\d+", said)
+            versions[program] = found[0] if found else said
+    if len(set(versions.values())) > 1:
+        told = ", ".join(f"{program} {version}" for program, version in sorted(versions.items()))
+        return [f"Slurm's programs are of several versions ({told}); install those of one version"]
+    for version in set(versions.values()):
+        if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_SLURM:
+            return [
+                f"got Slurm {version}; allowed: Slurm 22.05 or newer, as Debian 12, Debian 13 and Ubuntu 24.04 have"
+            ]
+    return []
+
+
+def _said(program: str) -> tuple[int, str]:
+    """Exit code and last line of a program that was asked for its version."""
+    try:
+        done = subprocess.run([program, "-V"], capture_output=True, text=True, check=False, timeout=_ASK_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, str(error)
+    return done.returncode, (f"{done.stderr}{done.stdout}".strip().splitlines() or ["without a word"])[-1]
 
 
 def _which(program: str) -> str | None:
