@@ -47,7 +47,7 @@ class Download:
     installed_mb: int
 
 
-PACKAGES = Download(what="Python packages", fetched_mb=400, installed_mb=1600)
+PACKAGES = Download(what="Python packages", fetched_mb=400, installed_mb=1700)
 CPU = Download(what="PyTorch for CPUs", fetched_mb=200, installed_mb=900)
 CUDA = Download(what="PyTorch with CUDA", fetched_mb=2700, installed_mb=4700)
 

@@ -218,7 +218,7 @@ def test_packages_that_are_installed_here_have_no_part_in_what_is_fetched(
 ) -> None:
     # One of a newer Debian would be chosen, and no mirror of this one has it.
     asked = "apt-config dump --format '%f=%v%n' Dir::State::status"
-    apt_get.write_text(f"#!/bin/sh\necho \"E: $({asked})\" >&2\nexit 100\n")
+    apt_get.write_text(f'#!/bin/sh\necho "E: $({asked})" >&2\nexit 100\n')
     apt_get.chmod(0o755)
 
     with pytest.raises(BinariesError, match=r"Dir::State::status=") as caught:

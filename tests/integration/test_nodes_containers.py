@@ -124,7 +124,9 @@ def test_nothing_of_its_cgroups_is_left_when_it_ends(fleet: Fleet):
     node.remove()
 
 
-CLOSE = "import sys, pathlib; from holdfast.localcloud.nodes import Fleet; Fleet(home=pathlib.Path(sys.argv[1])).close()"
+CLOSE = (
+    "import sys, pathlib; from holdfast.localcloud.nodes import Fleet; Fleet(home=pathlib.Path(sys.argv[1])).close()"
+)
 
 
 def test_another_machine_of_this_kernel_with_a_home_of_the_same_path_leaves_them_alone(
@@ -134,7 +136,11 @@ def test_another_machine_of_this_kernel_with_a_home_of_the_same_path_leaves_them
     said(node, "mkdir /sys/fs/cgroup/memory/empty")
     script = f'mount --bind {tmp_path} {fleet.home} && exec {sys.executable} -c "$1" {fleet.home}'
 
-    subprocess.run(["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh", CLOSE], check=True, timeout=60)
+    subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh", CLOSE],
+        check=True,
+        timeout=60,
+    )
 
     assert said(node, "rmdir /sys/fs/cgroup/memory/empty && echo removed") == "removed"
 

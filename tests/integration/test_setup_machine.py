@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.deploying import check_machine
+
 TOOLS = (
     "awk",
     "bash",
@@ -327,3 +329,9 @@ def test_packages_that_would_replace_a_slurm_in_use_are_refused(bench: Bench) ->
         "; with them apt would replace slurm-client, which this machine uses; upgrade these first, or install what "
         "is missing in their version"
     )
+
+
+@pytest.mark.root
+@pytest.mark.slurm
+def test_a_machine_with_all_of_it_can_run_a_cluster(tmp_path: Path) -> None:
+    assert "cores" in check_machine(home=tmp_path)

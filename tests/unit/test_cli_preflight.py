@@ -17,7 +17,7 @@ def capable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("holdfast.localcloud.nodes.Fleet.check_host", staticmethod(list[str]))
     monkeypatch.setattr("holdfast.cli.deploying.preflight._which", lambda program: f"/usr/sbin/{program}")
-    monkeypatch.setattr("holdfast.cli.deploying.preflight._said", lambda program: (0, "slurm-wlm 24.11.5"))
+    monkeypatch.setattr("holdfast.cli.deploying.preflight._said", lambda program: "slurm-wlm 24.11.5")
     monkeypatch.setattr("holdfast.cli.deploying.preflight.MIN_FREE_GIB", 0.0)
 
 
@@ -69,36 +69,41 @@ def test_without_apt_the_package_manager_is_left_to_the_user(tmp_path: Path, mon
         check_machine(home=tmp_path)
 
 
+NO_LIBRARY = "slurmctld: error while loading shared libraries: libslurmfull.so: cannot open shared object file"
+
+
 @pytest.mark.parametrize(
-    ("of_slurmctld", "of_others", "said"),
+    ("of_slurmctld", "of_slurmd", "said"),
     [
         (
-            (0, "slurm-wlm 24.11.5"),
-            (0, "slurm-wlm 22.05.8"),
-            "Slurm's programs are of several versions (sbatch 22.05.8, slurmctld 24.11.5, slurmd 22.05.8, "
-            "slurmdbd 22.05.8); install those of one version",
+            "slurm-wlm 24.11.5",
+            "slurm-wlm 22.05.8",
+            "Slurm's programs are of several versions (slurmctld 24.11.5, slurmd 22.05.8); "
+            "install those of one version",
         ),
         (
-            (0, "slurm-wlm 21.08.5"),
-            (0, "slurm-wlm 21.08.5"),
+            "slurm-wlm 21.08.5",
+            "slurm-wlm 21.08.5",
             "got Slurm 21.08.5; allowed: Slurm 22.05 or newer, as Debian 12, Debian 13 and Ubuntu 24.04 have",
         ),
         (
-            (127, "error while loading shared libraries: libslurmfull.so"),
-            (0, "slurm-wlm 24.11.5"),
-            "slurmctld does not start (error while loading shared libraries: libslurmfull.so); install it together "
-            "with the libraries of its version",
+            NO_LIBRARY,
+            "slurm-wlm 24.11.5",
+            f"slurmctld does not start ({NO_LIBRARY}); install it together with the libraries of its version",
         ),
     ],
-    ids=["an older libslurm", "too old", "without its library"],
+    ids=["an older one beside a newer", "too old", "without its library"],
 )
 def test_a_slurm_that_is_old_or_of_several_versions_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_slurmctld: object, of_others: object, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_slurmctld: str, of_slurmd: str, said: str
 ) -> None:
-    monkeypatch.setattr(
-        "holdfast.cli.deploying.preflight._said",
-        lambda program: of_slurmctld if program.endswith("slurmctld") else of_others,
-    )
+    told = {
+        "slurmctld": of_slurmctld,
+        "slurmd": of_slurmd,
+        "slurmdbd": "slurmdbd: fatal: StorageType must be specified",
+        "sbatch": "sbatch: fatal: Could not establish a configuration source",
+    }
+    monkeypatch.setattr("holdfast.cli.deploying.preflight._said", lambda program: told[Path(program).name])
 
     with pytest.raises(CommandError) as caught:
         check_machine(home=tmp_path)

@@ -92,13 +92,13 @@ def _missing_programs() -> list[str]:
 def _wrong_slurm() -> list[str]:
     """Programs of Slurm that do not start, are too old, or do not belong together."""
     versions: dict[str, str] = {}
+    # Clients and slurmdbd say their version only where they have a configuration; without their library they say so.
     for program in ("slurmctld", "slurmd", "slurmdbd", "sbatch"):
-        if path := _which(program):
-            code, said = _said(path)
-            if code:
-                return [f"{program} does not start ({said}); install it together with the libraries of its version"]
-            found = re.search(r"\d+\.\d+\.\d+", said)
-            versions[program] = found[0] if found else said
+        said = _said(path) if (path := _which(program)) else ""
+        if "shared librar" in said:
+            return [f"{program} does not start ({said}); install it together with the libraries of its version"]
+        if found := re.search(r"^slurm\S* (\d+\.\d+\.\d+)", said):
+            versions[program] = found[1]
     if len(set(versions.values())) > 1:
         told = ", ".join(f"{program} {version}" for program, version in sorted(versions.items()))
         return [f"Slurm's programs are of several versions ({told}); install those of one version"]
@@ -110,13 +110,13 @@ def _wrong_slurm() -> list[str]:
     return []
 
 
-def _said(program: str) -> tuple[int, str]:
-    """Exit code and last line of a program that was asked for its version."""
+def _said(program: str) -> str:
+    """The last line of a program that was asked for its version."""
     try:
         done = subprocess.run([program, "-V"], capture_output=True, text=True, check=False, timeout=_ASK_S)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return 1, str(error)
-    return done.returncode, (f"{done.stderr}{done.stdout}".strip().splitlines() or ["without a word"])[-1]
+        return str(error)
+    return (f"{done.stderr}{done.stdout}".strip().splitlines() or [""])[-1]
 
 
 def _which(program: str) -> str | None:

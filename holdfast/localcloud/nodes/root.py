@@ -29,7 +29,10 @@ _PRIVATE = (
     "/etc/munge", "/etc/mysql", "/etc/slurm", "/etc/ssh", "/etc/ssl/private", "/etc/sudoers.d", "/etc/systemd/system",
     "/var/backups", "/var/lib/munge", "/var/lib/mysql", "/var/lib/slurm",
 )  # fmt: skip
-"""Hidden where the machine has them: its own keys, Slurm, services, database and its settings, rights, copies of its password file."""
+"""
+Hidden where the machine has them: its own keys, Slurm, services, database and its settings, rights, copies of its
+password file.
+"""
 
 _PSEUDO = frozenset({
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
