@@ -21,8 +21,8 @@ apt_install() {
   shift
   apt_lists
   size=$(apt-get install -qq --print-uris --no-install-recommends "$@" 2>/dev/null |
-    awk '{ sum += $3 } END { printf "%.1f", sum / 1e6 }')
-  echo "installing $what ($size MB to download)"
+    awk '{ sum += $3 } END { if (sum) printf ": %.1f MB to download", sum / 1e6 }')
+  echo "installing $what$size"
   apt-get install -y -q --no-install-recommends "$@" >>"$apt_log" 2>&1 && return
   # Without a network the cause stands in a warning of the update, and what follows from it in the error.
   why=$(grep -hE "^[EW]: .*(Could not|Temporary failure|[Uu]nreachable|Connection)" "$apt_log" | tail -n 1)

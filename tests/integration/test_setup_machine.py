@@ -211,7 +211,7 @@ def test_where_python_makes_no_environments_the_package_is_installed(bench: Benc
 
     package = "python{}.{}-venv".format(*sys.version_info)
     assert code == 1
-    assert said[0] == f"installing {package} (81.2 MB to download)"
+    assert said[0] == f"installing {package}: 81.2 MB to download"
 
 
 # --- Slurm and the machine
@@ -256,7 +256,7 @@ def test_a_cluster_is_refused_in_a_container_that_may_not_mount(bench: Bench) ->
 def test_what_apt_downloads_is_said_first(bench: Bench) -> None:
     bench.apt()
 
-    assert bench.slurm() == (0, ["installing Slurm (81.2 MB to download)"])
+    assert bench.slurm() == (0, ["installing Slurm: 81.2 MB to download"])
 
 
 @pytest.mark.root
