@@ -10,8 +10,8 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 SLURM := slurmctld slurmd slurm-client slurmdbd slurm-wlm-mysql-plugin munge mariadb-server-core mariadb-client \
 	iproute2 util-linux
-# What kube-proxy writes its rules with, in the nodes of an EKS cluster.
-KUBERNETES := iptables
+# What kube-proxy writes its rules with, in the nodes of an EKS cluster; what the packages are signed with that it is of.
+KUBERNETES := iptables debian-archive-keyring
 # What HyperPod's image has and scripts count on; what srun --container-image is made of.
 IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip procps
 CONTAINERS := gcc libc6-dev libslurm-dev runc

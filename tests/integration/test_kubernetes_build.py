@@ -248,7 +248,7 @@ def test_tools_that_are_missing_are_named_before_anything_is_fetched(
         build(cache=tmp_path / "cache", official=official)
 
     assert str(caught.value) == (
-        "a build needs packages that are not installed; run: apt-get install debian-archive-keyring xz-utils"
+        "a build needs packages that are not installed; run: apt-get install debian-archive-keyring gzip"
     )
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [".lock"]
 

@@ -19,8 +19,8 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _DEFAULT = {SUITE: "http://deb.debian.org/debian", f"{SUITE}-security": "http://deb.debian.org/debian-security"}
 _NETWORK = ("Failed to fetch", "Could not resolve", "Could not connect", "Temporary failure", "Unable to locate")
 _TOOLS = {"dpkg-deb": "dpkg", "setpriv": "util-linux"}
-_SOURCE_TOOLS = {"tar": "tar", "xz": "xz-utils"}
-"""Program and the package that has it; a minimal Debian lacks xz."""
+_SOURCE_TOOLS = {"tar": "tar", "gzip": "gzip"}
+"""Program and the package that has it; the sources of Kubernetes are a .tar.gz."""
 _FETCH_S, _UNPACK_S, _ASK_S = 3600.0, 600.0, 60.0
 
 
