@@ -1,7 +1,7 @@
 # Two commands matter: `make up` shows the whole product, `make test` passes the tests. `make help` lists the rest.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup system monitoring up up-eks down test lint unit integration e2e bench lock schema clean
+.PHONY: always help setup system monitoring up up-eks down test lint unit integration e2e bench lock schema clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -10,10 +10,10 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 SLURM := slurmctld slurmd slurm-client slurmdbd slurm-wlm-mysql-plugin munge mariadb-server-core mariadb-client \
 	iproute2 util-linux
-# What kube-proxy writes its rules with, in the nodes of an EKS cluster.
-KUBERNETES := iptables
+# What kube-proxy writes its rules with, in the nodes of an EKS cluster; what the packages are signed with that it is of.
+KUBERNETES := iptables debian-archive-keyring
 # What HyperPod's image has and scripts count on; what srun --container-image is made of.
-IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip
+IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip procps
 CONTAINERS := gcc libc6-dev libslurm-dev runc
 # What judges our metrics and alert rules.
 MONITORING := prometheus prometheus-alertmanager
@@ -25,21 +25,19 @@ BENCHMARKS ?= $(filter-out %_program.py %workload.py,$(wildcard benchmarks/*.py)
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(VENV)/.torch node_modules/.package-lock.json system ## install what the product needs, all of it in this folder but Slurm
+setup: system $(VENV)/.torch node_modules/.package-lock.json ## install what the product needs, all of it in this folder but Slurm
 
-$(VENV)/.installed: requirements-dev.txt pyproject.toml
-	@echo "installing Python packages"
-	@test -x $(PYTHON) || python3 -m venv $(VENV)
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check uv==0.13.8
-	@$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(PYTHON) --require-hashes -r requirements-dev.txt || \
-		$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+# Looked at each time: an upgrade of the machine's Python leaves an environment that does not run.
+$(VENV)/.made: always
+	@scripts/make_environment.sh $(VENV)
+
+$(VENV)/.installed: $(VENV)/.made requirements-dev.txt pyproject.toml
+	@$(PYTHON) scripts/install_packages.py packages
 	@$(PYTHON) scripts/link_packages.py
 	@touch $@
 
-# pip and not uv: pip finds a build of torch that the machine's administrator provides, such as a CPU-only one.
 $(VENV)/.torch: $(VENV)/.installed examples/bytelm/requirements.txt tests/requirements-torch.txt
-	@echo "installing PyTorch"
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r examples/bytelm/requirements.txt -r tests/requirements-torch.txt
+	@$(PYTHON) scripts/install_packages.py torch
 	@touch $@
 
 # npm would leave compiled code in /tmp.
@@ -48,18 +46,21 @@ node_modules/.package-lock.json: package-lock.json $(VENV)/.installed
 	@NODE_DISABLE_COMPILE_CACHE=1 npm ci --silent --no-audit --no-fund
 	@touch $@
 
-system: ## install Slurm and munge when they are missing and apt is there
+system: $(VENV)/.made ## install Slurm and munge when they are missing and apt is there
 	@scripts/install_slurm.sh $(SLURM) $(KUBERNETES) $(IMAGE) $(CONTAINERS)
 
 monitoring: ## install Prometheus and its Alertmanager, with which metrics and alert rules are tested
 	@scripts/install_monitoring.sh $(MONITORING)
+
+# What a cluster cannot run on is refused before anything is downloaded.
+up up-eks: export FOR_CLUSTER := yes
 
 up: setup ## the main job: deploy, boot, train, break a node, recover; leaves the cluster up
 	@$(VENV)/bin/holdfast up local --rehearse examples/bytelm/bytelm.sbatch \
 		--rehearse examples/bytelm/bytelm-resilient.sbatch --prepare examples/bytelm/prepare.py
 
 up-eks: setup ## the same under Kubernetes, whose binaries are built once; leaves the cluster up
-	@test "$$($(VENV)/bin/holdfast kubernetes show --json)" != null || $(VENV)/bin/holdfast kubernetes build
+	@test "$$($(VENV)/bin/holdfast kubernetes show --json)" != null || $(VENV)/bin/holdfast kubernetes build --for local-eks
 	@$(VENV)/bin/holdfast up local-eks --rehearse examples/bytelm/bytelm-resilient.yaml \
 		--prepare examples/bytelm/prepare.py
 

@@ -67,6 +67,20 @@ def test_the_database_starts_empty_and_comes_back_after_a_kill(node: Node):
     ok(node, "systemctl", "stop", "mariadb")
 
 
+def test_database_and_daemons_of_slurm_have_the_images_settings_and_not_the_machines(node: Node):
+    if not Path("/usr/sbin/mariadbd").exists():
+        pytest.skip("needs mariadbd")
+    assert sorted(ok(node, "find", "/etc/mysql", "-type", "f").split()) == [
+        "/etc/mysql/mariadb.conf.d/90-holdfast.cnf",
+        "/etc/mysql/my.cnf",
+    ]
+    (socket,) = ok(node, "sh", "-c", "sed -n 's/^socket = //p' /etc/mysql/my.cnf").split()
+    assert ok(node, "sh", "-c", "cat /etc/default/munge /etc/default/slurm*").split() == [f"MYSQL_UNIX_PORT={socket}"]
+    ok(node, "systemctl", "start", "mariadb")
+    assert ok(node, "mysql", "-u", "root", "-Ne", "select @@socket") == socket
+    ok(node, "systemctl", "stop", "mariadb")
+
+
 def test_lustre_mounts_by_name_and_fails_in_its_own_words(node: Node):
     code, said = failed(node, "mount", "-t", "lustre", f"{FSX_DNS}@tcp:/wrong", "/mnt")
     assert code == 2

@@ -213,6 +213,46 @@ def test_a_fetch_that_fails_says_why_in_a_sentence(
     assert str(caught.value).startswith(said)
 
 
+def test_packages_that_are_installed_here_have_no_part_in_what_is_fetched(
+    tmp_path: Path, official: Path, apt_get: Path
+) -> None:
+    # One of a newer Debian would be chosen, and no mirror of this one has it.
+    asked = "apt-config dump --format '%f=%v%n' Dir::State::status"
+    apt_get.write_text(f'#!/bin/sh\necho "E: $({asked})" >&2\nexit 100\n')
+    apt_get.chmod(0o755)
+
+    with pytest.raises(BinariesError, match=r"Dir::State::status=") as caught:
+        build(cache=tmp_path / "cache", official=official)
+
+    status = Path(str(caught.value).rpartition("=")[2])
+    assert status.is_relative_to(tmp_path / "cache")
+    assert status.read_text() == ""
+
+
+def test_tools_that_are_missing_are_named_before_anything_is_fetched(
+    tmp_path: Path, official: Path, apt_get: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "main.go").write_text("package main")
+    monkeypatch.setattr(f"{BUILDING}.recipe.FOLDERS", {"holdfast-stand-ins": tmp_path / "sources"})
+    monkeypatch.setattr(f"{BUILDING}.packages.KEYRING", tmp_path / "no keyring")
+    apt_get.write_text("#!/bin/sh\nexit 100\n")
+    apt_get.chmod(0o755)
+    for name in ("dpkg-deb", "setpriv", "tar"):
+        (apt_get.parent / name).symlink_to(apt_get)
+    monkeypatch.setenv("PATH", str(apt_get.parent))
+    for name in COMPONENTS:
+        (official / name).write_text("#!/bin/sh\necho Kubernetes v1.31.4\n")
+
+    with pytest.raises(BinariesError) as caught:
+        build(cache=tmp_path / "cache", official=official)
+
+    assert str(caught.value) == (
+        "a build needs packages that are not installed; run: apt-get install debian-archive-keyring gzip"
+    )
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [".lock"]
+
+
 def test_too_little_room_is_said_before_anything_is_fetched(
     tmp_path: Path, official: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,6 +122,27 @@ def test_nothing_of_its_cgroups_is_left_when_it_ends(fleet: Fleet):
     node.destroy()
     assert not list(CGROUPS.glob("*/holdfast-*/i-4"))
     node.remove()
+
+
+CLOSE = (
+    "import sys, pathlib; from holdfast.localcloud.nodes import Fleet; Fleet(home=pathlib.Path(sys.argv[1])).close()"
+)
+
+
+def test_another_machine_of_this_kernel_with_a_home_of_the_same_path_leaves_them_alone(
+    fleet: Fleet, node: Node, tmp_path: Path
+) -> None:
+    # As in a chroot or a container: the path leads to another folder there.
+    said(node, "mkdir /sys/fs/cgroup/memory/empty")
+    script = f'mount --bind {tmp_path} {fleet.home} && exec {sys.executable} -c "$1" {fleet.home}'
+
+    subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh", CLOSE],
+        check=True,
+        timeout=60,
+    )
+
+    assert said(node, "rmdir /sys/fs/cgroup/memory/empty && echo removed") == "removed"
 
 
 def test_a_socket_listens_in_the_nodes_own_network(fleet: Fleet, node: Node):

@@ -17,6 +17,7 @@ def capable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("holdfast.localcloud.nodes.Fleet.check_host", staticmethod(list[str]))
     monkeypatch.setattr("holdfast.cli.deploying.preflight._which", lambda program: f"/usr/sbin/{program}")
+    monkeypatch.setattr("holdfast.cli.deploying.preflight._said", lambda program: "slurm-wlm 24.11.5")
     monkeypatch.setattr("holdfast.cli.deploying.preflight.MIN_FREE_GIB", 0.0)
 
 
@@ -68,6 +69,48 @@ def test_without_apt_the_package_manager_is_left_to_the_user(tmp_path: Path, mon
         check_machine(home=tmp_path)
 
 
+NO_LIBRARY = "slurmctld: error while loading shared libraries: libslurmfull.so: cannot open shared object file"
+
+
+@pytest.mark.parametrize(
+    ("of_slurmctld", "of_slurmd", "said"),
+    [
+        (
+            "slurm-wlm 24.11.5",
+            "slurm-wlm 22.05.8",
+            "Slurm's programs are of several versions (slurmctld 24.11.5, slurmd 22.05.8); "
+            "install those of one version",
+        ),
+        (
+            "slurm-wlm 21.08.5",
+            "slurm-wlm 21.08.5",
+            "got Slurm 21.08.5; allowed: Slurm 22.05 or newer, as Debian 12, Debian 13 and Ubuntu 24.04 have",
+        ),
+        (
+            NO_LIBRARY,
+            "slurm-wlm 24.11.5",
+            f"slurmctld does not start ({NO_LIBRARY}); install it together with the libraries of its version",
+        ),
+    ],
+    ids=["an older one beside a newer", "too old", "without its library"],
+)
+def test_a_slurm_that_is_old_or_of_several_versions_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_slurmctld: str, of_slurmd: str, said: str
+) -> None:
+    told = {
+        "slurmctld": of_slurmctld,
+        "slurmd": of_slurmd,
+        "slurmdbd": "slurmdbd: fatal: StorageType must be specified",
+        "sbatch": "sbatch: fatal: Could not establish a configuration source",
+    }
+    monkeypatch.setattr("holdfast.cli.deploying.preflight._said", lambda program: told[Path(program).name])
+
+    with pytest.raises(CommandError) as caught:
+        check_machine(home=tmp_path)
+
+    assert str(caught.value) == f"this machine cannot run the local cloud:\n- {said}"
+
+
 def test_all_that_is_missing_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "holdfast.cli.deploying.preflight._which", lambda program: None if program == "slurmd" else program
@@ -105,6 +148,20 @@ def without_binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_eks_cluster_without_binaries_is_refused_with_the_command_that_makes_them(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="there are no binaries of Kubernetes; run: holdfast kubernetes build"):
         check_machine(home=tmp_path, orchestrator="eks", nodes=6)
+
+
+@pytest.mark.usefixtures("without_binaries")
+def test_before_a_build_all_is_asked_of_the_machine_but_the_binaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "cores" in check_machine(home=tmp_path, orchestrator="eks", nodes=6, builds=True)
+    poor = replace(KUBERNETES, controllers=frozenset())
+    monkeypatch.setattr("holdfast.localcloud.kubernetes.binaries.observe_machine", lambda: poor)
+
+    with pytest.raises(CommandError, match="kubelets need cgroup v1") as caught:
+        check_machine(home=tmp_path, orchestrator="eks", nodes=6, builds=True)
+
+    assert "holdfast kubernetes build" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("without_binaries")

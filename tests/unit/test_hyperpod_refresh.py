@@ -1,7 +1,13 @@
 """The control plane asks the service in an order in which an update that begins meanwhile is seen as begun."""
 
+import logging
+import threading
+import urllib.error
+from email.message import Message
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from holdfast.localcloud.hyperpod.control import Health, Observed, Remove, Service, decide
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
@@ -28,6 +34,31 @@ class Changing:
         plane: Any = SimpleNamespace(requests=lambda: dict(self.asked))
         aws: Any = SimpleNamespace(clusters=self.clusters, file_systems=list)
         return Service(aws=aws, plane=plane, on_change=lambda: None)
+
+
+def test_the_first_refusal_of_a_row_is_logged_and_the_rest_are_not(caplog: pytest.LogCaptureFixture) -> None:
+    answers, calls = threading.Event(), []
+
+    def watch(*, version: int, kubernetes: str) -> int:
+        calls.append(version)
+        if len(calls) <= 3:
+            raise urllib.error.HTTPError("http://127.0.0.1/watch", 403, "Forbidden", Message(), None)
+        answers.set()
+        return 1
+
+    plane: Any = SimpleNamespace(watch=watch)
+    aws: Any = SimpleNamespace()
+    service = Service(aws=aws, plane=plane, on_change=lambda: None)
+
+    with caplog.at_level(logging.WARNING):
+        service.start()
+        assert answers.wait(10.0)
+        service.stop()
+        service.worker.join(5.0)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "waiting for changes: embedded AWS: HTTPError: HTTP Error 403: Forbidden"
+    ]
 
 
 def test_an_update_that_begins_meanwhile_is_not_taken_for_one_that_is_over() -> None:

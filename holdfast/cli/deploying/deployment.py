@@ -67,10 +67,8 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
     variables: dict[str, str] = {}
     if embedded:
         with step("check this machine") as progress:
-            cluster = definition.cluster
-            counts = [group.instance_count for group in cluster.instance_groups]
-            counts += [group.instance_count for group in cluster.restricted_instance_groups]
-            progress.update(check_machine(home=local.home, orchestrator=definition.orchestrator, nodes=sum(counts)))
+            nodes = node_count(definition)
+            progress.update(check_machine(home=local.home, orchestrator=definition.orchestrator, nodes=nodes))
     local.claim()
     if embedded:
         # There is no container engine: images are recorded, not built.
@@ -114,6 +112,12 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
         if context.orchestrator == "eks" and not _is_record(context):
             with step("tell kubectl of the cluster") as progress:
                 progress.update(str(write_kubeconfig(context)))
+
+
+def node_count(definition: "Environment") -> int:
+    """How many nodes a cluster will have."""
+    cluster = definition.cluster
+    return sum(group.instance_count for group in (*cluster.instance_groups, *cluster.restricted_instance_groups))
 
 
 def _is_record(context: Context) -> bool:

@@ -2,7 +2,9 @@
 
 import os
 import platform
+import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Literal
 
@@ -20,19 +22,25 @@ PROGRAMS = {
     "sudo": "sudo",
     "ip": "iproute2",
     "nsenter": "util-linux",
+    "pkill": "procps",
 }
 """Program and the Debian packages it needs."""
 
+OLDEST_SLURM = (22, 5)
 MIN_FREE_GIB = 3.0
+_ASK_S = 20.0
 
 
-def check_machine(*, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm", nodes: int = 0) -> str:
+def check_machine(
+    *, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm", nodes: int = 0, builds: bool = False
+) -> str:
     """
     Words for the progress line when everything is there.
 
     Args:
         orchestrator: Default: Slurm, for which no Kubernetes is needed.
         nodes: How many there will be; their memory is asked for on EKS.
+        builds: Default: no build of Kubernetes follows, so its binaries have to exist.
 
     Raises:
         CommandError: naming everything that is missing and what to do about each.
@@ -43,8 +51,8 @@ def check_machine(*, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm"
         raise CommandError("the local cloud makes namespaces and mounts and needs root; run it with sudo")
     from holdfast.localcloud.nodes import Fleet
 
-    lacking, notes = _for_kubernetes(nodes) if orchestrator == "eks" else ([], [])
-    problems = [*_missing_programs(), *_too_little_disk(home), *Fleet.check_host(), *lacking]
+    lacking, notes = _for_kubernetes(nodes, builds=builds) if orchestrator == "eks" else ([], [])
+    problems = [*_missing_programs(), *_wrong_slurm(), *_too_little_disk(home), *Fleet.check_host(), *lacking]
     if problems:
         raise CommandError("this machine cannot run the local cloud:\n" + "\n".join(f"- {each}" for each in problems))
     from holdfast.localcloud.containers import missing
@@ -54,7 +62,7 @@ def check_machine(*, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm"
     return "; ".join([f"{platform.system()} {platform.release()}, {os.cpu_count()} cores", *notes])
 
 
-def _for_kubernetes(nodes: int) -> tuple[list[str], list[str]]:
+def _for_kubernetes(nodes: int, *, builds: bool) -> tuple[list[str], list[str]]:
     """What an EKS cluster lacks on this machine, and what will be different."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
 
@@ -66,7 +74,7 @@ def _for_kubernetes(nodes: int) -> tuple[list[str], list[str]]:
     except kubernetes.BinariesError as error:
         found = error
     machine = kubernetes.observe_machine()
-    lacking = kubernetes.check_machine(machine=machine, binaries=found, nodes=nodes)
+    lacking = kubernetes.check_machine(machine=machine, binaries=found, nodes=nodes, builds=builds)
     return lacking, kubernetes.notes_of_machine(machine=machine, binaries=found)
 
 
@@ -79,6 +87,36 @@ def _missing_programs() -> list[str]:
     if shutil.which("apt-get") is None:
         return [f"missing programs: {programs}; install Slurm 22.05 or newer and munge with your package manager"]
     return [f"missing programs: {programs}; install them with: apt-get install --no-install-recommends {packages}"]
+
+
+def _wrong_slurm() -> list[str]:
+    """Programs of Slurm that do not start, are too old, or do not belong together."""
+    versions: dict[str, str] = {}
+    # Clients and slurmdbd say their version only where they have a configuration; without their library they say so.
+    for program in ("slurmctld", "slurmd", "slurmdbd", "sbatch"):
+        said = _said(path) if (path := _which(program)) else ""
+        if "shared librar" in said:
+            return [f"{program} does not start ({said}); install it together with the libraries of its version"]
+        if found := re.search(r"^slurm\S* (\d+\.\d+\.\d+)", said):
+            versions[program] = found[1]
+    if len(set(versions.values())) > 1:
+        told = ", ".join(f"{program} {version}" for program, version in sorted(versions.items()))
+        return [f"Slurm's programs are of several versions ({told}); install those of one version"]
+    for version in set(versions.values()):
+        if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_SLURM:
+            return [
+                f"got Slurm {version}; allowed: Slurm 22.05 or newer, as Debian 12, Debian 13 and Ubuntu 24.04 have"
+            ]
+    return []
+
+
+def _said(program: str) -> str:
+    """The last line of a program that was asked for its version."""
+    try:
+        done = subprocess.run([program, "-V"], capture_output=True, text=True, check=False, timeout=_ASK_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return (f"{done.stderr}{done.stdout}".strip().splitlines() or [""])[-1]
 
 
 def _which(program: str) -> str | None:

@@ -30,7 +30,8 @@ def signed_headers(
     if keys.session_token:
         headers["x-amz-security-token"] = keys.session_token
     names = ";".join(sorted(headers))
-    pairs = sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in parse_qsl(parts.query))
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    pairs = sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in given)
     canonical = [
         method,
         parts.path or "/",

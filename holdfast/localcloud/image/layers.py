@@ -102,6 +102,9 @@ def _slurm_entries() -> dict[str, Entry]:
         entries |= {f"/opt/slurm/{folder}/{name}": Entry(link=f"{source}/{name}") for name in present}
     if "/opt/slurm/sbin/slurmd" in entries:
         entries["/opt/slurm/sbin/slurmd"] = _text(slurm.SLURMD, mode=0o755)
+    # Options of the machine's own daemons are not for these.
+    entries |= {f"/etc/default/{name}": _text("") for name in ("munge", "slurmctld", "slurmd")}
+    entries["/etc/default/slurmdbd"] = _text(f"MYSQL_UNIX_PORT={services.MARIADB_SOCKET}\n")
     units = slurm.units()
     entries |= {f"{UNITS}/{name}.service": _text(text) for name, text in units.items()}
     entries |= {f"{DEVICES}{number}": Entry(link="/dev/null") for number in range(MOST_GPUS)}
@@ -111,6 +114,8 @@ def _slurm_entries() -> dict[str, Entry]:
     if Path("/usr/sbin/mariadbd").exists():
         entries |= {
             "/usr/lib/systemd/system/mariadb.service": _text(services.MARIADB),
+            "/etc/mysql/my.cnf": _text(services.MARIADB_FILES),
+            "/etc/mysql/conf.d": _folder(),
             "/etc/mysql/mariadb.conf.d/90-holdfast.cnf": _text(services.MARIADB_SETTINGS),
             "/usr/bin/mysql_secure_installation": Entry(link="mariadb-secure-installation"),
             "/var/lib/mysql": _folder(mode=0o755, owner="mysql"),

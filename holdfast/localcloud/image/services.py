@@ -54,11 +54,22 @@ Alias=mysqld.service
 """
 """After Debian's mariadb.service of 10.11."""
 
+MARIADB_SOCKET = "/run/mysqld/mysqld.sock"
+"""Of Ubuntu's packages, said to server, client and slurmdbd: the machine's packages and its settings may differ."""
+
+MARIADB_FILES = f"""\
+[client-server]
+socket = {MARIADB_SOCKET}
+
+!includedir /etc/mysql/conf.d/
+!includedir /etc/mysql/mariadb.conf.d/
+"""
+"""/etc/mysql/my.cnf as Debian's and Ubuntu's mariadb-common has it; what the machine has there is hidden."""
+
 MARIADB_SETTINGS = """\
 [mariadbd]
 user = mysql
 datadir = /var/lib/mysql
-socket = /run/mysqld/mysqld.sock
 pid_file = /run/mysqld/mysqld.pid
 bind_address = 127.0.0.1
 skip_name_resolve = 0

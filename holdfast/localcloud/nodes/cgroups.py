@@ -28,7 +28,7 @@ def make(*, home: Path, instance_id: str) -> list[Cgroup]:
     made = []
     _mount_others(home)
     for controllers, top in _hierarchies(home):
-        parent = top / _folder(home)
+        parent = top / _name(home)
         own = parent / instance_id
         own.mkdir(parents=True, exist_ok=True)
         if "cpuset" in controllers.split(","):  # nobody may join one that has no CPUs yet
@@ -44,7 +44,7 @@ def make(*, home: Path, instance_id: str) -> list[Cgroup]:
 
 def of(*, home: Path, instance_id: str) -> list[Path]:
     """Those that a node has."""
-    return [path for _, top in _hierarchies(home) if (path := top / _folder(home) / instance_id).is_dir()]
+    return [path for _, top in _hierarchies(home) if (path := top / _name(home) / instance_id).is_dir()]
 
 
 def remove(*, home: Path, instance_id: str = "") -> None:
@@ -54,7 +54,7 @@ def remove(*, home: Path, instance_id: str = "") -> None:
     What a container has left in one is moved by the kernel a moment after its end, so a few looks may be needed.
     """
     deadline = time.monotonic() + _REMOVED_WITHIN_S
-    while left := [folder for _, top in _hierarchies(home) for folder in _below(top / _folder(home) / instance_id)]:
+    while left := [folder for _, top in _hierarchies(home) for folder in _below(top / _name(home) / instance_id)]:
         for folder in left:
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -64,8 +64,15 @@ def remove(*, home: Path, instance_id: str = "") -> None:
             time.sleep(_PAUSE_S)
 
 
-def _folder(home: Path) -> str:
-    return "holdfast-" + hashlib.sha256(str(home).encode()).hexdigest()[:12]
+def _name(home: Path) -> str:
+    """
+    The cgroup that holds those of a home's nodes, in every hierarchy.
+
+    By the folder itself and not by its path: a chroot or a container has this kernel's cgroups too, and may have a home
+    of the same path.
+    """
+    folder = home.stat()
+    return "holdfast-" + hashlib.sha256(f"{folder.st_dev}:{folder.st_ino}".encode()).hexdigest()[:12]
 
 
 def _below(top: Path) -> Iterator[Path]:

@@ -26,10 +26,13 @@ _OWN_DIRECTORIES = {
 """Present in every node, empty at its birth. /root lets others through: an interpreter may be mounted below it."""
 
 _PRIVATE = (
-    "/etc/munge", "/etc/slurm", "/etc/ssh", "/etc/ssl/private", "/etc/sudoers.d", "/etc/systemd/system", "/var/backups",
-    "/var/lib/munge", "/var/lib/mysql", "/var/lib/slurm",
+    "/etc/munge", "/etc/mysql", "/etc/slurm", "/etc/ssh", "/etc/ssl/private", "/etc/sudoers.d", "/etc/systemd/system",
+    "/var/backups", "/var/lib/munge", "/var/lib/mysql", "/var/lib/slurm",
 )  # fmt: skip
-"""Hidden where the machine has them: its own keys, Slurm, services, database, rights, copies of its password file."""
+"""
+Hidden where the machine has them: its own keys, Slurm, services, database and its settings, rights, copies of its
+password file.
+"""
 
 _PSEUDO = frozenset({
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",

@@ -1,6 +1,5 @@
 """Environments for AWS, with their types as they are and fewer nodes, on a local cluster that really runs."""
 
-import hashlib
 import json
 import subprocess
 from pathlib import Path
@@ -23,7 +22,7 @@ SETTINGS = (
 
 @pytest.mark.parametrize("name", ["eks-p5", "full"])
 def test_an_environment_for_aws_deploys_and_says_what_is_not_here(kubernetes_product: Any, name: str) -> None:
-    settings = machine_settings()
+    settings, before = machine_settings(), groups()
 
     shown = kubernetes_product.run("up", str(kubernetes_product.kubernetes_environment(name, counts=COUNTS))).stdout
 
@@ -35,10 +34,10 @@ def test_an_environment_for_aws_deploys_and_says_what_is_not_here(kubernetes_pro
     assert {node["instance_group"] for node in view["nodes"]} <= set(COUNTS)
     told = [line for line in shown.splitlines() if line.startswith("not here: ")]
     assert any("add-on" in line and "recorded alone" in line for line in told)
-    assert groups(kubernetes_product.home)
+    assert (made := groups() - before)
     kubernetes_product.run("down")
     assert machine_settings() == settings
-    assert groups(kubernetes_product.home) == set()
+    assert made & groups() == set()
 
 
 def test_kubectl_finds_its_way_in_by_what_env_prints(kubernetes_product: Any, tmp_path: Path) -> None:
@@ -65,7 +64,6 @@ def machine_settings() -> dict[str, str]:
     return {name: Path("/proc/sys", name).read_text() for name in SETTINGS}
 
 
-def groups(home: Path) -> set[str]:
-    """A home's cgroups, in all hierarchies."""
-    name = f"holdfast-{hashlib.sha256(str(home).encode()).hexdigest()[:12]}"
-    return {str(path) for path in Path("/sys/fs/cgroup").glob(f"*/{name}")}
+def groups() -> set[str]:
+    """The cgroups of all homes, in all hierarchies."""
+    return {str(path) for path in Path("/sys/fs/cgroup").glob("*/holdfast-*")}

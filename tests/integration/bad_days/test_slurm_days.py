@@ -209,6 +209,7 @@ def test_where_the_controllers_database_is_corrupt_the_creation_fails_and_no_ext
     for name, evidence in failures.items():
         assert evidence.startswith("Slurm's controller was not ready for this node within 4 s: ")
         assert "Slurm's accounting did not start: " in evidence
+        assert "mariadb did not start" in evidence, "of two daemons"
         assert not (lab.fleet.node(name).root / "etc/extended").exists()
     assert lab.events("corrupt", "node_replacing") == []
     lab.delete("corrupt")

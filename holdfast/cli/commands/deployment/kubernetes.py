@@ -24,6 +24,10 @@ def build(
         Path | None,
         typer.Option("--from", help="A folder of official binaries. Default: Debian's source package is compiled."),
     ] = None,
+    intended: Annotated[
+        str | None,
+        typer.Option("--for", metavar="ENV", help="Refuse first what this machine lacks for a cluster of this file."),
+    ] = None,
     keep_work: Annotated[bool, typer.Option("--keep-work", help="Keep sources and compiled parts, 2 GiB.")] = False,
     json: _JSON = False,
 ) -> None:
@@ -33,6 +37,8 @@ def build(
 
     if official is not None and not official.is_dir():
         raise CommandError(f"got --from {official}; allowed: a folder with the five components of Kubernetes")
+    if intended is not None:
+        _check_machine(intended)
     cache = cache_directory(os.environ)
     where = None if official is None else official.absolute()
     binaries = build_binaries(cache=cache, official=where, report=_shown, keep_work=keep_work)
@@ -75,6 +81,24 @@ def token(
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
     secret, expires_at = credential(context)
     print_json(exec_credential(secret, expires_at=expires_at))
+
+
+def _check_machine(environment: str) -> None:
+    from holdfast.cli.definitions import judged_definition
+    from holdfast.cli.deploying import check_machine, node_count
+    from holdfast.environments import environment_file
+    from holdfast.localcloud import from_environment
+
+    definition = judged_definition(environment_file(environment))
+    with step("check this machine") as progress:
+        progress.update(
+            check_machine(
+                home=from_environment().home,
+                orchestrator=definition.orchestrator,
+                nodes=node_count(definition),
+                builds=True,
+            )
+        )
 
 
 @contextlib.contextmanager

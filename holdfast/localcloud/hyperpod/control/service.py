@@ -1,5 +1,6 @@
 """What the service says of clusters, requests and file systems: asked again whenever it has changed."""
 
+import logging
 import threading
 import time
 import urllib.error
@@ -10,10 +11,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from holdfast.localcloud.hyperpod.api import Aws, Plane
 from holdfast.localcloud.hyperpod.model import FAILURE, NOT_FOUND, Cluster, FileSystem, Instance
 from holdfast.localcloud.kubernetes import EksCluster
-from holdfast.localcloud.supervision import Worker
+from holdfast.localcloud.supervision import Complaints, Worker
 
 REFRESH_S = 5.0
 UNREACHABLE = (ClientError, BotoCoreError, urllib.error.URLError, OSError, ValueError)
+
+_log = logging.getLogger(__name__)
 
 
 class Service:
@@ -48,6 +51,7 @@ class Service:
         """Instance id -> when it was seen to have failed."""
         self._statuses: dict[str, str] = {}
         self._asked_at = 0.0
+        self._complaints = Complaints(log=_log, what="waiting for changes")
         self._stopping = threading.Event()
         self.worker = Worker(name="service", work=self._watch, stopping=self._stopping)
 
@@ -107,10 +111,12 @@ class Service:
         while not self._stopping.is_set():
             try:
                 seen = self._plane.watch(version=version, kubernetes=self._kubernetes())
-            except UNREACHABLE:
+            except UNREACHABLE as error:
+                self._complaints.tell("embedded AWS", f"{type(error).__name__}: {error}")
                 self._on_loss()
                 self._stopping.wait(0.3)
                 continue
+            self._complaints.settled("embedded AWS")
             self.worker.passed()
             if seen != version:
                 version = seen

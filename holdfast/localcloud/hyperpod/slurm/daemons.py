@@ -27,13 +27,12 @@ mv {SLURM_CONF}.new {SLURM_CONF}
 """
 
 _START_CONTROLLER = """set -eu
-systemctl enable --now slurmctld >/dev/null 2>&1 || { systemctl status --no-pager slurmctld >&2 || true
-    tail -n 5 /var/log/slurm/slurmctld.log >&2; exit 1; }
+fail() { tail -n 5 /var/log/slurm/slurmctld.log >&2 || true; echo "slurmctld did not start" >&2; exit 1; }
+systemctl enable --now slurmctld >/dev/null 2>&1 || { systemctl status --no-pager slurmctld >&2 || true; fail; }
 tries=0
 until scontrol ping 2>/dev/null | grep -q UP; do
     tries=$((tries + 1))
-    [ $tries -lt 40 ] || systemctl is-active --quiet slurmctld ||
-        { tail -n 5 /var/log/slurm/slurmctld.log >&2; exit 1; }
+    [ $tries -lt 40 ] || systemctl is-active --quiet slurmctld || fail
     sleep 0.05
 done
 """
@@ -73,7 +72,8 @@ done
 [ ! -x /usr/sbin/sshd ] || begin ssh setpriv --no-new-privs -- /usr/sbin/sshd -D
 if [ -e /etc/munge/munge.key ]; then
     # It goes into the background when it answers.
-    setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null
+    setpriv --reuid munge --regid munge --init-groups munged --num-threads=2 --force >/dev/null ||
+        {{ echo "munge did not start" >&2; exit 1; }}
     read -r pid < /run/munge/munged.pid
     record munge.service $pid
 fi
@@ -94,7 +94,8 @@ begin slurmd /opt/slurm/sbin/slurmd -D -s -b --conf-server "$1"
 tries=0
 until [ -e /var/spool/slurmd/conf-cache/slurm.conf ]; do
     tries=$((tries + 1))
-    [ $tries -lt 100 ] || {{ cat /var/log/holdfast/units/slurmd.service.log >&2; exit 1; }}
+    [ $tries -lt 100 ] || {{ cat /var/log/holdfast/units/slurmd.service.log >&2
+        echo "slurmd did not start" >&2; exit 1; }}
     sleep 0.1
 done
 """

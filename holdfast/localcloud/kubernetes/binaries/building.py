@@ -28,7 +28,7 @@ from holdfast.localcloud.kubernetes.binaries.collecting import (
 from holdfast.localcloud.kubernetes.binaries.compiling import Tree
 from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
 from holdfast.localcloud.kubernetes.binaries.finding import RECORD, Binaries, asked_version, read_binaries
-from holdfast.localcloud.kubernetes.binaries.packages import fetch, fetched_versions, unpack
+from holdfast.localcloud.kubernetes.binaries.packages import check_tools, fetch, fetched_versions, unpack
 from holdfast.localcloud.kubernetes.binaries.stepping import (
     Cost,
     Note,
@@ -65,9 +65,10 @@ def build(*, cache: Path, official: Path | None = None, report: Report = silent,
         if not folder.is_dir():
             _remove_others(cache, keep=work)
             _must_have_room(cache)
-            attempt = _count_attempt(work)
             version = recipe.VERSION if official is None else official_version(official)
-            costs = go_through(_steps(cache=cache, work=work, official=official), work=work, report=report)
+            steps = _steps(cache=cache, work=work, official=official)
+            attempt = _count_attempt(work)
+            costs = go_through(steps, work=work, report=report)
             with report("collect and check") as note:
                 collect(work, official=official)
                 _publish(work, folder=folder, version=version, costs=costs, attempts=attempt, official=official)
@@ -99,6 +100,7 @@ def _steps(*, cache: Path, work: Path, official: Path | None) -> list[Step]:
     if compiled_here:
         packages += recipe.TOOLS
     if packages:
+        check_tools(compiles=bool(compiled_here))
         fetching = functools.partial(_fetch, work, packages, source)
         what = "sources" if compiled_here else "programs"
         steps.append(step(f"fetch-{what}", "fetch Debian's packages", fetching))

@@ -41,13 +41,16 @@ class Machine:
     root: bool
 
 
-def check_machine(*, machine: Machine, binaries: Binaries | BinariesError | None, nodes: int) -> list[str]:
+def check_machine(
+    *, machine: Machine, binaries: Binaries | BinariesError | None, nodes: int, builds: bool = False
+) -> list[str]:
     """
     What a cluster lacks on a machine, a sentence each, with what to do; empty if it can run.
 
     Args:
         binaries: What ``find_binaries`` returned or raised.
         nodes: How many nodes the cluster will have.
+        builds: Default: no build follows, and without binaries no cluster can run.
     """
     problems = []
     if not machine.root:
@@ -59,7 +62,7 @@ def check_machine(*, machine: Machine, binaries: Binaries | BinariesError | None
         )
     if isinstance(binaries, BinariesError):
         problems.append(str(binaries))
-    elif binaries is None:
+    elif binaries is None and not builds:
         problems.append(
             f"there are no binaries of Kubernetes; run: holdfast kubernetes build ({BUILD_TAKES}), "
             f"or set {VARIABLE}=records to have EKS clusters as records only"

@@ -18,6 +18,9 @@ from holdfast.localcloud.kubernetes.binaries.stepping import Note
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _DEFAULT = {SUITE: "http://deb.debian.org/debian", f"{SUITE}-security": "http://deb.debian.org/debian-security"}
 _NETWORK = ("Failed to fetch", "Could not resolve", "Could not connect", "Temporary failure", "Unable to locate")
+_TOOLS = {"dpkg-deb": "dpkg", "setpriv": "util-linux"}
+_SOURCE_TOOLS = {"tar": "tar", "gzip": "gzip"}
+"""Program and the package that has it; the sources of Kubernetes are a .tar.gz."""
 _FETCH_S, _UNPACK_S, _ASK_S = 3600.0, 600.0, 60.0
 
 
@@ -25,13 +28,6 @@ class Apt:
     """apt-get with lists, caches and sources of its own below a folder."""
 
     def __init__(self, folder: Path) -> None:
-        if shutil.which("apt-get") is None:
-            raise BinariesError(
-                "there is no apt-get here, and the binaries are made from Debian's packages; "
-                "build them on Debian or Ubuntu and name the folder with HOLDFAST_KUBERNETES=<folder>"
-            )
-        if not KEYRING.exists():
-            raise BinariesError(f"{KEYRING} is missing; install the package debian-archive-keyring")
         self._folder = folder
 
     def configure(self) -> None:
@@ -39,10 +35,15 @@ class Apt:
         for name in ("etc/parts", "etc/prefs", "lists/partial", "cache/archives/partial"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         (self._folder / "etc/parts/debian.sources").write_text(sources(_mirrors()))
+        (self._folder / "status").touch()
         settings = {
             "Dir::Etc::sourcelist": "/dev/null",
             "Dir::Etc::sourceparts": self._folder / "etc/parts",
+            "Dir::Etc::preferences": "/dev/null",
             "Dir::Etc::preferencesparts": self._folder / "etc/prefs",
+            # An installed package that is newer than this suite's would be chosen, and no mirror of the suite has it.
+            "Dir::State::status": self._folder / "status",
+            "APT::Default-Release": "",
             "Dir::State::lists": self._folder / "lists",
             "Dir::Cache": self._folder / "cache",
             "Acquire::Languages": "none",
@@ -68,6 +69,30 @@ class Apt:
             if any(word in str(error) for word in _NETWORK):
                 raise BinariesError(_unreachable(str(error))) from None
             raise
+
+
+def check_tools(*, compiles: bool) -> None:
+    """
+    Refuse a machine that lacks a tool of the build, before anything is fetched.
+
+    Args:
+        compiles: Sources are unpacked too.
+
+    Raises:
+        BinariesError: naming all that is missing.
+    """
+    if shutil.which("apt-get") is None:
+        raise BinariesError(
+            "there is no apt-get here, and the binaries are made from Debian's packages; "
+            "build them on Debian or Ubuntu and name the folder with HOLDFAST_KUBERNETES=<folder>"
+        )
+    tools = _TOOLS | (_SOURCE_TOOLS if compiles else {})
+    missing = [package for program, package in tools.items() if shutil.which(program) is None]
+    missing += [] if KEYRING.exists() else ["debian-archive-keyring"]
+    if missing:
+        raise BinariesError(
+            f"a build needs packages that are not installed; run: apt-get install {' '.join(sorted(missing))}"
+        )
 
 
 def fetch(work: Path, *, packages: Sequence[str], source: str | None, note: Note) -> None:

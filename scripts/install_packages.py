@@ -1,0 +1,193 @@
+"""
+Install what this checkout needs into its virtual environment: ``scripts/install_packages.py packages|torch``.
+
+How much is downloaded is said before it begins, and refused where there is no room for it. A machine without a GPU gets
+a build of PyTorch without CUDA, unless pip's own settings say where builds are. Run with the environment's own Python.
+"""
+
+import argparse
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK = ROOT / "requirements-dev.txt"
+TORCH = (ROOT / "examples" / "bytelm" / "requirements.txt", ROOT / "tests" / "requirements-torch.txt")
+UV = "uv==0.13.8"
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+"""PyTorch's own, of builds such as 2.13.0+cpu: other files than PyPI's, so the requirements have no hashes."""
+
+WHERE = re.compile(r"^[^=]*\.(index-url|extra-index-url|find-links|no-index)=", re.MULTILINE)
+"""Settings of pip that say where packages are, as ``pip config list`` prints them."""
+BROKEN = re.compile(r"(Failed to establish|Cannot connect to proxy|certificate verify failed|[Rr]ead timed out)[^')]*")
+NVIDIA, DISPLAY = "0x10de", "0x03"
+"""Vendor of a PCI device, and how the class of a GPU begins: as in /sys/bus/pci/devices."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """
+    What is fetched.
+
+    Args:
+        what: In the words of a user.
+        fetched_mb: Megabytes of all wheels, for x86-64, Python 3.13 and the versions pinned on 2026-11-28.
+        installed_mb: Megabytes that they take afterwards.
+    """
+
+    what: str
+    fetched_mb: int
+    installed_mb: int
+
+
+PACKAGES = Download(what="Python packages", fetched_mb=400, installed_mb=1700)
+CPU = Download(what="PyTorch for CPUs", fetched_mb=200, installed_mb=900)
+CUDA = Download(what="PyTorch with CUDA", fetched_mb=2700, installed_mb=4700)
+
+
+class SetupError(Exception):
+    """Something could not be installed; the message says why and what to do."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Install what this checkout needs.")
+    parser.add_argument("what", choices=("packages", "torch"))
+    try:
+        if parser.parse_args().what == "packages":
+            install_packages()
+        else:
+            install_torch(files=TORCH, cpu_index=CPU_INDEX, gpu=has_gpu())
+    except SetupError as error:
+        sys.exit(str(error))
+
+
+def install_packages() -> None:
+    """Everything in the lock, by its hashes."""
+    if is_installed("aws_cdk"):
+        print(f"installing {PACKAGES.what}", flush=True)
+    else:
+        announce(PACKAGES)
+    pip_install(UV)
+    uv = [str(Path(sys.executable).parent / "uv"), "pip", "install", "--quiet", "--compile-bytecode"]
+    options = ("--require-hashes", "-r", str(LOCK))
+    # uv knows nothing of pip's settings; where it finds no packages, pip may, and says why not.
+    if subprocess.run([*uv, "--python", sys.executable, *options], check=False, capture_output=True).returncode:
+        pip_install(*options)
+
+
+def install_torch(*, files: Sequence[Path], cpu_index: str, gpu: bool, elsewhere: Sequence[str] = ()) -> None:
+    """
+    PyTorch with what needs it.
+
+    Args:
+        files: Requirements; the one of torch is exact.
+        cpu_index: Where builds without CUDA are.
+        gpu: Whether this machine has one.
+        elsewhere: Options of pip for all other downloads. Default: none, so PyPI.
+    """
+    settings = subprocess.run([*PIP, "config", "list"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    if is_installed("torch"):
+        print("installing PyTorch", flush=True)
+    elif said_where(settings):
+        print(f"installing PyTorch from where pip's settings say: at most {CUDA.fetched_mb} MB to download", flush=True)
+        check_room(CPU)
+    elif gpu:
+        announce(CUDA)
+    else:
+        announce(CPU)
+        only_here = ("--no-deps", "--index-url", cpu_index, "--retries", "1", "--timeout", "15")
+        command = [*PIP, "install", "--quiet", *only_here, required(files, "torch")]
+        if subprocess.run(command, check=False, capture_output=True).returncode:
+            print(f"{cpu_index} has no build for this machine or is out of reach: PyPI's is taken", flush=True)
+            announce(CUDA)
+    pip_install(*elsewhere, *(part for path in files for part in ("-r", str(path))))
+
+
+def announce(download: Download) -> None:
+    """Say how much will be downloaded, and refuse it where there is no room."""
+    print(f"installing {download.what}: {download.fetched_mb} MB to download", flush=True)
+    check_room(download)
+
+
+def check_room(download: Download) -> None:
+    """
+    Compare with what is free.
+
+    Raises:
+        SetupError: the environment's disk or that of temporary files has too little.
+    """
+    environment, temporary = Path(sys.prefix), Path(tempfile.gettempdir())
+    needed = {environment: download.installed_mb, temporary: download.fetched_mb}
+    if environment.stat().st_dev == temporary.stat().st_dev:
+        needed = {environment: download.installed_mb + download.fetched_mb}
+    for place, megabytes in needed.items():
+        free = shutil.disk_usage(place).free // 10**6
+        if free < megabytes:
+            hint = ", or name another folder with TMPDIR" if place == temporary else ""
+            raise SetupError(
+                f"got {free} MB free in {place}; {download.what} need {megabytes} MB there; free some space{hint}"
+            )
+
+
+def has_gpu(*, root: Path = Path("/")) -> bool:
+    """True for NVIDIA's, with a driver or without: CUDA is for no other."""
+    if any((root / "proc/driver/nvidia/gpus").glob("*")):
+        return True
+    devices = (root / "sys/bus/pci/devices").glob("*")
+    return any(_read(each / "vendor") == NVIDIA and _read(each / "class").startswith(DISPLAY) for each in devices)
+
+
+def said_where(settings: str) -> bool:
+    """True if pip was told where packages are, by its configuration or its environment."""
+    return WHERE.search(settings) is not None
+
+
+def required(files: Sequence[Path], name: str) -> str:
+    """The requirement of a package, such as "torch==2.13.0"."""
+    lines = (line.strip() for path in files for line in path.read_text().splitlines())
+    return next(line for line in lines if line.startswith(f"{name}=="))
+
+
+def is_installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def pip_install(*arguments: str) -> None:
+    """
+    Run pip.
+
+    Raises:
+        SetupError: it failed.
+    """
+    command = [*PIP, "install", "--quiet", *arguments]
+    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SetupError(
+            f"pip could not install {arguments[-1]}: {reason(done.stderr)}; correct this and run make again"
+        )
+
+
+def reason(said: str) -> str:
+    """What was wrong first: without a network, pip's last line says that there is no such package."""
+    if broken := BROKEN.search(said):
+        return broken[0]
+    errors = [line for line in said.splitlines() if line.startswith("ERROR")] or said.splitlines() or ["it was ended"]
+    return errors[0].removeprefix("ERROR: ")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__":
+    main()
