@@ -128,6 +128,7 @@ def test_all_that_is_missing_is_named_at_once(tmp_path: Path, monkeypatch: pytes
 
 
 KUBERNETES = Machine(
+    cgroups=1,
     controllers=frozenset(("cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids")),
     bounding=(1 << 41) - 1,
     memory_bytes=8 << 30,
@@ -158,7 +159,7 @@ def test_before_a_build_all_is_asked_of_the_machine_but_the_binaries(
     poor = replace(KUBERNETES, controllers=frozenset())
     monkeypatch.setattr("holdfast.localcloud.kubernetes.binaries.observe_machine", lambda: poor)
 
-    with pytest.raises(CommandError, match="kubelets need cgroup v1") as caught:
+    with pytest.raises(CommandError, match="kubelets need the controllers") as caught:
         check_machine(home=tmp_path, orchestrator="eks", nodes=6, builds=True)
 
     assert "holdfast kubernetes build" not in str(caught.value)
@@ -178,7 +179,7 @@ def test_all_that_kubernetes_lacks_is_named_at_once(tmp_path: Path, monkeypatch:
         check_machine(home=tmp_path, orchestrator="eks", nodes=6)
 
     assert [line.split(";")[0].split(",")[0] for line in str(caught.value).splitlines()[1:]] == [
-        "- kubelets need cgroup v1",
+        "- kubelets need the controllers cpu",
         "- there are no binaries of Kubernetes",
         "- a cluster of 6 nodes needs 4.3 GiB of memory",
         "- the program iptables is missing",

@@ -29,6 +29,7 @@ from holdfast.localcloud.kubernetes.binaries import (
 )
 
 CAPABLE = Machine(
+    cgroups=1,
     controllers=frozenset(("cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids", "blkio")),
     bounding=(1 << 41) - 1,
     memory_bytes=8 << 30,
@@ -230,15 +231,24 @@ def test_a_capable_machine_lacks_nothing() -> None:
     assert notes_of_machine(machine=CAPABLE, binaries=BINARIES) == ["Kubernetes 1.20.2"]
 
 
-def test_a_machine_with_cgroup_v2_alone_is_told_which_controllers_are_missing() -> None:
+def test_a_machine_with_version_1_without_hierarchies_is_told_which_controllers_are_missing() -> None:
     without = replace(CAPABLE, controllers=frozenset(v1_controllers("0::/user.slice\n1:name=systemd:/user.slice\n")))
 
     (said,) = check_machine(machine=without, binaries=BINARIES, nodes=6)
 
     assert said == (
-        "kubelets need cgroup v1, and this machine has no such hierarchy of cpu, cpuacct, cpuset, devices, freezer, "
-        "memory, pids; boot it with systemd.unified_cgroup_hierarchy=0 on the kernel's command line"
+        "kubelets need the controllers cpu, cpuacct, cpuset, devices, freezer, memory, pids, which cgroup v1 of this "
+        "machine has not; mount their hierarchies, or boot it with cgroup v2 alone"
     )
+
+
+def test_a_machine_with_cgroup_v2_alone_runs_clusters_unless_a_controller_is_missing() -> None:
+    machine = replace(CAPABLE, cgroups=2, controllers=frozenset(("cpu", "cpuset", "io", "memory", "pids")))
+
+    assert check_machine(machine=machine, binaries=BINARIES, nodes=6) == []
+    without = replace(machine, controllers=frozenset(("cpu", "pids")))
+    (said,) = check_machine(machine=without, binaries=BINARIES, nodes=6)
+    assert said.startswith("kubelets need the controllers cpuset, memory, which cgroup v2 of this machine has not; run")
 
 
 def test_controllers_of_one_hierarchy_are_told_apart() -> None:

@@ -1,5 +1,5 @@
 """
-Cgroups of nodes that run containers, in the hierarchies of cgroup version 1 that this machine has mounted.
+Cgroups of nodes that run containers: in version 2 where the machine has it alone, else in each hierarchy of version 1.
 
 They hold a node's processes together with those of its containers, and keep the machine's disks from both. What is in
 them is for the container runtime of the node, which sees its own cgroup as the root.
@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.localcloud.nodes.kernel import boot
+from holdfast.localcloud.nodes.kernel import boot, devices
 from holdfast.localcloud.nodes.kernel.limits import DENIED_DEVICES
 from holdfast.localcloud.nodes.kernel.mounts import mount_entries
 from holdfast.localcloud.nodes.kernel.plan import Cgroup
@@ -20,6 +20,8 @@ _REMOVED_WITHIN_S = 5.0
 _PAUSE_S = 0.02
 _SYSTEM = Path("/sys/fs/cgroup")
 _MOUNTS = "nodes/cgroups"
+CONTROLLERS = ("cpu", "cpuset", "hugetlb", "io", "memory", "pids")
+"""Of version 2: those that kubelets and runc use. Devices and the freezer are there without one."""
 _QUIET = boot.MS_NOSUID | boot.MS_NODEV | boot.MS_NOEXEC
 
 
@@ -31,6 +33,12 @@ def make(*, home: Path, instance_id: str) -> list[Cgroup]:
         parent = top / _name(home)
         own = parent / instance_id
         own.mkdir(parents=True, exist_ok=True)
+        if top == _SYSTEM:
+            for folder in (top, parent):
+                _pass_on(folder)
+            devices.deny(own, DENIED_DEVICES)
+            made.append(Cgroup(controllers="", name="", at=str(own)))
+            continue
         if "cpuset" in controllers.split(","):  # nobody may join one that has no CPUs yet
             for folder in (parent, own):
                 for knob in ("cpuset.cpus", "cpuset.mems"):
@@ -43,8 +51,12 @@ def make(*, home: Path, instance_id: str) -> list[Cgroup]:
 
 
 def of(*, home: Path, instance_id: str) -> list[Path]:
-    """Those that a node has."""
-    return [path for _, top in _hierarchies(home) if (path := top / _name(home) / instance_id).is_dir()]
+    """Those that a node's own processes are in."""
+    places = [
+        top / _name(home) / instance_id / (boot.OWN_PROCESSES if top == _SYSTEM else "")
+        for _, top in _hierarchies(home)
+    ]
+    return [place for place in places if place.is_dir()]
 
 
 def remove(*, home: Path, instance_id: str = "") -> None:
@@ -73,6 +85,13 @@ def _name(home: Path) -> str:
     """
     folder = home.stat()
     return "holdfast-" + hashlib.sha256(f"{folder.st_dev}:{folder.st_ino}".encode()).hexdigest()[:12]
+
+
+def _pass_on(folder: Path) -> None:
+    """Have the controllers of a cgroup in those below it too."""
+    for name in (folder / "cgroup.controllers").read_text().split():
+        if name in CONTROLLERS:
+            (folder / "cgroup.subtree_control").write_text(f"+{name}")
 
 
 def _below(top: Path) -> Iterator[Path]:

@@ -61,7 +61,7 @@ class NodeSpec:
     """
     A container runtime runs on it: it has cgroups of its own, may make device nodes and set what its network goes by.
 
-    Needs cgroup version 1. Default: False.
+    Default: False.
     """
     kernel_files: Mapping[str, bytes] = field(default_factory=dict)
     """Path below /proc or /sys to what the node reads there, and may write, in place of the kernel's. Default: none."""

@@ -9,9 +9,19 @@ from dataclasses import dataclass
 from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
 from holdfast.localcloud.kubernetes.binaries.finding import VARIABLE, Binaries
 
-CONTROLLERS = ("cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids")
-"""cgroup v1: kubelet 1.20 ends without cpu, cpuacct, cpuset and memory (pkg/kubelet/cm, validateSystemRequirements) and
-without pids (SupportPodPidsLimit); runc 1.1 limits devices and stops pods by freezer."""
+CONTROLLERS = {
+    1: ("cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids"),
+    2: ("cpu", "cpuset", "memory", "pids"),
+}
+"""
+By version of cgroups. 1: kubelet 1.20 ends without cpu, cpuacct, cpuset and memory (pkg/kubelet/cm,
+validateSystemRequirements) and without pids (SupportPodPidsLimit); runc 1.1 limits devices and stops pods by freezer.
+2: the kernel has devices and the freezer without a controller; the others are what kubelet and runc write limits to.
+"""
+_WAYS = {
+    1: "mount their hierarchies, or boot it with cgroup v2 alone",
+    2: "run the command where they are delegated, and boot without cgroup_disable=",
+}
 SYS_RESOURCE = 24
 """Bit of CAP_SYS_RESOURCE: capability.h of Linux."""
 BASE_GIB = 4.0
@@ -27,13 +37,15 @@ class Machine:
     What was seen of a machine.
 
     Args:
-        controllers: cgroup controllers that this process has in hierarchies of version 1.
+        cgroups: Version of cgroups: 2 where the machine has it alone.
+        controllers: Those that a node could have, of that version.
         bounding: The bounding set of capabilities, as a bit mask.
         memory_bytes: What could be used now: of the machine, and of the cgroups that this process is in.
         iptables: Whether the program is there.
         root: Whether this process is root's.
     """
 
+    cgroups: int
     controllers: frozenset[str]
     bounding: int
     memory_bytes: int
@@ -55,10 +67,10 @@ def check_machine(
     problems = []
     if not machine.root:
         problems.append("nodes of Kubernetes are namespaces and mounts and need root; run the command with sudo")
-    if missing := [name for name in CONTROLLERS if name not in machine.controllers]:
+    if missing := [name for name in CONTROLLERS[machine.cgroups] if name not in machine.controllers]:
         problems.append(
-            f"kubelets need cgroup v1, and this machine has no such hierarchy of {', '.join(missing)}; "
-            "boot it with systemd.unified_cgroup_hierarchy=0 on the kernel's command line"
+            f"kubelets need the controllers {', '.join(missing)}, which cgroup v{machine.cgroups} of this machine has "
+            f"not; {_WAYS[machine.cgroups]}"
         )
     if isinstance(binaries, BinariesError):
         problems.append(str(binaries))

@@ -30,6 +30,9 @@ CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWCGROUP = 0x20000000, 0x40000000, 0x02000000
 _PR_SET_PDEATHSIG, _SIGKILL, _SYS_PIVOT_ROOT = 1, 9, {"x86_64": 155, "aarch64": 41}
 _PR_CAPBSET_READ, _PR_CAPBSET_DROP = 23, 24
 
+# In cgroup version 2 a cgroup that gives others controllers may have no process of its own.
+OWN_PROCESSES = "node"
+
 # A child that sleeps is what lets the shell sit in wait(2), reap every orphan, and still hear SIGTERM at once.
 INIT_SCRIPT = "trap '' HUP INT QUIT PIPE ALRM USR1 USR2; trap 'exit 0' TERM; while :; do sleep 86400 & wait $!; done"
 
@@ -264,6 +267,10 @@ def _join(cgroups: list[Cgroup]) -> None:
 def _mount_cgroups(cgroups: list[Cgroup]) -> None:
     """Each hierarchy as the node sees it: in a cgroup namespace its own cgroup is the root."""
     quiet = MS_NOSUID | MS_NODEV | MS_NOEXEC
+    if [each["name"] for each in cgroups] == [""]:
+        mount(source="cgroup2", target="/sys/fs/cgroup", kind="cgroup2", flags=quiet)
+        _leave_top("/sys/fs/cgroup")
+        return
     mount(source="cgroup", target="/sys/fs/cgroup", kind="tmpfs", flags=quiet, data="mode=755")
     for each in cgroups:
         target = f"/sys/fs/cgroup/{each['name']}"
@@ -274,6 +281,15 @@ def _mount_cgroups(cgroups: list[Cgroup]) -> None:
         named = each["controllers"].startswith("name=")
         options = f"none,{each['controllers']}" if named else each["controllers"]
         mount(source="cgroup", target=target, kind="cgroup", flags=quiet, data=options)
+
+
+def _leave_top(top: str) -> None:
+    """Give the controllers of the node's own cgroup to those that its container runtime will make."""
+    os.mkdir(f"{top}/{OWN_PROCESSES}")
+    _write(f"{top}/{OWN_PROCESSES}/cgroup.procs", b"0")
+    with open(f"{top}/cgroup.controllers") as file:
+        for name in file.read().split():
+            _write(f"{top}/cgroup.subtree_control", f"+{name}".encode())
 
 
 def mount_kernel_log(fuse: int) -> None:

@@ -33,7 +33,7 @@ class Bind(TypedDict):
 
 class Cgroup(TypedDict):
     controllers: str  # as /proc/self/cgroup names the hierarchy; empty for version 2
-    name: str  # of the hierarchy's folder below /sys/fs/cgroup
+    name: str  # of the hierarchy's folder below /sys/fs/cgroup; empty: it is that folder, version 2 alone
     at: str  # the node's own cgroup, as the machine sees it
 
 
