@@ -9,7 +9,8 @@ import pytest
 
 from holdfast.localcloud.hyperpod.lifecycle import hosts, resource_config, task_prolog
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance, parse_association, parse_cluster
-from holdfast.localcloud.hyperpod.slurm import Machine, gres_conf, node_names, parse_nodes, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import Machine, gres_conf, mark_of, node_names, slurm_conf
+from holdfast_common import slurm_answers
 
 MACHINE = Machine(cpus=2, memory_mib=2000)
 DESCRIBED = {
@@ -161,6 +162,9 @@ def test_task_prolog_leaves_a_container_the_programs_of_its_image() -> None:
         ("MIXED+FAIL", "Action:Replace", ""),
         ("IDLE+COMPLETING+FAIL", "Action:Replace", ""),
         ("IDLE+FAIL", "Action:Replacement", ""),
+        ("DOWN+FAIL+NOT_RESPONDING", "Action:Replace : Not responding", "replace"),
+        ("IDLE+FAIL", "Not responding : Action:Replace", ""),
+        ("DOWN+NOT_RESPONDING", "Kill task failed : Not responding", ""),
         ("DOWN+NOT_RESPONDING", "Not responding", "unresponsive"),
         ("DOWN*", "Not responding", "unresponsive"),
     ],
@@ -169,7 +173,8 @@ def test_slurm_states_say_what_is_asked_for(state: str, reason: str, mark: str) 
     line = f"NodeName=n1 Arch=x86_64 OS=Linux #1 SMP State={state} BootTime=2026-11-20T21:39:19 AllocTRES="
     if reason:
         line += f" Reason={reason} [root@2026-11-20T21:39:22]"
-    assert parse_nodes(line)["n1"].mark == mark
+    (node,) = slurm_answers.parse_nodes(line)
+    assert mark_of(node) == mark
 
 
 def test_a_node_that_did_not_register_is_not_usable() -> None:
@@ -182,9 +187,9 @@ def test_a_node_that_did_not_register_is_not_usable() -> None:
             ("d", "DOWN+DRAIN", "2026-11-20T21:39:19"),
         ]
     )
-    nodes = parse_nodes(text)
-    assert [name for name, node in nodes.items() if node.registered] == ["a", "b"]
-    assert [name for name, node in nodes.items() if node.usable] == ["a"]
+    nodes = slurm_answers.parse_nodes(text)
+    assert [node.name for node in nodes if node.registered] == ["a", "b"]
+    assert [node.name for node in nodes if node.usable] == ["a"]
 
 
 def test_an_association_in_use_is_parsed_and_another_is_not() -> None:

@@ -20,7 +20,7 @@ from holdfast.localcloud.hyperpod.lifecycle import (
     resource_config,
 )
 from holdfast.localcloud.hyperpod.model import COMPUTE, CONTROLLER, CREATING, PENDING, Cluster
-from holdfast.localcloud.hyperpod.slurm import Machine, Slurms, gres_conf, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import Machine, Slurms, gres_conf, mark_of, slurm_conf
 from holdfast.localcloud.nodes import Node, NodeError
 
 MARKS_AGE_S = 0.8
@@ -82,7 +82,9 @@ class Members:
         if cluster.status not in ("InService", "Updating") or not self._slurms.of(cluster).conf:
             return {}
         states = self._slurms.of(cluster).states(max_age_s=MARKS_AGE_S)
-        found = {one.instance_id: states[one.host_name].mark for one in cluster.instances if one.host_name in states}
+        found = {
+            one.instance_id: mark_of(states[one.host_name]) for one in cluster.instances if one.host_name in states
+        }
         return {name: mark for name, mark in found.items() if mark}
 
     def _form(self, cluster: Cluster, controller: Node, conf: str) -> None:

@@ -29,7 +29,7 @@ from holdfast.localcloud.hyperpod.slurm.daemons import (
     write_configuration,
 )
 from holdfast.localcloud.hyperpod.slurm.munge import munge_key
-from holdfast.localcloud.hyperpod.slurm.scheduler import Slurm, parse_nodes
+from holdfast.localcloud.hyperpod.slurm.scheduler import Slurm, mark_of
 
 __all__ = [
     "COMMAND_TIMEOUT_S",
@@ -47,11 +47,11 @@ __all__ = [
     "gres_conf",
     "is_enabled",
     "last_words",
+    "mark_of",
     "merged",
     "munge_key",
     "node_names",
     "owned_lines",
-    "parse_nodes",
     "revive_compute",
     "slurm_conf",
     "start_compute",
