@@ -22,6 +22,7 @@ from holdfast.localcloud.hyperpod.lifecycle import (
 from holdfast.localcloud.hyperpod.model import COMPUTE, CONTROLLER, CREATING, PENDING, Cluster
 from holdfast.localcloud.hyperpod.slurm import Machine, Slurms, gres_conf, mark_of, slurm_conf
 from holdfast.localcloud.nodes import Node, NodeError
+from holdfast.localcloud.spank import slurm_version
 
 MARKS_AGE_S = 0.8
 RETRY_S = 2.0
@@ -127,4 +128,5 @@ class Members:
 def this_machine() -> Machine:
     """What Slurm is told that each node has: all of this machine, minus a little memory."""
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    return Machine(cpus=os.cpu_count() or 1, memory_mib=max(512, pages * size // (1 << 20) - 512))
+    memory_mib = max(512, pages * size // (1 << 20) - 512)
+    return Machine(cpus=os.cpu_count() or 1, memory_mib=memory_mib, slurm=slurm_version())
