@@ -15,7 +15,7 @@ WAITING = frozenset({
     "PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING", "CONFIGURING", "EXPEDITING", "REQUEUE_FED",
     "REQUEUE_HOLD", "RESV_DEL_HOLD", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED",
 })  # fmt: skip
-"""States of a job that has not ended (squeue(1), "JOB STATE CODES")."""
+"""States of a job that has not ended (squeue(1), "JOB STATE CODES"; EXPEDITING: seen with 26.05)."""
 BEFORE_START = frozenset({"PENDING", "EXPEDITING", "REQUEUED", "REQUEUE_HOLD"})
 """States of a job that waits to be started, or to be started again."""
 
