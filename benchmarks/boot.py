@@ -24,9 +24,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from holdfast.localcloud.hyperpod.lifecycle import hosts, task_prolog
+from holdfast.localcloud.hyperpod.lifecycle import hosts
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
-from holdfast.localcloud.hyperpod.slurm import TASK_PROLOG, Machine, Slurm, slurm_conf, start_compute
+from holdfast.localcloud.hyperpod.slurm import Machine, Slurm, slurm_conf, start_compute
 from holdfast.localcloud.nodes import FileSpec, Fleet, NodeSpec
 
 LIMITS_S = {6: 3.0, 64: 8.0}
@@ -76,7 +76,6 @@ class Benchmark:
         self.files = {
             "/etc/munge/munge.key": key,
             "/etc/hosts": FileSpec(content=hosts(self.cluster).encode()),
-            TASK_PROLOG: FileSpec(content=task_prolog(environment={}).encode(), mode=0o755),
         }
         self.booted_at: list[float] = []
 

@@ -98,7 +98,7 @@ def test_settings_that_aws_names_are_set(head: Node):
     assert [line for line in lines if line.lower().startswith("include ")] == ["include accounting.conf"]
     assert "SlurmUser=slurm" in lines
     shown = ok(head, "scontrol", "show", "config")
-    assert "TaskPlugin              = task/none" in shown
+    assert any(f"TaskPlugin              = {plugin}\n" in shown for plugin in ("task/none", "(null)"))
     assert "AccountingStorageType   = accounting_storage/slurmdbd" in shown
 
 
@@ -218,7 +218,7 @@ def test_a_custom_controller_gets_its_slurm_conf_and_starts_slurmctld_itself(lab
         head = lab.node("own", "head")
         assert described["ClusterStatus"] == "InService", described.get("FailureMessage")
         assert head.read_file("/root/units").decode().split() == ["inactive"] * 3
-        assert head.read_file("/root/accounting.conf") == b""
+        assert head.read_file("/root/accounting.conf").startswith(b"# ")
         assert ok(head, "sinfo", "-h", "-o", "%P %D") == "dev* 1"
         assert ok(head, "srun", "hostname") == lab.node("own", "workers").spec.hostname
     finally:

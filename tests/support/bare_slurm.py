@@ -42,6 +42,7 @@ KillWait=2
 MessageTimeout=10
 JobCompType=jobcomp/none
 PropagateResourceLimits=NONE
+{settings}
 {nodes}
 PartitionName=dev Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
@@ -77,8 +78,8 @@ class BareSlurm:
         assert done.returncode == 0, f"{argv}: {done.stderr}"
         return done.stdout
 
-    def start(self, count: int) -> None:
-        """Munge, slurmctld, and so many nodes."""
+    def start(self, count: int, *, plugstack: str = "", settings: str = "") -> None:
+        """Munge, slurmctld, and so many nodes, with more lines of plugstack.conf and of slurm.conf."""
         folder, host = self.folder, socket.gethostname().partition(".")[0]
         for name in ("munge", "state", "log", "spool"):
             (folder / name).mkdir(parents=True)
@@ -92,7 +93,11 @@ class BareSlurm:
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={own} CPUs=2 RealMemory=1000 State=UNKNOWN"
             for name, own in zip(names, ports, strict=True)
         )
-        (folder / "slurm.conf").write_text(_CONF.format(host=host, port=port, folder=folder, nodes=nodes))
+        (folder / "slurm.conf").write_text(
+            _CONF.format(host=host, port=port, folder=folder, settings=settings, nodes=nodes)
+        )
+        if plugstack:
+            (folder / "plugstack.conf").write_text(plugstack)
         own = [f"--{word}={folder}/munge/{name}" for word, name in (("socket", "s"), ("key-file", "key"))]
         own += [f"--{word}={folder}/munge/{word}" for word in ("pid-file", "log-file", "seed-file")]
         self.run(["munged", "--force", *own])
@@ -115,11 +120,11 @@ class BareSlurm:
 
 
 @contextmanager
-def bare_slurm(folder: Path, *, nodes: int) -> Iterator[BareSlurm]:
+def bare_slurm(folder: Path, *, nodes: int, plugstack: str = "", settings: str = "") -> Iterator[BareSlurm]:
     """So many nodes, ended with the jobs that they run; paths of sockets are short, so the folder is, too."""
     slurm = BareSlurm(folder)
     try:
-        slurm.start(nodes)
+        slurm.start(nodes, plugstack=plugstack, settings=settings)
         yield slurm
     finally:
         slurm.stop()

@@ -14,6 +14,7 @@ from holdfast_agent.configuration import Configuration, ConfigurationError, keys
 from holdfast_agent.detectors import Detector, Instant, Seen, Support
 from holdfast_agent.service import LockedError, Outbox, Service, StateFile, detectors_of
 from holdfast_agent.signals import Happening, Signal
+from holdfast_agent.slurm import installed_version
 from holdfast_agent.verdicts import Engine, Policy, Verdict
 from holdfast_common import kinds, parse_events
 
@@ -241,6 +242,22 @@ def turned(service: Service, times: int = 6) -> Service:
     for _ in range(times):
         service.turn()
     return service
+
+
+@pytest.mark.parametrize(
+    ("script", "version"), [("echo slurm-wlm 24.11.5", "slurm-wlm 24.11.5"), ("exit 1", ""), ("", "")]
+)
+def test_an_agent_tells_slurms_version_when_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, version: str
+) -> None:
+    if script:
+        (tmp_path / "scontrol").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert installed_version() == version
+    turned(service_of(tmp_path, described={"slurm": version}))
+    (begun,) = parse_events((tmp_path / "events.jsonl").read_text().splitlines()).events
+    assert (begun.kind, begun.detail.get("slurm", "")) == (kinds.AGENT_STARTED, version)
 
 
 def test_what_hands_have_to_remember_is_kept(tmp_path: Path) -> None:

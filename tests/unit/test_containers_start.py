@@ -98,11 +98,10 @@ def test_a_request_is_read_as_the_plugin_writes_it() -> None:
         "image=a=b",
         "mounts=/a:/b",
         "home=",
-        "system=/x,/y",
     ]
     request = request_command.parse("".join(f"{word}\0" for word in words).encode())
     assert (request.user.uid, request.user.gid, request.user.groups, request.user.home) == (1000, 1001, (1001, 27), "/")
-    assert (request.image, request.mounts, request.system, request.read_only) == ("a=b", "/a:/b", ("/x", "/y"), False)
+    assert (request.image, request.mounts, request.read_only) == ("a=b", "/a:/b", False)
 
 
 def test_a_request_beyond_the_limit_is_refused() -> None:

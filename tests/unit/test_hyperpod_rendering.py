@@ -3,13 +3,13 @@
 import json
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.hyperpod.lifecycle import hosts, resource_config, task_prolog
+from holdfast.localcloud.hyperpod.lifecycle import hosts, job_variables, resource_config
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance, parse_association, parse_cluster
-from holdfast.localcloud.hyperpod.slurm import Machine, gres_conf, node_names, parse_nodes, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import Machine, gres_conf, mark_of, node_names, slurm_conf
+from holdfast_common import slurm_answers
 
 MACHINE = Machine(cpus=2, memory_mib=2000)
 DESCRIBED = {
@@ -130,25 +130,10 @@ def test_addresses_are_ordered_as_numbers() -> None:
     assert [one.instance_id for one in made.with_role("Compute")] == ["i-9", "i-11", "i-100"]
 
 
-def test_task_prolog_prints_the_environment_of_jobs(tmp_path: Path) -> None:
-    environment = tmp_path / "environment"
-    environment.write_text('# made by lifecycle\nHOLDFAST_CLUSTER=other\nPATH="/x:/y"\n')
-    program = task_prolog(environment={"HOLDFAST_CLUSTER": "dev", "HOLDFAST_INSTANCE_ID": "i-a"})
-    program = program.replace("/etc/holdfast/environment", str(environment))
-    printed = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert printed == [
-        "export HOLDFAST_CLUSTER=dev",
-        "export HOLDFAST_INSTANCE_ID=i-a",
-        "export HOLDFAST_CLUSTER=other",
-        "export PATH=/opt/holdfast/env/bin:/x:/y",
-    ]
-
-
-def test_task_prolog_leaves_a_container_the_programs_of_its_image() -> None:
-    program = task_prolog(environment={"HOLDFAST_CLUSTER": "dev"})
-    command = ["env", "HOLDFAST_CONTAINER_IMAGE=small", "sh", "-c", program]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert printed == "export HOLDFAST_CLUSTER=dev\n"
+def test_variables_of_jobs_are_lines_that_a_shell_reads() -> None:
+    lines = job_variables({"HOLDFAST_CLUSTER": "dev", "NOTE": "it's two words"})
+    command = ["sh", "-c", f'{lines}printf \'%s|%s\' "$HOLDFAST_CLUSTER" "$NOTE"']
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "dev|it's two words"
 
 
 @pytest.mark.parametrize(
@@ -161,6 +146,9 @@ def test_task_prolog_leaves_a_container_the_programs_of_its_image() -> None:
         ("MIXED+FAIL", "Action:Replace", ""),
         ("IDLE+COMPLETING+FAIL", "Action:Replace", ""),
         ("IDLE+FAIL", "Action:Replacement", ""),
+        ("DOWN+FAIL+NOT_RESPONDING", "Action:Replace : Not responding", "replace"),
+        ("IDLE+FAIL", "Not responding : Action:Replace", ""),
+        ("DOWN+NOT_RESPONDING", "Kill task failed : Not responding", ""),
         ("DOWN+NOT_RESPONDING", "Not responding", "unresponsive"),
         ("DOWN*", "Not responding", "unresponsive"),
     ],
@@ -169,7 +157,8 @@ def test_slurm_states_say_what_is_asked_for(state: str, reason: str, mark: str) 
     line = f"NodeName=n1 Arch=x86_64 OS=Linux #1 SMP State={state} BootTime=2026-11-20T21:39:19 AllocTRES="
     if reason:
         line += f" Reason={reason} [root@2026-11-20T21:39:22]"
-    assert parse_nodes(line)["n1"].mark == mark
+    (node,) = slurm_answers.parse_nodes(line)
+    assert mark_of(node) == mark
 
 
 def test_a_node_that_did_not_register_is_not_usable() -> None:
@@ -182,9 +171,9 @@ def test_a_node_that_did_not_register_is_not_usable() -> None:
             ("d", "DOWN+DRAIN", "2026-11-20T21:39:19"),
         ]
     )
-    nodes = parse_nodes(text)
-    assert [name for name, node in nodes.items() if node.registered] == ["a", "b"]
-    assert [name for name, node in nodes.items() if node.usable] == ["a"]
+    nodes = slurm_answers.parse_nodes(text)
+    assert [node.name for node in nodes if node.registered] == ["a", "b"]
+    assert [node.name for node in nodes if node.usable] == ["a"]
 
 
 def test_an_association_in_use_is_parsed_and_another_is_not() -> None:

@@ -11,7 +11,7 @@ from holdfast_common.log import EventLog, events_log_group
 from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
-    from holdfast_common import node_socket
+    from holdfast_common import node_socket, slurm_answers
     from holdfast_common.events import Event, ParsedEvents, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
@@ -47,6 +47,7 @@ __all__ = [
     "node_socket",
     "parse_events",
     "shares",
+    "slurm_answers",
     "timeline",
 ]
 

@@ -116,7 +116,10 @@ JOB_STOPPED = "job_stopped"
 """job: training cannot go on; `evidence` why"""
 
 AGENT_STARTED = "agent_started"
-"""agent: the health agent of a node runs; `detail.mode` observe or act, `detail.detectors`"""
+"""
+agent: the health agent of a node runs; `detail.mode` observe or act, `detail.detectors`; `detail.slurm` the answer of
+`scontrol -V` on a node of Slurm
+"""
 RECORDS_LOST = "records_lost"
 """agent: the kernel overwrote records before they were read; `detail.lost`"""
 VERDICT = "verdict"

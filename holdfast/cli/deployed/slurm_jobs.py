@@ -25,6 +25,7 @@ from holdfast.cli.slurm import (
     parse_submission,
 )
 from holdfast.cli.terminal import CommandError, error_console
+from holdfast_common import slurm_answers
 
 JOB_ID = re.compile(r"\d{1,10}(_\d{1,10})?", re.ASCII)
 _TIMEOUT_S = 20.0
@@ -115,11 +116,10 @@ def job_outcome(context: Context, *, job: str) -> str:
 def _states(shown: str) -> list[str]:
     """Of each task. One that has handed its ranks over is about to be requeued, whatever Slurm calls it till then."""
     states = []
-    for line in shown.splitlines():
-        state, code = re.search(r" JobState=(\S+)", line), re.search(r" ExitCode=(\d+):", line)
-        if state:
-            left = state[1] == "FAILED" and code is not None and int(code[1]) == HANDED_OVER
-            states.append("PENDING" if left else state[1])
+    for fields in slurm_answers.parse_jobs(shown):
+        if state := fields.get("JobState", ""):
+            has_left = state == "FAILED" and slurm_answers.parse_exit(fields.get("ExitCode", ""))[0] == HANDED_OVER
+            states.append("PENDING" if has_left else state)
     return states
 
 

@@ -8,7 +8,8 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from holdfast.cli.slurm.records import DELIMITER, WAITING, JobRecord, untorn
+from holdfast.cli.slurm.records import DELIMITER, JobRecord, untorn
+from holdfast_common import slurm_answers
 
 SQUEUE_FIELDS = (
     "JobArrayID", "State", "exit_code", "SubmitTime", "StartTime", "EndTime", "TimeUsed", "NodeList", "UserName",
@@ -64,24 +65,24 @@ def _number_of(record: JobRecord) -> str:
 def _record(fields: Sequence[str]) -> JobRecord:
     said = dict(zip(SQUEUE_FIELDS, fields, strict=True))
     state = said["State"].strip() or "UNKNOWN"
-    status = _whole(said["exit_code"]) or 0
+    exit_code, exit_signal = slurm_answers.parse_exit(said["exit_code"])
     return JobRecord(
         job_id=said["JobArrayID"].strip(),
         name=said["Name"],
         user=said["UserName"],
         state=state,
         by="",
-        exit_code=status >> 8,
-        exit_signal=status & 127,
+        exit_code=exit_code,
+        exit_signal=exit_signal,
         submitted_s=_whole(said["SubmitTime"]),
         # What waits or runs has an expected start or end here.
-        started_s=None if state == "PENDING" else _whole(said["StartTime"]),
-        ended_s=None if state in WAITING else _whole(said["EndTime"]),
+        started_s=None if state in slurm_answers.BEFORE_START else _whole(said["StartTime"]),
+        ended_s=None if state in slurm_answers.WAITING else _whole(said["EndTime"]),
         elapsed_s=_seconds(said["TimeUsed"]),
         nodes=said["NodeList"],
         work_dir=said["WorkDir"],
         submit_line=f"sbatch {said['Command']}" if said["Command"] not in ("", "(null)") else "",
-        reason=said["Reason"] if state == "PENDING" and said["Reason"] != "None" else "",
+        reason=said["Reason"] if state in slurm_answers.BEFORE_START and said["Reason"] != "None" else "",
     )
 
 

@@ -5,6 +5,8 @@ import signal
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from holdfast_common import slurm_answers
+
 SACCT_FIELDS = (
     "JobID", "State", "ExitCode", "Submit", "Start", "End", "ElapsedRaw", "NodeList", "User", "WorkDir", "SubmitLine",
     "JobName",
@@ -18,10 +20,6 @@ SACCT = (
 
 _BEFORE_FREE_TEXT = SACCT_FIELDS.index("WorkDir")
 """Fields in which no line break can be."""
-WAITING = frozenset({
-    "PENDING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING", "CONFIGURING", "REQUEUE_FED",
-    "REQUEUE_HOLD", "RESV_DEL_HOLD", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED",
-})  # fmt: skip
 GOOD = "COMPLETED"
 _WHY = {
     "TIMEOUT": "ran past its time limit",
@@ -60,7 +58,7 @@ class JobRecord:
 
     @property
     def has_ended(self) -> bool:
-        return self.state not in WAITING
+        return self.state not in slurm_answers.WAITING
 
     @property
     def has_failed(self) -> bool:
@@ -123,10 +121,10 @@ def outcome(states: Iterable[str]) -> str:
     A task that was cancelled while others did the work, as a spare is that nobody needed, does not spoil it.
     """
     said = {state.split()[0].rstrip("+") for state in states if state.strip()}
-    bad = sorted(said - WAITING - {GOOD, "CANCELLED"})
+    bad = sorted(said - slurm_answers.WAITING - {GOOD, "CANCELLED"})
     if bad:
         return bad[0]
-    if not said or said & WAITING:
+    if not said or said & slurm_answers.WAITING:
         return ""
     return GOOD if GOOD in said else "CANCELLED"
 
@@ -134,15 +132,15 @@ def outcome(states: Iterable[str]) -> str:
 def _record(fields: Sequence[str]) -> JobRecord:
     said = dict(zip(SACCT_FIELDS, fields, strict=True))
     state, _, by = said["State"].partition(" by ")
-    code, _, number = said["ExitCode"].partition(":")
+    exit_code, exit_signal = slurm_answers.parse_exit(said["ExitCode"])
     return JobRecord(
         job_id=said["JobID"],
         name=said["JobName"],
         user=said["User"],
         state=state.split()[0].rstrip("+") if state.strip() else "UNKNOWN",
         by=by,
-        exit_code=_whole(code) or 0,
-        exit_signal=_whole(number) or 0,
+        exit_code=exit_code,
+        exit_signal=exit_signal,
         submitted_s=_whole(said["Submit"]),
         started_s=_whole(said["Start"]),
         ended_s=_whole(said["End"]),

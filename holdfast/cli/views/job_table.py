@@ -5,19 +5,20 @@ from rich.text import Text
 
 from holdfast.cli.deployed import JobRow
 from holdfast.cli.kubernetes import GOING_ON
-from holdfast.cli.slurm import WAITING
 from holdfast.cli.views.layout import Column, Fitted, coloured
+from holdfast_common import slurm_answers
 
 
 def job_history(found: list[JobRow]) -> RenderableType:
     """A table, and under it what the failed ones said at the end."""
     columns = [Column("job"), Column("name"), Column("user"), Column("state"), Column("ended"), Column("time"),
                Column("nodes"), Column("why")]  # fmt: skip
+    goes_on = {*slurm_answers.WAITING, *GOING_ON}
     table = Fitted(
         columns,
         [
             [one.job_id, one.name, one.user, coloured(one.state), one.ended.replace("T", " ").rstrip("Z"),
-             one.elapsed, one.nodes, Text(one.why, style="red" if one.state not in {*WAITING, *GOING_ON} else "")]
+             one.elapsed, one.nodes, Text(one.why, style="red" if one.state not in goes_on else "")]
             for one in found
         ],
     )  # fmt: skip

@@ -15,8 +15,6 @@ from holdfast.localcloud.spank import SYSTEM_PATH, cannot_compile, compile_plugi
 TOOLS_AT, IMAGES_AT = "/opt/holdfast/containers", "/opt/holdfast/images"
 PLUGIN = "holdfast_containers.so"
 PYTHON = "/opt/holdfast/env/bin/python3"
-SYSTEM_FILES = ("/opt/holdfast/slurm", "/etc/holdfast")
-"""Shown in each container: Slurm runs TaskProlog after a task is in its container, and refuses the task without it."""
 
 _HERE = Path(__file__).parent
 _SOURCES = sorted((_HERE / "spank").glob("*.[ch]"))
@@ -82,8 +80,7 @@ def plugstack_line(plugin: Path) -> str:
     The path is absolute and the line in plugstack.conf itself: configless Slurm hands that file out, and of files
     that it includes only those without a folder in their name.
     """
-    system = ",".join(SYSTEM_FILES)
-    return f"required {plugin} helper={plugin.parent} python={PYTHON} images={IMAGES_AT} system={system}"
+    return f"required {plugin} helper={plugin.parent} python={PYTHON} images={IMAGES_AT}"
 
 
 def _render(place: Path) -> None:

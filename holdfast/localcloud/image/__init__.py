@@ -16,11 +16,13 @@ from holdfast.localcloud.image.layers import Entry, __file__, layer
 from .environment import TRAINING_ENVIRONMENT, environment_programs
 from .layers import DEVICES, MOST_GPUS, START_ENABLED
 from .rendering import Image, build
+from .slurm import NO_ACCOUNTING
 from .stand_in import StandIn, stand_ins
 
 __all__ = [
     "DEVICES",
     "MOST_GPUS",
+    "NO_ACCOUNTING",
     "START_ENABLED",
     "TRAINING_ENVIRONMENT",
     "Entry",

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.localcloud.spank import slurm_version
+
 from . import services, slurm
 from .interpreter import Interpreter
 from .stand_in import stand_ins
@@ -87,8 +89,8 @@ def _slurm_entries() -> dict[str, Entry]:
         "/etc/slurm": Entry(link=conf),
         "/etc/lsb-release": _text(services.LSB_RELEASE),
         "/etc/logrotate.d/sagemaker-hyperpod-slurm": _text(slurm.LOGROTATE),
-        f"{conf}/accounting.conf": _text(""),
-        f"{conf}/cgroup.conf": _text("CgroupPlugin=cgroup/v1\n"),
+        f"{conf}/accounting.conf": _text(slurm.NO_ACCOUNTING),
+        f"{conf}/cgroup.conf": _text(slurm.cgroup_conf(slurm_version())),
         f"{conf}/plugstack.conf": _text(""),
         f"{conf}/plugstack.conf.d": _folder(),
         f"{conf}/slurmdbd.conf.template": _text(slurm.SLURMDBD_TEMPLATE),

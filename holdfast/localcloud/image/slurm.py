@@ -7,6 +7,9 @@ COMMANDS = (
 )  # fmt: skip
 DAEMONS = ("slurmctld", "slurmd", "slurmdbd", "slurmstepd", "slurmrestd")
 
+NO_ACCOUNTING = "# Accounting is not configured.\n"
+"""accounting.conf until somebody configures it. Newer commands complain of an included file that is empty."""
+
 SLURMD = """\
 #!/bin/sh
 # What it starts, jobs above all, cannot become root by programs with the set-user-ID bit, such as sudo.
@@ -47,6 +50,11 @@ ExecReload=/bin/kill -HUP $MAINPID
 WantedBy=multi-user.target
 """
 """Slurm 22.05's etc/slurmctld.service.in and its kin."""
+
+
+def cgroup_conf(version: tuple[int, int]) -> str:
+    """cgroup.conf for nodes, which have no cgroups that Slurm may use; before 24.05 a plugin has to be named."""
+    return f"CgroupPlugin={'disabled' if version >= (24, 5) else 'cgroup/v1'}\n"
 
 
 def units() -> dict[str, str]:

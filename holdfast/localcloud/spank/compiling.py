@@ -44,6 +44,15 @@ def _slurm_version() -> str:
     return ".".join(str(int(part)) for part in found.groups()) if found else "unknown"
 
 
+def slurm_version() -> tuple[int, int]:
+    """Of the Slurm that is installed here, such as (22, 5); zeros where there is none."""
+    try:
+        major, minor = _slurm_version().split(".")[:2]
+        return int(major), int(minor)
+    except (OSError, ValueError):
+        return 0, 0
+
+
 def compile_plugin(sources: Sequence[Path], *, target: Path) -> None:
     """Make a plugin of its sources; raises OSError with the compiler's words."""
     command = ["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-o", str(target), *map(str, sources)]

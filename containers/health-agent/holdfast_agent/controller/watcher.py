@@ -18,7 +18,6 @@ PAIRED_WITHIN_S = 7200.0
 """A replacement of an instance that is gone comes within two hours, or is none."""
 MOST_SEEN = 2000
 MOST_HELD = 1000
-_ASKED = {"Action:Reboot": "reboot", "Action:Replace": "replace"}
 
 
 class Watcher:
@@ -146,7 +145,7 @@ class Watcher:
             if name is None:
                 continue
             known = self._known[name]
-            known["asked"] = _ASKED.get(node.reason, known.get("asked", ""))
+            known["asked"] = node.request or known.get("asked", "")
             yield from self._silent(node, name, known, now_s=now_s)
             yield from self._booted_again(node, name, known, now_s=now_s)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast_agent.remedies.hands import Hands
     from holdfast_agent.remedies.kubernetes_api import KubernetesApi
     from holdfast_agent.remedies.kubernetes_ways import KubernetesBook, LabelAsker
+    from holdfast_agent.remedies.slurm_ways import foreign_reason
 
 __all__ = [
     "Answer",
@@ -44,6 +45,7 @@ __all__ = [
     "View",
     "WordsError",
     "confirmed",
+    "foreign_reason",
     "most",
     "need_of",
     "parse_request",
@@ -57,6 +59,7 @@ _OF_THE_HANDS = {
     "KubernetesApi": "kubernetes_api",
     "KubernetesBook": "kubernetes_ways",
     "LabelAsker": "kubernetes_ways",
+    "foreign_reason": "slurm_ways",
 }
 
 

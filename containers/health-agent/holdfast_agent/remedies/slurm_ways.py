@@ -13,6 +13,7 @@ from holdfast_agent.remedies.breaker import Mark, Stage
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.words import Job, View
 from holdfast_agent.slurm import Program, SlurmError, SlurmNode, parse_nodes
+from holdfast_common import slurm_answers
 
 REASONS = {"reboot": "Action:Reboot", "replace": "Action:Replace"}
 SLURMS_OWN = (
@@ -55,7 +56,7 @@ class SlurmBook:
         nodes = self.nodes()
         own = _named(nodes, self._host)
         ours = any(mark.stage is Stage.ASKED for mark in _marks_of(own))
-        asks = next((what for what, reason in REASONS.items() if own.reason == reason), "")
+        asks = own.request
         now_s = self._clock()
         return View(
             me=self._host,
@@ -106,7 +107,7 @@ class SlurmBook:
         for node in nodes:
             marks = _marks_of(node)
             yield from marks
-            if not marks and node.reason in REASONS.values():
+            if not marks and node.request:
                 # HyperPod's agent or a person asked for it: it is being taken now, whoever wanted that.
                 yield Mark(node=node.name, stage=Stage.ASKED, since_s=now_s)
 
@@ -122,10 +123,10 @@ class SlurmAsker:
         """Fail: no job starts here any more, and those that run go on. Raises SlurmError and RefusedError."""
         own = _named(self._book.nodes(), self._host)
         ours = any(mark.stage is Stage.ASKED for mark in _marks_of(own))
-        if own.reason == REASONS[remedy] and ours:
+        if own.request == remedy and ours:
             return
-        if (why := foreign_reason(own)) and not (ours and own.reason in REASONS.values()):
-            raise RefusedError(why, in_use=own.reason in REASONS.values())
+        if (why := foreign_reason(own)) and not (ours and own.request):
+            raise RefusedError(why, in_use=bool(own.request))
         self._update("FAIL", remedy)
 
     def force(self, remedy: str) -> None:
@@ -144,7 +145,7 @@ class SlurmAsker:
 def requeue(task: str, *, host: str, program: Program) -> None:
     """Let a task start again elsewhere; only one that was given this node alone. Raises SlurmError, RefusedError."""
     fields = _task(task, program.run(["scontrol", "--oneliner", "show", "job", task]))
-    if fields.get("JobState") in ("PENDING", "REQUEUED", "REQUEUE_HOLD"):
+    if fields.get("JobState") in slurm_answers.BEFORE_START:
         return
     if fields.get("NumNodes") != "1" or host not in (fields.get("NodeList"), fields.get("BatchHost")):
         raise RefusedError(f"task {task} is on {fields.get('NodeList', 'no node')}, not on {host} alone")
@@ -153,8 +154,7 @@ def requeue(task: str, *, host: str, program: Program) -> None:
 
 def _task(task: str, output: str) -> "dict[str, str]":
     """Of all that Slurm shows: the number of the last task of an array is that of the whole array."""
-    shown = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in output.splitlines()]
-    for fields in shown:
+    for fields in slurm_answers.parse_jobs(output):
         if task in (fields.get("JobId"), _name("", fields)):
             return fields
     raise RefusedError(f"Slurm shows no task {task}")
@@ -170,7 +170,7 @@ def foreign_reason(node: SlurmNode) -> str:
     """Why the node is held by somebody else; empty where nobody holds it."""
     if not node.reason or node.reason.startswith(SLURMS_OWN):
         return ""
-    if node.reason in REASONS.values() or node.base == "DOWN" or node.flags & _HELD:
+    if node.request or node.base == "DOWN" or node.flags & _HELD:
         by = f" ({node.reason_by})" if node.reason_by else ""
         return f"the node is {node.state} with the reason '{node.reason}'{by}, which is not ours"
     return ""

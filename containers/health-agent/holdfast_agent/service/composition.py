@@ -114,6 +114,7 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
             "host": configuration.node_host,
             "mode": configuration.remedies_mode,
             "boot": boot,
+            "slurm": _slurm_version(configuration),
         },
     )
     service.measure(measuring(configuration, lambda: service.measured))
@@ -194,6 +195,14 @@ def _watch(configuration: Configuration) -> "Optional[ControllerWatch]":
         with_slurm=configuration.cluster_orchestrator != "eks",
     )
     return ControllerWatch(looker=looker)
+
+
+def _slurm_version(configuration: Configuration) -> str:
+    if configuration.cluster_orchestrator == "eks":
+        return ""
+    from holdfast_agent.slurm import installed_version
+
+    return installed_version()
 
 
 def _companions(configuration: Configuration) -> "tuple[Companion, ...]":

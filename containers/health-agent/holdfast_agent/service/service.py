@@ -197,7 +197,10 @@ class Service:
         at = self._clock()
         names = ",".join(one.name for one in self.detectors)
         mode = str(self._described.get("mode", "observe"))
-        self._keep(at, [Happening(kind=kinds.AGENT_STARTED, detail={"mode": mode, "detectors": names})])
+        detail: dict[str, Any] = {"mode": mode, "detectors": names}
+        if self._described.get("slurm"):
+            detail["slurm"] = str(self._described["slurm"])
+        self._keep(at, [Happening(kind=kinds.AGENT_STARTED, detail=detail)])
         self._act(at, self.engine.standing())  # an earlier agent may have been killed before it could
         notify("READY=1")
 

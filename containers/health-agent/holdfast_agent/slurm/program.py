@@ -8,8 +8,10 @@ second one is started beside it, so that a hung file system or controller does n
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from typing import Optional
@@ -89,3 +91,14 @@ class Program:
             return process.wait(within_s)
         except subprocess.TimeoutExpired:
             return None
+
+
+def installed_version() -> str:
+    """Return the answer of ``scontrol -V``; empty where there is none, with the reason on standard error."""
+    if shutil.which("scontrol") is None:
+        return ""
+    try:
+        return Program(timeout_s=5.0).run(["scontrol", "-V"]).strip()[:100]
+    except SlurmError as problem:
+        print(f"version of Slurm: not known: {problem}", file=sys.stderr, flush=True)
+        return ""

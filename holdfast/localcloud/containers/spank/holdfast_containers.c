@@ -6,7 +6,7 @@
  * it runs. So tasks stay children of slurmstepd: signals, exit codes, accounting and terminals are Slurm's own.
  * The meaning of the options, and the texts with "pyxis:" where Pyxis has one, are those of NVIDIA/pyxis 0.24.
  *
- * plugstack.conf: required PATH helper=FOLDER python=PROGRAM images=FOLDER [system=FILE,...]
+ * plugstack.conf: required PATH helper=FOLDER python=PROGRAM images=FOLDER
  * "required", because Slurm ignores what an optional plugin says: a task would run outside of its container.
  */
 #define _GNU_SOURCE
@@ -197,7 +197,6 @@ static void make_container(spank_t sp, int ac, char **av, uint32_t number)
         return;
     }
     add(stream, "images", argument(ac, av, "images"));
-    add(stream, "system", argument(ac, av, "system"));
     add(stream, "image", option(CONTAINER_IMAGE));
     add(stream, "mounts", option(CONTAINER_MOUNTS));
     add(stream, "workdir", option(CONTAINER_WORKDIR));
@@ -249,7 +248,6 @@ static void import_environment(spank_t sp)
         }
         free(name);
     }
-    spank_setenv(sp, "HOLDFAST_CONTAINER_IMAGE", option(CONTAINER_IMAGE), 1); /* TaskProlog runs in the container */
     /* Images of PyTorch that say so find their rank where torch looks for it, as in Pyxis. */
     if (spank_getenv(sp, "PYTORCH_VERSION", pytorch, sizeof(pytorch)) == ESPANK_SUCCESS) {
         char rank[32];

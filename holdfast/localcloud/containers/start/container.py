@@ -63,11 +63,7 @@ def open_mounts(request: Request) -> list[Prepared]:
         wanted.insert(0, Mount(source=request.user.home, target=request.user.home))
     if request.script:
         wanted.append(Mount(source=request.script, target=request.script, attributes=frozenset({"ro", "nodev"})))
-    system = [Mount(source=path, target=path, attributes=frozenset({"ro", "nodev"})) for path in request.system]
-    return [
-        *(_open(mount) for mount in system if Path(mount.source).exists()),
-        *(_open(mount, request=request) if mount.source else _tmpfs(mount, request=request) for mount in wanted),
-    ]
+    return [_open(mount, request=request) if mount.source else _tmpfs(mount, request=request) for mount in wanted]
 
 
 def _tmpfs(mount: Mount, *, request: Request) -> Prepared:
@@ -76,13 +72,10 @@ def _tmpfs(mount: Mount, *, request: Request) -> Prepared:
     return Prepared(mount=mount, tree=_system.new_tmpfs(attributes=attributes, options=options), is_directory=True)
 
 
-def _open(mount: Mount, *, request: Request | None = None) -> Prepared:
+def _open(mount: Mount, *, request: Request) -> Prepared:
     try:
-        if request is None:
+        with _system.acting_as(request.user):
             fd = _system.open_path(mount.source)
-        else:
-            with _system.acting_as(request.user):
-                fd = _system.open_path(mount.source)
     except FileNotFoundError:
         raise RefusedError(f"--container-mounts: source path does not exist: {mount.source}") from None
     except OSError as error:

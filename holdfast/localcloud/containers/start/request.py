@@ -21,7 +21,7 @@ class User:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The options of one step. Paths below /: ``images``, the store; ``system``, files for each container."""
+    """The options of one step. ``images`` is the folder of the store."""
 
     user: User
     image: str
@@ -34,7 +34,6 @@ class Request:
     """The step's working directory on the node."""
     script: str = ""
     """The batch script that is to run in the container."""
-    system: tuple[str, ...] = ()
 
 
 def parse(body: bytes) -> Request:
@@ -66,5 +65,4 @@ def parse(body: bytes) -> Request:
         mount_home=given.get("mount_home") == "1",
         folder=given.get("folder") or "/",
         script=given.get("script", ""),
-        system=tuple(path for path in given.get("system", "").split(",") if path),
     )

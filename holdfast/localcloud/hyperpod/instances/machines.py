@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.catalog import InstanceType, instance_types
-from holdfast.localcloud import auto_resume, containers
+from holdfast.localcloud import containers, job_plugins
 from holdfast.localcloud.gpus import Gpus
 from holdfast.localcloud.hyperpod.fsx import ensure_directory
 from holdfast.localcloud.hyperpod.instances.images import Images
 from holdfast.localcloud.hyperpod.lifecycle import (
     AWS_SETTINGS,
     EVENTS,
+    JOB_VARIABLES,
+    LEFT_BY_SCRIPTS,
     LIFE_CYCLE_CONFIG,
     PROVISIONING_LOG,
     PROVISIONING_PARAMETERS,
@@ -22,14 +24,14 @@ from holdfast.localcloud.hyperpod.lifecycle import (
     client_settings,
     hosts,
     job_environment,
+    job_variables,
     life_cycle_config,
     provisioning_parameters,
     resource_config,
-    task_prolog,
 )
 from holdfast.localcloud.hyperpod.logs import Tailer
 from holdfast.localcloud.hyperpod.model import OPENZFS, Cluster, FileSystem, FsxMount, Group, Instance
-from holdfast.localcloud.hyperpod.slurm import PLUGSTACK_CONF, TASK_PROLOG, boot, munge_key
+from holdfast.localcloud.hyperpod.slurm import PLUGSTACK_CONF, boot, munge_key
 from holdfast.localcloud.image import TRAINING_ENVIRONMENT, environment_programs
 from holdfast.localcloud.kubernetes import Clusters, Member, Parts
 from holdfast.localcloud.nodes import (
@@ -96,7 +98,7 @@ class Machines:
         self._file_systems = file_systems
         self._kubernetes, self._zone = kubernetes, zone
         self._containers = containers.prepare(home=home)
-        self._auto_resume = auto_resume.prepare(home=home)
+        self._job_plugins = job_plugins.prepare(home=home, variables=(LEFT_BY_SCRIPTS, JOB_VARIABLES))
         self._gpus = Gpus(home=home)
         self._programs = environment_programs(home / "hyperpod" / "programs", at=TRAINING_ENVIRONMENT)
         self._boots = threading.Semaphore(BOOTS_AT_ONCE)
@@ -144,7 +146,7 @@ class Machines:
                 *self._programs,
                 *image.mounts,
                 *self._containers.mounts,
-                *self._auto_resume.mounts,
+                *self._job_plugins.mounts,
                 *(self._gpus.mounts(kind) if kind else ()),
                 *self._reachable(),
                 *self._storage(group),
@@ -181,11 +183,11 @@ class Machines:
 
     def _files(self, cluster: Cluster, instance: Instance, *, group: Group) -> dict[str, FileSpec]:
         reach = {"endpoint": self._endpoint(), "region": self._region}
-        prolog = task_prolog(environment={**job_environment(cluster, instance), **client_settings(**reach)})
+        variables = job_variables({**job_environment(cluster, instance), **client_settings(**reach)})
         files = {
             "/etc/hosts": FileSpec(content=hosts(cluster).encode()),
             RESOURCE_CONFIG: FileSpec(content=resource_config(cluster).encode()),
-            TASK_PROLOG: FileSpec(content=prolog.encode(), mode=0o755),
+            JOB_VARIABLES: FileSpec(content=variables.encode()),
         }
         files[AWS_SETTINGS] = FileSpec(content=client_environment(**reach).encode())
         if group.script:
@@ -202,13 +204,13 @@ class Machines:
         """
         plugstack.conf; configless Slurm hands the controller's on.
 
-        Auto-resume is HyperPod's own and always there. Containers stand in for Pyxis, which AMI-based configuration
-        sets up.
+        Auto-resume is HyperPod's own and always there, and so are the variables of jobs. Containers stand in for Pyxis,
+        which AMI-based configuration sets up.
         """
         if not group.slurm_role:
             return ""
         by_ami = self._containers.plugstack if group.has_ami_configuration else ""
-        return self._auto_resume.plugstack + by_ami
+        return self._job_plugins.plugstack + by_ami
 
     def _reachable(self) -> list[Mount]:
         """Where the node's mount helpers find every file system of the account."""

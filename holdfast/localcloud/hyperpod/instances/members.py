@@ -20,8 +20,9 @@ from holdfast.localcloud.hyperpod.lifecycle import (
     resource_config,
 )
 from holdfast.localcloud.hyperpod.model import COMPUTE, CONTROLLER, CREATING, PENDING, Cluster
-from holdfast.localcloud.hyperpod.slurm import Machine, Slurms, gres_conf, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import Machine, Slurms, gres_conf, mark_of, slurm_conf
 from holdfast.localcloud.nodes import Node, NodeError
+from holdfast.localcloud.spank import slurm_version
 
 MARKS_AGE_S = 0.8
 RETRY_S = 2.0
@@ -82,7 +83,9 @@ class Members:
         if cluster.status not in ("InService", "Updating") or not self._slurms.of(cluster).conf:
             return {}
         states = self._slurms.of(cluster).states(max_age_s=MARKS_AGE_S)
-        found = {one.instance_id: states[one.host_name].mark for one in cluster.instances if one.host_name in states}
+        found = {
+            one.instance_id: mark_of(states[one.host_name]) for one in cluster.instances if one.host_name in states
+        }
         return {name: mark for name, mark in found.items() if mark}
 
     def _form(self, cluster: Cluster, controller: Node, conf: str) -> None:
@@ -125,4 +128,5 @@ class Members:
 def this_machine() -> Machine:
     """What Slurm is told that each node has: all of this machine, minus a little memory."""
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    return Machine(cpus=os.cpu_count() or 1, memory_mib=max(512, pages * size // (1 << 20) - 512))
+    memory_mib = max(512, pages * size // (1 << 20) - 512)
+    return Machine(cpus=os.cpu_count() or 1, memory_mib=memory_mib, slurm=slurm_version())

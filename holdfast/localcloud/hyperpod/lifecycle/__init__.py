@@ -6,6 +6,8 @@ script is for `instances`.
 from holdfast.localcloud.hyperpod.lifecycle.node_files import (
     AWS_SETTINGS,
     EVENTS,
+    JOB_VARIABLES,
+    LEFT_BY_SCRIPTS,
     LIFE_CYCLE_CONFIG,
     PROVISIONING_LOG,
     PROVISIONING_PARAMETERS,
@@ -15,10 +17,10 @@ from holdfast.localcloud.hyperpod.lifecycle.node_files import (
     hosts,
     instance_metadata,
     job_environment,
+    job_variables,
     life_cycle_config,
     provisioning_parameters,
     resource_config,
-    task_prolog,
 )
 from holdfast.localcloud.hyperpod.lifecycle.scripts import (
     TAIL_BYTES,
@@ -36,6 +38,8 @@ from holdfast.localcloud.hyperpod.lifecycle.scripts import (
 __all__ = [
     "AWS_SETTINGS",
     "EVENTS",
+    "JOB_VARIABLES",
+    "LEFT_BY_SCRIPTS",
     "LIFE_CYCLE_CONFIG",
     "PROVISIONING_LOG",
     "PROVISIONING_PARAMETERS",
@@ -53,10 +57,10 @@ __all__ = [
     "how_it_ended",
     "instance_metadata",
     "job_environment",
+    "job_variables",
     "last_lines",
     "life_cycle_config",
     "provisioning_parameters",
     "resource_config",
-    "task_prolog",
     "working_folder",
 ]

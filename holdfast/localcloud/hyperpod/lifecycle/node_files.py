@@ -16,6 +16,9 @@ AWS_SETTINGS = "/etc/holdfast/aws"
 """Where the image's ``aws`` finds the embedded AWS; sudo empties the environment."""
 PROVISIONING_LOG = "/var/log/provision/provisioning.log"
 EVENTS = "/var/log/holdfast/events.jsonl"
+JOB_VARIABLES = "/opt/holdfast/slurm/job_environment"
+LEFT_BY_SCRIPTS = "/etc/holdfast/environment"
+"""Variables for jobs that lifecycle scripts left; they precede those of JOB_VARIABLES."""
 
 
 def hosts(cluster: Cluster) -> str:
@@ -84,32 +87,9 @@ def life_cycle_config(group: Group) -> str:
     return json.dumps(config, indent=2) + "\n"
 
 
-def task_prolog(*, environment: Mapping[str, str]) -> str:
-    """
-    The program whose output Slurm adds to each task's environment.
-
-    ``environment`` is what the service knows; what lifecycle scripts left in /etc/holdfast/environment goes over it.
-    """
-    fixed = "\n".join(f"echo {shlex.quote(f'export {name}={value}')}" for name, value in environment.items())
-    return f"""#!/bin/sh
-{fixed}
-path=$PATH
-if [ -r /etc/holdfast/environment ]; then
-    while IFS= read -r line; do
-        case "$line" in
-            PATH=*) path=$(printf '%s' "${{line#PATH=}}" | sed 's/^"\\(.*\\)"$/\\1/') ;;
-            [A-Za-z_]*=*) printf 'export %s\\n' "$line" ;;
-        esac
-    done < /etc/holdfast/environment
-fi
-# In a container programs are the image's.
-[ -z "${{HOLDFAST_CONTAINER_IMAGE-}}" ] || exit 0
-case "$path" in
-    /opt/holdfast/env/bin | /opt/holdfast/env/bin:*) ;;
-    *) path=/opt/holdfast/env/bin:$path ;;
-esac
-printf 'export PATH=%s\\n' "$path"
-"""
+def job_variables(environment: Mapping[str, str]) -> str:
+    """The file of variables that Slurm's plugin adds to those of each task."""
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in environment.items())
 
 
 def job_environment(cluster: Cluster, instance: Instance) -> dict[str, str]:

@@ -8,7 +8,6 @@ from holdfast.localcloud.hyperpod.slurm.configuration import (
     DEFAULT_PARTITION,
     PLUGSTACK_CONF,
     SLURM_CONF,
-    TASK_PROLOG,
     Machine,
     accounting_conf,
     gres_conf,
@@ -29,7 +28,7 @@ from holdfast.localcloud.hyperpod.slurm.daemons import (
     write_configuration,
 )
 from holdfast.localcloud.hyperpod.slurm.munge import munge_key
-from holdfast.localcloud.hyperpod.slurm.scheduler import Slurm, parse_nodes
+from holdfast.localcloud.hyperpod.slurm.scheduler import Slurm, mark_of
 
 __all__ = [
     "COMMAND_TIMEOUT_S",
@@ -37,7 +36,6 @@ __all__ = [
     "FORM_TIMEOUT_S",
     "PLUGSTACK_CONF",
     "SLURM_CONF",
-    "TASK_PROLOG",
     "Machine",
     "Slurm",
     "SlurmError",
@@ -47,11 +45,11 @@ __all__ = [
     "gres_conf",
     "is_enabled",
     "last_words",
+    "mark_of",
     "merged",
     "munge_key",
     "node_names",
     "owned_lines",
-    "parse_nodes",
     "revive_compute",
     "slurm_conf",
     "start_compute",

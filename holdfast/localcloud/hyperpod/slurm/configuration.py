@@ -7,7 +7,7 @@ the file, once it is written. Timeouts are those of a development cluster: a los
 first, Slurm's own timeout is the second line.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.catalog import instance_types
@@ -22,10 +22,13 @@ ACCOUNTING_CONF = f"{FOLDER}/accounting.conf"
 DEFAULT_PARTITION = "dev"
 """Has every node, whatever other partition it is in (same guide, SlurmConfig)."""
 OWNED = ("ClusterName=", "SlurmctldHost=", "NodeName=", "PartitionName=")
+_FORMER = "TaskProlog=/opt/holdfast/slurm/task_prolog"
+"""Of clusters that an earlier version made; its file is not on nodes any more, and tasks would fail."""
 NO_NODES = '""'
-TASK_PROLOG = "/opt/holdfast/slurm/task_prolog"
 GPU = "gpu"
 STARTING_REASON = "lifecycle scripts are running"
+EXPEDITED_REQUEUE_SINCE = (25, 11)
+"""Version of Slurm (slurm.conf(5), SlurmctldParameters)."""
 
 _SETTINGS = (
     "SlurmUser=slurm",  # AWS's scripts give slurmdbd.conf to this user
@@ -46,10 +49,8 @@ _SETTINGS = (
     "ProctrackType=proctrack/linuxproc",
     # HyperPod's auto-resume works with this task plugin only.
     "TaskPlugin=task/none",
-    f"TaskProlog={TASK_PROLOG}",
     # The instance type's CPUs are not this machine's.
     "SlurmdParameters=config_overrides",
-    "SlurmctldParameters=enable_configless",
     "SchedulerParameters=permit_job_expansion,batch_sched_delay=0,sched_interval=5,bf_interval=5",
     "ReturnToService=2",
     "JobRequeue=1",
@@ -60,14 +61,14 @@ _SETTINGS = (
     "BatchStartTimeout=10",
     "KillWait=2",
     "InactiveLimit=0",
-    "UnkillableStepTimeout=20",
+    "UnkillableStepTimeout=25",  # less than five times MessageTimeout is an error in the logs of newer versions
     "TreeWidth=64",
     "JobCompType=jobcomp/none",
     "PropagateResourceLimits=NONE",
     "DebugFlags=NO_CONF_HASH",
     # Slurm's daemons take it up at their start only, so that a group with GPUs may come later.
     f"GresTypes={GPU}",
-    "include accounting.conf",  # empty until somebody configures accounting; relative, or compute nodes get none
+    "include accounting.conf",  # a comment until accounting is configured; relative, or compute nodes get none
 )
 
 
@@ -77,6 +78,8 @@ class Machine:
 
     cpus: int
     memory_mib: int
+    slurm: tuple[int, int] = (22, 5)
+    """Version of the Slurm that is installed."""
 
 
 def slurm_conf(cluster: Cluster, *, machine: Machine, without: Iterable[str] = ()) -> str:
@@ -100,10 +103,17 @@ def slurm_conf(cluster: Cluster, *, machine: Machine, without: Iterable[str] = (
         f"ClusterName={cluster.name}",
         f"SlurmctldHost={controllers[0].host_name}({controllers[0].address})",
         *_SETTINGS,
+        f"SlurmctldParameters={','.join(_controller_parameters(machine.slurm))}",
         *(_node(one, machine=machine, gpus=_gpus(cluster, one)) for one in compute),
         *_partitions(cluster, compute=compute),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _controller_parameters(version: tuple[int, int]) -> Iterator[str]:
+    yield "enable_configless"
+    if version >= EXPEDITED_REQUEUE_SINCE:
+        yield "enable_expedited_requeue"
 
 
 def _node(instance: Instance, *, machine: Machine, gpus: int) -> str:
@@ -163,7 +173,7 @@ def owned_lines(conf: str) -> list[str]:
 
 
 def _is_owned(line: str) -> bool:
-    return line.lstrip().lower().startswith(tuple(key.lower() for key in OWNED))
+    return line.lstrip().lower().startswith(tuple(key.lower() for key in (*OWNED, _FORMER)))
 
 
 def accounting_conf(*, host: str) -> str:

@@ -6,18 +6,19 @@ units would, and leaves systemctl's record of it: a third of the work, and the s
 What the configuration says is ``configuration``'s; the cluster as Slurm's controller sees it is ``scheduler``'s.
 """
 
+import shlex
 import subprocess
 
 from holdfast.localcloud.hyperpod.slurm.configuration import FOLDER, GRES_CONF, SLURM_CONF
-from holdfast.localcloud.image import START_ENABLED
+from holdfast.localcloud.image import NO_ACCOUNTING, START_ENABLED
 from holdfast.localcloud.nodes import Node, census
 
 FORM_TIMEOUT_S = 40.0
 COMMAND_TIMEOUT_S = 15.0
 
-# An empty file for slurm.conf's include, as the AMI has; Slurm does not start without it.
+# A file for slurm.conf's include; Slurm does not start without it.
 _WRITE = f"""set -eu
-[ -e {FOLDER}/accounting.conf ] || : > {FOLDER}/accounting.conf
+[ -s {FOLDER}/accounting.conf ] || printf %s {shlex.quote(NO_ACCOUNTING)} > {FOLDER}/accounting.conf
 printf %s "$1" > {GRES_CONF}.new
 chmod 644 {GRES_CONF}.new
 mv {GRES_CONF}.new {GRES_CONF}

@@ -5,12 +5,10 @@ What the configuration says is ``configuration``'s; when to call what is the con
 """
 
 import logging
-import re
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from holdfast.localcloud.hyperpod.slurm import daemons
 from holdfast.localcloud.hyperpod.slurm.configuration import (
@@ -23,6 +21,7 @@ from holdfast.localcloud.hyperpod.slurm.configuration import (
 from holdfast.localcloud.hyperpod.slurm.daemons import COMMAND_TIMEOUT_S, FORM_TIMEOUT_S, SlurmError
 from holdfast.localcloud.nodes import Node, NodeError
 from holdfast.localcloud.supervision import Batcher
+from holdfast_common import slurm_answers
 
 REGISTER_TIMEOUT_S = 30.0
 SLOW_TIMEOUT_S = 300.0
@@ -34,48 +33,25 @@ SNAPSHOT_AGE_PER_NODE_S = 0.006
 RESERVATION = "hyperpod-deep-health-check-"
 """What the name of a maintenance reservation begins with; AWS's name is not documented."""
 
-MARKS = {"Action:Replace": "replace", "Action:Reboot": "reboot"}
-"""HyperPod's documented reasons, which ask for what they say."""
-
-_REASON = re.compile(r" Reason=(.*?)(?: \[[^\]]*\])?(?: Comment=.*)?$")
+NOT_RESPONDING = "Not responding"
+"""slurmctld's own reason for a node that is lost."""
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeState:
-    """A node as Slurm's controller sees it."""
+def mark_of(node: slurm_answers.SlurmNode) -> str:
+    """
+    What a node's state requests, once no job is on it any more: ``replace``, ``reboot``, ``unresponsive``, or nothing.
 
-    base: str
-    """IDLE, MIXED, ALLOCATED, DOWN, UNKNOWN ..."""
-    flags: frozenset[str] = frozenset()
-    """DRAIN, FAIL, NOT_RESPONDING, COMPLETING ..."""
-    reason: str = ""
-    booted: bool = True
-    """Its slurmd has registered since the controller started or the node was set down."""
-
-    @property
-    def registered(self) -> bool:
-        return self.booted and self.base in ("IDLE", "MIXED", "ALLOCATED") and "NOT_RESPONDING" not in self.flags
-
-    @property
-    def usable(self) -> bool:
-        return self.registered and not self.flags & {"DRAIN", "FAIL"}
-
-    @property
-    def free(self) -> bool:
-        """No job is on it."""
-        return self.base not in ("ALLOCATED", "MIXED") and "COMPLETING" not in self.flags
-
-    @property
-    def mark(self) -> str:
-        """What the node's reason asks for, once no job is on it any more; empty when nothing."""
-        freed = self.base in ("IDLE", "DOWN") and "COMPLETING" not in self.flags
-        if freed and (self.base == "DOWN" or self.flags & {"DRAIN", "FAIL"}) and self.reason in MARKS:
-            return MARKS[self.reason]
-        # Slurm's own verdict after SlurmdTimeout, on an instance whose init process is alive.
-        silent = self.base == "DOWN" and "NOT_RESPONDING" in self.flags and self.reason == "Not responding"
-        return "unresponsive" if silent else ""
+    HyperPod documents the two reasons and not how it compares them: assumed that what slurmctld appends to a reason
+    does not take a request back, and that a reservation does not either.
+    """
+    freed = node.base in ("IDLE", "DOWN") and "COMPLETING" not in node.flags
+    if freed and (node.base == "DOWN" or node.flags & {"DRAIN", "FAIL"}) and node.request:
+        return node.request
+    # Slurm's own verdict after SlurmdTimeout, on an instance whose init process is alive.
+    silent = node.base == "DOWN" and node.is_lost and node.reason == NOT_RESPONDING
+    return "unresponsive" if silent else ""
 
 
 class Slurm:
@@ -91,7 +67,7 @@ class Slurm:
         self._formed = threading.Condition()
         self._updates = Batcher(self._update_all)
         self._snapshot_lock = threading.Lock()
-        self._snapshot: dict[str, NodeState] = {}
+        self._snapshot: dict[str, slurm_answers.SlurmNode] = {}
         self._snapshot_at = 0.0
 
     @property
@@ -189,11 +165,11 @@ class Slurm:
     def _wait(
         self,
         host_name: str,
-        holds: Callable[[NodeState], bool],
+        holds: Callable[[slurm_answers.SlurmNode], bool],
         *,
         since: float | None = None,
         timeout_s: float = REGISTER_TIMEOUT_S,
-    ) -> NodeState:
+    ) -> slurm_answers.SlurmNode:
         """The node's state as soon as it ``holds``; one that was seen before ``since`` does not count."""
         deadline = time.monotonic() + timeout_s
         # Everybody asks for all nodes at once; asking often makes a large cluster slower.
@@ -204,7 +180,7 @@ class Slurm:
             if state is not None and holds(state):
                 return state
             if time.monotonic() > deadline:
-                shown = "+".join([state.base, *sorted(state.flags)]) if state else "unknown to Slurm"
+                shown = state.state if state else "unknown to Slurm"
                 raise SlurmError(f"slurmd of {host_name} did not register within {timeout_s:g} s: its node is {shown}")
             time.sleep(pause_s)
 
@@ -243,7 +219,7 @@ class Slurm:
         except (SlurmError, NodeError, OSError, subprocess.TimeoutExpired) as error:
             _log.warning("the maintenance reservation of %s was not taken back: %s", host_name, error)
 
-    def states(self, *, max_age_s: float = 0.0) -> Mapping[str, NodeState]:
+    def states(self, *, max_age_s: float = 0.0) -> Mapping[str, slurm_answers.SlurmNode]:
         """Every Slurm node's state, by host name; at most ``max_age_s`` old. Empty when Slurm does not answer."""
         asked = time.monotonic()
         with self._snapshot_lock:
@@ -256,7 +232,8 @@ class Slurm:
                 answer = controller.run(["scontrol", "--oneliner", "show", "node"], timeout_s=COMMAND_TIMEOUT_S)
             except (NodeError, OSError, subprocess.TimeoutExpired):
                 return {}
-            self._snapshot, self._snapshot_at = parse_nodes(answer.stdout), time.monotonic()
+            self._snapshot = {node.name: node for node in slurm_answers.parse_nodes(answer.stdout)}
+            self._snapshot_at = time.monotonic()
             return self._snapshot
 
     def _update_all(self, updates: list[tuple[str, ...]]) -> None:
@@ -273,24 +250,6 @@ class Slurm:
         answer = controller.run(["scontrol", *verb, *fields], timeout_s=COMMAND_TIMEOUT_S)
         if answer.returncode:
             raise SlurmError(f"scontrol {' '.join([*verb, *fields])}: {(answer.stderr or answer.stdout).strip()}")
-
-
-def parse_nodes(text: str) -> dict[str, NodeState]:
-    """Output of ``scontrol --oneliner show node``."""
-    found = {}
-    for line in text.splitlines():
-        fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        if "NodeName" not in fields or "State" not in fields:
-            continue
-        base, *flags = fields["State"].split("+")
-        reason = _REASON.search(line)
-        found[fields["NodeName"]] = NodeState(
-            base=base.rstrip("*"),
-            flags=frozenset([*flags, *(["NOT_RESPONDING"] if base.endswith("*") else [])]),
-            reason=reason[1] if reason else "",
-            booted=fields.get("BootTime") != "None",
-        )
-    return found
 
 
 def _runs(controller: Node | None) -> bool:

@@ -7,6 +7,6 @@ export PATH
 
 nodes=$(scontrol --oneliner show job "$1" | sed -n 's/.* NodeList=\([^ ]*\) .*/\1/p' | head -n 1)
 [ -n "$nodes" ] || exit 0
-scontrol --oneliner show node "$nodes" | grep -Eq ' State=[^ ]*(FAIL|DRAIN|DOWN).* Reason=Action:(Replace|Reboot)' ||
+scontrol --oneliner show node "$nodes" | grep -Eq ' State=[^ ]*(FAIL|DRAIN|DOWN).* Reason=Action:(Replace|Reboot) ' ||
     exit 0
 exec scontrol requeue "$1"

@@ -1,0 +1,95 @@
+"""The plugins, compiled once per home and per version of their sources and of Slurm."""
+
+import hashlib
+import logging
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.localcloud.nodes import Mount
+from holdfast.localcloud.spank import cannot_compile, compile_plugin, header_version
+
+AT = "/opt/holdfast/job_plugins"
+PROGRAMS = "/opt/holdfast/env/bin"
+_HERE = Path(__file__).parent
+_SOURCES = (_HERE / "auto_resume.c", _HERE / "environment.c")
+_HELPERS = (_HERE / "requeue.sh", _HERE / "output_folders.sh")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """For each node of a local cloud. Both are empty where it cannot be had."""
+
+    mounts: tuple[Mount, ...] = ()
+    plugstack: str = ""
+    """Its lines of plugstack.conf."""
+
+
+def prepare(*, home: Path, variables: tuple[str, ...]) -> Plugin:
+    """
+    Where this machine cannot compile them, nodes go without, and a line in the log says why.
+
+    Args:
+        home: Of the local cloud.
+        variables: Files of the nodes with variables for jobs; the first one that has a name decides.
+    """
+    problems = cannot_compile()
+    try:
+        place = home / "hyperpod" / "job-plugins" / _digest() if not problems else None
+        if place is not None and not place.is_dir():
+            compile_into(place)
+    except (OSError, subprocess.SubprocessError) as error:
+        problems = [str(error)]
+    if problems or place is None:
+        _log.warning(
+            "srun --auto-resume is not offered, and jobs get no variables beside those of a profile: %s",
+            "; ".join(problems),
+        )
+        return Plugin()
+    return Plugin(
+        mounts=(Mount(source=place, target=AT, read_only=True),),
+        plugstack=plugstack_lines(Path(AT), variables=variables),
+    )
+
+
+def plugstack_lines(folder: Path, *, variables: tuple[str, ...]) -> str:
+    """
+    The lines of plugstack.conf for plugins in this folder of the nodes.
+
+    "required": an optional plugin that cannot be loaded would leave srun with an option that it does not know.
+    """
+    resume, environment = (folder / f"holdfast_{source.stem}.so" for source in _SOURCES)
+    requeue, folders = (folder / helper.name for helper in _HELPERS)
+    return (
+        f"required {resume} helper={requeue}\n"
+        f"required {environment} files={','.join(variables)} programs={PROGRAMS} folders={folders}\n"
+    )
+
+
+def _digest() -> str:
+    digest = hashlib.sha256(header_version().encode())
+    for path in (*_SOURCES, *_HELPERS):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def compile_into(place: Path) -> None:
+    """Make a folder with the plugins and their helpers; raises OSError."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+        fresh = Path(folder) / "plugins"
+        fresh.mkdir(mode=0o755)
+        for source in _SOURCES:
+            compile_plugin([source], target=fresh / f"holdfast_{source.stem}.so")
+        for path in _HELPERS:
+            helper = fresh / path.name
+            helper.write_bytes(path.read_bytes())
+            helper.chmod(0o755)
+        try:
+            fresh.rename(place)
+        except OSError:
+            if not place.is_dir():  # another process was faster
+                raise
