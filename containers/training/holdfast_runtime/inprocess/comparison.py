@@ -110,16 +110,20 @@ class Comparison:
         if sharded is None:
             return
 
-        def differs(digest: int) -> bool:
-            found = gathered(digest, world_size=own.world_size, wait=self._wait)
-            odd = any(found[twin] != digest for twin in sharded.twins)
+        group = sorted({own.rank, *sharded.twins})
+
+        def differs(digests: Sequence[int]) -> bool:
+            odd = any(digests[twin] != digests[own.rank] for twin in group)
             return any(gathered(int(odd), world_size=own.world_size, wait=self._wait))
 
-        found = gathered(self._state.digest(), world_size=own.world_size, wait=self._wait)
-        member.agreement.compare(found, twins=sharded.twins)
+        parameters = gathered(self._state.digest(), world_size=own.world_size, wait=self._wait)
+        if differs(parameters):
+            # What made them different has a name, if it is not the parameters alone.
+            self._judge(self._state.facts(whole=True, model=self._alike, added=True), group=group, own=own)
+            member.agreement.compare(parameters, twins=sharded.twins)
         facts = {**self._state.facts(whole=True, model=False, added=True), **self._state.shared_buffers()}
-        if differs(digest_of_facts(facts)):
-            self._judge(facts, group=sorted({own.rank, *sharded.twins}), own=own)
+        if differs(gathered(digest_of_facts(facts), world_size=own.world_size, wait=self._wait)):
+            self._judge(facts, group=group, own=own)
 
     def _judge(self, facts: Mapping[Path, Any], *, group: Sequence[int], own: Standing) -> None:
         """

@@ -158,14 +158,15 @@ class TrainingState:
         """Start the random numbers of the code before a step: the same in each process that gets there."""
         seed_generators(self.seed, step, rank, 1)
 
-    def note_first(self) -> None:
-        """Before the first step of this process, tried or not: what of the model changes from here on is sent."""
+    def note_first(self) -> ModelNotes:
+        """Note the model before the first step of this process, tried or not: what changes from here on is sent."""
         if self._baseline is None:
             self._baseline = self._reader.note(buffers=False)
+        return self._baseline
 
     def reach_boundary(self) -> None:
         """Between two steps, after the loop's body: put in what a script may have overwritten since it was received."""
-        self.note_first()
+        baseline = self.note_first()
         if self._received is None:
             return
         received, self._received = self._received, None
@@ -179,7 +180,7 @@ class TrainingState:
         with torch.no_grad():
             put_buffers(self.model, received.buffers)
             if rest["model"] is not None:
-                self._reader.apply(rest["model"], self._baseline)
+                self._reader.apply(rest["model"], baseline)
             self._put_rest(rest)
             put_groups(self.model, self.optimizer, rest["optimizer"]["param_groups"])
         switch_back(rest["torch"])
