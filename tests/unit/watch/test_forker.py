@@ -110,9 +110,11 @@ def run(forks: Callable[[], Forks], test: Callable[[Forks], Awaitable[None]]) ->
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60.0):
+    async def met() -> None:
         while not condition():
             await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(met(), 60.0)
 
 
 def children() -> set[int]:
