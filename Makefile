@@ -75,6 +75,7 @@ lint: $(VENV)/.torch
 	@ruff format --check --quiet .
 	@lint-imports --no-cache
 	@vermin --quiet --no-tips --violations --target=3.9- lifecycle containers/common containers/health-agent
+	@vermin --quiet --no-tips --violations --target=3.10- containers/training examples
 	@shellcheck scripts/*.sh lifecycle/*.sh examples/*/*.sbatch .ci/run
 	@mypy
 	@mypy benchmarks/*.py benchmarks/peers/*.py

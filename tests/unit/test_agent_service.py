@@ -313,6 +313,18 @@ def test_a_detector_that_fails_costs_the_others_nothing(tmp_path: Path, capsys: 
     assert capsys.readouterr().err.count("broken detector") == 1
 
 
+def test_what_keeps_a_remedy_from_going_on_is_logged_once_until_it_is_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hands = Hands(tmp_path)
+    service = service_of(tmp_path, hands=hands)
+    for hands.problem in ("", "timed out", "timed out", "refused", "", "refused"):
+        service._act(instant(1000.0), ())
+    assert capsys.readouterr().err.splitlines() == [
+        f"remedy failed: {problem}; it is tried again" for problem in ("timed out", "refused", "refused")
+    ]
+
+
 def test_to_ask_for_the_status_makes_nothing_old_news(tmp_path: Path) -> None:
     clock = [instant(1000.0)]
     down = Signal(condition="fabric-link-down", boot_s=1000.0, device="rdmap0/1", evidence="port down")

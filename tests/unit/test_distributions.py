@@ -4,6 +4,7 @@ import functools
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import packages_distributions, version
+from pathlib import Path
 
 import pytest
 from clean_environment import closure, ours
@@ -23,6 +24,9 @@ NEVER = {
     "holdfast-hyperpod": {"aws-cdk-lib", "constructs", "torch"},
 }
 """What a wheel does without, and what it asks for does not bring along: that is what it is a wheel of its own for."""
+
+LAST_FOR_310 = {"numpy": "2.2.6", "transformers": "5.20.2"}
+"""As PyPI has them: newer ones begin at Python 3.11."""
 
 
 @functools.cache
@@ -50,6 +54,27 @@ def imported(wheel: str) -> Sequence[tuple[str, str]]:
         for one in imports_of(modules()[module], importer=module, modules=modules())
         if not one.typing
     ]
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_every_python_of_a_node_gets_each_package_of_an_example_once_and_as_the_runtime_asks(
+    python: str, repository: Path
+) -> None:
+    (runtime,) = [each for each in distributions().values() if each.name == "holdfast-runtime"]
+    asked = {each.name: each.specifier for each in map(Requirement, runtime.requires)}
+    for file in (repository / "examples").glob("*/requirements*.txt"):
+        lines = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
+        meant = [
+            each
+            for each in map(Requirement, lines)
+            if not each.marker or each.marker.evaluate({"python_version": python})
+        ]
+        assert sorted(each.name for each in meant) == sorted({Requirement(line).name for line in lines}), file
+        for each in meant:
+            pins = [one.version for one in each.specifier if one.operator == "=="]
+            assert all(version in asked[each.name] for version in pins), f"{file}: {each}"
+            if python == "3.10" and each.name in LAST_FOR_310:
+                assert LAST_FOR_310[each.name] in each.specifier, f"{file}: {each}"
 
 
 def test_no_package_is_in_two_wheels() -> None:

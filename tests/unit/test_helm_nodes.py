@@ -1,6 +1,9 @@
 """The function's wait for nodes: what it asks, when it ends, and what CloudFormation is told."""
 
+import ssl
+from collections.abc import Iterator
 from typing import Any
+from urllib.error import URLError
 
 import pytest
 
@@ -51,6 +54,56 @@ def test_the_last_call_says_what_is_missing_and_where_to_look(clock: Clock) -> N
     assert reason is not None
     assert "no node of HyperPod cluster demo is ready in Kubernetes (the last question failed: refused)" in reason
     assert "/aws/sagemaker/Clusters/demo" in reason
+
+
+def test_a_call_that_was_answered_by_errors_alone_fails_with_the_last_one_and_leaves_nothing_to_the_next(
+    clock: Clock,
+) -> None:
+    answers: Iterator[Exception] = iter([TimeoutError("timed out"), *[ConnectionRefusedError("refused")] * 99])
+
+    reason = wait(event(), count=lambda _: throw(next(answers)), left_s=lambda: clock.left_s).reason
+
+    assert clock.left_s <= MARGIN_S
+    assert reason is not None
+    assert "the last question failed: refused" in reason
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("AccessDeniedException"), KeyError("CLUSTER_NAME"), ValueError("no JSON")]
+)
+def test_every_error_is_told_since_cloudformation_waits_for_an_answer(error: Exception, clock: Clock) -> None:
+    reason = wait(event(), count=lambda _: throw(error), left_s=lambda: clock.left_s).reason
+
+    assert f"the last question failed: {error}" in str(reason)
+
+
+def test_a_certificate_that_is_not_trusted_is_no_matter_of_waiting(clock: Clock) -> None:
+    error = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate has expired")
+
+    reason = wait(event(), count=lambda _: throw(URLError(error)), left_s=lambda: clock.left_s).reason
+
+    assert "certificate has expired" in str(reason)
+    assert clock.left_s == 900
+
+
+def test_an_error_that_is_over_is_not_told(clock: Clock) -> None:
+    answers = iter([TimeoutError("timed out")])
+
+    reason = wait(event(last=True), count=lambda _: throw(next(answers, None)), left_s=lambda: clock.left_s).reason
+
+    assert "is ready in Kubernetes (none yet)" in str(reason)
+
+
+def test_while_it_waits_the_log_has_each_error_once(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    wait(event(), count=lambda _: throw(TimeoutError("timed out")), left_s=lambda: clock.left_s)
+
+    assert capsys.readouterr().out.count("timed out") == 1
+
+
+def throw(error: Exception | None) -> int:
+    if error is not None:
+        raise error
+    return 0
 
 
 @pytest.mark.parametrize("request_type", ["Delete"])

@@ -95,6 +95,7 @@ def test_an_asset_that_is_gone_leaves_the_scripts_unknown(assembly: Path) -> Non
     [
         (None, "got no such file or directory in line 1; allowed: a readable file"),
         ("Resources: {}", "got something that is not JSON (expecting value) in line 1"),
+        ('{"Resources": {},\n}', "got something that is not JSON (a comma before }; remove it) in line 1"),
         ("[]", "got a list at the top in line 1; allowed: a CloudFormation template, which has Resources"),
         ("{}", "got no resources in line 1; allowed: a CloudFormation template, which has Resources"),
     ],

@@ -1,4 +1,4 @@
-"""What every part of Holdfast shares: the event schema, the timeline computed from it, the fault taxonomy, lending.
+"""What every part of Holdfast shares: the event schema, timelines, the fault taxonomy, lending, trust in Kubernetes.
 
 Standard library only and Python 3.9, because it runs inside every image and on nodes before anything is installed:
 Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
     from holdfast_common.lending import Elastic, Waiting, shares
     from holdfast_common.timelines import JobTimeline, Phase, Timeline, in_order, timeline
+    from holdfast_common.trust import kubernetes_trust
 
 __all__ = [
     "FAULTS",
@@ -44,6 +45,7 @@ __all__ = [
     "fault_named",
     "in_order",
     "kinds",
+    "kubernetes_trust",
     "node_socket",
     "parse_events",
     "shares",
@@ -57,6 +59,7 @@ _FROM = {
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "in_order", "timeline"), "timelines"),
+    "kubernetes_trust": "trust",
 }
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from holdfast_common import kubernetes_trust
+
 TIMEOUT_S = 15.0
 MANAGER = "holdfast"
 """Who is said to have set the fields that are applied."""
@@ -72,14 +74,15 @@ class Client:
                 raise
 
     @cached_property
-    def _context(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cadata=self.authority)
+    def trust(self) -> ssl.SSLContext:
+        """The authority of the cluster and no other."""
+        return kubernetes_trust(self.authority)
 
     def _call(
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None, content: str = "application/json"
     ) -> bytes:
         host = urllib.parse.urlsplit(self.endpoint).netloc
-        connection = http.client.HTTPSConnection(host, context=self._context, timeout=TIMEOUT_S)
+        connection = http.client.HTTPSConnection(host, context=self.trust, timeout=TIMEOUT_S)
         headers = {"Authorization": f"Bearer {self.token}"}
         if body is not None:
             headers["Content-Type"] = content

@@ -10,7 +10,6 @@ OpenSSL does not allow, and now and then an answer is lost or the process hangs 
 
 import asyncio
 import json
-import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,7 +72,7 @@ async def _said(client: Client, *, path: str, timeout_s: float) -> dict[int, byt
         asyncio.timeout(timeout_s),
         connect(
             client.endpoint.replace("https://", "wss://", 1) + path,
-            ssl=ssl.create_default_context(cadata=client.authority),
+            ssl=client.trust,
             subprotocols=[Subprotocol(PROTOCOL)],
             additional_headers={"Authorization": f"Bearer {client.token}"},
             compression=None,

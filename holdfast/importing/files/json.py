@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.validation.template_files import json_fault
+
 LARGEST_BYTES = 4 * 1024 * 1024
 """A request of CreateCluster with 100 groups has some 100 KiB."""
 BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -54,7 +56,8 @@ def value_of(text: str, *, origin: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object(origin), parse_constant=_constant(origin))
     except json.JSONDecodeError as error:
-        raise NotUsableError(f"{origin}:{error.lineno}: no JSON: {_reason(text, error)}") from None
+        line, cause = json_fault(text, error)
+        raise NotUsableError(f"{origin}:{line}: no JSON: {cause}") from None
     except RecursionError:
         raise NotUsableError(f"{origin} is nested too deeply to be a request of CreateCluster") from None
 
@@ -76,20 +79,6 @@ def _constant(origin: str) -> Any:
         raise NotUsableError(f"{origin}: {name} is no number of JSON") from None
 
     return refused
-
-
-def _reason(text: str, error: json.JSONDecodeError) -> str:
-    rest = text[error.pos :].lstrip()
-    before = text[: error.pos].rstrip()
-    if rest.startswith(("//", "/*", "#")):
-        return "a comment, of which JSON has none; remove it"
-    if not rest or error.msg.startswith("Unterminated string"):
-        return "the text ends in the middle of a value; it was cut"
-    if error.msg == "Extra data":
-        return "something stands after the end of the value"
-    if before.endswith(",") and rest[0] in "]}":
-        return f"a comma before {rest[0]}; remove it"
-    return error.msg.lower()
 
 
 def is_finite(value: float) -> bool:

@@ -23,9 +23,10 @@ def read_json(text: str) -> Text:
     try:
         whole = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
+        line, cause = json_fault(text, error)
         raise Unreadable(
-            line=error.lineno,
-            given=f"something that is not JSON ({error.msg[:1].lower()}{error.msg[1:]})",
+            line=line,
+            given=f"something that is not JSON ({cause})",
             allowed="a CloudFormation template in JSON",
             fix="correct the syntax in or above this line; JSON has no comments and no trailing commas",
         ) from None
@@ -38,6 +39,25 @@ def read_json(text: str) -> Text:
     if not isinstance(whole, dict):
         raise not_a_mapping(type(whole).__name__)
     return _Builder(text).read()
+
+
+def json_fault(text: str, error: json.JSONDecodeError) -> tuple[int, str]:
+    """
+    Return the line and the cause of a fault, the same for each Python.
+
+    Python 3.13 and newer find a comma that is too much at the comma, older ones at the bracket behind it.
+    """
+    end = error.pos + error.msg.startswith("Illegal trailing comma")
+    before, rest = text[:end].rstrip(), text[end:].lstrip()
+    if rest.startswith(("//", "/*", "#")):
+        return error.lineno, "a comment, of which JSON has none; remove it"
+    if not rest or error.msg.startswith("Unterminated string"):
+        return error.lineno, "the text ends in the middle of a value; it was cut"
+    if error.msg == "Extra data":
+        return error.lineno, "something stands after the end of the value"
+    if before.endswith(",") and rest[0] in "]}":
+        return before.count("\n") + 1, f"a comma before {rest[0]}; remove it"
+    return error.lineno, f"{error.msg[:1].lower()}{error.msg[1:]}"
 
 
 def not_a_mapping(kind: str) -> Unreadable:
@@ -136,4 +156,4 @@ class _Builder:
             yield holder, key or ""
 
 
-__all__ = ["not_a_mapping", "read_json", "too_deep"]
+__all__ = ["json_fault", "not_a_mapping", "read_json", "too_deep"]

@@ -1,6 +1,7 @@
 """What makes a step the same at any size: each logical rank once, and a norm that no cut changes."""
 
 import itertools
+import math
 from typing import Any
 
 import pytest
@@ -59,6 +60,12 @@ def test_the_mean_loss_is_added_in_the_order_of_logical_ranks() -> None:
     rounds.done = True
 
     assert rounds.mean_loss(wait=never) == (0.1 + 0.2 + 0.3) / 3
+
+
+def test_the_mean_loss_has_the_same_bits_with_every_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.sum", math.fsum)  # as Python 3.12 and newer add, here also on older ones
+
+    test_the_mean_loss_is_added_in_the_order_of_logical_ranks()
 
 
 def test_a_step_that_leaves_logical_ranks_out_is_an_error_of_the_script() -> None:

@@ -54,6 +54,16 @@ def test_a_copy_is_put_back_as_the_same_value(value: Any) -> None:
     assert np.array_equal(back, value) if isinstance(value, np.ndarray | torch.Tensor) else back == value
 
 
+def test_a_set_is_copied_in_an_order_that_each_process_has() -> None:
+    """A set has that of its hashes, which texts get anew in each process, and of what was added first."""
+    one, other = {0}, {8}
+    one.add(8)
+    other.add(0)
+
+    assert [*one] != [*other]
+    assert copied(one) == copied(other) == [0, 8]
+
+
 def test_a_copy_is_out_of_reach_of_later_changes_and_puts_them_back_in_place() -> None:
     value: dict[str, Any] = {"list": [1], "tensor": torch.zeros(2), "array": np.zeros(2), "set": {1}}
     tensor, items = value["tensor"], value["list"]

@@ -33,6 +33,11 @@ os.register_at_fork(after_in_parent=forked)
 """
 
 
+THREADED = """
+import threading
+
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+"""
 ALLOCATES = """
 import os, pathlib, sys
 
@@ -105,9 +110,11 @@ def run(forks: Callable[[], Forks], test: Callable[[Forks], Awaitable[None]]) ->
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60.0):
+    async def met() -> None:
         while not condition():
             await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(met(), 60.0)
 
 
 def children() -> set[int]:
@@ -131,6 +138,20 @@ def test_one_that_is_killed_is_noticed_and_made_anew_before_anybody_asks(tmp_pat
         assert forks.forker.pid not in (first, None)
 
     run(lambda: Forks(tmp_path), test)
+
+
+def test_threads_of_what_was_imported_are_nothing_to_tell_the_user_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Python 3.12 and newer warn of a fork beside threads, and PyTorch has some."""
+    (tmp_path / "threaded.py").write_text(THREADED)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+
+    async def test(forks: Forks) -> None:
+        await forks.fork()
+
+    run(lambda: Forks(tmp_path, preload=("threaded",)), test)
+    assert capfd.readouterr().err == ""
 
 
 def test_one_that_is_stopped_is_given_up_after_its_deadline_and_the_fork_goes_on_in_another(tmp_path: Path) -> None:

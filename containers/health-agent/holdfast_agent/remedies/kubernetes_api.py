@@ -2,7 +2,6 @@
 
 import json
 import os
-import ssl
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -11,6 +10,7 @@ from typing import Any, Optional
 from urllib.parse import urlencode
 
 from holdfast_agent.aws import AwsError, exchange
+from holdfast_common import kubernetes_trust
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -69,7 +69,7 @@ class KubernetesApi:
                 body=None if body is None else json.dumps(body).encode(),
                 timeout_s=self._timeout_s,
                 through_proxy=False,
-                context=ssl.create_default_context(cafile=str(self._account / "ca.crt")),
+                context=kubernetes_trust((self._account / "ca.crt").read_text("ascii")),
                 most_bytes=MOST_BYTES,
             )
         except (AwsError, OSError, ValueError) as error:  # nobody answered, or there is no token

@@ -84,6 +84,7 @@ class Service:
         self._due_s: dict[str, float] = {}
         self._looked_s: dict[str, float] = {}
         self._failed: dict[str, str] = {}
+        self._hindered = ""
         self._ending = self._started = False
         self._began = clock()
         self._second_s = 0.0
@@ -289,6 +290,9 @@ class Service:
         jobs = self._launchers.jobs() if self._launchers is not None else ()
         answers = self._launchers.answers() if self._launchers is not None else ()
         done = self._hands.consider(tuple(verdicts), jobs=jobs, boot_s=at.boot_s, answers=answers)
+        before, self._hindered = self._hindered, self._hands.problem
+        if self._hindered not in ("", before):
+            print(f"remedy failed: {self._hindered}; it is tried again", file=sys.stderr, flush=True)
         if done:
             self._keep(at, done)
 

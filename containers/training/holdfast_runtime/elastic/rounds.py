@@ -6,7 +6,9 @@ unreduced, as many bytes as a reduce-scatter, and each owner adds them in the or
 that goes on over the rounds. So where the rows are and how many ranks there are does not change a bit.
 """
 
+import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import torch
@@ -81,7 +83,8 @@ class Rounds:
             losses[logical] = loss
         if self.size > 1:
             wait(dist.all_reduce(losses, async_op=True))  # every place has one number and zeros: exact in any order
-        return float(sum(losses.tolist()) / self.logical)
+        # Not sum(), which rounds in another way since Python 3.12: nodes may have different ones.
+        return reduce(operator.add, losses.tolist(), 0.0) / self.logical
 
     def reduce_scatter(self) -> "OrderedReduceScatter":
         """For one parameter group of FSDP2."""

@@ -23,8 +23,10 @@ def holders(groups: list[Any]) -> list[str]:
     frozen = gc.get_freeze_count()
     gc.unfreeze()  # the collector does not look into what was imported before a fork
     try:
+        functions = [each for each in gc.get_objects() if type(each) is FunctionType]
         for group in groups:
             found += _in_frames(group)
+            found += [f"a default argument of {_place(each)}" for each in functions if _is_default(each, group)]
             for referrer in gc.get_referrers(group):
                 if referrer is not groups and not inspect.isframe(referrer):
                     found += _named(referrer, group)
@@ -92,6 +94,11 @@ def _in_frames(group: Any) -> list[str]:
                         found.append(f"local variable {name!r} of {code.co_name} ({line}){thread}")
             frame = frame.f_back
     return found
+
+
+def _is_default(function: FunctionType, group: Any) -> bool:
+    """Return True for a function that holds a group in a tuple that the collector may not know."""
+    return any(value is group for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
 
 
 def _functions(candidates: Iterable[Any]) -> list[FunctionType]:

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import platform
 import re
+import struct
 from collections.abc import Mapping
 
 from holdfast_runtime.groups.sockets import DESCRIPTORS, descriptors
@@ -24,14 +25,8 @@ POLLED = re.compile(r"^tfd:\s*(\d+) events:\s*[0-9a-f]+ data:\s*([0-9a-f]+) ", r
 EPOLL_CTL_MOD = 3
 EPOLLIN = 1
 EPOLLET = 1 << 31
-
-
-class _Event(ctypes.Structure):
-    """``struct epoll_event``, which has no gap on x86-64 alone."""
-
-    if platform.machine() == "x86_64":
-        _pack_ = 1
-    _fields_ = [("events", ctypes.c_uint32), ("data", ctypes.c_uint64)]
+EVENT = "=IQ" if platform.machine() == "x86_64" else "@IQ"
+"""``struct epoll_event``, which has no gap on x86-64 alone."""
 
 
 def poll_once(sockets: Mapping[int, str]) -> None:
@@ -59,5 +54,5 @@ def _polled(polling: int) -> list[tuple[int, int]]:
 
 def _change(polling: int, descriptor: int, *, data: int) -> None:
     """Nothing where the connection is not polled any more. Python's own epoll would not keep the word of gloo."""
-    event = _Event(events=EPOLLIN | EPOLLET, data=data)
-    ctypes.CDLL(None).epoll_ctl(polling, EPOLL_CTL_MOD, descriptor, ctypes.byref(event))
+    event = struct.pack(EVENT, EPOLLIN | EPOLLET, data)
+    ctypes.CDLL(None).epoll_ctl(polling, EPOLL_CTL_MOD, descriptor, event)

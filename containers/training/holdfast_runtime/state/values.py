@@ -55,7 +55,9 @@ def copied(value: Any, _seen: frozenset[int] = frozenset()) -> Any:
             raise NotKeptError(f"it has {len(value):,} entries; {MOST_ITEMS:,} are kept")
         if isinstance(value, dict):
             return {_key(key): copied(item, inside) for key, item in value.items()}
-        items = [copied(item, inside) for item in value]
+        # Text has another hash in each process, and so a set of it another order.
+        ordered = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        items = [copied(item, inside) for item in ordered]
         return tuple(items) if isinstance(value, tuple) else items
     if (state := generator_state(value)) is not None:
         return {GENERATOR: state}

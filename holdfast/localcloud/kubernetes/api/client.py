@@ -6,12 +6,13 @@ There is no model of any object here: what its fields mean is for the caller.
 
 import http.client
 import json
-import ssl
 import tempfile
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from holdfast_common import kubernetes_trust
 
 TIMEOUT_S = 15.0
 WATCH_S = 240
@@ -48,7 +49,7 @@ class Api:
 
     def __init__(self, *, host: str, port: int, authority: bytes, certificate: bytes, key: bytes) -> None:
         self._host, self._port = host, port
-        self._context = ssl.create_default_context(cadata=authority.decode())
+        self._context = kubernetes_trust(authority.decode())
         with tempfile.TemporaryDirectory() as folder:  # OpenSSL takes them from files alone
             pair = Path(folder, "pair.pem")
             pair.touch(mode=0o600)

@@ -21,6 +21,17 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 LASTS = datetime.timedelta(days=3650)
 BACKDATED = datetime.timedelta(hours=1)
 """For clients whose clock is a little behind."""
+_SIGNS = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=False,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +88,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         organisations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         subject = x509.Name([*organisations, x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        builder = _certificate(subject, self._issuer, key.public_key())
+        builder = _certificate(subject, key.public_key(), issuer=self._issuer, issuer_key=self._key.public_key())
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         reached = [
             *(x509.DNSName(each) for each in names),
@@ -92,8 +103,9 @@ class Authority:
     def _make(certificate: Path, key: Path, tokens: Path) -> None:
         own = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")])
-        builder = _certificate(name, name, own.public_key())
+        builder = _certificate(name, own.public_key(), issuer=name, issuer_key=own.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = builder.add_extension(_SIGNS, critical=True)
         signed = builder.sign(own, hashes.SHA256())
         _write_private(certificate, signed.public_bytes(serialization.Encoding.PEM))
         _write_private(key, _pem(own))
@@ -118,7 +130,10 @@ def kubeconfig(*, server: str, authority: Authority, pair: Pair) -> bytes:
     return json.dumps(config).encode()
 
 
-def _certificate(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _certificate(
+    subject: x509.Name, key: ec.EllipticCurvePublicKey, *, issuer: x509.Name, issuer_key: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
+    """With both key identifiers, without which Python 3.13 and newer trust no certificate by default."""
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -128,6 +143,8 @@ def _certificate(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePub
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - BACKDATED)
         .not_valid_after(now + LASTS)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
     )
 
 

@@ -20,6 +20,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -55,7 +56,10 @@ def main() -> None:
             return
         request = Request.from_json(data)
         reader, writer = os.pipe()
-        between = os.fork()
+        with warnings.catch_warnings():
+            # Python 3.12 and newer warn of threads. Those of what was imported wait for work, and hold nothing.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            between = os.fork()
         if between == 0:
             child = os.fork()
             if child == 0:
