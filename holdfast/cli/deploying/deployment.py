@@ -117,7 +117,8 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
 def node_count(definition: "Environment") -> int:
     """How many nodes a cluster will have."""
     cluster = definition.cluster
-    return sum(group.instance_count for group in (*cluster.instance_groups, *cluster.restricted_instance_groups))
+    counts = [group.instance_count for group in cluster.instance_groups]
+    return sum([*counts, *(group.instance_count for group in cluster.restricted_instance_groups)])
 
 
 def _is_record(context: Context) -> bool:
