@@ -172,14 +172,9 @@ def test_a_newcomer_begins_as_the_others_whatever_its_script_does_before(
     assert newcomer.facts()[15:] == donor.facts()[15:]
 
 
-@KINDS
-def test_a_snapshot_has_it(change: Callable[[Program], object]) -> None:
-    donor, receiver = Program(), Program()
-    donor.state.reach_boundary()
-    receiver.state.reach_boundary()
-    change(donor)
-    after = donor.facts()
-    shard, block = donor.state.shard(), Block()
+def packed(state: TrainingState) -> Block:
+    """A snapshot."""
+    shard, block = state.shard(), Block()
     extra, _ = shard.pack()
     tensors = shard.tensors()
     layout = Layout.of(tensors)
@@ -187,6 +182,17 @@ def test_a_snapshot_has_it(change: Callable[[Program], object]) -> None:
     for entry in layout.entries:
         entry.of(block.data).copy_(tensors[entry.name])
     block.label = Label(0, 3, layout, block.checksums(), extra)
+    return block
+
+
+@KINDS
+def test_a_snapshot_has_it(change: Callable[[Program], object]) -> None:
+    donor, receiver = Program(), Program()
+    donor.state.reach_boundary()
+    receiver.state.reach_boundary()
+    change(donor)
+    after = donor.facts()
+    block = packed(donor.state)
     torch.set_default_dtype(torch.float32)
     torch._C._set_grad_enabled(True)
 
@@ -295,6 +301,23 @@ def test_groups_that_come_later_travel_by_the_names_of_their_parameters() -> Non
 
     assert [group["lr"] for group in newcomer.optimizer.param_groups][1] == 0.7
     assert newcomer.optimizer.param_groups[1]["params"] == [newcomer.model.layer.bias]
+
+
+def test_a_group_that_came_after_a_snapshot_is_gone_with_its_state_when_that_is_loaded() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    optimizer = torch.optim.AdamW(model[0].parameters(), lr=0.1)
+    state = TrainingState(model, optimizer, scheduler=None, added={})
+    state.reach_boundary()
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    block = packed(state)
+    optimizer.add_param_group({"params": [*model[1].parameters()]})
+    optimizer.step()
+
+    state.shard().load(block)
+
+    assert len(optimizer.state_dict()["state"]) == 2
+    assert {*optimizer.state} == {*model[0].parameters()}
 
 
 def test_a_group_with_a_parameter_of_no_module_is_refused_in_its_step() -> None:

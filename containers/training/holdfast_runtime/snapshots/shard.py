@@ -149,6 +149,9 @@ class Shard:
         self, parameter: nn.Parameter, tensors: Mapping[str, Tensor], values: Mapping[str, Any], *, step_device: str
     ) -> None:
         """State that is not there yet, because the optimizer has never run, is made as the optimizer would make it."""
+        if not tensors and not values:  # a group that has it may not be there yet
+            self.optimizer.state.pop(parameter, None)
+            return
         state = self.optimizer.state[parameter]
         for key in [key for key in state if key not in tensors and key not in values]:
             del state[key]

@@ -197,7 +197,7 @@ add(
     "modes.raises",
     Raises,
     row="modes",
-    words=WORDS + "|has no data|no process has the state",
+    words=WORDS + "|has no data|no process has the state|was left",
     verdict=NAMED,
     places=("top", "forward", "backward", "vote", "after", "between", "pause"),
 )
