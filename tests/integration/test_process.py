@@ -43,15 +43,14 @@ def test_a_process_that_is_never_ready_is_ended(tmp_path: Path) -> None:
     assert processes.find(name="slow", home=tmp_path) is None
 
 
-def test_a_process_that_works_is_waited_for_longer_than_one_that_sleeps(tmp_path: Path) -> None:
-    """Bounded by its work: it is ready after more of it than one that sleeps would be given time for."""
+WORK = "import time\nwhile time.process_time() < 1.5: pass\n"
+
+
+@pytest.mark.parametrize("work", [WORK, f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {WORK!r}])\n"])
+def test_a_process_that_works_is_waited_for_longer_than_one_that_sleeps(tmp_path: Path, work: str) -> None:
+    """Bounded by its work, or a child's: it is ready after more of it than one that sleeps would be given time for."""
     ready = tmp_path / "ready"
-    busy = (
-        "import pathlib, time\n"
-        "while time.process_time() < 1.5: pass\n"
-        f"pathlib.Path({str(ready)!r}).touch()\n"
-        "time.sleep(60)"
-    )
+    busy = f"{work}import pathlib, time\npathlib.Path({str(ready)!r}).touch()\ntime.sleep(60)"
     started = processes.start(
         name="busy", argv=[sys.executable, "-c", busy], home=tmp_path, ready=ready.exists, stall_s=1.0
     )

@@ -202,13 +202,23 @@ class Work:
 
 
 def _work_of(pid: int) -> Work:
-    ticks = sum(int(field) for field in _stat(pid)[11:15])
-    try:
-        lines = [line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines()]
-    except OSError:
-        lines = []
-    transferred = sum(int(count) for name, count in lines if name in ("rchar", "wchar"))
+    family = [pid, *_descendants(pid)]
+    ticks = sum(int(field) for each in family for field in _stat(each)[11:15])
+    transferred = 0
+    for each in family:
+        with contextlib.suppress(OSError):
+            lines = [line.split(": ") for line in Path(f"/proc/{each}/io").read_text().splitlines()]
+            transferred += sum(int(count) for name, count in lines if name in ("rchar", "wchar"))
     return Work(cpu_s=ticks / os.sysconf("SC_CLK_TCK"), transferred=transferred)
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """Children that run, and theirs: what those have done counts for their parent only when they have ended."""
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, path.read_text().split()):
+                yield child
+                yield from _descendants(child)
 
 
 def _wait_until_ready(
