@@ -17,8 +17,13 @@ pytestmark = pytest.mark.root
 CGROUPS = Path("/sys/fs/cgroup")
 SETTING = Path("/proc/sys/vm/overcommit_memory")
 
-if not (CGROUPS / "memory" / "cgroup.procs").exists():
-    pytest.skip("needs cgroup version 1", allow_module_level=True)
+VERSION = 2 if (CGROUPS / "cgroup.controllers").is_file() else 1
+MEMORY = "/sys/fs/cgroup" if VERSION == 2 else "/sys/fs/cgroup/memory"
+"""Where the memory controller is, on a node."""
+LIMIT = "memory.max" if VERSION == 2 else "memory.limit_in_bytes"
+
+if VERSION == 1 and not (CGROUPS / "memory" / "cgroup.procs").exists():
+    pytest.skip("needs a memory controller", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +55,7 @@ def said(node: Node, script: str) -> str:
 def cgroups_of(fleet: Fleet) -> list[Path]:
     """Cgroups that belong to the nodes of this home."""
     inside = {int(line) for node in fleet.nodes() if node.alive() for line in (str(node.pid),)}
-    tops = [path for top in CGROUPS.iterdir() for path in top.glob("holdfast-*")]
+    tops = [path for top in (CGROUPS, *CGROUPS.iterdir()) for path in top.glob("holdfast-*")]
     return [top for top in tops for procs in top.rglob("cgroup.procs") if inside & _members(procs)]
 
 
@@ -60,16 +65,27 @@ def _members(procs: Path) -> set[int]:
 
 def test_a_node_is_the_root_of_its_own_cgroups(node: Node):
     told = said(node, "cat /proc/self/cgroup")
-    assert ":memory:/\n" in told
-    assert ":devices:/\n" in told
+    if VERSION == 2:
+        assert told == "0::/node"
+    else:
+        assert ":memory:/\n" in told
+        assert ":devices:/\n" in told
 
 
 def test_a_container_runtime_can_make_cgroups_in_it(node: Node):
-    assert said(node, "mkdir /sys/fs/cgroup/memory/pods && rmdir /sys/fs/cgroup/memory/pods && echo made") == "made"
+    assert said(node, f"mkdir {MEMORY}/pods && rmdir {MEMORY}/pods && echo made") == "made"
+
+
+def test_a_program_over_the_memory_limit_of_its_cgroup_is_killed_alone(node: Node):
+    greedy = f"echo $$ > {MEMORY}/greedy/cgroup.procs; x=0123456789abcdef; while :; do x=$x$x; done"
+    made = f"mkdir {MEMORY}/greedy && echo 32M > {MEMORY}/greedy/{LIMIT}"
+    told = said(node, f"{made} && sh -c '{greedy}'; echo code $?; rmdir {MEMORY}/greedy")
+    assert "code 137" in told
+    assert node.alive()
 
 
 def test_what_is_run_on_it_belongs_to_it(node: Node):
-    lines = said(node, "sleep 60 > /dev/null 2>&1 & cat /sys/fs/cgroup/memory/cgroup.procs").split()
+    lines = said(node, f"sleep 60 > /dev/null 2>&1 & cat {MEMORY}{'/node' * (VERSION == 2)}/cgroup.procs").split()
     assert len(lines) >= 3, "PID 1 and the shell among them"
 
 
@@ -117,10 +133,10 @@ def test_freezing_stops_containers_too(fleet: Fleet):
 
 def test_nothing_of_its_cgroups_is_left_when_it_ends(fleet: Fleet):
     node = fleet.boot(NodeSpec(instance_id="i-4", hostname="ip-10-1-0-8", address="10.1.0.8", runs_containers=True))
-    said(node, "mkdir -p /sys/fs/cgroup/memory/pods/one; sleep 60 > /dev/null 2>&1 &")
+    said(node, f"mkdir -p {MEMORY}/pods/one; sleep 60 > /dev/null 2>&1 &")
     assert cgroups_of(fleet)
     node.destroy()
-    assert not list(CGROUPS.glob("*/holdfast-*/i-4"))
+    assert not [*CGROUPS.glob("*/holdfast-*/i-4"), *CGROUPS.glob("holdfast-*/i-4")]
     node.remove()
 
 
@@ -133,7 +149,7 @@ def test_another_machine_of_this_kernel_with_a_home_of_the_same_path_leaves_them
     fleet: Fleet, node: Node, tmp_path: Path
 ) -> None:
     # As in a chroot or a container: the path leads to another folder there.
-    said(node, "mkdir /sys/fs/cgroup/memory/empty")
+    said(node, f"mkdir {MEMORY}/empty")
     script = f'mount --bind {tmp_path} {fleet.home} && exec {sys.executable} -c "$1" {fleet.home}'
 
     subprocess.run(
@@ -142,7 +158,7 @@ def test_another_machine_of_this_kernel_with_a_home_of_the_same_path_leaves_them
         timeout=60,
     )
 
-    assert said(node, "rmdir /sys/fs/cgroup/memory/empty && echo removed") == "removed"
+    assert said(node, f"rmdir {MEMORY}/empty && echo removed") == "removed"
 
 
 def test_a_socket_listens_in_the_nodes_own_network(fleet: Fleet, node: Node):
