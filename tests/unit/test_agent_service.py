@@ -245,7 +245,12 @@ def turned(service: Service, times: int = 6) -> Service:
 
 
 @pytest.mark.parametrize(
-    ("script", "version"), [("echo slurm-wlm 24.11.5", "slurm-wlm 24.11.5"), ("exit 1", ""), ("", "")]
+    ("script", "version"),
+    [
+        ("echo slurm-wlm 24.11.5", "slurm-wlm 24.11.5"),
+        ("echo no configuration >&2; exit 1", "not known: scontrol -V: no configuration"),
+        ("", ""),
+    ],
 )
 def test_an_agent_tells_slurms_version_when_it_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, version: str
