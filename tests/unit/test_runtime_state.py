@@ -303,6 +303,23 @@ def test_groups_that_come_later_travel_by_the_names_of_their_parameters() -> Non
     assert newcomer.optimizer.param_groups[1]["params"] == [newcomer.model.layer.bias]
 
 
+def test_a_step_begins_without_casts_of_older_parameters() -> None:
+    it, values = Program(), torch.ones(1, 2)
+    it.state.reach_boundary()
+    torch.set_autocast_enabled("cpu", True)
+    try:
+        it.state.begin(3)
+        it.model.layer(values)  # autocast without a block keeps its casts
+        it.model.layer.weight.data.zero_()
+        it.state.committed()
+        it.state.begin(4)
+
+        assert torch.equal(it.model.layer(values)[0], it.model.layer.bias.bfloat16())
+    finally:
+        torch.set_autocast_enabled("cpu", False)
+        torch.clear_autocast_cache()
+
+
 def test_a_group_that_came_after_a_snapshot_is_gone_with_its_state_when_that_is_loaded() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     optimizer = torch.optim.AdamW(model[0].parameters(), lr=0.1)

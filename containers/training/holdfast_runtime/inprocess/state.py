@@ -191,6 +191,8 @@ class TrainingState:
     def begin(self, number: int) -> None:
         """A step begins, for the first time or again: put back what was noted the first time, and note it."""
         self.number = number
+        # Casts of parameters that autocast without a block keeps: those of a step that was left, or of older parameters.
+        torch.clear_autocast_cache()
         if self._notes is not None:
             self.put_back()
         self._notes = self._note()
