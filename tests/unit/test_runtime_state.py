@@ -236,6 +236,26 @@ def test_a_buffer_of_a_rank_s_own_goes_to_the_rank_that_it_is_of() -> None:
     assert newcomer.state.shared_buffers() == {}
 
 
+@pytest.mark.parametrize("lost_has", [True, False], ids=["of the lost rank", "of the donor"])
+def test_an_attribute_that_only_one_rank_has_changed_is_that_rank_s(lost_has: bool) -> None:
+    donor, lost, newcomer = Program(), Program(), Program()
+    for it in (donor, lost):
+        it.state.reach_boundary()
+        it.state.begin(3)
+        it.state.by_rank |= {"model.drop.training", "model.history[0]", "model.history[1]"}
+    changed = lost if lost_has else donor
+    changed.model.drop.eval()
+    changed.model.history.append(7)
+    donor.state.keep_of_ranks(4, [it.state.own_values() for it in (donor, lost)])
+    donor.state.committed()
+
+    newcomer.state.load(sent(donor.state.flat()), rank=1)
+    newcomer.state.reach_boundary()
+
+    assert newcomer.model.drop.training is not lost_has
+    assert newcomer.model.history == ([0, 7] if lost_has else [0])
+
+
 def test_a_buffer_of_a_rank_s_own_that_nobody_keeps_is_refused() -> None:
     donor, newcomer = Program(), Program()
     donor.state.reach_boundary()

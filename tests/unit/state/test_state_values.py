@@ -139,7 +139,8 @@ def test_leaves_are_named_as_a_program_would_write_them() -> None:
         "optimizer.param_groups[0].betas[1]",
         "state",
     ]
-    other = replaced(tree, {("optimizer", "param_groups", 0, "lr"): 0.2})
+    name = "optimizer.param_groups[0].lr"
+    other = replaced(tree, {("optimizer", "param_groups", 0, "lr"): 0.2}, names={name})
     assert other["optimizer"]["param_groups"][0] == {"lr": 0.2, "betas": (0.9, 0.99)}
     assert tree["optimizer"]["param_groups"][0]["lr"] == 0.1  # type: ignore[index]
 

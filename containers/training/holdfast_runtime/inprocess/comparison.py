@@ -12,7 +12,7 @@ import logging
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
@@ -72,7 +72,8 @@ class Comparison:
 
     def facts(self, *, whole: bool) -> dict[Path, Any]:
         """Return what all ranks must have alike: of shards all but ``state=``, which twins have alike."""
-        return self._state.facts(whole=whole, model=whole and self._alike, added=self._sharded is None)
+        model: Literal["", "modes", "all"] = "" if not self._alike else "all" if whole else "modes"
+        return self._state.facts(whole=whole, model=model, added=self._sharded is None)
 
     def judge_vote(self, outcome: vote.Outcome, facts: Mapping[Path, Any], *, member: Member) -> None:
         """
@@ -119,9 +120,11 @@ class Comparison:
         parameters = gathered(self._state.digest(), world_size=own.world_size, wait=self._wait)
         if differs(parameters):
             # What made them different has a name, if it is not the parameters alone.
-            self._judge(self._state.facts(whole=True, model=self._alike, added=True), group=group, own=own)
+            self._judge(
+                self._state.facts(whole=True, model="all" if self._alike else "", added=True), group=group, own=own
+            )
             member.agreement.compare(parameters, twins=sharded.twins)
-        facts = {**self._state.facts(whole=True, model=False, added=True), **self._state.shared_buffers()}
+        facts = {**self._state.facts(whole=True, model="", added=True), **self._state.shared_buffers()}
         if differs(gathered(digest_of_facts(facts), world_size=own.world_size, wait=self._wait)):
             self._judge(facts, group=group, own=own)
 

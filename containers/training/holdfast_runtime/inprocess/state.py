@@ -8,7 +8,7 @@ begins again, after the loop's body has run once more, it is put back: here, or 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -127,6 +127,8 @@ class TrainingState:
         """Those of the program that were not given to ``Run``."""
         self._baseline: ModelNotes | None = None
         """The model before the first step of this process: what of it has changed since is sent."""
+        self._first_modes: list[tuple[str, bool]] = []
+        """Of all modules, at the same time."""
         self._notes: _Notes | None = None
         """Of the step that runs, until its update."""
         self._old_notes: _Notes | None = None
@@ -161,7 +163,7 @@ class TrainingState:
     def note_first(self) -> ModelNotes:
         """Note the model before the first step of this process, tried or not: what changes from here on is sent."""
         if self._baseline is None:
-            self._baseline = self._reader.note(buffers=False)
+            self._baseline, self._first_modes = self._reader.note(buffers=False), self._reader.modes()
         return self._baseline
 
     def reach_boundary(self) -> None:
@@ -191,7 +193,7 @@ class TrainingState:
     def begin(self, number: int) -> None:
         """A step begins, for the first time or again: put back what was noted the first time, and note it."""
         self.number = number
-        # Casts of parameters that autocast without a block keeps: those of a step that was left, or of older parameters.
+        # Casts of parameters that autocast without a block keeps: of a step that was left, or of older parameters.
         torch.clear_autocast_cache()
         if self._notes is not None:
             self.put_back()
@@ -316,21 +318,24 @@ class TrainingState:
             "by rank": sorted(self.by_rank),
         }
 
-    def facts(self, *, whole: bool, model: bool, added: bool) -> dict[Path, Any]:
+    def facts(self, *, whole: bool, model: Literal["", "modes", "all"], added: bool) -> dict[Path, Any]:
         """
         Return what ranks must have alike besides parameters and buffers, as it is now, by path.
 
         Args:
             whole: With large tensors of ``state=``.
-            model: With all but ``state=``.
+            model: What is in it besides ``state=``: nothing, the modes of modules, or all.
             added: With ``state=``.
         """
         tree: dict[str, Any] = {}
-        if model and self._baseline is not None:
+        if model == "all" and self._baseline is not None:
             now = self._reader.note(buffers=False)
             tree = {key: value for key, value in self.rest().items() if key not in ("begun", "by rank", "state")}
             tree["hooks"] = self._reader.hooks()
             tree["objects"] = self._reader.unsent(now, self._baseline)
+        elif model == "modes" and (modes := self._reader.modes()) != self._first_modes:
+            changed = {name: {"training": mode} for name, mode in {*modes} - {*self._first_modes}}
+            tree = {"model": {"attributes": dict(sorted(changed.items()))}}
         if added:
             kept = {name: item for name, item in self.added.items() if not name.startswith(RECEIVED)}
             tree["state"] = {name: unflatten(flatten(item.state_dict())) for name, item in kept.items()}
@@ -431,7 +436,8 @@ class TrainingState:
                     "function of run.seed, step.number and run.data_rank, or change it before step.update"
                 )
             buffers = {name: values.get((BUFFERS, name), buffer) for name, buffer in buffers.items()}
-            rest = replaced(rest, values)
+            others = {path: value for path, value in values.items() if path[0] != BUFFERS}
+            rest = replaced(rest, others, names={*rest["by rank"]})
         own = {name: local(parameter) for name, parameter in self.model.named_parameters()}
         if own.keys() != tree["model"].keys():
             different = sorted(own.keys() ^ tree["model"].keys())

@@ -5,7 +5,7 @@ import functools
 import random
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -127,15 +127,52 @@ def leaves(tree: Any, _path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield _path, tree
 
 
-def replaced(tree: Any, values: dict[Path, Any], _path: Path = ()) -> Any:
-    """Return a tree with other values at some paths."""
-    if _path in values:
-        return values[_path]
-    if isinstance(tree, dict) and tree:
-        return {key: replaced(item, values, (*_path, key)) for key, item in tree.items()}
-    if isinstance(tree, list | tuple) and tree:
-        return type(tree)(replaced(item, values, (*_path, number)) for number, item in enumerate(tree))
+def replaced(tree: Any, values: Mapping[Path, Any], *, names: Collection[str]) -> Any:
+    """
+    Return a tree with values of another one.
+
+    Args:
+        values: Leaves of the other tree, by path. The tree may have none there yet.
+        names: Of all leaves, as ``named`` has them, that are the other one's: those that it has not are left out.
+    """
+    found = _without(tree, (), names, values)
+    for path, value in values.items():
+        found = _with(found, path, value)
+    return found
+
+
+def _without(tree: Any, path: Path, names: Collection[str], kept: Collection[Path]) -> Any:
+    def is_out(key: str | int, item: Any) -> bool:
+        full = (*path, key)
+        return not _is_filled(item) and named(full) in names and full not in kept
+
+    if isinstance(tree, dict):
+        left = {k: _without(item, (*path, k), names, kept) for k, item in tree.items() if not is_out(k, item)}
+        # What nothing is left of is not there; but the parts of a state are, as its readers count on them.
+        return {k: item for k, item in left.items() if len(path) < 2 or _is_filled(item) or not _is_filled(tree[k])}
+    if isinstance(tree, list | tuple):
+        items = [*tree]
+        while items and is_out(len(items) - 1, items[-1]):
+            items.pop()
+        return type(tree)(_without(item, (*path, number), names, kept) for number, item in enumerate(items))
     return tree
+
+
+def _is_filled(item: Any) -> bool:
+    return isinstance(item, dict | list | tuple) and bool(item)
+
+
+def _with(tree: Any, path: Path, value: Any) -> Any:
+    if not path:
+        return value
+    key, *rest = path
+    if isinstance(key, int) and not isinstance(tree, dict):
+        old = tree if isinstance(tree, list | tuple) else []
+        items = [*old, *[None] * (key + 1 - len(old))]
+        items[key] = _with(items[key], tuple(rest), value)
+        return type(old)(items)
+    named_items = tree if isinstance(tree, dict) else {}
+    return {**named_items, key: _with(named_items.get(key), tuple(rest), value)}
 
 
 def named(path: Path) -> str:
