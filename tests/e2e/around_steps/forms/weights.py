@@ -47,6 +47,8 @@ for where in ("top", "before", "after", "between", "guarded", "after_update"):
     # A step that is left leaves its changes before the update behind: seen, or put back.
     for name, change in (("clamp", clamp), ("decay", decay), ("data", by_data)):
         verdict = NAMED if early or (name == "data" and where == "between") else SAME
+        if early and name == "data":  # no version tells of a change by .data: the documented way is without it
+            verdict = NEITHER
         add(
             f"weights.{name}.{where}",
             at_place(where, change, Form),
@@ -196,6 +198,10 @@ class Target(Form):
         net.target = nn.Linear(16, 16)
         net.target.requires_grad_(False)
         return net
+
+    def units(self, model: Any) -> list[Any]:
+        # The outermost module keeps its parameters whole after an evaluation: a part of its own does not.
+        return [*super().units(model), model.target]
 
     def follow(self, number: int) -> None:
         with torch.no_grad():
