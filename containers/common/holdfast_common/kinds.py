@@ -118,7 +118,7 @@ JOB_STOPPED = "job_stopped"
 AGENT_STARTED = "agent_started"
 """
 agent: the health agent of a node runs; `detail.mode` observe or act, `detail.detectors`; `detail.slurm` the answer of
-`scontrol -V` on a node of Slurm
+`scontrol -V` on a node of Slurm, or why there is none
 """
 RECORDS_LOST = "records_lost"
 """agent: the kernel overwrote records before they were read; `detail.lost`"""
