@@ -19,7 +19,6 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +28,7 @@ sys.path[:0] = [str(ROOT / name) for name in PATHS]
 
 from bare_slurm import GIVES_WAY, BareSlurm, bare_slurm  # noqa: E402
 
-from elastic import PRELOAD, PROGRAM, lines, ports  # noqa: E402
+from elastic import PRELOAD, PROGRAM, lines, made, ports, until  # noqa: E402
 from holdfast_agent.lending import Lender  # noqa: E402
 from holdfast_agent.slurm import Program  # noqa: E402
 
@@ -101,7 +100,7 @@ def elastic(slurm: BareSlurm, *, folder: Path, urgent_s: float) -> Act:
         trained(folder, MOST)
         asked = urgent(slurm, folder, urgent_s)
         trained(folder, FEWEST)
-        until((folder / "ended").exists, "the end of the urgent job", folder)
+        until((folder / "ended").exists, "the end of the urgent job", folder, within_s=DEADLINE_S)
         trained(folder, MOST, since=stamp(folder / "ended"))
     finally:
         lender.stop()
@@ -117,7 +116,7 @@ def restart(slurm: BareSlurm, *, folder: Path, urgent_s: float) -> Act:
     asked = urgent(slurm, folder, urgent_s)
     job = begin(slurm, folder, FEWEST, after=job)
     trained(folder, FEWEST)
-    until((folder / "ended").exists, "the end of the urgent job", folder)
+    until((folder / "ended").exists, "the end of the urgent job", folder, within_s=DEADLINE_S)
     job = begin(slurm, folder, MOST, after=job)
     trained(folder, MOST, since=stamp(folder / "ended"))
     slurm.run(["scancel", job])
@@ -178,32 +177,21 @@ def trained(folder: Path, size: int, *, since: float = 0.0) -> None:
         made_at = {line["step"] for line in lines(folder) if line["size"] == size and line["began"] > since}
         return len(made_at) >= TRAINED
 
-    until(enough, f"{TRAINED} steps on {size} nodes", folder)
+    until(enough, f"{TRAINED} steps on {size} nodes", folder, within_s=DEADLINE_S)
 
 
 def gone(slurm: BareSlurm, job: str) -> None:
     """Until none of its tasks is there."""
-    until(lambda: job not in slurm.run(["squeue", "-h", "-o", "%F"]).split(), f"the end of job {job}", slurm.folder)
-
-
-def until(holds: Callable[[], bool], what: str, folder: Path) -> None:
-    """Wait; what the job has said is in the message."""
-    end = time.monotonic() + DEADLINE_S
-    while not holds():
-        if time.monotonic() > end:
-            log = folder / "log"
-            said = log.read_text()[-2000:] if log.is_file() else ""
-            raise TimeoutError(f"{what} did not come about in {DEADLINE_S:g} s\n{said}")
-        time.sleep(0.2)
+    until(
+        lambda: job not in slurm.run(["squeue", "-h", "-o", "%F"]).split(),
+        f"the end of job {job}",
+        slurm.folder,
+        within_s=DEADLINE_S,
+    )
 
 
 def stamp(path: Path) -> float:
     return float(path.read_text())
-
-
-def made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 if __name__ == "__main__":

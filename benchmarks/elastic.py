@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,22 @@ DEADLINE_S = 600.0
 def lines(folder: Path) -> list[dict[str, Any]]:
     """All that ranks wrote."""
     return [json.loads(line) for path in folder.glob("rank*.jsonl") for line in path.read_text().splitlines()]
+
+
+def until(holds: Callable[[], bool], what: str, folder: Path, *, within_s: float) -> None:
+    """Wait; the end of the job's log is in the message."""
+    end = time.monotonic() + within_s
+    while not holds():
+        if time.monotonic() > end:
+            log = folder / "log"
+            shown = log.read_text()[-2000:] if log.is_file() else ""
+            raise TimeoutError(f"{what} did not come about in {within_s:g} s\n{shown}")
+        time.sleep(0.2)
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 def ports(count: int) -> list[int]:

@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT / name) for name in PATHS]
 
 from bare_slurm import BareSlurm, bare_slurm  # noqa: E402
 
-from elastic import ports  # noqa: E402
+from elastic import made, ports, until  # noqa: E402
 from holdfast.localcloud.spank import slurm_version  # noqa: E402
 
 NODES, RANKS, KILL_AT, STEPS = 3, 2, 27, 50
@@ -106,16 +106,26 @@ def lose(slurm: BareSlurm, folder: Path, script: str, options: list[str]) -> Los
     (folder / "job.sbatch").write_text(script.format(**values, peers=peers))
     output = f"--output={folder}/log"
     job = slurm.run(["sbatch", "--parsable", output, *options, str(folder / "job.sbatch")]).strip()
-    until(lambda: any(one.step >= KILL_AT for one in steps(folder)), f"step {KILL_AT}", folder)
+    until(lambda: any(one.step >= KILL_AT for one in steps(folder)), f"step {KILL_AT}", folder, within_s=DEADLINE_S)
     node = f"n{RANKS - 1}"
     killed_s = kill(slurm, node)
     slurm.run(["scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=lost"])
-    until(lambda: job not in slurm.run(["squeue", "-h", "-o", "%i"]).split(), f"the end of job {job}", folder)
+    until(
+        lambda: job not in slurm.run(["squeue", "-h", "-o", "%i"]).split(),
+        f"the end of job {job}",
+        folder,
+        within_s=DEADLINE_S,
+    )
     state = slurm.run(["scontrol", "--oneliner", "show", "job", job])
     ending = " ".join(word for word in state.split() if word.startswith(("JobState=", "ExitCode=")))
     slurm.run(["slurmd", "-N", node])
     slurm.run(["scontrol", "update", f"NodeName={node}", "State=RESUME"])
-    until(lambda: slurm.run(["sinfo", "-h", "-t", "idle", "-o", "%D"]).strip() == str(NODES), "idle nodes", folder)
+    until(
+        lambda: slurm.run(["sinfo", "-h", "-t", "idle", "-o", "%D"]).strip() == str(NODES),
+        "idle nodes",
+        folder,
+        within_s=DEADLINE_S,
+    )
     said = [line for line in (folder / "log").read_text().splitlines() if line.startswith("srun ended")]
     return came_to(folder, killed_s, "; ".join([ending, *said]))
 
@@ -174,22 +184,6 @@ def steps(folder: Path) -> list[Done]:
             time_s, _, step, generation = line.split()[:4]
         found.append(Done(time_s=float(time_s), step=int(step), generation=int(generation)))
     return found
-
-
-def until(holds: Callable[[], bool], what: str, folder: Path) -> None:
-    """Wait; what the job has said is in the message."""
-    end = time.monotonic() + DEADLINE_S
-    while not holds():
-        if time.monotonic() > end:
-            log = folder / "log"
-            said = log.read_text()[-2000:] if log.is_file() else ""
-            raise TimeoutError(f"{what} did not come about in {DEADLINE_S:g} s\n{said}")
-        time.sleep(0.2)
-
-
-def made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 if __name__ == "__main__":

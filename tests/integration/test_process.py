@@ -54,6 +54,7 @@ def test_a_process_that_works_is_waited_for_longer_than_one_that_sleeps(tmp_path
     started = processes.start(
         name="busy", argv=[sys.executable, "-c", busy], home=tmp_path, ready=ready.exists, stall_s=1.0
     )
+    assert started.alive()
     started.stop()
 
 

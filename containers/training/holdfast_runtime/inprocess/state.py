@@ -348,7 +348,9 @@ class TrainingState:
 
     def own_values(self) -> dict[Path, Any]:
         """Return this rank's values of ``by_rank``, as they are now."""
-        kept = {**self.rest(), BUFFERS: self.buffers()}
+        kept: dict[str, Any] = {BUFFERS: self.buffers()}
+        if not all(name.startswith(f"{BUFFERS}.") for name in self.by_rank):
+            kept |= self.rest()  # reads the whole model, which buffers alone do not need with each vote
         return {path: value for path, value in leaves(kept) if named(path) in self.by_rank}
 
     def note_own_buffers(self, names: Iterable[str]) -> None:
@@ -435,9 +437,8 @@ class TrainingState:
                     f"{names} differs by rank, and the value of rank {rank} was lost with its process; make it a "
                     "function of run.seed, step.number and run.data_rank, or change it before step.update"
                 )
-            buffers = {name: values.get((BUFFERS, name), buffer) for name, buffer in buffers.items()}
-            others = {path: value for path, value in values.items() if path[0] != BUFFERS}
-            rest = replaced(rest, others, names={*rest["by rank"]})
+            rest = replaced({**rest, BUFFERS: buffers}, values, names={*rest["by rank"]})
+            buffers = rest.pop(BUFFERS)
         own = {name: local(parameter) for name, parameter in self.model.named_parameters()}
         if own.keys() != tree["model"].keys():
             different = sorted(own.keys() ^ tree["model"].keys())
