@@ -118,8 +118,8 @@ def lose(slurm: BareSlurm, folder: Path, script: str, options: list[str]) -> Los
     )
     state = slurm.run(["scontrol", "--oneliner", "show", "job", job])
     ending = " ".join(word for word in state.split() if word.startswith(("JobState=", "ExitCode=")))
+    slurm.run(["scontrol", "update", f"NodeName={node}", "State=RESUME"])  # not of a node that has registered already
     slurm.run(["slurmd", "-N", node])
-    slurm.run(["scontrol", "update", f"NodeName={node}", "State=RESUME"])
     until(
         lambda: slurm.run(["sinfo", "-h", "-t", "idle", "-o", "%D"]).strip() == str(NODES),
         "idle nodes",
