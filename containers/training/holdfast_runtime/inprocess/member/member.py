@@ -21,6 +21,7 @@ from holdfast_runtime.faults import Injector
 from holdfast_runtime.groups import Recorded, UnsupportedError, holders
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
 from holdfast_runtime.inprocess.member.agreement import Agreement
+from holdfast_runtime.inprocess.member.making import Making
 from holdfast_runtime.inprocess.member.peers import Peers, with_peers
 from holdfast_runtime.inprocess.member.standing import Standing, Training
 from holdfast_runtime.inprocess.member.taking import Taking
@@ -66,7 +67,7 @@ class Member:
         self.agreement = Agreement(self.own, peers=self.peers, telling=self.telling)
         self.compare: Callable[[], None] = self.peers.all_here
         """Compares all that ranks must have alike, with all of them, at the end of the training."""
-        self._begun: View | None = None
+        self._making = Making(self.own, peers=self.peers, telling=self.telling, deadlines=self.deadlines)
         self._next: View | Stop | None = None
         """The generation that follows the one that was left, until ``join``."""
         self._problem: Exception | None = None
@@ -117,7 +118,8 @@ class Member:
             self._become(view)
             self.telling.progress("recover")  # making a model takes as long as it takes
             try:
-                self._open_to_make(view)
+                self._set_environment()
+                self._making.open(view)
             except BrokenError as error:
                 self.peers.close()
                 self.peers.left()
@@ -125,7 +127,6 @@ class Member:
                 if not self.peers.must_leave:
                     self.telling.broken(reason)
             else:
-                self._begun = view
                 return
 
     def take_rank(self) -> None:
@@ -222,8 +223,13 @@ class Member:
 
     def _following(self, reason: str, *, planned: bool) -> View | Stop:
         """Leave this generation; the next one, or the end."""
-        begun, self._begun = self._begun, None
-        self._let_go(first=begun is not None)
+        first, begun = self._making.begun, None
+        if first is not None:
+            try:
+                begun = self._making.until_all_have(first)
+            except BrokenError as error:
+                reason = str(error)
+        self._let_go(first=first is not None)
         newest = self.taking.newest_checkpoint
         if begun is not None and begun.plan.source == "fresh" and newest() >= 0:
             reason, begun = f"there is a checkpoint of step {newest()}", None
@@ -256,14 +262,6 @@ class Member:
             raise
         self.telling.finished()
         return True
-
-    def _open_to_make(self, view: View) -> None:
-        """Groups in which the script makes its model. Raises BrokenError."""
-        self._set_environment()
-        if view.plan.source != "fresh" or self.own.world_size == 1:
-            self.peers.open_alone()
-            return
-        self.peers.open(self.telling.store("make"))
 
     def _build(self, build: Build) -> None:
         """Groups of a rank that this process may get."""
@@ -351,6 +349,8 @@ class Member:
         if problem is not None:
             raise problem
         self.peers.check()
+        if self.recorded is not None:
+            self._making.check(view)
         self.taking.recutting.enter(view, made)
         if made.sharded is not None:
             self.agreement.meet(view, made.sharded, made)

@@ -47,6 +47,8 @@ class Telling:
         environment: Mapping[str, str],
         on_leave: Callable[[Leave], None],
     ) -> None:
+        self.is_of_peers: Callable[[BaseException], bool] = lambda _error: False
+        """Whether an exception that ends the program, and holds none of ours, goes back to the loss of a peer."""
         self._own = own
         self._deadlines = deadlines
         self._hand_over = HandOver(epoch=0, after_step=0)
@@ -103,6 +105,8 @@ class Telling:
             if error is not self._told_of:
                 self.cold(error)
             return False
+        if self.is_of_peers(error):
+            return True
         if error is not self._told_of and isinstance(error, Exception) and not of_peers(error):
             with contextlib.suppress(LauncherLostError):
                 self.raised(error, step=self._own.committed_step, where="after")
@@ -135,12 +139,17 @@ class Telling:
         asked = self._hand_over
         return asked.epoch == self._own.generation and step >= asked.after_step
 
-    def store(self, purpose: str = "") -> GenerationStore:
-        """Of this generation, one for each purpose: groups may be made more than once in it."""
+    def store(self, purpose: str = "", *, deadline_s: float = 0.0) -> GenerationStore:
+        """
+        Of this generation, one for each purpose: groups may be made more than once in it.
+
+        Args:
+            deadline_s: Longest wait for an entry. Default: as for connecting.
+        """
         return GenerationStore(
             self._control.keys,
             generation=self._own.generation,
-            deadline_s=self._deadlines.connect,
+            deadline_s=deadline_s or self._deadlines.connect,
             purpose=purpose,
         )
 

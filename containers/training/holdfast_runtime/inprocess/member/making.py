@@ -1,0 +1,83 @@
+"""
+Models of a sharded job are made together, in real groups, and nobody leaves those before all have their models.
+
+A script may use its groups while it makes its model, and a process that has one does not make it again. So all ranks
+that begin a job have none yet, or all have one: where a rank is lost in between, the others begin again too.
+"""
+
+from holdfast_runtime.control import Deadlines, View
+from holdfast_runtime.inprocess.errors import BrokenError, StoppedError
+from holdfast_runtime.inprocess.member.peers import Peers, with_peers
+from holdfast_runtime.inprocess.member.standing import Standing
+from holdfast_runtime.inprocess.member.telling import Telling
+
+NOTICE_S = 2.0
+"""How long after an error of the script the launcher may take to say that somebody is gone, on a busy machine."""
+
+
+class Making:
+    """Of one process. Its waits are as long as ranks may take to become ready at the start of a job."""
+
+    def __init__(self, own: Standing, *, peers: Peers, telling: Telling, deadlines: Deadlines) -> None:
+        self.begun: View | None = None
+        """In which this process makes its model, until its groups end."""
+        self._all_made_in = 0
+        """The generation."""
+        self._own = own
+        self._peers = peers
+        self._telling = telling
+        self._deadlines = deadlines
+        telling.is_of_peers = self._is_of_peers
+
+    def open(self, view: View) -> None:
+        """Groups in which the script can make its model. Raises BrokenError."""
+        if view.plan.source != "fresh" or view.world_size == 1:
+            self._peers.open_alone()
+        elif others := self._others("models", has_one=False):
+            raise BrokenError(f"{_ranks(others)} made a model before, and all begin again")
+        else:
+            self._peers.open(self._telling.store("make"))
+        self.begun = view
+
+    def check(self, view: View) -> None:
+        """Raises StoppedError where this process has a model, and others have yet to make theirs together."""
+        if view.plan.source != "fresh" or view.world_size == 1 or view.epoch == self._all_made_in:
+            return
+        if others := self._others("models", has_one=True):
+            reason = f"{_ranks(others)} has no model yet: all begin again"
+            self._telling.broken(reason)
+            raise StoppedError(reason, 1)
+
+    def until_all_have(self, view: View) -> View:
+        """
+        Wait for those that are still at it, and return the view.
+
+        A rank that ended its groups while another still connects would break that one's connections.
+
+        Raises:
+            BrokenError: one of them is gone.
+        """
+        self.begun = None
+        if view.plan.source == "fresh" and view.world_size > 1:
+            self._others("made", has_one=True)
+            self._all_made_in = view.epoch
+        return view
+
+    def _others(self, purpose: str, *, has_one: bool) -> list[int]:
+        """Ranks that say otherwise."""
+        with with_peers("not all ranks have told whether they have a model"):
+            store = self._telling.store(purpose, deadline_s=self._deadlines.start)
+            store.set(str(self._own.rank), str(int(has_one)))
+            return [rank for rank in range(self._own.world_size) if (store.get(str(rank)) == b"1") != has_one]
+
+    def _is_of_peers(self, error: BaseException) -> bool:
+        """Whether the script failed because a peer is lost, while it made its model."""
+        return (
+            self.begun is not None
+            and isinstance(error, RuntimeError | OSError)
+            and (self._peers.told_to_leave(within_s=NOTICE_S))
+        )
+
+
+def _ranks(found: list[int]) -> str:
+    return f"rank {', '.join(map(str, found))}"
