@@ -87,7 +87,7 @@ WRONG = [
     ('{"condition":"x","source":"s","date":"d","fault":"gpu-lost","variants":{}}', "line 1: variants must be a list"),
     (
         '{"condition":"x","source":"s","date":"d","fault":"gpu-lost","variants":[{"is":1}]}',
-        "line 1: a variant must be an object with fact and is",
+        "line 1: a variant must be an object with fact and is or at_least",
     ),
 ]
 

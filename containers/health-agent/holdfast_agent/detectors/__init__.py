@@ -11,6 +11,7 @@ from holdfast_agent.detectors.kernel_log import KernelLog
 from holdfast_agent.detectors.links import Links
 from holdfast_agent.detectors.mounts import Mounts
 from holdfast_agent.detectors.nvml import Nvml
+from holdfast_agent.detectors.ports import gpu_ports
 from holdfast_agent.detectors.slurmd import Slurmd
 from holdfast_agent.detectors.stuck_processes import StuckProcesses
 
@@ -30,5 +31,6 @@ __all__ = [
     "Slurmd",
     "StuckProcesses",
     "Support",
+    "gpu_ports",
     "probing",
 ]

@@ -28,18 +28,25 @@ class KernelLog(Detector):
     Args:
         path: A character device, or a file in any form that the parsers know. Default: /dev/kmsg
         gpus: Index -> PCI address of those that are known, by which Xids are counted. Default: none is
+        gpu_ports: See Recognizer.
     """
 
     name = "kernel-log"
 
-    def __init__(self, path: str = "/dev/kmsg", *, gpus: "Callable[[], Mapping[str, str]]" = dict) -> None:
+    def __init__(
+        self,
+        path: str = "/dev/kmsg",
+        *,
+        gpus: "Callable[[], Mapping[str, str]]" = dict,
+        gpu_ports: "Optional[Mapping[str, str]]" = None,
+    ) -> None:
         super().__init__()
         self._gpus = gpus
         self._xids: dict[str, int] = {}
         """PCI address -> the last Xid of the GPU there."""
         self._path = path
         self._source: Optional[Source] = None
-        self._recognizer = Recognizer()
+        self._recognizer = Recognizer(gpu_ports=gpu_ports)
         self._reader = LogReader(year=time.gmtime().tm_year)
         self._held = ""
         """The last line that was not looked at: one that continues it is of the same sender."""

@@ -19,6 +19,7 @@ from holdfast_agent.detectors import (
     Nvml,
     Slurmd,
     StuckProcesses,
+    gpu_ports,
 )
 from holdfast_agent.launchers import LauncherSocket
 from holdfast_agent.remedies import Remediator, RemedySettings
@@ -46,7 +47,7 @@ def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
         else None
     )
     found: list[Detector] = [
-        KernelLog(configuration.kernel_log_path, gpus=dict if nvml is None else nvml.gpus),
+        KernelLog(configuration.kernel_log_path, gpus=dict if nvml is None else nvml.gpus, gpu_ports=gpu_ports()),
         Mounts(paths=configuration.listed(configuration.mounts_paths), node=node),
         Disks(paths=configuration.listed(configuration.disks_paths), node=node),
         Fabric(root=configuration.fabric_root),

@@ -27,6 +27,8 @@ JOINED_WITHIN_S = 15.0
 BURST_S = 1.0
 """Lines that follow each other faster are one occurrence."""
 MOST_PIDS = 32
+REBOOTS_IN_VAIN, IN_VAIN_WITHIN_S = 3, 604_800.0
+"""After so many, what asks for one more of the same device asks for another node."""
 _OF_THE_NODE = (Remedy.RESET_GPU, Remedy.REBOOT, Remedy.REPLACE)
 _BY_REBOOT = (Remedy.RESET_GPU, Remedy.REBOOT)
 
@@ -205,6 +207,8 @@ class Engine:
             times = ((one.joined(row.joins), one) for one in self._open)
             group = latest(time_of for time_of in times if time_of[0] is not None and _near(time_of[0], now_s))
             own = group or own
+        if own is None and row.scope == "any" and not signal.device:
+            own = latest((one.last_s, one) for one in self._open if one.asked(now_s).remedy in _OF_THE_NODE)
         if own is not None:
             return own
         opened = Incident(id=self._new_id(signal, device, now_s))
@@ -247,6 +251,10 @@ class Engine:
             others = [one for one in incident.sightings.values() if one is not known and not one.over]
             if not any((one.fault, one.device, one.remedy) == (known.fault, device, row.remedy) for one in others):
                 return row.again
+        if row.remedy in _BY_REBOOT:
+            since_s = now_s - IN_VAIN_WITHIN_S
+            if self._history.reboots(row.fault.name, device, since_s=since_s) >= REBOOTS_IN_VAIN:
+                return Change(remedy=Remedy.REPLACE, when=row.when, within_s=IN_VAIN_WITHIN_S)
         if row.jobs:
             pid = signal.facts.get("pid", 0)
             jobs = self._history.crashed(
@@ -310,11 +318,13 @@ class Engine:
         row: Optional[Row] = None,
         withdrawn: bool = False,
     ) -> Verdict:
-        """The word on an incident, which is news where it is another than the last."""
+        """The word on an incident, which is news where it is another than the last, or about one more device."""
         verdict = self._verdict(incident, now_s, signal=signal, row=row)
         leading = incident.leading(now_s).fault
         word = (leading, verdict.remedy.value, verdict.when.value, withdrawn)
-        news, incident.last_word = word != incident.last_word, word
+        devices = incident.devices(now_s, remedies=_OF_THE_NODE) | incident.told
+        news = word != incident.last_word or devices != incident.told
+        incident.last_word, incident.told = word, devices
         return replace(verdict, withdrawn=withdrawn, news=news)
 
     def _verdict(

@@ -28,10 +28,11 @@ _DELTA = re.compile(r"\[\s*[+<]\s*\d+\.\d+>?\] ?|\[[A-Z][a-z]{2}\s*\d+ \d\d:\d\d
 _HUMAN = re.compile(r"\[(?:[A-Z][a-z]{2} +)?([A-Z][a-z]{2}) +(\d+) (\d\d):(\d\d):(\d\d) (\d{4})\] ?")
 _FABRIC_MANAGER = re.compile(r"\[([A-Z][a-z]{2}) +(\d+) (\d{4}) (\d\d):(\d\d):(\d\d)\] (?=\[)")
 _TRADITIONAL = re.compile(r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d+))? ")
-_PROTOCOL_23 = re.compile(r"1 (\S+) \S+ (\S+) \S+ \S+ (?:-|(?:\[.*?\])+)(?: |$)(?:\ufeff)?")
+_PROTOCOL_23 = re.compile(r"1 (\S+) \S+ (\S+) (\S+) \S+ (?:-|(?:\[.*?\])+)(?: |$)(?:\ufeff)?")
 _UNIX = re.compile(r"(\d{9,11})\.(\d+) ")
 _WEEKDAY = re.compile(r"[A-Z][a-z]{2} (?=\d{4}-)")
-_SENDER = re.compile(r"(?:\S*[^\s:] )?([A-Za-z][\w./-]*)(?:\[\d+\])?: ?")
+_SENDER = re.compile(r"(?:\S*[^\s:] )?([A-Za-z][\w./-]*)(?:\[(\d+)\])?: ?")
+_TALOS = re.compile(r"(?:[^\s:]+: )?kern: +[a-z]+: \[([^\]]+)\]: ")
 _BELIEVED = frozenset({"kernel", "nv-fabricmanager", "nvidia-fabricmanager", "fabricmanager"})
 _KERNEL_TEXT = re.compile(r"NVRM: |nvidia-nvswitch\d|(?:\S*[^\s:] )?kernel: ")
 
@@ -94,6 +95,9 @@ class LogReader:
             text = text[found.end() :]
         if found := _SINCE_BOOT.match(text):
             return self._sent(text[found.end() :], float(found[1]), 0, line)
+        if found := _TALOS.match(text):
+            stamp = ISO.match(found[1])
+            return self._placed(text[found.end() :], None, iso_ns(stamp) if stamp else 0, line)
         if found := _HUMAN.match(text):
             time_ns = self._dated(found[1], int(found[2]), (found[3], found[4], found[5]), year=int(found[6]))
             return self._placed(text[found.end() :], None, time_ns, line)
@@ -110,7 +114,7 @@ class LogReader:
             return self._from_program(text[found.end() :], time_ns, line)
         if found := _PROTOCOL_23.match(text):
             stamp = ISO.match(found[1])
-            self._stamped, self._foreign = True, found[2] not in _BELIEVED
+            self._stamped, self._foreign = True, not _is_believed(found[2], process=found[3].strip("-"))
             return self._sent(text[found.end() :], None, iso_ns(stamp) if stamp else 0, line) if self._ours() else None
         text = _WEEKDAY.sub("", text, count=1)
         if found := ISO.match(text):
@@ -128,7 +132,7 @@ class LogReader:
         """What follows a stamp of syslog: host, program and text; some templates leave host and program out."""
         sender = None if _KERNEL_TEXT.match(rest) else _SENDER.match(rest)
         self._stamped = True
-        self._foreign = sender is not None and sender[1] not in _BELIEVED
+        self._foreign = sender is not None and not _is_believed(sender[1], process=sender[2])
         if not self._ours():
             return None
         return self._sent(rest[sender.end() :] if sender else rest, None, time_ns, line)
@@ -215,6 +219,11 @@ class LogReader:
             boot=f"{self._boot_id}/{self._boots}",
             sequence=sequence,
         )
+
+
+def _is_believed(program: str, *, process: Optional[str]) -> bool:
+    """The kernel is no process: what has the number of one was written by a program that says it is the kernel."""
+    return program in _BELIEVED and not (program == "kernel" and process)
 
 
 def _micros(values: Mapping[str, Any], name: str) -> Optional[int]:

@@ -27,6 +27,12 @@ class History:
         parts = [one[2] for one in self.cures if one[:2] == (fault, device) and one[3] >= since_s]
         return any(not part or one in ("", part) for one in parts)
 
+    def reboots(self, fault: str, device: str, *, since_s: float) -> int:
+        """How many reboots the fault of the device led to, whatever its part."""
+        return len(
+            {at_s for known, where, _, at_s in self.cures if (known, where) == (fault, device) and at_s >= since_s}
+        )
+
     def crashed(self, key: str, *, pid: int, at_s: float, since_s: float) -> int:
         """How many jobs ended by this since then, with the one of now."""
         jobs = [job for job in self.crashes.get(key, []) if job[1] >= since_s]

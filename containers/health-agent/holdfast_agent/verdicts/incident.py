@@ -64,6 +64,8 @@ class Incident:
     evidence: "list[tuple[str, int, str]]" = field(default_factory=list)
     """Key of the sighting, line and text."""
     last_word: "tuple[str, str, str, bool]" = ("", "", "", False)
+    told: "set[str]" = field(default_factory=set)
+    """Devices that words were about."""
 
     @property
     def first_ns(self) -> int:
@@ -90,6 +92,10 @@ class Incident:
         """Processes named by what asks for the remedy of a process."""
         counting = [one for one in self.sightings.values() if one.counts(now_s)]
         return tuple(pid for one in counting if one.remedy is Remedy.RESTART_PROCESS for pid in one.pids)
+
+    def devices(self, now_s: float, *, remedies: "tuple[Remedy, ...]") -> "set[str]":
+        """Those for which one of the remedies is asked."""
+        return {one.device for one in self.sightings.values() if one.counts(now_s) and one.remedy in remedies}
 
     def leading(self, now_s: float) -> Sighting:
         """The sighting that best says what the incident is about."""
@@ -128,6 +134,7 @@ class Incident:
             "sightings": sightings,
             "evidence": [list(one) for one in self.evidence],
             "last_word": list(self.last_word),
+            "told": sorted(self.told),
         }
 
 
@@ -143,6 +150,7 @@ def restored(values: Mapping[str, Any]) -> Incident:
         sightings=sightings,
         evidence=[(str(key), int(line), str(text)) for key, line, text in values["evidence"]],
         last_word=(str(fault), str(remedy), str(when), withdrawn is True),
+        told={str(device) for device in values["told"]},
     )
 
 

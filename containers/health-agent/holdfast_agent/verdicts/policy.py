@@ -52,6 +52,13 @@ class Change:
 
 
 @dataclass(frozen=True)
+class AtLeast:
+    """A fact that is a number, and not below this one."""
+
+    number: float
+
+
+@dataclass(frozen=True)
 class Row:
     """
     What one condition means.
@@ -69,7 +76,7 @@ class Row:
         check: A deep check is due at the boundary.
         asks: The signal's facts ``remedy`` and ``when`` say what to do.
         over: It tells that nothing is wrong any more.
-        variants: Fact, its value, and the row that counts then.
+        variants: Fact, its value or the least of them, and the row that counts then.
         source: Where the row comes from; ``date`` says as of when.
     """
 
@@ -88,7 +95,7 @@ class Row:
     check: bool = False
     asks: bool = False
     over: bool = False
-    variants: "tuple[tuple[str, Union[str, int, float, bool], Row], ...]" = ()
+    variants: "tuple[tuple[str, Union[str, int, float, bool, AtLeast], Row], ...]" = ()
     source: str = ""
     date: str = ""
 
@@ -129,9 +136,15 @@ class Policy:
             fault = fault_named(name)
             return Row(key=condition, fault=fault, severity=fault.severity, remedy=fault.remedy, when=fault.when)
         for fact, value, variant in row.variants:
-            if signal.facts.get(fact) == value:
+            if _holds(signal.facts.get(fact), value):
                 return variant
         return _asked(row, signal) if row.asks else row
+
+
+def _holds(fact: object, value: "Union[str, int, float, bool, AtLeast]") -> bool:
+    if isinstance(value, AtLeast):
+        return isinstance(fact, (int, float)) and not isinstance(fact, bool) and fact >= value.number
+    return fact == value
 
 
 def _asked(row: Row, signal: Signal) -> Row:
@@ -201,10 +214,16 @@ def _part(values: Mapping[str, Any], *, key: str) -> Row:
     )
 
 
-def _variant(row: Mapping[str, Any], variant: object, key: str) -> "tuple[str, Union[str, int, float, bool], Row]":
-    if not isinstance(variant, dict) or not isinstance(variant.get("fact"), str) or "is" not in variant:
-        raise PolicyError(f"a variant must be an object with fact and is, got {variant!r}")
-    changes = {name: value for name, value in variant.items() if name not in ("fact", "is")}
+def _variant(
+    row: Mapping[str, Any], variant: object, key: str
+) -> "tuple[str, Union[str, int, float, bool, AtLeast], Row]":
+    if (
+        not isinstance(variant, dict)
+        or not isinstance(variant.get("fact"), str)
+        or not ("is" in variant) ^ isinstance(variant.get("at_least"), (int, float))
+    ):
+        raise PolicyError(f"a variant must be an object with fact and is or at_least, got {variant!r}")
+    changes = {name: value for name, value in variant.items() if name not in ("fact", "is", "at_least")}
     if unknown := sorted(changes.keys() - _KEYS):
         raise PolicyError(f"unknown keys {', '.join(unknown)} in a variant; there are {', '.join(sorted(_KEYS))}")
     # Another fault brings its own severity, remedy and time.
@@ -213,7 +232,8 @@ def _variant(row: Mapping[str, Any], variant: object, key: str) -> "tuple[str, U
         for name, value in row.items()
         if "fault" not in changes or name not in ("severity", "remedy", "when")
     }
-    return variant["fact"], variant["is"], _part({**kept, **changes}, key=key)
+    value = AtLeast(float(variant["at_least"])) if "at_least" in variant else variant["is"]
+    return variant["fact"], value, _part({**kept, **changes}, key=key)
 
 
 def _change(values: Mapping[str, Any], name: str) -> Optional[Change]:

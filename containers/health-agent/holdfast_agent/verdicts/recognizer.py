@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Optional, Union
@@ -33,9 +34,13 @@ class Recognizer:
     Reads the records of one node in order.
 
     It keeps what a message of several lines said so far, and nothing else.
+
+    Args:
+        gpu_ports: PCI addresses of ports that lead to one GPU -> that of the GPU. Default: not known
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, gpu_ports: "Optional[Mapping[str, str]]" = None) -> None:
+        self._gpu_ports = gpu_ports or {}
         self._boot: Optional[str] = None
         self._losing: Optional[tuple[str, float]] = None
         """A GPU whose loss began to be told, and when."""
@@ -113,9 +118,18 @@ class Recognizer:
             if condition == "hardware-error" and self._repeats_old_errors(now_s):
                 condition = "hardware-notice"
             device = named.pop("device", "")
+            if condition.startswith("pcie-"):
+                condition, device = self._on_the_bus(device, named)
             facts = {name: int(value) if value.isdecimal() else value for name, value in named.items()}
             return (self._signal(record, condition, device=device, facts=facts, over=over),)
         return ()
+
+    def _on_the_bus(self, device: str, named: "dict[str, str]") -> "tuple[str, str]":
+        """The condition of an error on the PCIe bus, and the device: a GPU, where it is that of its port."""
+        gpu = device if named["driver"] == "nvidia" else self._gpu_ports.get(device.lower(), "")
+        # Without a severity it is about the recovery of a device that did not come back.
+        lost = named.get("severity", "(Fatal)").endswith("(Fatal)")
+        return ("gpu-link-error", gpu) if gpu and lost else ("hardware-notice", gpu or device)
 
     def _repeats_old_errors(self, now_s: float) -> bool:
         return self._old_errors_s is not None and 0 <= now_s - self._old_errors_s <= _JOINED_WITHIN_S
