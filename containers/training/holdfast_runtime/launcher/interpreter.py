@@ -4,10 +4,10 @@ The Python that runs the launcher and its ranks: new enough, and with the packag
 It is looked at before anything else is imported, so this file is read by every Python 3.6 and newer.
 """
 
-import os
 import shlex
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def too_old(version: "Sequence[int]" = sys.version_info, *, executable: str = sy
 
 
 def missing(modules: "Sequence[str]", *, prefix: str = sys.prefix, executable: str = sys.executable) -> str:
-    """What to say of packages that the modules need and this Python has not, with the command; empty where it has all."""
+    """What to say of packages that these modules need and this Python has not; empty where it has all of them."""
     packages = dict.fromkeys(name.partition(".")[0] for name in modules)
     if "holdfast_runtime" in packages:
         packages.update(dict.fromkeys(REQUIREMENTS))
@@ -38,8 +38,8 @@ def missing(modules: "Sequence[str]", *, prefix: str = sys.prefix, executable: s
         return ""
     found = f"{executable} has no {', '.join(absent)}"
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    folders = sorted(_listed(os.path.join(prefix, "lib")))
-    others = [name for name in folders if name.startswith("python3.") and name != version]
+    folders = sorted(path.name for path in Path(prefix, "lib").glob("python3.*"))
+    others = [name for name in folders if name != version]
     if others and version not in folders:
         return (
             f"{found}: the packages of {prefix} are for {', '.join(others)}, and its interpreter is {version} on this "
@@ -47,10 +47,3 @@ def missing(modules: "Sequence[str]", *, prefix: str = sys.prefix, executable: s
         )
     wanted = " ".join(shlex.quote(REQUIREMENTS.get(name, name)) for name in absent)
     return f"{found}; run: {shlex.quote(executable)} -m pip install {wanted}"
-
-
-def _listed(folder: str) -> "list[str]":
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
