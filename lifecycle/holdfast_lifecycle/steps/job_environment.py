@@ -20,7 +20,7 @@ _LAUNCHER = "/usr/local/bin/holdfast-run"
 """In PATH of every shell and of every task of Slurm, also where no profile is read."""
 _LAUNCH = f"""#!/bin/sh
 # Written by holdfast_lifecycle at node creation; changes are lost.
-# The first python3 of PATH starts the launcher: PATH is the job's own. What is wrong with it is said before any rank starts.
+# The first python3 of PATH starts the launcher, as PATH is the job's own. What is wrong is said before any rank starts.
 fail() {{
     echo "holdfast-run: $1" >&2
     exit 2
@@ -37,10 +37,12 @@ for folder in ${{PATH:-}}; do
     [ ! -L "$folder/python3" ] ||
         fail "$folder/python3 leads to $(command -p readlink "$folder/python3"), which this node does not have; $again"
     case $folder in
-        "${{VIRTUAL_ENV:-/none}}/bin" | "${{CONDA_PREFIX:-/none}}/bin") fail "there is no $folder/python3 on this node; $again" ;;
+        "${{VIRTUAL_ENV:-/none}}/bin" | "${{CONDA_PREFIX:-/none}}/bin")
+            fail "there is no $folder/python3 on this node; $again"
+            ;;
     esac
 done
-[ -n "$python" ] || fail "got PATH='${{PATH:-}}', which has no python3; activate an environment, or add /usr/bin to PATH"
+[ -n "$python" ] || fail "got PATH='${{PATH:-}}', without a python3; activate an environment, or add /usr/bin to PATH"
 PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}{_LIBRARY} exec "$python" -m holdfast_runtime.launcher "$@"
 """
 _OF_THE_NODE = ("HOLDFAST_INSTANCE_ID", "HOLDFAST_INSTANCE_GROUP")
@@ -73,7 +75,8 @@ def _series(context: Context) -> dict[str, str]:
 
 def _append(variable: str, folder: str) -> str:
     """Shell that puts a folder last, once, however often it is read: what a user has there comes first."""
-    return f'case ":${{{variable}:-}}:" in *":{folder}:"*) ;; *) {variable}="${{{variable}:+${variable}:}}{folder}" ;; esac'
+    present = f"${{{variable}:-}}"
+    return f'case ":{present}:" in *":{folder}:"*) ;; *) {variable}="${{{variable}:+${variable}:}}{folder}" ;; esac'
 
 
 def _default(name: str, value: str) -> str:

@@ -41,7 +41,7 @@ def start(path: str, **variables: str) -> tuple[int, str]:
 
 
 def test_an_empty_path_is_refused_in_one_line() -> None:
-    said = "holdfast-run: got PATH='', which has no python3; activate an environment, or add /usr/bin to PATH\n"
+    said = "holdfast-run: got PATH='', without a python3; activate an environment, or add /usr/bin to PATH\n"
     assert start("") == (2, said)
 
 
