@@ -83,7 +83,8 @@ def test_an_environment_without_its_interpreter_is_named_and_no_other_takes_its_
     slurm: BareSlurm, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python").symlink_to("/usr/bin/python3.99")
+    (tmp_path / "bin" / "python3").symlink_to("/usr/bin/python3.99")
+    (tmp_path / "bin" / "python").symlink_to("python3")
     given = f"--export=SLURM_CONF,{name}={tmp_path},PATH={tmp_path}/bin:{PROGRAMS}:/usr/bin"
     done = subprocess.run(
         ["srun", "--ntasks=2", given, "/usr/bin/env"],

@@ -79,10 +79,25 @@ static void remove_folder(spank_t sp, const char *name, const char *folder)
     spank_setenv(sp, name, left, 1);
 }
 
+/* Follow links, one after the other, to the first that is none. */
+static void follow(char *path, size_t size)
+{
+    char link[4096];
+
+    for (int i = 0; i < 16; i++) {
+        ssize_t length = readlink(path, link, sizeof(link) - 1);
+        if (length <= 0)
+            return;
+        link[length] = 0;
+        char *name = link[0] == '/' ? path : strrchr(path, '/') + 1;
+        snprintf(name, size - (name - path), "%s", link);
+    }
+}
+
 /* Whether the task's activated environment is in PATH and has no interpreter here, said once per node. */
 static int lacks_its_interpreter(spank_t sp)
 {
-    char folders[VALUE_MAX] = "", prefix[4096], python[4200], link[4096];
+    char folders[VALUE_MAX] = "", prefix[4096], python[8192];
     uint32_t task = 0;
 
     spank_getenv(sp, "PATH", folders, sizeof(folders));
@@ -96,11 +111,10 @@ static int lacks_its_interpreter(spank_t sp)
         if (access(python, X_OK) == 0)
             continue;
         if (spank_get_item(sp, S_TASK_ID, &task) == ESPANK_SUCCESS && task == 0) {
-            ssize_t size = readlink(python, link, sizeof(link) - 1);
-            link[size > 0 ? size : 0] = 0;
-            slurm_error("%s is %s: %s%s is not on this node; make the environment again on a file system that all "
-                        "nodes have, with a Python that they have",
-                        of_environments[i], prefix, size > 0 ? "its interpreter " : "", size > 0 ? link : python);
+            follow(python, sizeof(python));
+            slurm_error("%s is %s: its interpreter %s is not on this node; make the environment again on a file "
+                        "system that all nodes have, with a Python that they have",
+                        of_environments[i], prefix, python);
         }
         return 1;
     }
