@@ -14,7 +14,7 @@ SLURM := slurmctld slurmd slurm-client slurmdbd slurm-wlm-mysql-plugin munge mar
 KUBERNETES := iptables debian-archive-keyring
 # What HyperPod's image has and scripts count on; what srun --container-image is made of.
 IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip procps
-CONTAINERS := gcc libc6-dev libslurm-dev runc
+CONTAINERS := gcc libc6-dev libslurm-dev runc squashfs-tools
 # What judges our metrics and alert rules.
 MONITORING := prometheus prometheus-alertmanager
 # A test that no signal ends: its worker ends, and with it the run, since xdist would give that test to the next worker.

@@ -35,7 +35,7 @@ for folder in ${{PATH:-}}; do
         break
     fi
     [ ! -L "$folder/python3" ] ||
-        fail "$folder/python3 leads to $(command -p readlink -m "$folder/python3"), which this node does not have; $again"
+        fail "$folder/python3 leads to $(command -p readlink -m "$folder/python3"), which is not on this node; $again"
     case $folder in
         "${{VIRTUAL_ENV:-/none}}/bin" | "${{CONDA_PREFIX:-/none}}/bin")
             fail "there is no $folder/python3 on this node; $again"

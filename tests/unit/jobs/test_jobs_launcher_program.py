@@ -53,9 +53,7 @@ def test_an_environment_whose_interpreter_this_node_lacks_is_refused_and_no_othe
     (programs / "python3").symlink_to("/usr/bin/python3.99")
     code, said = start(f"{programs}:{os.defpath}")
     assert code == 2
-    assert said.startswith(
-        f"holdfast-run: {programs}/python3 leads to /usr/bin/python3.99, which this node does not have"
-    )
+    assert said.startswith(f"holdfast-run: {programs}/python3 leads to /usr/bin/python3.99, which is not on this node")
     assert said.count("\n") == 1
 
 
