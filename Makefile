@@ -25,7 +25,7 @@ BENCHMARKS ?= $(filter-out %_program.py %workload.py,$(wildcard benchmarks/*.py)
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: system $(VENV)/.torch node_modules/.package-lock.json ## install what the product needs, all of it in this folder but Slurm
+setup: system $(VENV)/.torch $(VENV)/.aws-cli node_modules/.package-lock.json ## install what the product needs, all of it in this folder but Slurm
 
 # Looked at each time: an upgrade of the machine's Python leaves an environment that does not run.
 $(VENV)/.made: always
@@ -38,6 +38,10 @@ $(VENV)/.installed: $(VENV)/.made requirements-dev.txt pyproject.toml
 
 $(VENV)/.torch: $(VENV)/.installed examples/bytelm/requirements.txt tests/requirements-torch.txt
 	@$(PYTHON) scripts/install_packages.py torch
+	@touch $@
+
+$(VENV)/.aws-cli: $(VENV)/.installed requirements-aws-cli.txt
+	@$(PYTHON) scripts/install_packages.py aws-cli
 	@touch $@
 
 # npm would leave compiled code in /tmp.
@@ -96,6 +100,8 @@ bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmark
 lock: $(VENV)/.installed ## pin all dependencies again, with hashes
 	@uv pip compile -q --upgrade --generate-hashes --no-header pyproject.toml -o requirements.txt
 	@uv pip compile -q --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	@echo 'awscli>=1.46,<2' | uv pip compile -q --upgrade --generate-hashes --no-header --universal \
+		--python-version 3.11 - -o requirements-aws-cli.txt
 
 schema: $(VENV)/.installed ## write the pages and the schema in docs/ that follow from models, rules and policies
 	@$(PYTHON) -m holdfast.config

@@ -17,6 +17,18 @@ START_ENABLED = f"{PROGRAMS}/bin/start-enabled"
 PYTHON = "/opt/holdfast/python"
 ENVIRONMENT_PYTHON = "/opt/holdfast/env/bin/python"
 """Where the nodes see Holdfast's own environment, with boto3."""
+_AWS = """\
+# The AWS CLI from PyPI, in an environment of its own. sudo empties the environment: what is not set is in a file.
+python=/opt/holdfast/env/share/holdfast/aws-cli/bin/python
+if [ -x $python ]; then
+    if [ -r /etc/holdfast/aws ]; then
+        while IFS='=' read -r name value; do
+            case $name in AWS_*) eval "[ -n \\"\\${$name+set}\\" ] || export $name=\\"\\$value\\"" ;; esac
+        done < /etc/holdfast/aws
+    fi
+    exec $python -I -m awscli "$@"
+fi
+"""
 _OF_JOBS = f"""\
 # A job without an environment of its own has the packages of the training environment.
 if [ -n "$SLURM_JOB_ID" ] && [ -z "$VIRTUAL_ENV$CONDA_PREFIX" ] && [ -x {ENVIRONMENT_PYTHON} ]; then
@@ -192,8 +204,7 @@ def _stand_in_programs(python: str) -> Iterator[tuple[str, str]]:
     for one in stand_ins():
         module, _, function = one.call.partition(":")
         if one.path == "/usr/local/bin/aws":
-            real = '#!/bin/sh\nif [ -x /opt/holdfast/env/bin/aws ]; then exec /opt/holdfast/env/bin/aws "$@"; fi\n'
-            script = f'{real}exec {ENVIRONMENT_PYTHON} {PROGRAMS}/bin/aws "$@"\n'
+            script = f'#!/bin/sh\n{_AWS}exec {ENVIRONMENT_PYTHON} {PROGRAMS}/bin/aws "$@"\n'
             yield one.path, script
             yield f"{PROGRAMS}/bin/aws", _start(ENVIRONMENT_PYTHON, "standins.aws", "main")
         elif one.path in ("/usr/local/bin/curl", "/usr/local/bin/wget", "/usr/local/bin/git"):
