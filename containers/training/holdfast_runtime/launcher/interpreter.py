@@ -18,7 +18,7 @@ REQUIREMENTS = {"numpy": "numpy>=2.2,<3", "torch": "torch>=2.13,<3", "xxhash": "
 """Of the runtime's distribution, by the name of the module."""
 
 
-def too_old(version: "Sequence[int]" = sys.version_info, *, executable: str = sys.executable) -> str:
+def too_old(version: "Sequence[int]" = sys.version_info[:2], *, executable: str = sys.executable) -> str:
     """What to say of a Python that cannot run the launcher; empty where it can."""
     if tuple(version[:2]) >= OLDEST:
         return ""
