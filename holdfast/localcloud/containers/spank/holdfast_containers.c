@@ -34,7 +34,7 @@
 
 SPANK_PLUGIN(holdfast_containers, 1)
 
-enum { ANSWER_MAX = 1 << 20, HELPER_TIMEOUT_S = 15, UNPACKING_TIMEOUT_S = 930 };
+enum { ANSWER_MAX = 1 << 20, HELPER_TIMEOUT_S = 15, UNPACKING_TIMEOUT_S = 570 };
 
 static struct {
     int wanted;                /* the step has a container */

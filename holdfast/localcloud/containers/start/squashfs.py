@@ -25,7 +25,8 @@ from .request import Request
 UNPACKED = "/opt/holdfast/unpacked"
 """Of the node: a folder on the machine's disk, for it alone."""
 PROGRAM = "/usr/bin/unsquashfs"
-TIMEOUT_S = 900
+TIMEOUT_S = 540
+"""srun waits ten minutes for the start of a step (Slurm, step_launch.c)."""
 _MAGIC = b"hsqs"
 _SUPERBLOCK = struct.Struct("<4s36xQ")
 """The magic number and the bytes of the whole file (kernel, Documentation/filesystems/squashfs.rst, squashfs_fs.h)."""
