@@ -14,7 +14,7 @@ SLURM := slurmctld slurmd slurm-client slurmdbd slurm-wlm-mysql-plugin munge mar
 KUBERNETES := iptables debian-archive-keyring
 # What HyperPod's image has and scripts count on; what srun --container-image is made of.
 IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip procps
-CONTAINERS := gcc libc6-dev libslurm-dev runc
+CONTAINERS := gcc libc6-dev libslurm-dev runc squashfs-tools
 # What judges our metrics and alert rules.
 MONITORING := prometheus prometheus-alertmanager
 # A test that no signal ends: its worker ends, and with it the run, since xdist would give that test to the next worker.
@@ -25,7 +25,7 @@ BENCHMARKS ?= $(filter-out %_program.py %workload.py,$(wildcard benchmarks/*.py)
 help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: system $(VENV)/.torch node_modules/.package-lock.json ## install what the product needs, all of it in this folder but Slurm
+setup: system $(VENV)/.torch $(VENV)/.aws-cli node_modules/.package-lock.json ## install what the product needs, all of it in this folder but Slurm
 
 # Looked at each time: an upgrade of the machine's Python leaves an environment that does not run.
 $(VENV)/.made: always
@@ -38,6 +38,10 @@ $(VENV)/.installed: $(VENV)/.made requirements-dev.txt pyproject.toml
 
 $(VENV)/.torch: $(VENV)/.installed examples/bytelm/requirements.txt tests/requirements-torch.txt
 	@$(PYTHON) scripts/install_packages.py torch
+	@touch $@
+
+$(VENV)/.aws-cli: $(VENV)/.installed requirements-aws-cli.txt
+	@$(PYTHON) scripts/install_packages.py aws-cli
 	@touch $@
 
 # npm would leave compiled code in /tmp.
@@ -96,6 +100,8 @@ bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmark
 lock: $(VENV)/.installed ## pin all dependencies again, with hashes
 	@uv pip compile -q --upgrade --generate-hashes --no-header pyproject.toml -o requirements.txt
 	@uv pip compile -q --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	@echo 'awscli>=1.46,<2' | uv pip compile -q --upgrade --generate-hashes --no-header --universal \
+		--python-version 3.11 - -o requirements-aws-cli.txt
 
 schema: $(VENV)/.installed ## write the pages and the schema in docs/ that follow from models, rules and policies
 	@$(PYTHON) -m holdfast.config

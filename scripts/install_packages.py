@@ -1,5 +1,5 @@
 """
-Install what this checkout needs into its virtual environment: ``scripts/install_packages.py packages|torch``.
+Install what this checkout needs into its virtual environment: ``scripts/install_packages.py packages|torch|aws-cli``.
 
 How much is downloaded is said before it begins, and refused where there is no room for it. A machine without a GPU gets
 a build of PyTorch without CUDA, unless pip's own settings say where builds are. Run with the environment's own Python.
@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "requirements-dev.txt"
 TORCH = (ROOT / "examples" / "bytelm" / "requirements.txt", ROOT / "tests" / "requirements-torch.txt")
+AWS_CLI = ROOT / "requirements-aws-cli.txt"
 UV = "uv==0.13.8"
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -58,10 +59,13 @@ class SetupError(Exception):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Install what this checkout needs.")
-    parser.add_argument("what", choices=("packages", "torch"))
+    parser.add_argument("what", choices=("packages", "torch", "aws-cli"))
     try:
-        if parser.parse_args().what == "packages":
+        what = parser.parse_args().what
+        if what == "packages":
             install_packages()
+        elif what == "aws-cli":
+            install_aws_cli(Path(sys.prefix, "share", "holdfast", "aws-cli"))
         else:
             install_torch(files=TORCH, cpu_index=CPU_INDEX, gpu=has_gpu())
     except SetupError as error:
@@ -80,6 +84,25 @@ def install_packages() -> None:
     # uv knows nothing of pip's settings; where it finds no packages, pip may, and says why not.
     if subprocess.run([*uv, "--python", sys.executable, *options], check=False, capture_output=True).returncode:
         pip_install(*options)
+
+
+def install_aws_cli(place: Path) -> None:
+    """
+    The AWS CLI that nodes have, in an environment of its own: its releases need another botocore than Holdfast.
+
+    Where it cannot be had, a line says so, and a stand-in answers for it on nodes.
+    """
+    print("installing the AWS CLI of nodes: 20 MB to download", flush=True)
+    python, options = str(place / "bin" / "python"), ("--require-hashes", "-r", str(AWS_CLI))
+    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(place)], check=True)
+    uv = [str(Path(sys.executable).parent / "uv"), "pip", "install", "--quiet", "--compile-bytecode"]
+    if not subprocess.run([*uv, "--python", python, *options], check=False, capture_output=True).returncode:
+        return
+    command = [*PIP, "--python", python, "install", "--quiet", *options]
+    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        shutil.rmtree(place)
+        print(f"note: not installed, nodes get a stand-in for it: {reason(done.stderr)}", flush=True)
 
 
 def install_torch(*, files: Sequence[Path], cpu_index: str, gpu: bool, elsewhere: Sequence[str] = ()) -> None:

@@ -41,7 +41,7 @@ running=$(running_here)
 
 missing=()
 for program in slurmctld slurmd slurmdbd sbatch munged mariadbd mariadb ip nsenter pkill \
-  sshd ssh-keygen sudo jq curl rsync expect apg envsubst unzip gcc runc iptables; do
+  sshd ssh-keygen sudo jq curl rsync expect apg envsubst unzip gcc runc iptables unsquashfs; do
   command -v "$program" >/dev/null || missing+=("$program")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0

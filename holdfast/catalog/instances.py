@@ -16,6 +16,7 @@ class Facts(TypedDict):
     """One line of the data file."""
 
     vcpus: int
+    threads_per_core: int
     memory_gib: int
     accelerator: str
     accelerators: int
@@ -31,6 +32,8 @@ class InstanceType:
     """With the prefix of SageMaker: ``ml.p5.48xlarge``."""
     vcpus: int
     """Virtual CPUs with two threads per core, where the type has them."""
+    threads_per_core: int
+    """Threads that each core has: 1 or 2."""
     memory_gib: int
     accelerator: str
     """The device's name, such as ``H100``; empty on a type without one."""

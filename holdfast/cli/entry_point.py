@@ -17,6 +17,7 @@ from holdfast.cli.commands.cluster import (
     jobs,
     kill_node,
     logs,
+    packages,
     rehearse,
     scale,
     ssh,
@@ -83,6 +84,7 @@ for command in (
 ):
     app.command(cls=Command)(command)
 app.command(cls=CommandWithArguments, context_settings={"ignore_unknown_options": True})(submit.submit)
+app.command(cls=CommandWithArguments)(packages.packages)
 app.command("import", cls=Command)(import_.import_cluster)
 app.add_typer(images.app, name="images")
 app.add_typer(kubernetes.app, name="kubernetes")

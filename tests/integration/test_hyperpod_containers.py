@@ -1,5 +1,6 @@
 """srun --container-image on nodes of a local HyperPod: a real Slurm, the plugin, runc. One cluster serves all tests."""
 
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing()), reason="; ".join(missing())),
 ]
 CLOSED = "/root/closed"
+needs_squashfs = pytest.mark.skipif(shutil.which("mksquashfs") is None, reason="needs squashfs-tools")
 
 
 class Lab(SlurmLab):
@@ -157,12 +159,69 @@ def test_a_batch_script_runs_in_the_container_that_sbatch_asks_for(lab: Lab) -> 
     assert said == ["pyxis: importing docker image: small", "pyxis: imported docker image: small", "small"]
 
 
+def image_file(lab: Lab, name: str = "image.sqsh") -> Path:
+    """The tree of the small image as enroot import writes it, on the shared file system."""
+    stored = lab.store.find("small")
+    assert stored is not None
+    work = lab.workers[0].root / "fsx" / f"tree-of-{name}"
+    shutil.copytree(lab.store.folder(stored) / "rootfs", work, symlinks=True)
+    (work / "etc/environment").write_text("PATH=/bin\nOF_FILE=1\n")
+    (work / "etc/rc").write_text('mkdir -p "/work" 2> /dev/null\ncd "/work" && unset OLDPWD || exit 1\n')
+    made = lab.workers[0].root / "fsx" / name
+    subprocess.run(["mksquashfs", str(work), str(made), "-quiet", "-no-progress"], check=True, capture_output=True)
+    shutil.rmtree(work)
+    return made
+
+
+@needs_squashfs
+def test_an_image_file_runs_by_its_path_and_is_unpacked_once_per_node(lab: Lab) -> None:
+    made = image_file(lab)
+    script = "cat /etc/of-the-image; echo $OF_FILE; pwd; stat -c %u /bin/sh; echo x > /bin/mine && echo written"
+    for number in range(2):
+        done = lab.run("srun", "-N2", f"--container-image=/fsx/{made.name}", "sh", "-c", script)
+        assert sorted(done.stdout.split()) == sorted(["small", "1", "/work", "1000", "written"] * 2), done.stderr
+        assert "importing docker image" not in done.stderr
+        for node in lab.workers:
+            unpacked = [one for one in (node.root / "opt/holdfast/unpacked").iterdir() if one.is_dir()]
+            assert len(unpacked) == 1, number
+            assert not (unpacked[0] / "rootfs/bin/mine").exists()
+
+
+@needs_squashfs
+def test_an_image_file_is_found_from_the_folder_of_the_step_and_its_new_content_is_taken(lab: Lab) -> None:
+    made = image_file(lab, "other.sqsh")
+    assert (
+        lab.srun("cat", "/etc/of-the-image", image="./other.sqsh", cwd="/fsx", env={"PWD": "/fsx"}).stdout == "small\n"
+    )
+    half = made.with_name("half.sqsh")
+    half.write_bytes(made.read_bytes()[: made.stat().st_size // 2])
+    done = lab.srun("true", image="/fsx/half.sqsh")
+    assert done.returncode != 0
+    (line,) = [line for line in done.stderr.splitlines() if "pyxis" in line]
+    assert f"half.sqsh: it has {half.stat().st_size} of its " in line
+    broken = bytearray(made.read_bytes())
+    broken[200 : len(broken) // 2] = bytes(len(broken) // 2 - 200)
+    made.write_bytes(broken)
+    done = lab.srun("true", image="/fsx/other.sqsh")
+    assert done.returncode != 0
+    (line,) = [line for line in done.stderr.splitlines() if "pyxis" in line]
+    assert "failed to import image file: /fsx/other.sqsh: unsquashfs:" in line
+
+
+@needs_squashfs
+def test_an_image_file_is_read_with_the_rights_of_the_user(lab: Lab) -> None:
+    made = image_file(lab, "secret.sqsh")
+    made.chmod(0o600)
+    done = lab.srun("true", image="/fsx/secret.sqsh")
+    assert "failed to import image file: /fsx/secret.sqsh: Permission denied" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--container-image=absent:1"], "pyxis: failed to import docker image: absent:1"),
-        (["--container-image=/tmp/file.sqsh"], "a squashfs image cannot be used on the local cluster"),
-        (["--container-image=../../etc"], "squashfs"),
+        (["--container-image=/tmp/file.sqsh"], "/tmp/file.sqsh: there is no such file on this node"),
+        (["--container-image=../../etc"], "../../etc: it is no file; name a squashfs file"),
         (["--container-image=small/../small"], "is not an image's name"),
         (["--container-mounts=/absent:/x"], "pyxis: --container-mounts: source path does not exist: /absent"),
         ([f"--container-mounts={CLOSED}/file:/x"], f"--container-mounts: {CLOSED}/file: Permission denied"),

@@ -2,6 +2,7 @@
 
 import getpass
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,15 +66,48 @@ def test_what_a_job_brings_wins_except_for_the_names_of_the_node(slurm: BareSlur
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        ("/usr/bin:/bin", f"{PROGRAMS}:/usr/bin:/bin"),
-        ("/fsx/venv/bin:/usr/local/bin:/usr/bin", f"/fsx/venv/bin:{PROGRAMS}:/usr/local/bin:/usr/bin"),
-        (f"/usr/bin:{PROGRAMS}", f"/usr/bin:{PROGRAMS}"),
+        ("/usr/bin:/bin", f"/usr/bin:/bin:{PROGRAMS}"),
+        ("/fsx/venv/bin:/usr/local/bin:/usr/bin", f"/fsx/venv/bin:/usr/local/bin:/usr/bin:{PROGRAMS}"),
+        ("/usr/bin:/fsx/tools", f"/usr/bin:/fsx/tools:{PROGRAMS}"),
+        (f"{PROGRAMS}:/usr/bin", f"{PROGRAMS}:/usr/bin"),
         ("/fsx/a", f"/fsx/a:{PROGRAMS}"),
     ],
 )
 def test_folders_of_the_user_precede_those_of_the_node(slurm: BareSlurm, given: str, found: str) -> None:
     lines = slurm.run(["srun", f"--export=SLURM_CONF,PATH={given}", "/usr/bin/env"]).splitlines()
     assert f"PATH={found}" in lines
+
+
+@pytest.mark.parametrize("name", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_an_environment_without_its_interpreter_is_named_and_no_other_takes_its_place(
+    slurm: BareSlurm, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to("/usr/bin/python3.99")
+    (tmp_path / "bin" / "python").symlink_to("python3")
+    given = f"--export=SLURM_CONF,{name}={tmp_path},PATH={tmp_path}/bin:{PROGRAMS}:/usr/bin"
+    done = subprocess.run(
+        ["srun", "--ntasks=2", given, "/usr/bin/env"],
+        env=slurm.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.count(f"PATH={tmp_path}/bin:/usr/bin\n") == 2
+    said = f"{name} is {tmp_path}: its interpreter /usr/bin/python3.99 is not on this node; make the environment again"
+    assert done.stderr.count(said) == 1
+
+
+@pytest.mark.parametrize("name", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_an_environment_with_its_interpreter_keeps_the_programs_of_the_node_behind_it(
+    slurm: BareSlurm, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to("/usr/bin/env")
+    given = f"--export=SLURM_CONF,{name}={tmp_path},PATH={tmp_path}/bin:/usr/bin"
+    lines = slurm.run(["srun", given, "/usr/bin/env"]).splitlines()
+    assert f"PATH={tmp_path}/bin:/usr/bin:{PROGRAMS}" in lines
 
 
 def test_a_python_path_of_the_user_is_first(slurm: BareSlurm) -> None:

@@ -186,7 +186,7 @@ def test_a_new_node_gets_its_line_after_its_script_and_the_others_run_none(lab: 
 
 @pytest.mark.documented("HP-65", "HP-21")
 def test_lines_of_others_survive_a_change_and_the_owned_ones_are_hyperpods(lab: HyperPodLab, head: Node):
-    text = head.read_file("/opt/slurm/etc/slurm.conf").decode().replace("KillWait=2\n", "KillWait=3\n")
+    text = head.read_file("/opt/slurm/etc/slurm.conf").decode().replace("KillWait=30\n", "KillWait=3\n")
     partition = "PartitionName=mine Nodes=ALL State=UP\n"
     head.write_file("/opt/slurm/etc/slurm.conf", (text + "MaxJobCount=7777\n" + partition).encode())
     workers = 2 if len(lab.instances("lab", "workers")) == 3 else 3

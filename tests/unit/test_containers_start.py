@@ -1,5 +1,7 @@
 """Containers under Slurm: the pure parts of the helper that makes them."""
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud import containers
-from holdfast.localcloud.containers.start import errors, mounts, reference, spec
+from holdfast.localcloud.containers.start import container, errors, mounts, reference, spec, squashfs
 from holdfast.localcloud.containers.start import request as request_command
 
 
@@ -31,9 +33,68 @@ def test_a_name_in_any_form_of_pyxis_means_one_image(given: str, name: str) -> N
 
 
 @pytest.mark.parametrize("given", ["./image.sqsh", "/fsx/image.sqsh", "../image"])
-def test_a_squashfs_file_is_refused_with_what_to_do(given: str) -> None:
-    with pytest.raises(errors.RefusedError, match=r"a squashfs image cannot be used .* 'holdfast images list'"):
+def test_a_path_is_no_name_of_an_image(given: str) -> None:
+    with pytest.raises(errors.RefusedError, match=r"a path is no image's name; .* 'holdfast images list'"):
         reference.canonical(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        (
+            "nvcr.io#nvidia/pytorch:24.01-py3",
+            "add docker://nvcr.io/nvidia/pytorch:24.01-py3 nvcr.io/nvidia/pytorch:24.01-py3",
+        ),
+        ("docker://ubuntu:24.04", "add docker://docker.io/library/ubuntu:24.04 ubuntu:24.04"),
+        ("docker://user/image", "add docker://docker.io/user/image:latest user/image:latest"),
+        ("registry:5000#team/image:1", "add docker://registry:5000/team/image:1 registry:5000/team/image:1"),
+        ("holdfast-training", "build"),
+    ],
+)
+def test_an_image_that_is_not_there_comes_with_the_command_that_adds_it(
+    tmp_path: Path, given: str, command: str
+) -> None:
+    with pytest.raises(errors.RefusedError, match=f"run: holdfast images {re.escape(command)}, or name one"):
+        container.find_image(step(given, folder=tmp_path))
+
+
+def step(image: str, *, folder: Path) -> request_command.Request:
+    user = request_command.User(uid=os.getuid(), gid=os.getgid(), groups=())
+    return request_command.Request(user=user, image=image, images=str(folder), folder=str(folder))
+
+
+HEAD = b"hsqs" + bytes(36) + (1000).to_bytes(8, "little")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "it is no squashfs file; make one with enroot import or mksquashfs"),
+        (b"#!/bin/sh\n" * 99, "it is no squashfs file"),
+        (HEAD + bytes(100), "it has 148 of its 1000 bytes; copy it again"),
+        (None, "there is no such file on this node"),
+    ],
+)
+def test_an_image_file_that_is_none_or_half_a_one_is_refused_in_one_line(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / "image.sqsh").write_bytes(content)
+    with pytest.raises(errors.RefusedError, match=re.escape(f"failed to import image file: ./image.sqsh: {said}")):
+        container.find_image(step("./image.sqsh", folder=tmp_path))
+
+
+def test_variables_and_folder_of_an_image_file_are_those_that_enroot_wrote(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "environment").write_text("PATH=/opt/bin:/bin\nNAME=two words\nnone\n")
+    (tmp_path / "etc" / "rc").write_text('mkdir -p "/work" 2> /dev/null\ncd "/work" && unset OLDPWD || exit 1\n')
+    found = squashfs.config(tmp_path)
+    assert spec.environment(found) == ("PATH=/opt/bin:/bin", "NAME=two words")
+    assert spec.working_directory(found) == "/work"
+    (tmp_path / "etc" / "rc").unlink()
+    (tmp_path / "etc" / "rc").symlink_to("/etc/passwd")
+    assert spec.working_directory(squashfs.config(tmp_path)) == "/"
 
 
 @pytest.mark.parametrize(

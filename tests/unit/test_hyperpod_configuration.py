@@ -68,7 +68,7 @@ def test_instance_metadata_is_of_ec2_and_of_this_instance() -> None:
 
 
 def test_hyperpods_lines_are_four_kinds_and_told_apart_as_slurm_reads_them() -> None:
-    others = ["NodeNameX=b", "#NodeName=c", "KillWait=2"]
+    others = ["NodeNameX=b", "#NodeName=c", "KillWait=30"]
     assert owned_lines(
         "\n".join([" nodename=a", *others, "PartitionName=p", "SlurmctldHost=h(1)", "ClusterName=d"])
     ) == [" nodename=a", "PartitionName=p", "SlurmctldHost=h(1)", "ClusterName=d"]
@@ -82,10 +82,10 @@ def test_an_absent_file_becomes_what_is_wanted() -> None:
 
 def test_edits_survive_and_hyperpods_lines_are_the_wanted_ones_once() -> None:
     before, after = (slurm_conf(cluster(workers=workers), machine=MACHINE) for workers in (1, 2))
-    edited = before.replace("KillWait=2\n", "KillWait=30\n") + "Prolog=/mine.sh\nPartitionName=mine Nodes=ALL"
+    edited = before.replace("KillWait=30\n", "KillWait=7\n") + "Prolog=/mine.sh\nPartitionName=mine Nodes=ALL"
     result = merged(present=edited, wanted=after).splitlines()
-    assert {"KillWait=30", "Prolog=/mine.sh", "include accounting.conf"} <= set(result)
-    assert "KillWait=2" not in result
+    assert {"KillWait=7", "Prolog=/mine.sh", "include accounting.conf"} <= set(result)
+    assert "KillWait=30" not in result
     assert owned_lines("\n".join(result)) == owned_lines(after)
     again = merged(present="\n".join(result), wanted=after)
     assert again.splitlines() == result

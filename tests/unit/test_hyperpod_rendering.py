@@ -73,12 +73,40 @@ def test_slurm_conf_names_the_controller_the_nodes_and_the_partitions() -> None:
     conf = slurm_conf(cluster(), machine=MACHINE)
     lines = conf.splitlines()
     assert "SlurmctldHost=ip-10-1-0-10(10.1.0.10)" in lines
-    assert "NodeName=ip-10-1-0-11 NodeAddr=10.1.0.11 CPUs=2 RealMemory=2000 Gres=gpu:8 State=UNKNOWN" in lines
+    assert [line.split()[:2] for line in lines if line.startswith("NodeName=")] == [
+        ["NodeName=ip-10-1-0-11", "NodeAddr=10.1.0.11"],
+        ["NodeName=ip-10-1-0-12", "NodeAddr=10.1.0.12"],
+    ]
     assert "GresTypes=gpu" in lines
     both = "Nodes=ip-10-1-0-11,ip-10-1-0-12"
     assert lines[-2] == f"PartitionName=dev {both} Default=YES MaxTime=INFINITE State=UP"
     assert lines[-1] == f"PartitionName=train {both} Default=NO MaxTime=INFINITE State=UP"
     assert node_names(conf) == {"ip-10-1-0-11", "ip-10-1-0-12"}
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "threads", "size"),
+    [
+        (
+            "ml.p5.48xlarge",
+            1,
+            "CPUs=96 Sockets=2 CoresPerSocket=48 ThreadsPerCore=1 RealMemory=2097152 Gres=gpu:8",
+        ),
+        (
+            "ml.p5.48xlarge",
+            2,
+            "CPUs=192 Sockets=2 CoresPerSocket=48 ThreadsPerCore=2 RealMemory=2097152 Gres=gpu:8",
+        ),
+        ("ml.c7g.4xlarge", 1, "CPUs=16 Sockets=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=32768"),
+        ("ml.m5.xlarge", 1, "CPUs=2 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=16384"),
+        ("ml.unheard.of", 2, "CPUs=2 RealMemory=2000"),
+    ],
+)
+def test_slurm_conf_gives_a_node_what_its_instance_type_has(instance_type: str, threads: int, size: str) -> None:
+    of_group = {"instance_type": instance_type, "threads_per_core": threads}
+    groups = tuple(replace(one, **of_group) if one.slurm_role == "Compute" else one for one in cluster().groups)
+    lines = slurm_conf(replace(cluster(), groups=groups), machine=MACHINE).splitlines()
+    assert f"NodeName=ip-10-1-0-11 NodeAddr=10.1.0.11 {size} State=UNKNOWN" in lines
 
 
 def test_gres_conf_gives_each_gpu_of_the_instance_type_a_device_file_as_slurm_demands() -> None:

@@ -1,6 +1,7 @@
 """The image of a node: what the layer holds, which Python it names, what the list of stand-ins promises."""
 
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,51 @@ def test_a_layer_is_rendered_once_and_found_again(tmp_path: Path, monkeypatch: p
     assert stat.S_IMODE((first.path / "etc/sudoers.d/90-hyperpod").stat().st_mode) == 0o440
     assert list((first.path / "usr/local/lib/holdfast/systemctl/__pycache__").iterdir())
     assert first.notes[0] in (first.path / "etc/holdfast-image").read_text()
+
+
+def test_a_job_without_an_environment_has_the_training_environments_python_and_scripts_have_the_amis(tmp_path: Path):
+    wrapper = text(rendered(), "/usr/local/bin/python3")
+    wrapper = wrapper.replace("/opt/holdfast/env/bin", str(tmp_path / "env")).replace(
+        "/opt/holdfast/python/bin", str(tmp_path / "ami")
+    )
+    program(tmp_path / "env", "python", "echo training")
+    program(tmp_path / "ami", "python3", "echo ami")
+
+    def taken(**variables: str) -> str:
+        return subprocess.run(["sh", "-c", wrapper], env=variables, capture_output=True, text=True, check=True).stdout
+
+    assert taken() == "ami\n"
+    assert taken(SLURM_JOB_ID="1") == "training\n"
+    assert taken(SLURM_JOB_ID="1", VIRTUAL_ENV="/fsx/venv") == "ami\n"
+    assert taken(SLURM_JOB_ID="1", CONDA_PREFIX="/fsx/conda") == "ami\n"
+    assert "SLURM_JOB_ID" not in text(rendered("eks"), "/usr/local/bin/python3")
+
+
+def test_a_login_shell_leaves_path_as_it_is():
+    profile = text(rendered(), "/etc/profile")
+    shown = subprocess.run(
+        ["sh", "-c", f"{profile}\necho $PATH"], env={"PATH": "/fsx/venv/bin:/usr/bin"}, capture_output=True, text=True
+    )
+    assert shown.stdout.startswith("/fsx/venv/bin:")
+    assert "PATH=" not in profile
+
+
+def test_the_aws_cli_goes_by_the_file_where_the_environment_is_empty(tmp_path: Path):
+    script = text(rendered(), "/usr/local/bin/aws")
+    cli = tmp_path / "share/holdfast/aws-cli/bin"
+    cli.parent.mkdir(parents=True)
+    program(cli, "python", 'echo "$@"; env | grep ^AWS_ | sort')
+    (tmp_path / "aws").write_text("AWS_ENDPOINT_URL=http://10.1.255.254:5710\nAWS_REGION=us-west-2\nPATH=/wrong\n")
+    script = script.replace("/opt/holdfast/env", str(tmp_path)).replace("/etc/holdfast/aws", str(tmp_path / "aws"))
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "aws", "s3", "ls"],
+        env={"AWS_REGION": "eu-west-1", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        "-I -m awscli s3 ls",
+        "AWS_ENDPOINT_URL=http://10.1.255.254:5710",
+        "AWS_REGION=eu-west-1",
+    ]

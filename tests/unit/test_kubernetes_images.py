@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud.containers import Store
+from holdfast.localcloud.image import ENVIRONMENT_PROGRAMS, environment_programs
+from holdfast.localcloud.kubernetes import node_root
 from holdfast.localcloud.kubernetes.images import (
     SANDBOX_IMAGE,
     Entry,
@@ -140,6 +142,30 @@ def test_a_root_of_the_nodes_shows_programs_and_copies_no_secret(machine: Path) 
     ]
     assert {path.replace("\\040", " ") for path in shown} <= set(entries)
     assert {line.split()[3] for line in root.fstab().splitlines()} == {"bind,ro,nofail"}
+
+
+def test_pods_have_the_programs_of_the_nodes_over_those_of_the_environment(machine: Path) -> None:
+    """The first line of a console script in the environment names an interpreter of this machine."""
+    shown = [line.split()[0] for line in node_root().fstab().splitlines()]
+    laid_over = [mount.target for mount in environment_programs(machine / "programs", at="/opt/holdfast/env")]
+    assert laid_over == [ENVIRONMENT_PROGRAMS, "/opt/holdfast/env/bin"]
+    assert [path for path in shown if path.startswith("/opt/holdfast/env")] == ["/opt/holdfast/env", *laid_over]
+
+
+def test_the_launcher_of_a_pod_runs_in_the_first_python_of_its_path(tmp_path: Path) -> None:
+    row = stand_ins().find("holdfast.local/training:1")
+    assert row is not None
+    (script,) = [entry.content for entry in row.entries() if entry.path.endswith("/holdfast-run")]
+    (tmp_path / "python3").write_text('#!/bin/sh\necho "$PYTHONPATH" "$@"\n')
+    (tmp_path / "python3").chmod(0o755)
+    done = subprocess.run(
+        ["/bin/sh", "-c", (script or b"").decode(), "holdfast-run", "a b.py", "--x"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "PYTHONPATH": "/mine"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "/mine:/opt/holdfast/lib -m holdfast_runtime.launcher a b.py --x\n"
 
 
 def test_a_layer_has_each_folder_before_what_is_in_it(machine: Path) -> None:

@@ -172,6 +172,25 @@ def test_a_clock_out_of_step_is_refused(node: Node, monkeypatch: pytest.MonkeyPa
     assert refused.value.seen.startswith("the file system is +3.0 s ahead")
 
 
+def test_the_profile_leaves_what_the_user_has_set(node: Node) -> None:
+    assert node.run("--only", "job_environment") == 0
+    profile = node.root / "etc/profile.d/holdfast.sh"
+    own = {
+        "PATH": "/fsx/venv/bin:/usr/bin:/bin",
+        "PYTHONPATH": "/fsx/mine",
+        "HOLDFAST_EVENTS": "/fsx/mine.jsonl",
+        "HOLDFAST_INSTANCE_ID": "i-of-the-controller",
+    }
+    told = subprocess.run(
+        ["sh", "-euc", f". {profile}; env"], env=own, capture_output=True, text=True, check=True, timeout=20
+    )
+    variables = dict(line.split("=", 1) for line in told.stdout.splitlines())
+    assert variables["PATH"].startswith("/fsx/venv/bin:/usr/bin:/bin")
+    assert variables["PYTHONPATH"] == "/fsx/mine:/opt/holdfast/lib"
+    assert variables["HOLDFAST_EVENTS"] == "/fsx/mine.jsonl"
+    assert variables["HOLDFAST_INSTANCE_ID"] == "i-1"
+
+
 @pytest.mark.parametrize("present", [True, False])
 def test_the_profile_works_in_a_shell_however_often_it_is_read(node: Node, present: bool) -> None:
     assert node.run("--only", "job_environment") == 0
@@ -182,7 +201,7 @@ def test_the_profile_works_in_a_shell_however_often_it_is_read(node: Node, prese
         ["sh", "-c", script], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True, timeout=20
     )
     variables = dict(line.split("=", 1) for line in told.stdout.splitlines())
-    assert variables["PATH"] == ("/opt/holdfast/env/bin:" if present else "") + "/usr/bin:/bin"
+    assert variables["PATH"] == "/usr/bin:/bin" + (":/opt/holdfast/env/bin" if present else "")
     assert variables["PYTHONPATH"] == "/opt/holdfast/lib"
     assert variables["HOLDFAST_CLUSTER"] == "local"
     assert variables["HOLDFAST_INSTANCE_ID"] == "i-1"

@@ -15,10 +15,11 @@ from holdfast.catalog.instances import INSTANCE_TYPES_FILE, Facts
 
 NOT_IN_EC2_COPY: dict[str, Facts] = {
     # hyperpod-cli, training/constants.py of 2026-06. Its 0 EFA interfaces look wrong, and no better source was found.
-    # It has no addresses either: 50 is what EC2 says of every other p5 and p6 type of 48xlarge.
+    # It has no addresses either: 50 is what EC2 says of every other p5 and p6 type of 48xlarge. Its Grace CPUs are Arm,
+    # with one thread per core as the other Arm types.
     "ml.p6e-gb200.36xlarge": {
-        "vcpus": 144, "memory_gib": 960, "accelerator": "GB200", "accelerators": 4, "efa_interfaces": 0,
-        "ipv4_per_interface": 50,
+        "vcpus": 144, "threads_per_core": 1, "memory_gib": 960, "accelerator": "GB200", "accelerators": 4,
+        "efa_interfaces": 0, "ipv4_per_interface": 50,
     },
 }  # fmt: skip
 
@@ -52,6 +53,7 @@ def _facts(described: dict[str, Any]) -> Facts:
     devices = gpus or described.get("NeuronInfo", {}).get("NeuronDevices", [])
     return {
         "vcpus": described["VCpuInfo"]["DefaultVCpus"],
+        "threads_per_core": described["VCpuInfo"]["DefaultThreadsPerCore"],
         "memory_gib": described["MemoryInfo"]["SizeInMiB"] // 1024,
         "accelerator": devices[0]["Name"] if devices else "",
         "accelerators": sum(device["Count"] for device in devices),

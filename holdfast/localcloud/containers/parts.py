@@ -8,7 +8,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.localcloud.containers.start import squashfs
 from holdfast.localcloud.containers.store import Store
+from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.nodes import Mount
 from holdfast.localcloud.spank import SYSTEM_PATH, cannot_compile, compile_plugin, header_version
 
@@ -28,8 +30,23 @@ class Parts:
     """For each node of a local cloud. Without containers both are empty."""
 
     mounts: tuple[Mount, ...] = ()
+    unpacked: Path | None = None
+    """Folder of the machine with a folder per node for its image files. Default: nodes have no containers"""
     plugstack: str = ""
     """plugstack.conf, on the controller and wherever Slurm is not configless."""
+
+    def of_node(self, instance_id: str) -> tuple[Mount, ...]:
+        """With the folder of one node, on the machine's disk: what a node writes elsewhere is memory."""
+        if self.unpacked is None:
+            return self.mounts
+        own = self.unpacked / instance_id
+        own.mkdir(parents=True, exist_ok=True)
+        return (*self.mounts, Mount(source=own, target=squashfs.UNPACKED))
+
+    def forget(self, instance_id: str) -> None:
+        """Remove what a node that is gone has unpacked."""
+        if self.unpacked is not None:
+            remove_tree_quietly(self.unpacked / instance_id)
 
 
 def missing() -> list[str]:
@@ -69,6 +86,7 @@ def prepare(*, home: Path) -> Parts:
             Mount(source=place, target=TOOLS_AT, read_only=True),
             Mount(source=store.directory, target=IMAGES_AT, read_only=True),
         ),
+        unpacked=home / "containers" / "unpacked",
         plugstack=plugstack_line(Path(TOOLS_AT) / PLUGIN) + "\n",
     )
 

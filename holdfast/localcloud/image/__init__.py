@@ -13,6 +13,7 @@ is not real.
 from holdfast.localcloud.image.interpreter import Interpreter, find
 from holdfast.localcloud.image.layers import Entry, __file__, layer
 
+from .environment import ORIGINALS_AT as ENVIRONMENT_PROGRAMS
 from .environment import TRAINING_ENVIRONMENT, environment_programs
 from .layers import DEVICES, MOST_GPUS, START_ENABLED
 from .rendering import Image, build
@@ -21,6 +22,7 @@ from .stand_in import StandIn, stand_ins
 
 __all__ = [
     "DEVICES",
+    "ENVIRONMENT_PROGRAMS",
     "MOST_GPUS",
     "NO_ACCOUNTING",
     "START_ENABLED",

@@ -3,6 +3,8 @@ The programs of a virtual environment, so that they run where the nodes have it.
 
 A console script begins with the path of its interpreter, which is this machine's: ``torchrun`` would be a "bad
 interpreter" on a node. So the nodes get a folder of programs with that path exchanged, over the environment's own.
+Where a user has activated an environment, a script runs with its interpreter: a ``torchrun`` that is found here because
+that environment has none still imports what the user installed.
 """
 
 import hashlib
@@ -73,13 +75,23 @@ def _place(path: Path, target: Path, *, prefixes: tuple[str, ...], at: str) -> N
         return
     content = path.read_bytes() if info.st_size <= _LARGEST_SCRIPT else b""
     if content and b"\0" not in content[:4096]:
-        target.write_bytes(_exchanged(content, prefixes=prefixes, at=at))
+        target.write_bytes(_with_interpreter(_exchanged(content, prefixes=prefixes, at=at), at=at))
         target.chmod(stat.S_IMODE(info.st_mode))
     elif path.name.startswith("python"):
         # A copied interpreter finds its environment by the folder that it lies in.
         shutil.copy2(path, target)
     else:
         target.symlink_to(f"{ORIGINALS_AT}/{path.name}")
+
+
+def _with_interpreter(content: bytes, *, at: str) -> bytes:
+    """A script of the environment's own Python, begun by a shell that takes an activated environment's instead."""
+    first, _, rest = content.partition(b"\n")
+    if not first.startswith(f"#!{at}/bin/python".encode()):
+        return content
+    python = f"${{VIRTUAL_ENV:-${{CONDA_PREFIX:-{at}}}}}/bin/python"
+    # To Python the two lines after the first are a string.
+    return f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\n".encode() + rest
 
 
 def _exchanged(content: bytes, *, prefixes: tuple[str, ...], at: str) -> bytes:

@@ -17,6 +17,24 @@ START_ENABLED = f"{PROGRAMS}/bin/start-enabled"
 PYTHON = "/opt/holdfast/python"
 ENVIRONMENT_PYTHON = "/opt/holdfast/env/bin/python"
 """Where the nodes see Holdfast's own environment, with boto3."""
+_AWS = """\
+# The AWS CLI from PyPI, in an environment of its own. sudo empties the environment: what is not set is in a file.
+python=/opt/holdfast/env/share/holdfast/aws-cli/bin/python
+if [ -x $python ]; then
+    if [ -r /etc/holdfast/aws ]; then
+        while IFS='=' read -r name value; do
+            case $name in AWS_*) eval "[ -n \\"\\${$name+set}\\" ] || export $name=\\"\\$value\\"" ;; esac
+        done < /etc/holdfast/aws
+    fi
+    exec $python -I -m awscli "$@"
+fi
+"""
+_OF_JOBS = f"""\
+# A job without an environment of its own has the packages of the training environment.
+if [ -n "$SLURM_JOB_ID" ] && [ -z "$VIRTUAL_ENV$CONDA_PREFIX" ] && [ -x {ENVIRONMENT_PYTHON} ]; then
+    exec {ENVIRONMENT_PYTHON} "$@"
+fi
+"""
 UNITS = "/etc/systemd/system"
 DEVICES = "/opt/holdfast/devices/gpu"
 """GPUs as Slurm sees them, a number after each: it refuses a GPU without a device file (gres.conf(5), "File")."""
@@ -31,6 +49,8 @@ class Entry:
 
     content: bytes | None = None
     link: str | None = None
+    hidden: bool = False
+    """The machine's file at this path is not on nodes. Default: a directory, or what the other fields say."""
     mode: int = 0o644
     owner: str = "root"
 
@@ -88,6 +108,8 @@ def _slurm_entries() -> dict[str, Entry]:
     entries = {
         "/etc/slurm": Entry(link=conf),
         "/etc/lsb-release": _text(services.LSB_RELEASE),
+        "/etc/profile": _text(services.PROFILE),
+        "/etc/environment": _text(services.ENVIRONMENT),
         "/etc/logrotate.d/sagemaker-hyperpod-slurm": _text(slurm.LOGROTATE),
         f"{conf}/accounting.conf": _text(slurm.NO_ACCOUNTING),
         f"{conf}/cgroup.conf": _text(slurm.cgroup_conf(slurm_version())),
@@ -109,6 +131,9 @@ def _slurm_entries() -> dict[str, Entry]:
     entries["/etc/default/slurmdbd"] = _text(f"MYSQL_UNIX_PORT={services.MARIADB_SOCKET}\n")
     units = slurm.units()
     entries |= {f"{UNITS}/{name}.service": _text(text) for name, text in units.items()}
+    if Path("/usr/bin/python").exists():
+        # Ubuntu 22.04 has no such program: "python" of a job is that of its environment, or the training environment's.
+        entries["/usr/bin/python"] = Entry(hidden=True)
     entries |= {f"{DEVICES}{number}": Entry(link="/dev/null") for number in range(MOST_GPUS)}
     entries |= _service("docker", services.DOCKER)
     if Path("/usr/sbin/munged").exists():
@@ -138,7 +163,8 @@ def _python(interpreter: Interpreter, *, orchestrator: str) -> dict[str, Entry]:
     """The AMI's Python: a folder like a virtual environment, with PyYAML as Ubuntu's image has it."""
     version = f"{interpreter.version[0]}.{interpreter.version[1]}"
     site = f"{PYTHON}/lib/python{version}/site-packages"
-    wrapper = _text(f'#!/bin/sh\nexec {PYTHON}/bin/python3 "$@"\n', mode=0o755)
+    own = f'exec {PYTHON}/bin/python3 "$@"\n'
+    wrapper = _text(f"#!/bin/sh\n{_OF_JOBS if orchestrator == 'slurm' else ''}{own}", mode=0o755)
     pip = f'import os, sys\nos.execv("{PROGRAMS}/bin/pip", ["pip", *sys.argv[1:]])\n'
     home = interpreter.executable.parent
     entries = {
@@ -178,8 +204,7 @@ def _stand_in_programs(python: str) -> Iterator[tuple[str, str]]:
     for one in stand_ins():
         module, _, function = one.call.partition(":")
         if one.path == "/usr/local/bin/aws":
-            real = '#!/bin/sh\nif [ -x /opt/holdfast/env/bin/aws ]; then exec /opt/holdfast/env/bin/aws "$@"; fi\n'
-            script = f'{real}exec {ENVIRONMENT_PYTHON} {PROGRAMS}/bin/aws "$@"\n'
+            script = f'#!/bin/sh\n{_AWS}exec {ENVIRONMENT_PYTHON} {PROGRAMS}/bin/aws "$@"\n'
             yield one.path, script
             yield f"{PROGRAMS}/bin/aws", _start(ENVIRONMENT_PYTHON, "standins.aws", "main")
         elif one.path in ("/usr/local/bin/curl", "/usr/local/bin/wget", "/usr/local/bin/git"):

@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -75,7 +76,15 @@ def _programs_python(interpreter: _interpreter.Interpreter) -> str:
 
 def _digest(entries: dict[str, Entry]) -> str:
     described = [
-        (path, hashlib.sha256(one.content or b"").hexdigest(), one.content is None, one.link, one.mode, one.owner)
+        (
+            path,
+            hashlib.sha256(one.content or b"").hexdigest(),
+            one.content is None,
+            one.link,
+            one.mode,
+            one.owner,
+            one.hidden,
+        )
         for path, one in sorted(entries.items())
     ]
     return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:16]
@@ -86,6 +95,10 @@ def _write(root: Path, entries: dict[str, Entry]) -> None:
     for path, entry in sorted(entries.items()):
         target = root / path[1:]
         target.parent.mkdir(parents=True, exist_ok=True)
+        if entry.hidden:
+            if os.geteuid() == 0:  # a "whiteout" of overlayfs
+                os.mknod(target, stat.S_IFCHR, os.makedev(0, 0))
+            continue
         if entry.link is not None:
             target.symlink_to(entry.link)
             continue

@@ -222,6 +222,21 @@ PRETTY_NAME="Amazon Linux 2023"
 }
 """What scripts decide by (``source /etc/os-release``). The packages below it are this machine's."""
 
+PROFILE = """\
+# /etc/profile of Ubuntu 22.04: it leaves PATH as it is, so that a login shell in a job keeps the job's.
+if [ -d /etc/profile.d ]; then
+  for i in /etc/profile.d/*.sh; do
+    if [ -r "$i" ]; then
+      . "$i"
+    fi
+  done
+  unset i
+fi
+"""
+
+ENVIRONMENT = 'PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/games:/usr/local/games"\n'
+"""/etc/environment of Ubuntu: where PAM's sessions have their PATH from."""
+
 LSB_RELEASE = """\
 DISTRIB_ID=Ubuntu
 DISTRIB_RELEASE=22.04

@@ -6,8 +6,9 @@
  * entered, as root.
  *
  * What the job brings wins, except for the names of the node, which it may bring from the node that it was submitted on.
- * PATH and PYTHONPATH of the files are appended. The folder of "programs" follows the job's own folders, and precedes
- * those of the system: a virtual environment or a conda prefix of the user is what its jobs run in.
+ * PATH and PYTHONPATH of the files are appended, and so is the folder of "programs": a virtual environment or a conda
+ * prefix of the user is what its jobs run in. Where its interpreter is not on this node, the log of the job says so, and
+ * the folder is taken out: no other Python takes its place.
  *
  * plugstack.conf: required PATH files=FILE[,FILE...] programs=FOLDER folders=PROGRAM
  */
@@ -29,7 +30,7 @@ SPANK_PLUGIN(holdfast_environment, 1)
 enum { VALUE_MAX = 1 << 16 };
 
 static const char *const of_the_node[] = {"HOLDFAST_INSTANCE_ID", "HOLDFAST_INSTANCE_GROUP"};
-static const char *const of_the_system[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"};
+static const char *const of_environments[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
 
 static const char *argument(int ac, char **av, const char *name)
 {
@@ -48,36 +49,76 @@ static int is_in(const char *list, const char *folder, size_t length)
     return 0;
 }
 
-static int is_of_the_system(const char *folder)
-{
-    for (size_t i = 0; i < sizeof(of_the_system) / sizeof(*of_the_system); i++)
-        if (strcspn(folder, ":") == strlen(of_the_system[i]) &&
-            strncmp(folder, of_the_system[i], strlen(of_the_system[i])) == 0)
-            return 1;
-    return 0;
-}
-
-/* Put a folder into a list of folders: at its end, or before the first folder of the system. */
-static void add_folder(spank_t sp, const char *name, const char *folder, size_t length, int before_system)
+/* Put a folder at the end of a list of folders. */
+static void add_folder(spank_t sp, const char *name, const char *folder, size_t length)
 {
     char present[VALUE_MAX] = "", *made = NULL;
 
     if (length == 0 || spank_getenv(sp, name, present, sizeof(present)) == ESPANK_NOSPACE ||
-        is_in(present, folder, length))
-        return;
-    size_t place = strlen(present);
-    for (const char *at = present; before_system && *at != 0; at += strcspn(at, ":"), at += *at == ':')
-        if (is_of_the_system(at)) {
-            place = at - present;
-            break;
-        }
-    const char *rest = present + place;
-    int ends = place > 0 && present[place - 1] != ':';
-    if (asprintf(&made, "%.*s%s%.*s%s%s", (int)place, present, ends ? ":" : "", (int)length, folder, *rest ? ":" : "",
-                 rest) < 0)
+        is_in(present, folder, length) ||
+        asprintf(&made, "%s%s%.*s", present, *present ? ":" : "", (int)length, folder) < 0)
         return;
     spank_setenv(sp, name, made, 1);
     free(made);
+}
+
+static void remove_folder(spank_t sp, const char *name, const char *folder)
+{
+    char present[VALUE_MAX] = "", left[VALUE_MAX] = "";
+
+    if (spank_getenv(sp, name, present, sizeof(present)) != ESPANK_SUCCESS)
+        return;
+    for (const char *at = present; *at != 0; at += strcspn(at, ":"), at += *at == ':') {
+        size_t length = strcspn(at, ":");
+        if (length == strlen(folder) && strncmp(at, folder, length) == 0)
+            continue;
+        if (*left != 0)
+            strcat(left, ":");
+        strncat(left, at, length);
+    }
+    spank_setenv(sp, name, left, 1);
+}
+
+/* Follow links, one after the other, to the first that is none. */
+static void follow(char *path, size_t size)
+{
+    char link[4096];
+
+    for (int i = 0; i < 16; i++) {
+        ssize_t length = readlink(path, link, sizeof(link) - 1);
+        if (length <= 0)
+            return;
+        link[length] = 0;
+        char *name = link[0] == '/' ? path : strrchr(path, '/') + 1;
+        snprintf(name, size - (name - path), "%s", link);
+    }
+}
+
+/* Whether the task's activated environment is in PATH and has no interpreter here, said once per node. */
+static int lacks_its_interpreter(spank_t sp)
+{
+    char folders[VALUE_MAX] = "", prefix[4096], python[8192];
+    uint32_t task = 0;
+
+    spank_getenv(sp, "PATH", folders, sizeof(folders));
+    for (size_t i = 0; i < sizeof(of_environments) / sizeof(*of_environments); i++) {
+        if (spank_getenv(sp, of_environments[i], prefix, sizeof(prefix)) != ESPANK_SUCCESS || *prefix != '/')
+            continue;
+        int length = snprintf(python, sizeof(python), "%s/bin", prefix);
+        if (!is_in(folders, python, length))
+            continue;
+        snprintf(python + length, sizeof(python) - length, "/python");
+        if (access(python, X_OK) == 0)
+            continue;
+        if (spank_get_item(sp, S_TASK_ID, &task) == ESPANK_SUCCESS && task == 0) {
+            follow(python, sizeof(python));
+            slurm_error("%s is %s: its interpreter %s is not on this node; make the environment again on a file "
+                        "system that all nodes have, with a Python that they have",
+                        of_environments[i], prefix, python);
+        }
+        return 1;
+    }
+    return 0;
 }
 
 static void add(spank_t sp, const char *name, const char *value)
@@ -87,7 +128,7 @@ static void add(spank_t sp, const char *name, const char *value)
         return;
     }
     for (const char *at = value; *at != 0; at += strcspn(at, ":"), at += *at == ':')
-        add_folder(sp, name, at, strcspn(at, ":"), 0);
+        add_folder(sp, name, at, strcspn(at, ":"));
 }
 
 /* Take a shell's quotes off, in place. */
@@ -147,7 +188,10 @@ int slurm_spank_task_init_privileged(spank_t sp, int ac, char **av)
         snprintf(path, sizeof(path), "%.*s", (int)strcspn(at, ","), at);
         read_file(sp, path);
     }
-    add_folder(sp, "PATH", programs, strlen(programs), 1);
+    if (lacks_its_interpreter(sp))
+        remove_folder(sp, "PATH", programs);
+    else
+        add_folder(sp, "PATH", programs, strlen(programs));
     return ESPANK_SUCCESS;
 }
 

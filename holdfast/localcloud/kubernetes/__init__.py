@@ -4,7 +4,7 @@ from holdfast.localcloud.kubernetes.binaries import Binaries, find_binaries
 from holdfast.localcloud.kubernetes.clusters import Became, Clusters
 from holdfast.localcloud.kubernetes.model import LOOPBACK, EksCluster, parse_eks_cluster
 from holdfast.localcloud.kubernetes.nodes import Member, Parts, Taint
-from holdfast.localcloud.kubernetes.serving import Account
+from holdfast.localcloud.kubernetes.serving import Account, node_root
 
 __all__ = [
     "LOOPBACK",
@@ -17,5 +17,6 @@ __all__ = [
     "Parts",
     "Taint",
     "find_binaries",
+    "node_root",
     "parse_eks_cluster",
 ]

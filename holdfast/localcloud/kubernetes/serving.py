@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.containers import Store
-from holdfast.localcloud.image import TRAINING_ENVIRONMENT
+from holdfast.localcloud.image import ENVIRONMENT_PROGRAMS, TRAINING_ENVIRONMENT
 from holdfast.localcloud.kubernetes import access, images
 from holdfast.localcloud.kubernetes.api import Api
 from holdfast.localcloud.kubernetes.control import KEYS, WEBHOOK_CLIENT, WEBHOOK_PORT, Authority
@@ -49,8 +49,9 @@ def api_server_side() -> access.ApiServerSide:
 
 
 def node_root() -> images.NodeRoot:
-    """What pods on the node's files see of them."""
-    return images.NodeRoot(environment=tuple(mount.target for mount in python_mounts(at=TRAINING_ENVIRONMENT)))
+    """What pods on the node's files see of them: the programs that nodes have lie over the environment's own."""
+    shown = tuple(mount.target for mount in python_mounts(at=TRAINING_ENVIRONMENT))
+    return images.NodeRoot(environment=(*shown, ENVIRONMENT_PROGRAMS, f"{TRAINING_ENVIRONMENT}/bin"))
 
 
 class AccessPoint:

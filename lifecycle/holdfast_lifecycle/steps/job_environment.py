@@ -19,9 +19,33 @@ _PROFILE = "/etc/profile.d/holdfast.sh"
 _LAUNCHER = "/usr/local/bin/holdfast-run"
 """In PATH of every shell and of every task of Slurm, also where no profile is read."""
 _LAUNCH = f"""#!/bin/sh
-# Written by holdfast_lifecycle at node creation; changes are lost. The python3 is the job's own: it has torch.
-PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}{_LIBRARY} exec python3 -m holdfast_runtime.launcher "$@"
+# Written by holdfast_lifecycle at node creation; changes are lost.
+# The first python3 of PATH starts the launcher, as PATH is the job's own. What is wrong is said before any rank starts.
+fail() {{
+    echo "holdfast-run: $1" >&2
+    exit 2
+}}
+again="make it again on a file system that all nodes have, with a Python that they have"
+python=
+set -f
+IFS=:
+for folder in ${{PATH:-}}; do
+    if [ -f "$folder/python3" ] && [ -x "$folder/python3" ]; then
+        python=$folder/python3
+        break
+    fi
+    [ ! -L "$folder/python3" ] ||
+        fail "$folder/python3 leads to $(command -p readlink -m "$folder/python3"), which is not on this node; $again"
+    case $folder in
+        "${{VIRTUAL_ENV:-/none}}/bin" | "${{CONDA_PREFIX:-/none}}/bin")
+            fail "there is no $folder/python3 on this node; $again"
+            ;;
+    esac
+done
+[ -n "$python" ] || fail "got PATH='${{PATH:-}}', without a python3; activate an environment, or add /usr/bin to PATH"
+PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}{_LIBRARY} exec "$python" -m holdfast_runtime.launcher "$@"
 """
+_OF_THE_NODE = ("HOLDFAST_INSTANCE_ID", "HOLDFAST_INSTANCE_GROUP")
 _MODES = {_LAUNCHER: 0o755}
 _FILE_MODE = 0o644
 _SHARED_FOLDER_MODE = 0o1777
@@ -49,11 +73,16 @@ def _series(context: Context) -> dict[str, str]:
     return {"HOLDFAST_JOB_SERIES": f"/{folder / SERIES}"}
 
 
-def _prepend(variable: str, folder: str) -> str:
-    """Shell that puts a folder first, once, however often it is read."""
-    return (
-        f'case ":${{{variable}:-}}:" in ":{folder}:"*) ;; *) {variable}="{folder}${{{variable}:+:${variable}}}" ;; esac'
-    )
+def _append(variable: str, folder: str) -> str:
+    """Shell that puts a folder last, once, however often it is read: what a user has there comes first."""
+    present = f"${{{variable}:-}}"
+    return f'case ":{present}:" in *":{folder}:"*) ;; *) {variable}="${{{variable}:+${variable}:}}{folder}" ;; esac'
+
+
+def _default(name: str, value: str) -> str:
+    """Shell that sets a variable which the user has not set. The names of the node are always the node's own."""
+    assignment = f"{name}={shlex.quote(value)}"
+    return assignment if name in _OF_THE_NODE else f'[ -n "${{{name}+set}}" ] || {assignment}'
 
 
 def _files(context: Context) -> dict[str, bytes]:
@@ -62,9 +91,9 @@ def _files(context: Context) -> dict[str, bytes]:
     plain = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
     profile = (
         "# Written by holdfast_lifecycle at node creation; changes are lost.\n"
-        f"{plain}"
-        f"{_prepend('PYTHONPATH', _LIBRARY)}\n"
-        f"if [ -d {_PROGRAMS} ]; then {_prepend('PATH', _PROGRAMS)}; fi\n"
+        + "".join(f"{_default(name, value)}\n" for name, value in variables.items())
+        + f"{_append('PYTHONPATH', _LIBRARY)}\n"
+        f"if [ -d {_PROGRAMS} ]; then {_append('PATH', _PROGRAMS)}; fi\n"
         f"export {' '.join(variables)} PYTHONPATH PATH\n"
     )
     files = {

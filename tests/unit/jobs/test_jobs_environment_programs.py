@@ -1,7 +1,11 @@
 """Console scripts of a virtual environment, where the nodes have it."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from holdfast.localcloud.image import environment_programs
 
@@ -23,7 +27,7 @@ def test_a_script_begins_with_the_interpreter_that_the_nodes_have(tmp_path: Path
     originals, programs = environment_programs(tmp_path / "made", at="/at", prefix=environment(tmp_path))
 
     assert (programs.target, programs.read_only) == ("/at/bin", True)
-    assert (programs.source / "torchrun").read_text() == "#!/at/bin/python\nprint()\n"
+    assert '"${VIRTUAL_ENV:-${CONDA_PREFIX:-/at}}/bin/python" "$0"' in (programs.source / "torchrun").read_text()
     assert '"/at/bin/python" "$0"' in (programs.source / "long").read_text()
     assert os.access(programs.source / "torchrun", os.X_OK)
     assert str((programs.source / "python").readlink()) == "/usr/bin/python3.11"
@@ -43,4 +47,30 @@ def test_a_program_that_is_installed_later_is_there_at_the_next_start(tmp_path: 
     later = environment_programs(tmp_path / "made", at="/at", prefix=prefix)
 
     assert first == again
-    assert (later[1].source / "accelerate").read_text() == "#!/at/bin/python\n"
+    assert "/at}}/bin/python" in (later[1].source / "accelerate").read_text()
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"), [((), "at"), (("CONDA_PREFIX",), "conda"), (("CONDA_PREFIX", "VIRTUAL_ENV"), "venv")]
+)
+def test_a_script_runs_with_the_interpreter_of_the_activated_environment(
+    tmp_path: Path, variables: tuple[str, ...], expected: str
+) -> None:
+    own = {"CONDA_PREFIX": tmp_path / "conda", "VIRTUAL_ENV": tmp_path / "venv"}
+    for folder in (tmp_path / "at", tmp_path / "conda"):
+        (folder / "bin").mkdir(parents=True)
+    prefix = environment(tmp_path)
+    (prefix / "bin" / "torchrun").write_text(f"#!{prefix}/bin/python\nimport sys\nprint(sys.argv[1:])\n")
+    _, programs = environment_programs(tmp_path / "made", at=str(tmp_path / "at"), prefix=prefix)
+    for folder in (tmp_path / "at", tmp_path / "conda", prefix):
+        (folder / "bin" / "python").unlink(missing_ok=True)
+        (folder / "bin" / "python").write_text(f'#!/bin/sh\necho {folder.name}\nexec {sys.executable} "$@"\n')
+        (folder / "bin" / "python").chmod(0o755)
+    done = subprocess.run(
+        [programs.source / "torchrun", "--x", "a b"],
+        env={name: str(own[name]) for name in variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{expected}\n['--x', 'a b']\n"

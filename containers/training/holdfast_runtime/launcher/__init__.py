@@ -3,3 +3,5 @@
 connects the rooms: ``zygote`` (forks), ``ranks`` (processes and what they say), ``links`` (other launchers),
 ``generation`` (which view follows), ``keys`` (the store), ``watch`` (silence).
 """
+
+__all__ = ["interpreter"]

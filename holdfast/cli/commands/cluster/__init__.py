@@ -1,6 +1,6 @@
 """
-Verbs about a cluster that is up: status, events, incidents, logs, jobs, scale, submit, ssh, kill-node, inject,
-rehearse.
+Verbs about a cluster that is up: status, events, incidents, logs, jobs, scale, submit, packages, ssh, kill-node,
+inject, rehearse.
 """
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "jobs",
     "kill_node",
     "logs",
+    "packages",
     "rehearse",
     "scale",
     "ssh",

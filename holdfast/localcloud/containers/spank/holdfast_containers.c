@@ -34,7 +34,7 @@
 
 SPANK_PLUGIN(holdfast_containers, 1)
 
-enum { ANSWER_MAX = 1 << 20, HELPER_TIMEOUT_S = 15 };
+enum { ANSWER_MAX = 1 << 20, HELPER_TIMEOUT_S = 15, UNPACKING_TIMEOUT_S = 570 };
 
 static struct {
     int wanted;                /* the step has a container */
@@ -150,7 +150,9 @@ static int receive(int channel)
 
 static void exchange(int ac, char **av, const char *request, size_t length)
 {
-    struct timeval limit = {.tv_sec = HELPER_TIMEOUT_S};
+    /* An image file is unpacked first. */
+    int of_file = *option(CONTAINER_IMAGE) == '/' || *option(CONTAINER_IMAGE) == '.';
+    struct timeval limit = {.tv_sec = of_file ? UNPACKING_TIMEOUT_S : HELPER_TIMEOUT_S};
     int ends[2], status;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
@@ -294,6 +296,8 @@ static void tell_import(spank_t sp)
 {
     uint32_t tasks = 0;
 
+    if (*option(CONTAINER_IMAGE) == '/' || *option(CONTAINER_IMAGE) == '.')
+        return;
     spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &tasks);
     if (tasks <= 1)
         slurm_spank_log("pyxis: importing docker image: %s", option(CONTAINER_IMAGE));

@@ -10,4 +10,4 @@ a user whom nobody trusts, except for the user's number, groups and folders, whi
 
 from .program import main
 
-__all__ = ["errors", "main", "mounts", "reference", "request", "spec"]
+__all__ = ["container", "errors", "main", "mounts", "reference", "request", "spec", "squashfs"]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from . import mounts as _mounts
-from . import reference, spec
+from . import reference, spec, squashfs
 from . import system as _system
 from .errors import RefusedError
 from .inside import Inside, Prepared
@@ -28,30 +28,33 @@ from .request import Request
 
 _STAGE = Path("/run/holdfast/container")
 _NODE_FILES = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/machine-id")
-_MAX_FILE_BYTES = 1 << 20
 _RUNC_TIMEOUT_S = 10
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """An image of the store."""
+    """An image of the store, or an image file that is unpacked."""
 
     root: Path
     config: Mapping[str, Any]
 
 
-def find_image(given: str, *, images: str) -> Image:
-    """What a reference means in the store of this node."""
+def find_image(request: Request) -> Image:
+    """What the step's image means on this node."""
+    given = request.image
+    if given.startswith((".", "/")):
+        root = squashfs.unpack(given, request=request)
+        return Image(root=root, config=squashfs.config(root))
     name = reference.canonical(given)
-    store = Path(images)
+    store = Path(request.images)
     try:
         digest = os.readlink(store / "refs" / reference.file_name(name)).rpartition("/")[2]  # noqa: PTH115
         config: dict[str, Any] = json.loads((store / digest / "config.json").read_text())
     except OSError as error:
         raise RefusedError(
             f"failed to import docker image: {given}: the local cluster has no image {name}; "
-            "'holdfast images list' shows those it has, 'holdfast images add' adds one"
+            f"run: {reference.adding(name)}, or name one that 'holdfast images list' shows"
         ) from error
     return Image(root=store / digest / "rootfs", config=config)
 
@@ -134,25 +137,9 @@ def _files(request: Request, *, image: Image) -> dict[str, str]:
         group = "user"
     for name, line in (("passwd", entry), ("group", f"{group}:x:{user.gid}:")):
         path = _STAGE / "files" / name
-        path.write_text(spec.with_account(_image_file(image, name), entry=line))
+        path.write_text(spec.with_account(squashfs.file_of_etc(image.root, name), entry=line))
         shown[f"/etc/{name}"] = str(path)
     return shown
-
-
-def _image_file(image: Image, name: str) -> str:
-    """A file below /etc of the image; nothing where it is a link, which might lead out of the image."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        etc = os.open(image.root / "etc", os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        with os.fdopen(os.open(name, flags, dir_fd=etc), errors="replace") as file:
-            return file.read(_MAX_FILE_BYTES)
-    except OSError:
-        return ""
-    finally:
-        os.close(etc)
 
 
 def _create() -> int:

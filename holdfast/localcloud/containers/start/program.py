@@ -15,7 +15,7 @@ def main() -> None:
     with socket.socket(fileno=0) as channel:
         try:
             request = parse(_read(channel))
-            image = container.find_image(request.image, images=request.images)
+            image = container.find_image(request)
             prepared = container.open_mounts(request)
             system.unshare(system.CLONE_NEWNS | system.CLONE_NEWPID)
         except Exception as error:  # noqa: BLE001  the entry point of a process

@@ -25,8 +25,8 @@ def canonical(given: str) -> str:
     """
     if given.startswith((".", "/")):
         raise RefusedError(
-            f"{given}: a squashfs image cannot be used on the local cluster, which has no Enroot; "
-            "name an image that 'holdfast images list' shows"
+            f"{given}: a path is no image's name; name an image that 'holdfast images list' shows, or give jobs the "
+            "path of a squashfs file"
         )
     rest = re.sub(r"^dockerd?://", "", given)
     rest = rest.rpartition("@")[2] if "@sha256:" not in rest else rest
@@ -43,6 +43,15 @@ def canonical(given: str) -> str:
         shown = given if len(given) <= 80 else given[:77] + "..."
         raise RefusedError(f"{shown!r} is not an image's name; allowed: [USER@][REGISTRY#]IMAGE[:TAG]")
     return f"{name}:{tag}"
+
+
+def adding(name: str) -> str:
+    """The command that adds the image of a canonical name."""
+    if name.startswith("holdfast-training:"):
+        return "holdfast images build"
+    first, slash, _ = name.partition("/")
+    registry = "" if slash and ("." in first or ":" in first) else "docker.io/" if slash else "docker.io/library/"
+    return f"holdfast images add docker://{registry}{name} {name}"
 
 
 def file_name(name: str) -> str:

@@ -130,6 +130,7 @@ class Machines:
         self._tailer.finish(instance_id=node.spec.instance_id)
         node.remove()
         self._kubernetes.drop_disks(node.spec.instance_id)
+        self._containers.forget(node.spec.instance_id)
 
     def _spec(self, cluster: Cluster, instance: Instance) -> NodeSpec:
         group = cluster.group(instance.group)
@@ -145,7 +146,7 @@ class Machines:
                 *python_mounts(at=TRAINING_ENVIRONMENT),
                 *self._programs,
                 *image.mounts,
-                *self._containers.mounts,
+                *self._containers.of_node(instance.instance_id),
                 *self._job_plugins.mounts,
                 *(self._gpus.mounts(kind) if kind else ()),
                 *self._reachable(),

@@ -63,6 +63,8 @@ class Group:
     taints: tuple[Taint, ...] = ()
     has_volume: bool = False
     """Its instances have a volume beside the root's."""
+    threads_per_core: int = 1
+    """Default: 1, as in the API."""
     deep_checks: tuple[str, ...] = ()
     """Deep health checks that its instances pass before they are in service."""
 
@@ -212,6 +214,7 @@ def _parse_group(group: Mapping[str, Any]) -> Group:
             "EbsVolumeConfig" in one and not one["EbsVolumeConfig"].get("RootVolume")
             for one in group.get("InstanceStorageConfigs", ())
         ),
+        threads_per_core=group.get("ThreadsPerCore", 1),
         deep_checks=tuple(group.get("OnStartDeepHealthChecks", ())),
         labels=dict(_asked(group).get("Labels", {})),
         taints=tuple(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.catalog import instance_types
-from holdfast.localcloud.hyperpod.model import Cluster, Instance
+from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
 from holdfast.localcloud.image import DEVICES, MOST_GPUS
 
 FOLDER = "/opt/slurm/etc"
@@ -29,6 +29,9 @@ GPU = "gpu"
 STARTING_REASON = "lifecycle scripts are running"
 EXPEDITED_REQUEUE_SINCE = (25, 11)
 """Version of Slurm (slurm.conf(5), SlurmctldParameters)."""
+_MIB_PER_GIB = 1024
+_VCPUS_OF_TWO_SOCKETS = 96
+"""Assumed: a p5.48xlarge has two sockets, and EC2 tells of no type how many it has."""
 
 _SETTINGS = (
     "SlurmUser=slurm",  # AWS's scripts give slurmdbd.conf to this user
@@ -49,7 +52,7 @@ _SETTINGS = (
     "ProctrackType=proctrack/linuxproc",
     # HyperPod's auto-resume works with this task plugin only.
     "TaskPlugin=task/none",
-    # The instance type's CPUs are not this machine's.
+    # A node has the CPUs and the memory of its instance type, whatever this machine has.
     "SlurmdParameters=config_overrides",
     "SchedulerParameters=permit_job_expansion,batch_sched_delay=0,sched_interval=5,bf_interval=5",
     "ReturnToService=2",
@@ -59,12 +62,13 @@ _SETTINGS = (
     "MessageTimeout=5",
     "TCPTimeout=2",
     "BatchStartTimeout=10",
-    "KillWait=2",
+    # HyperPod's, by "Job step aborted: Waiting up to 32 seconds" in AWS's log of an auto-resume: srun waits 2 s longer.
+    "KillWait=30",
     "InactiveLimit=0",
-    "UnkillableStepTimeout=25",  # less than five times MessageTimeout is an error in the logs of newer versions
+    "UnkillableStepTimeout=60",  # Slurm's default
     "TreeWidth=64",
     "JobCompType=jobcomp/none",
-    "PropagateResourceLimits=NONE",
+    "PropagateResourceLimits=ALL",  # Slurm's default
     "DebugFlags=NO_CONF_HASH",
     # Slurm's daemons take it up at their start only, so that a group with GPUs may come later.
     f"GresTypes={GPU}",
@@ -74,7 +78,7 @@ _SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What every instance really has."""
+    """What every instance really has, and has for Slurm where its instance type is not in the catalog."""
 
     cpus: int
     memory_mib: int
@@ -104,7 +108,7 @@ def slurm_conf(cluster: Cluster, *, machine: Machine, without: Iterable[str] = (
         f"SlurmctldHost={controllers[0].host_name}({controllers[0].address})",
         *_SETTINGS,
         f"SlurmctldParameters={','.join(_controller_parameters(machine.slurm))}",
-        *(_node(one, machine=machine, gpus=_gpus(cluster, one)) for one in compute),
+        *(_node(one, group=cluster.group(one.group), machine=machine) for one in compute),
         *_partitions(cluster, compute=compute),
     ]
     return "\n".join(lines) + "\n"
@@ -116,17 +120,31 @@ def _controller_parameters(version: tuple[int, int]) -> Iterator[str]:
         yield "enable_expedited_requeue"
 
 
-def _node(instance: Instance, *, machine: Machine, gpus: int) -> str:
+def _node(instance: Instance, *, group: Group, machine: Machine) -> str:
+    gpus = _gpus(group)
     gres = f"Gres={GPU}:{gpus} " if gpus else ""
     return (
-        f"NodeName={instance.host_name} NodeAddr={instance.address} "
-        f"CPUs={machine.cpus} RealMemory={machine.memory_mib} {gres}State=UNKNOWN"
+        f"NodeName={instance.host_name} NodeAddr={instance.address} {_size(group, machine=machine)} {gres}State=UNKNOWN"
     )
 
 
-def _gpus(cluster: Cluster, instance: Instance) -> int:
-    """GPUs of the instance's type, which this machine does not have: Slurm counts them and hands out their numbers."""
-    known = instance_types().get(cluster.group(instance.group).instance_type)
+def _size(group: Group, *, machine: Machine) -> str:
+    """CPUs and memory of the instance type, as ``scontrol show node`` of HyperPod has them of a p5.48xlarge."""
+    known = instance_types().get(group.instance_type)
+    if known is None:
+        return f"CPUs={machine.cpus} RealMemory={machine.memory_mib}"
+    cores = known.vcpus // known.threads_per_core
+    threads = min(group.threads_per_core, known.threads_per_core)
+    sockets = 2 if known.vcpus >= _VCPUS_OF_TWO_SOCKETS else 1
+    return (
+        f"CPUs={cores * threads} Sockets={sockets} CoresPerSocket={cores // sockets} ThreadsPerCore={threads} "
+        f"RealMemory={known.memory_gib * _MIB_PER_GIB}"
+    )
+
+
+def _gpus(group: Group) -> int:
+    """GPUs of the instance type, which this machine does not have: Slurm counts them and hands out their numbers."""
+    known = instance_types().get(group.instance_type)
     if known is None or known.accelerator.startswith("Trainium"):
         return 0
     return min(known.accelerators, MOST_GPUS)
@@ -134,7 +152,7 @@ def _gpus(cluster: Cluster, instance: Instance) -> int:
 
 def gres_conf(cluster: Cluster) -> str:
     """gres.conf, a line for each node with GPUs. Configless Slurm hands it on to the nodes."""
-    counted = ((one, _gpus(cluster, one)) for one in cluster.with_role("Compute"))
+    counted = ((one, _gpus(cluster.group(one.group))) for one in cluster.with_role("Compute"))
     return "".join(
         f"NodeName={one.host_name} Name={GPU} File={DEVICES}{f'[0-{count - 1}]' if count > 1 else '0'}\n"
         for one, count in counted

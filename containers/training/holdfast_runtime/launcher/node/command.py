@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from holdfast_runtime.control import own_cache
+from holdfast_runtime.launcher.interpreter import missing
 from holdfast_runtime.launcher.node.launcher import Launcher
 from holdfast_runtime.launcher.node.report import Reports, ask_for_size, print_status
 from holdfast_runtime.launcher.settings import Options, cache_job, parse_options
@@ -19,7 +20,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return print_status(given[1:])
     if given[:1] == ["scale"]:
         return ask_for_size(given[1:])
-    return asyncio.run(_launch(parse_options(given)))
+    options = parse_options(given)
+    if problem := missing(options.preload if options.python else ()):
+        print(f"holdfast-run: {problem}", file=sys.stderr)
+        return 2
+    return asyncio.run(_launch(options))
 
 
 async def _launch(options: Options) -> int:

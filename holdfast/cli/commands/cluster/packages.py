@@ -1,0 +1,39 @@
+"""``holdfast packages``: a Python environment for jobs, on the shared file system."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.deployed import load, refuse_on_aws
+from holdfast.cli.submission import arguments_after_dashes, check_requirements, make_environment
+from holdfast.cli.terminal import CommandError, console, print_json, step
+
+
+def packages(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE [-- PIP OPTIONS]", help="Requirements, as pip reads them.")],
+    name: Annotated[
+        str | None, typer.Option(help="Of the environment. Default: name of the folder that holds FILE.")
+    ] = None,
+    user: Annotated[str, typer.Option(help="Account that owns it.")] = "ubuntu",
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Make a Python environment from a requirements file on the shared file system of the local cluster."""
+    chosen = check_requirements(file, name=name)
+    session = load()
+    refuse_on_aws(session, what="holdfast packages")
+    if session.orchestrator != "slurm":
+        raise CommandError("got a cluster under Kubernetes; allowed: Slurm; pods have the packages of their image")
+    with step(f"make the environment {chosen}"):
+        made = make_environment(session, file=file, name=chosen, user=user, pip=arguments_after_dashes(context) or ())
+    if json:
+        print_json(asdict(made))
+        return
+    console.print(
+        f"{made.path} has Python {made.python} and {len(made.packages)} packages, on all nodes; "
+        f"in a job file: source {made.path}/bin/activate",
+        soft_wrap=True,
+        highlight=False,
+    )

@@ -1,0 +1,158 @@
+"""
+A Python environment for jobs, on the file system that all nodes share.
+
+It is made here, because nodes have no way to a package index: with an interpreter that nodes have under the same path,
+and with pip's own settings. Its files are then put on the file system with the rights of the user, who owns them there.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from holdfast.cli.deployed import Context, controller_hostname, instance, jobs_prefix
+from holdfast.cli.terminal import CommandError
+
+FOLDER = "envs"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LARGEST_SCRIPT = 1 << 20
+_COPY_TIMEOUT_S = 600.0
+_PUT = """set -eu
+target=$1
+folder=${target%/*}
+[ -d "$folder" ] || { mkdir -p "$folder" && chmod 1777 "$folder"; }
+rm -rf "$target.new"
+mkdir "$target.new"
+tar --extract --no-same-owner --directory "$target.new"
+rm -rf "$target.old"
+if [ -e "$target" ]; then mv "$target" "$target.old"; fi
+mv "$target.new" "$target"
+rm -rf "$target.old"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """What was made."""
+
+    path: str
+    """On the nodes."""
+    python: str
+    """Version, such as 3.11.7."""
+    packages: tuple[str, ...]
+    """``name==version``, by name."""
+
+
+def check_requirements(file: Path, *, name: str | None) -> str:
+    """
+    The name of the environment.
+
+    Raises:
+        CommandError: there is no such file, or the name cannot be that of a folder.
+    """
+    if not file.is_file():
+        raise CommandError(f"got {file}, which is no file; allowed: a requirements file, as pip reads it")
+    chosen = name if name is not None else re.sub(r"[^A-Za-z0-9._-]+", "-", file.resolve().parent.name).strip("-.")
+    if not _NAME.fullmatch(chosen):
+        raise CommandError(
+            f"got {chosen!r} as the name of an environment; allowed: letters, digits, '.', '_' and '-', 64 at most; "
+            "give it with --name"
+        )
+    return chosen
+
+
+def make_environment(context: Context, *, file: Path, name: str, user: str, pip: Sequence[str]) -> Environment:
+    """
+    Make an environment with these requirements, or make it again.
+
+    Args:
+        file: Requirements; what they name relatively is looked for beside them.
+        pip: Options of ``pip install``.
+
+    Raises:
+        CommandError: a package could not be installed, or the files could not be put on the file system.
+    """
+    _, _, jobs = jobs_prefix(context)
+    target = PurePosixPath(jobs).parent / FOLDER / name
+    with tempfile.TemporaryDirectory(prefix="holdfast-packages-") as folder:
+        made = Path(folder, name)
+        _run([sys.executable, "-m", "venv", "--symlinks", str(made)], what="an environment cannot be made here")
+        python = str(made / "bin" / "python")
+        install = [
+            python,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "install",
+            "--quiet",
+            *pip,
+            "-r",
+            str(file.resolve()),
+        ]
+        _run(install, what=f"pip could not install {file}", cwd=file.resolve().parent)
+        freeze = _run([python, "-m", "pip", "freeze", "--disable-pip-version-check"], what="pip freeze")
+        _refuse_links(freeze, file=file)
+        move_scripts(made, to=str(target))
+        _put(context, made, target=str(target), user=user)
+    packages = tuple(sorted((line for line in freeze.splitlines() if line), key=str.lower))
+    return Environment(path=str(target), python=".".join(map(str, sys.version_info[:3])), packages=packages)
+
+
+def _refuse_links(freeze: str, *, file: Path) -> None:
+    links = [line for line in freeze.splitlines() if line.startswith("-e ")]
+    if links:
+        raise CommandError(
+            f"{file} asks for {links[0]!r}, which would be a link to this machine's folder; "
+            "nodes do not have it; write it without -e"
+        )
+
+
+def move_scripts(made: Path, *, to: str) -> None:
+    """Exchange the environment's own path in its scripts for the one that nodes have."""
+    for path in (made / "pyvenv.cfg", *_scripts(made / "bin")):
+        content = path.read_bytes()
+        changed = content.replace(str(made).encode(), to.encode())
+        if changed != content:
+            path.write_bytes(changed)
+
+
+def _scripts(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_SCRIPT:
+            continue
+        with path.open("rb") as file:
+            if b"\0" not in file.read(4096):
+                yield path
+
+
+def _put(context: Context, made: Path, *, target: str, user: str) -> None:
+    """Through a node and as the user: what lies on the file system may be links that users made."""
+    node = instance(context, node=controller_hostname(context))
+    tar = shutil.which("tar") or "tar"
+    with subprocess.Popen([tar, "--create", "--directory", str(made), "."], stdout=subprocess.PIPE) as source:
+        process = node.popen(
+            ["/bin/sh", "-c", _PUT, "holdfast", target], user=user, stdin=source.stdout, stderr=subprocess.PIPE
+        )
+        try:
+            _, said = process.communicate(timeout=_COPY_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise CommandError(
+                f"the environment was not on the nodes within {_COPY_TIMEOUT_S:g} s", exit_code=1
+            ) from None
+    if process.returncode or source.returncode:
+        last = said.decode(errors="replace").strip().splitlines() or ["it was cut off"]
+        raise CommandError(f"the environment cannot be put at {target} as {user}: {last[-1]}", exit_code=1)
+
+
+def _run(argv: Sequence[str], *, what: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["it said nothing"]
+        errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+        raise CommandError(f"{what}: {' '.join(errors)}", exit_code=1)
+    return done.stdout
