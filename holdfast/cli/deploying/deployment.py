@@ -54,7 +54,13 @@ def taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here:
         raise
 
 
-def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
+def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Context:
+    """
+    Deploy an environment and wait for its nodes; it is the current one afterwards.
+
+    Raises:
+        CommandError: it did not succeed, and what was current before still is.
+    """
     embedded = definition.cloud == "embedded"
     session = Session(
         environment=definition.name,
@@ -79,7 +85,6 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
     try:
         if embedded:
             start_local_cloud(local, region=definition.region)
-        session.save(home=local.home)
         context = Context(session=session, local=local)
         if embedded:
             _bootstrap(context, cdk=cdk, definition=definition)
@@ -112,6 +117,8 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
         if context.orchestrator == "eks" and not _is_record(context):
             with step("tell kubectl of the cluster") as progress:
                 progress.update(str(write_kubeconfig(context)))
+    session.save(home=local.home)
+    return context
 
 
 def node_count(definition: "Environment") -> int:
