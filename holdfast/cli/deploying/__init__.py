@@ -6,9 +6,13 @@ from holdfast.cli.deploying.deployment import deploy, node_count, taken_down_on
 from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
 from holdfast.cli.deploying.preflight import check_machine
 from holdfast.cli.deploying.remarks import not_here
+from holdfast.cli.deploying.stack_states import ROLLED_BACK, STUCK, after_failure, stuck
 
 __all__ = [
     "PROJECT",
+    "ROLLED_BACK",
+    "STUCK",
+    "after_failure",
     "check_machine",
     "check_monitor",
     "deploy",
@@ -16,5 +20,6 @@ __all__ = [
     "node_count",
     "not_here",
     "start_monitor",
+    "stuck",
     "taken_down_on",
 ]
