@@ -287,6 +287,8 @@ NODES = (
             "lifecycle.users[]",
             "lifecycle.users[].name",
             "lifecycle.users[].uid",
+            "lifecycle.users[].home",
+            "lifecycle.users[].groups",
             "lifecycle.scripts",
         ),
         effect=Effect.NEW_NODES,
