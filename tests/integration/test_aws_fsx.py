@@ -101,7 +101,7 @@ def test_a_file_system_is_created_and_becomes_available(client, file_system, sub
         ({"lustre": {"ImportPath": "s3://data"}}, "BadRequest", "ImportPath is not supported"),
         ({"lustre": {"EfaEnabled": True}}, "BadRequest", "MetadataConfiguration"),
         ({"lustre": {"MetadataConfiguration": {"Mode": "USER_PROVISIONED", "Iops": 1600}}}, "BadRequest", "1500, 3000"),
-        ({"StorageCapacity": 2400, "lustre": {"MetadataConfiguration": PROVISIONED}}, "BadRequest", "less than the 3000"),
+        ({"StorageCapacity": 2400, "lustre": {"MetadataConfiguration": PROVISIONED}}, "BadRequest", "than the 3000"),
         ({"FileSystemTypeVersion": "2.10"}, "BadRequest", "2.12, 2.15"),
         ({"SubnetIds": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]}, "BadRequest", "Exactly one subnet"),
         ({"SubnetIds": ["subnet-0123456789abcdef0"]}, "InvalidNetworkSettings", "subnet-0123456789abcdef0"),

@@ -42,19 +42,23 @@ def check(context: Context) -> bool:
 
 def apply(context: Context) -> None:
     for user in context.users:
-        try:
-            _make(context, user)
-        except OSError as error:
-            raise StepError(
-                expected=f"user '{user.name}' has the home {home_of(context, user)}",
-                seen=f"it cannot be made: {error}",
-                action="give the user another home under lifecycle.users, or make room for this one",
-            ) from error
+        _refuse_unmounted(context, user)
+        _make_if_possible(context, user)
+
+
+def _make_if_possible(context: Context, user: User) -> None:
+    try:
+        _make(context, user)
+    except OSError as error:
+        raise StepError(
+            expected=f"user '{user.name}' has the home {home_of(context, user)}",
+            seen=f"it cannot be made: {error}",
+            action="give the user another home under lifecycle.users, or make room for this one",
+        ) from error
 
 
 def _make(context: Context, user: User) -> None:
     home = context.path(home_of(context, user))
-    _refuse_unmounted(context, user)
     if not home.is_symlink() and not home.exists():
         _place(context, home, user)
     _own(home, user)
@@ -75,7 +79,7 @@ def _own(home: Path, user: User) -> None:
         state = os.fstat(folder)
         if state.st_uid not in (0, user.uid):
             raise _not_its_own(home, user, f"it belongs to uid {state.st_uid}")
-        if state.st_uid == 0 and os.listdir(folder):
+        if state.st_uid == 0 and os.listdir(folder):  # noqa: PTH208  a descriptor, no path
             raise _not_its_own(home, user, "it belongs to root and is not empty")
         os.fchown(folder, user.uid, user.uid)
         os.fchmod(folder, state.st_mode & 0o755)

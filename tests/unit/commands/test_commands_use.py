@@ -91,7 +91,7 @@ def test_use_of_an_environment_that_is_gone_is_refused_and_changes_nothing(home:
     done = CliRunner().invoke(cli.app, ["use", "red"])
     assert str(done.exception) == (
         "red is gone: stack holdfast-red does not exist in us-west-2; others that were deployed: blue, green; "
-        "deploy it again with: holdfast up red"
+        "deploy it with: holdfast up red"
     )
     assert current(home) == "green"
 

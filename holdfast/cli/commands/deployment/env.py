@@ -19,8 +19,8 @@ def env(
     """
     Print what points an AWS client at the local cloud, and kubectl at its cluster of EKS.
 
-    For a shell: eval "$(holdfast env)". The keys in it are those of the whole local cloud. With --environment the shell's
-    other holdfast commands use that environment too.
+    For a shell: eval "$(holdfast env)". The keys in it are those of the whole local cloud. With --environment the
+    shell's other holdfast commands use that environment too.
     """
     if region:
         check_region(region)

@@ -15,18 +15,23 @@ def use(
     ],
 ) -> None:
     """Make a deployed environment the current one; --environment and $HOLDFAST_ENVIRONMENT still come first."""
+    from holdfast.importing import NOTHING_DEPLOYED
+
     context = locate(environment=environment)
     session, home = context.session, context.local.home
     try:
-        status = context.describe_stack()["StackStatus"]
+        status = str(context.describe_stack()["StackStatus"])
     except AwsError as error:
         if "does not exist" not in error.message:
             raise
+        status = ""
+    if not status or status in NOTHING_DEPLOYED:
+        seen = f"is in {status}" if status else f"does not exist in {session.region}"
         others = ", ".join(name for name in environments(home) if name != session.environment) or "none"
         raise CommandError(
-            f"{session.environment} is gone: stack {session.stack_name} does not exist in {session.region}; "
-            f"others that were deployed: {others}; deploy it again with: holdfast up {environment}"
-        ) from None
+            f"{session.environment} is gone: stack {session.stack_name} {seen}; others that were deployed: {others}; "
+            f"deploy it with: holdfast up {environment}"
+        )
     session.save(home=home)
     console.print(
         f"current: {session.environment} (cluster {session.cluster_name} in {session.region}, stack {status})",
