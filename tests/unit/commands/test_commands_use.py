@@ -96,6 +96,18 @@ def test_use_of_an_environment_that_is_gone_is_refused_and_changes_nothing(home:
     assert current(home) == "green"
 
 
+def test_a_command_for_a_cluster_that_is_gone_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(self: Context, service: str, operation: str, **_: object) -> dict[str, Any]:
+        raise AwsError(code="ResourceNotFound", message="Cluster 'green' not found.")
+
+    monkeypatch.setattr(Context, "ask", ask)
+    done = CliRunner().invoke(cli.app, ["jobs"])
+    assert str(done.exception) == (
+        "there is no cluster green in us-west-2; environment green is gone: holdfast up green, "
+        "or another one: holdfast use ENV"
+    )
+
+
 def test_a_variable_that_names_nothing_is_named_in_the_refusal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_ENVIRONMENT", "nowhere")
     with pytest.raises(CommandError, match="got HOLDFAST_ENVIRONMENT=nowhere: there is no environment 'nowhere'"):
