@@ -14,6 +14,8 @@ SLURM := slurmctld slurmd slurm-client slurmdbd slurm-wlm-mysql-plugin munge mar
 KUBERNETES := iptables debian-archive-keyring
 # What HyperPod's image has and scripts count on; what srun --container-image is made of.
 IMAGE := openssh-server openssh-client sudo jq curl rsync expect apg gettext-base unzip procps
+# What srun --mpi=pmix and mpirun are; Slurm's plugin opens libpmix.so by that name.
+MPI := openmpi-bin libopenmpi-dev libpmix-dev
 CONTAINERS := gcc libc6-dev libslurm-dev runc squashfs-tools
 # What judges our metrics and alert rules.
 MONITORING := prometheus prometheus-alertmanager
@@ -51,7 +53,7 @@ node_modules/.package-lock.json: package-lock.json $(VENV)/.installed
 	@touch $@
 
 system: $(VENV)/.made ## install Slurm and munge when they are missing and apt is there
-	@scripts/install_slurm.sh $(SLURM) $(KUBERNETES) $(IMAGE) $(CONTAINERS)
+	@scripts/install_slurm.sh $(SLURM) $(KUBERNETES) $(IMAGE) $(MPI) $(CONTAINERS)
 
 monitoring: ## install Prometheus and its Alertmanager, with which metrics and alert rules are tested
 	@scripts/install_monitoring.sh $(MONITORING)

@@ -44,6 +44,11 @@ for program in slurmctld slurmd slurmdbd sbatch munged mariadbd mariadb ip nsent
   sshd ssh-keygen sudo jq curl rsync expect apg envsubst unzip gcc runc iptables unsquashfs; do
   command -v "$program" >/dev/null || missing+=("$program")
 done
+# Of another distribution, and without apt, a cluster is up without MPI.
+if can_install; then
+  command -v mpirun >/dev/null || missing+=(mpirun)
+  dpkg -s libpmix-dev >/dev/null 2>&1 || missing+=(libpmix-dev)
+fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! can_install; then

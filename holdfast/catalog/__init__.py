@@ -33,6 +33,7 @@ from holdfast.catalog.quotas import (
     OpenZfsThroughput,
     Steps,
     bounds,
+    least_metadata_iops,
     limits,
     steps,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "health_monitoring_agent_regions",
     "instance_types",
     "kubernetes_versions",
+    "least_metadata_iops",
     "limits",
     "nvidia_device_plugin_mirror",
     "prefix_length_for",

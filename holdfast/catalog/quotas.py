@@ -69,6 +69,13 @@ def steps(name: str) -> dict[str, Steps]:
     return {kind: Steps(**{**found, "small": tuple(found["small"])}) for kind, found in limits(name).items()}
 
 
+def least_metadata_iops(capacity_gib: int) -> int:
+    """What a Lustre file system of PERSISTENT_2 on SSD has to have, the rate that mode AUTOMATIC gives it."""
+    found = limits("lustre_least_metadata_iops")
+    small = [rate for size, rate in found["by_capacity"].items() if int(size) <= capacity_gib]
+    return max([*small, found["rate"] * (capacity_gib // found["each_gib"])])
+
+
 @functools.cache
 def _data() -> dict[str, Any]:
     return dict(json.loads(LIMITS_FILE.read_text()))

@@ -24,7 +24,7 @@ from holdfast.cli.commands.cluster import (
     status,
     submit,
 )
-from holdfast.cli.commands.deployment import down, env, images, kubernetes, up
+from holdfast.cli.commands.deployment import down, env, images, kubernetes, up, use
 from holdfast.cli.commands.environment import check, diff, import_, plan
 from holdfast.cli.deployed import AwsError, UnreachableError
 from holdfast.cli.submission import CommandWithArguments
@@ -68,6 +68,7 @@ for command in (
     diff.diff,
     plan.plan,
     up.up,
+    use.use,
     down.down,
     env.env,
     status.status,

@@ -1,10 +1,11 @@
 """What is in AWS, read back: the environment of a stack, and environment files from clusters that are there."""
 
-from holdfast.importing.account import Deployed, Observed, deployed_environment, read_cluster
+from holdfast.importing.account import NOTHING_DEPLOYED, Deployed, Observed, deployed_environment, read_cluster
 from holdfast.importing.conversion import from_observed, from_samples
 from holdfast.importing.draft import PARTS, Imported, Note, Part, render
 
 __all__ = [
+    "NOTHING_DEPLOYED",
     "PARTS",
     "Deployed",
     "Imported",

@@ -186,7 +186,7 @@ class HyperPodStack(Stack):
         if all(environment.lifecycle_mode(group) == "none" for group in own):
             return None
         bucket = foundations.lifecycle_bucket(self, environment)
-        lustre = environment.storage.lustre
+        lustre, home = environment.storage.lustre, environment.storage.home
         mounting = [group.name for group in environment.cluster.instance_groups if group.mount_lustre]
         mounted = lustre is not None and environment.orchestrator == "slurm"
         return LifecycleBundle(
@@ -199,9 +199,10 @@ class HyperPodStack(Stack):
             config={
                 "cluster_name": environment.cluster_name,
                 "orchestrator": environment.orchestrator,
-                "users": [user.model_dump() for user in environment.lifecycle.users],
+                "users": [user.model_dump(exclude_defaults=True) for user in environment.lifecycle.users],
                 "fsx_mount_path": lustre.mount_path if lustre is not None and mounted else "",
                 "fsx_instance_groups": mounting if mounted else [],
+                **({"home_mount_path": home.mount_path} if home and environment.orchestrator == "slurm" else {}),
                 "preload": [_below(lustre.mount_path, path) for path in lustre.preload] if lustre is not None else [],
                 "events_path": EVENTS_PATH,
                 "scripts": [Path(script).name for script in environment.lifecycle.scripts],

@@ -58,6 +58,9 @@ def file_system(client, subnet):
     client("fsx").delete_file_system(FileSystemId=made["FileSystemId"])
 
 
+PROVISIONED = {"Mode": "USER_PROVISIONED", "Iops": 1500}
+
+
 def refusal(call, **arguments):
     with pytest.raises(ClientError) as caught:
         call(**arguments)
@@ -98,6 +101,7 @@ def test_a_file_system_is_created_and_becomes_available(client, file_system, sub
         ({"lustre": {"ImportPath": "s3://data"}}, "BadRequest", "ImportPath is not supported"),
         ({"lustre": {"EfaEnabled": True}}, "BadRequest", "MetadataConfiguration"),
         ({"lustre": {"MetadataConfiguration": {"Mode": "USER_PROVISIONED", "Iops": 1600}}}, "BadRequest", "1500, 3000"),
+        ({"StorageCapacity": 2400, "lustre": {"MetadataConfiguration": PROVISIONED}}, "BadRequest", "than the 3000"),
         ({"FileSystemTypeVersion": "2.10"}, "BadRequest", "2.12, 2.15"),
         ({"SubnetIds": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]}, "BadRequest", "Exactly one subnet"),
         ({"SubnetIds": ["subnet-0123456789abcdef0"]}, "InvalidNetworkSettings", "subnet-0123456789abcdef0"),
@@ -119,6 +123,23 @@ def test_capacity_only_grows(client, file_system):
 
     assert grown["StorageCapacity"] == 2400
     assert "only be increased" in refusal(client("fsx").update_file_system, FileSystemId=fs_id, StorageCapacity=1200)[1]
+
+
+def test_capacity_waits_for_the_metadata_iops_that_it_needs(client, subnet):
+    fsx = client("fsx")
+    made = fsx.create_file_system(**wanted(subnet, lustre={"MetadataConfiguration": PROVISIONED}))["FileSystem"]
+
+    def update(capacity=None, iops=None):
+        more = {"MetadataConfiguration": {"Mode": "USER_PROVISIONED", "Iops": iops}}
+        given = {"StorageCapacity": capacity} if capacity else {}
+        given |= {"LustreConfiguration": more} if iops else {}
+        return {"FileSystemId": made["FileSystemId"], **given}
+
+    assert "less than the 3000" in refusal(fsx.update_file_system, **update(capacity=2400))[1]
+    assert "in one request" in refusal(fsx.update_file_system, **update(capacity=2400, iops=3000))[1]
+    fsx.update_file_system(**update(iops=3000))
+    assert fsx.update_file_system(**update(capacity=2400))["FileSystem"]["StorageCapacity"] == 2400
+    assert "only be increased" in refusal(fsx.update_file_system, **update(iops=1500))[1]
 
 
 def test_associations_follow_their_rules_and_go_with_the_file_system(client, subnet):

@@ -211,6 +211,25 @@ def test_an_update_that_fails_takes_back_the_cluster_and_keeps_its_nodes(cloud, 
     assert cloud.delete("pods") == "DELETE_COMPLETE"
 
 
+def test_an_update_whose_new_group_never_came_is_taken_back_and_the_next_one_works(cloud, place):
+    def with_older(**more: Any) -> dict[str, Any]:
+        cluster = hyperpod(1)
+        (group,) = cluster["Properties"]["InstanceGroups"]
+        cluster["Properties"]["InstanceGroups"].append({**group, "InstanceGroupName": "older", **more})
+        return {"HyperPod": cluster}
+
+    assert cloud.deploy("create", "groups", {"HyperPod": hyperpod(1)}) == "CREATE_COMPLETE", cloud.reasons("groups")
+
+    status = cloud.deploy("update", "groups", with_older(MinInstanceCount=5))
+    told = cloud.client("sagemaker").describe_cluster(ClusterName="lab")
+
+    assert status == "UPDATE_ROLLBACK_COMPLETE", cloud.reasons("groups")
+    assert "older" not in {group["InstanceGroupName"] for group in told["InstanceGroups"]}
+    assert cloud.deploy("update", "groups", with_older()) == "UPDATE_COMPLETE", cloud.reasons("groups")
+    assert cloud.deploy("update", "groups", {"HyperPod": hyperpod(1)}) == "UPDATE_COMPLETE", cloud.reasons("groups")
+    assert cloud.delete("groups") == "DELETE_COMPLETE"
+
+
 def test_a_group_that_the_template_no_longer_has_goes_restricted_or_not(cloud, place):
     cluster = hyperpod(1)
     group = {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "ExecutionRole": exported("Role")}

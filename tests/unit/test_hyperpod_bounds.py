@@ -90,3 +90,4 @@ def test_instances_that_failed_for_one_reason_share_a_line(tmp_path: Path) -> No
     log.write_text("\n".join(lines))
 
     assert LocalCloud(home=tmp_path).node_failures() == ["instance i-1 and 1 more: x", "instance i-2: y"]
+    assert LocalCloud(home=tmp_path).node_failures(since_ns=2) == []

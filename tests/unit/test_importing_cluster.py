@@ -372,11 +372,12 @@ def test_what_aws_did_not_answer_is_said(observed: Observed) -> None:
 
 
 def test_users_of_aws_samples_become_users_and_impossible_ones_are_said(observed: Observed) -> None:
-    files = {"shared_users.txt": "alice,2001,/fsx/alice\nroot,0,/root\n"}
+    files = {"shared_users.txt": "alice,2001,/fsx/alice\nbob,2002,/data/bob\nroot,0,/root\n"}
 
     imported = from_observed(changed(observed, files=files), anew={"scripts"})
 
-    assert [user.model_dump() for user in read_back(imported).lifecycle.users] == [{"name": "alice", "uid": 2001}]
+    users = [user.model_dump(exclude_defaults=True) for user in read_back(imported).lifecycle.users]
+    assert users == [{"name": "alice", "uid": 2001}, {"name": "bob", "uid": 2002, "home": "/data/bob"}]
     assert "lifecycle: DECIDE: user root with id 0 is left out; allowed: 1001 to 59999" in notes(imported)
 
 

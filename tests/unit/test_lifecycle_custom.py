@@ -25,23 +25,33 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScratchNode:
 @pytest.mark.parametrize(
     ("role", "hook", "names"),
     [
-        ("Kubernetes", "OnCreate", "volume lustre_efa users fsx clock job_environment agent burn_in scripts"),
-        ("Compute", "OnInitComplete", "users fsx clock job_environment agent burn_in slurm_daemon slurm scripts"),
+        (
+            "Kubernetes",
+            "OnCreate",
+            "volume lustre_efa users fsx user_homes clock job_environment agent burn_in scripts",
+        ),
+        (
+            "Compute",
+            "OnInitComplete",
+            "users fsx user_homes clock job_environment agent burn_in slurm_daemon slurm scripts",
+        ),
         (
             "Controller",
             "OnInitComplete",
-            "users fsx clock preload job_environment agent witness slurm_state accounting slurm_daemon slurm scripts",
+            "users fsx user_homes clock preload job_environment agent witness slurm_state accounting"
+            " slurm_daemon slurm scripts",
         ),
         (
             "Compute",
             "OnCreate",
-            "users mounts fsx clock job_environment agent burn_in munge slurm_daemon ubuntu_home slurm scripts",
+            "users mounts fsx user_homes clock job_environment agent burn_in munge slurm_daemon"
+            " ubuntu_home slurm scripts",
         ),
         (
             "Controller",
             "OnCreate",
-            "users mounts fsx clock preload job_environment agent witness munge slurm_state accounting slurm_daemon"
-            " ubuntu_home slurm scripts",
+            "users mounts fsx user_homes clock preload job_environment agent witness munge slurm_state accounting"
+            " slurm_daemon ubuntu_home slurm scripts",
         ),
     ],
 )

@@ -90,14 +90,14 @@ def test_a_new_node_becomes_ready_and_a_second_run_changes_nothing(
     node: Node, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert node.run() == 0
-    assert "i-1 is ready: 6 steps" in capsys.readouterr().out
+    assert "i-1 is ready: 7 steps" in capsys.readouterr().out
     before = {path: path.stat().st_mtime_ns for path in node.root.rglob("etc/*")}
     assert node.run() == 0
-    assert capsys.readouterr().out.count("satisfied") == 6
+    assert capsys.readouterr().out.count("satisfied") == 7
     assert {path: path.stat().st_mtime_ns for path in node.root.rglob("etc/*")} == before
-    assert "trainer:x:2000:2000::/home/trainer:/bin/bash" in (node.root / "etc/passwd").read_text()
-    assert (node.root / "home/trainer").stat().st_uid == 2000
-    assert [path.name for path in (node.root / "fsx").iterdir()] == ["data"]
+    assert "trainer:x:2000:2000::/fsx/trainer:/bin/bash" in (node.root / "etc/passwd").read_text()
+    assert (node.root / "fsx/trainer").stat().st_uid == 2000
+    assert sorted(path.name for path in (node.root / "fsx").iterdir()) == ["data", "trainer"]
     assert (node.root / "fsx/data").stat().st_mode & 0o7777 == 0o1777
 
 
@@ -108,12 +108,13 @@ def test_events_tell_the_lifecycle_and_its_durations(node: Node) -> None:
     parsed = parse_events((node.root / "var/log/holdfast/events.jsonl").read_text().splitlines())
     assert parsed.problems == ()
     told = [event.kind for event in parsed.events]
-    assert told == [kinds.LIFECYCLE_STARTED, *[kinds.STEP_FINISHED] * 6, kinds.LIFECYCLE_FINISHED]
+    assert told == [kinds.LIFECYCLE_STARTED, *[kinds.STEP_FINISHED] * 7, kinds.LIFECYCLE_FINISHED]
     assert all(event.duration_s is not None for event in parsed.events[1:])
     assert {(event.source, event.cluster, event.node) for event in parsed.events} == {("lifecycle", "local", "i-1")}
     log = (node.root / "var/log/holdfast/lifecycle.jsonl").read_text().splitlines()
     assert {json.loads(line)["step"] for line in log} == {
         "users",
+        "user_homes",
         "fsx",
         "clock",
         "job_environment",
@@ -148,7 +149,7 @@ def test_fails_when_nothing_is_mounted(
     node.write("proc/self/mountinfo", "50 40 8:1 / / rw - ext4 /dev/vda rw\n")
     assert node.run() == 1
     last = capsys.readouterr().out.splitlines()[-6:]
-    assert last[1] == "lifecycle: not started because of that: clock, burn_in"
+    assert last[1] == "lifecycle: not started because of that: user_homes, clock, burn_in"
     assert last[3] == "lifecycle:   expected: a file system is mounted at /fsx"
 
 

@@ -145,6 +145,17 @@ def test_a_group_that_goes_takes_its_nodes_and_one_that_comes_is_made() -> None:
     assert effects(larger, SLURM) == {"cluster.instance_groups.extra": Effect.REPLACES_GROUP}
 
 
+def test_capacity_waits_for_the_metadata_iops_that_it_needs_and_rises_in_an_update_of_its_own() -> None:
+    capacity, iops = "storage.lustre.capacity_gib", "storage.lustre.metadata_iops"
+    small = edited(SLURM, (capacity, 1200), (iops, 1500), ("storage.lustre.efa", False))
+    raised = edited(small, (iops, 3000))
+    assert effects(small, edited(small, (capacity, 2400))) == {capacity: Effect.REFUSED}
+    assert effects(small, edited(raised, (capacity, 2400)))[capacity] is Effect.REFUSED
+    assert effects(small, raised) == {iops: Effect.IN_PLACE}
+    assert effects(raised, edited(raised, (capacity, 2400))) == {capacity: Effect.IN_PLACE}
+    assert effects(raised, edited(raised, (capacity, 2400), (iops, 6000)))[capacity] is Effect.REFUSED
+
+
 def test_a_renamed_controller_is_refused() -> None:
     renamed = edited(SLURM, ("cluster.instance_groups.controller.name", "head"))
 

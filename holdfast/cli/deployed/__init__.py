@@ -36,7 +36,7 @@ from holdfast.cli.deployed.logs import (
 )
 from holdfast.cli.deployed.nodes import instance, instance_status, run
 from holdfast.cli.deployed.service_events import read_service_events
-from holdfast.cli.deployed.sessions import Context, Session, load, recorded
+from holdfast.cli.deployed.sessions import Context, Session, environments, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
 from holdfast.cli.deployed.slurm_jobs import check_job_id, job_outcome, known_jobs, parse_scontrol
 from holdfast.cli.deployed.status import (
@@ -48,13 +48,24 @@ from holdfast.cli.deployed.status import (
     parse_slurm,
     read_status,
 )
-from holdfast.cli.deployed.targets import CLUSTER, ENVIRONMENT, PROFILE, REGION, check_region, locate
+from holdfast.cli.deployed.targets import (
+    CLUSTER,
+    ENVIRONMENT,
+    LONG_ENVIRONMENT,
+    PROFILE,
+    REGION,
+    VARIABLE,
+    check_region,
+    locate,
+)
 
 __all__ = [
     "CLUSTER",
     "ENVIRONMENT",
+    "LONG_ENVIRONMENT",
     "PROFILE",
     "REGION",
+    "VARIABLE",
     "AwsError",
     "Choice",
     "Context",
@@ -78,6 +89,7 @@ __all__ = [
     "controller_hostname",
     "credential",
     "eks_cluster",
+    "environments",
     "heading",
     "instance",
     "instance_status",
@@ -92,7 +104,6 @@ __all__ = [
     "kubernetes_output",
     "lifecycle_stream",
     "lifecycle_streams",
-    "load",
     "locate",
     "parse_scontrol",
     "parse_since",

@@ -32,9 +32,17 @@ def cluster_arn(context: Context) -> str:
     """
     cluster, _ = describe_cluster(context)
     if not cluster:
-        session = context.session
-        raise CommandError(f"there is no cluster {session.cluster_name} in {session.region}")
+        raise _gone(context)
     return str(cluster["ClusterArn"])
+
+
+def _gone(context: Context) -> CommandError:
+    session = context.session
+    what = f"there is no cluster {session.cluster_name} in {session.region}"
+    if not session.environment:
+        return CommandError(what)
+    name = session.environment
+    return CommandError(f"{what}; environment {name} is gone: holdfast up {name}, or another one: holdfast use ENV")
 
 
 def controller_group(context: Context) -> str:
@@ -58,6 +66,8 @@ def controller_hostname(context: Context) -> str:
         CommandError: the cluster has none.
     """
     cluster, nodes = describe_cluster(context)
+    if not cluster:
+        raise _gone(context)
     controllers = {
         group["InstanceGroupName"]
         for group in cluster.get("InstanceGroups", [])

@@ -1,8 +1,9 @@
 """
 Which deployment the commands speak to, and the AWS clients for it.
 
-``holdfast up`` records the session in its home directory; the other commands read it there and learn
-everything else from AWS APIs. A missing session is the user's mistake, not a crash.
+``holdfast up`` records the session in its home directory once the cluster is in service, and makes it the current
+one; the other commands read it there and learn everything else from AWS APIs. ``holdfast use`` makes another one
+current. A missing session is the user's mistake, not a crash.
 """
 
 import functools
@@ -32,10 +33,12 @@ class Session:
     """Of AWS's configuration files; empty: as botocore chooses."""
 
     def save(self, *, home: Path) -> None:
-        home.mkdir(parents=True, exist_ok=True)
-        fresh = _path(home).with_suffix(".new")
-        fresh.write_text(json.dumps(asdict(self), indent=1))
-        fresh.replace(_path(home))
+        """Record the session under the name of its environment, and make it the current one."""
+        for path in (_path_of(home, self.environment), _path(home)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_suffix(".new")
+            fresh.write_text(json.dumps(asdict(self), indent=1))
+            fresh.replace(path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +144,7 @@ def _client(service: str, session: Session, local: LocalCloud) -> Any:
 
 def load() -> Context:
     """
-    The session that ``holdfast up`` recorded.
+    The current session, with its local cloud.
 
     Raises:
         CommandError: there is none, or its local cloud does not run.
@@ -150,6 +153,16 @@ def load() -> Context:
     session = recorded(local.home)
     if session is None:
         raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local")
+    return context_of(session, local)
+
+
+def context_of(session: Session, local: LocalCloud) -> Context:
+    """
+    A session with its clients.
+
+    Raises:
+        CommandError: its local cloud does not run.
+    """
     if session.cloud == "embedded":
         local = LocalCloud(home=local.home, port=session.port)
         _refuse_dead(local, environment=session.environment)
@@ -169,22 +182,38 @@ def _refuse_dead(local: LocalCloud, *, environment: str) -> None:
         raise CommandError(f"{processes['aws'].problems[0]}, or: holdfast up {environment}")
 
 
-def recorded(home: Path) -> Session | None:
+def recorded(home: Path, *, environment: str | None = None) -> Session | None:
     """
-    The session of a home; None when it has none.
+    The session of an environment in a home, by default the current one; None when there is none.
 
     Raises:
         CommandError: it cannot be read.
     """
+    path = _path(home) if environment is None else _path_of(home, environment)
     try:
-        return Session(**json.loads(_path(home).read_text()))
+        return Session(**json.loads(path.read_text()))
     except FileNotFoundError:
-        return None
+        if environment is None:
+            return None
+        current = recorded(home)  # homes of before sessions had names
+        return current if current is not None and current.environment == environment else None
     except (json.JSONDecodeError, TypeError):
-        raise CommandError(f"{_path(home)} is not a session of this version; run: holdfast down") from None
+        raise CommandError(f"{path} is not a session of this version; run: holdfast down") from None
     except PermissionError:
         raise CommandError(f"{home} cannot be read by this user; run the command as root") from None
 
 
+def environments(home: Path) -> list[str]:
+    """Names of the environments that have a session in a home."""
+    try:
+        return sorted(path.stem for path in (home / "sessions").glob("*.json"))
+    except PermissionError:
+        return []
+
+
 def _path(home: Path) -> Path:
     return home / "session.json"
+
+
+def _path_of(home: Path, environment: str) -> Path:
+    return home / "sessions" / f"{environment}.json"

@@ -1,5 +1,6 @@
 """From ``--environment``, ``--cluster``, ``--region`` and ``--profile`` to a cluster."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -7,14 +8,17 @@ from typing import Any
 import typer
 
 from holdfast.cli.definitions import read_definition
-from holdfast.cli.deployed.sessions import Context, Session, load
+from holdfast.cli.deployed.aws import AwsError
+from holdfast.cli.deployed.sessions import Context, Session, context_of, load, recorded
 from holdfast.cli.terminal import CommandError
-from holdfast.environments import environment_file
+from holdfast.environments import NoSuchEnvironmentError, environment_file
 from holdfast.localcloud import from_environment
 
-ENVIRONMENT = typer.Option(
-    "--environment", "-e", metavar="ENV", help="Name in environments/, or a path. Default: what holdfast up recorded."
-)
+VARIABLE = "HOLDFAST_ENVIRONMENT"
+_WHICH = "One that is up, a name in environments/, or a path. Default: $HOLDFAST_ENVIRONMENT, or the current one."
+ENVIRONMENT = typer.Option("--environment", "-e", metavar="ENV", help=_WHICH)
+LONG_ENVIRONMENT = typer.Option("--environment", metavar="ENV", help=_WHICH)
+"""For a command whose words may have an -e of their own."""
 CLUSTER = typer.Option("--cluster", metavar="NAME", help="Name or ARN of a cluster on AWS, whoever made it.")
 REGION = typer.Option("--region", help="Of the cluster on AWS. Default: that of the profile.")
 PROFILE = typer.Option("--profile", help="Of AWS's configuration files. Default: as the AWS CLI chooses it.")
@@ -24,9 +28,15 @@ _NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 _REGION = re.compile(r"[a-z]{2,5}(-[a-z]+){1,3}-\d{1,2}")
 
 
-def locate(*, environment: str | None, cluster: str | None, region: str | None, profile: str | None) -> Context:
+def locate(
+    *,
+    environment: str | None = None,
+    cluster: str | None = None,
+    region: str | None = None,
+    profile: str | None = None,
+) -> Context:
     """
-    The cluster that the options name; without any, the one of the session.
+    The cluster that the options name; without any, the one of HOLDFAST_ENVIRONMENT, or of the current session.
 
     Raises:
         CommandError: they contradict each other, or name nothing that is there.
@@ -38,16 +48,14 @@ def locate(*, environment: str | None, cluster: str | None, region: str | None, 
     if cluster is not None:
         return _on_aws(cluster=cluster, region=region, profile=profile)
     if environment is not None:
-        return _of_file(environment, region=region, profile=profile)
-    context = load()
-    if region is not None or profile is not None:
-        if context.session.cloud == "embedded":
-            raise CommandError(
-                "got --region or --profile for the local cloud, which has neither; for a cluster on AWS: "
-                "give --cluster NAME too"
-            )
-        return _with(context.session, region=region, profile=profile)
-    return context
+        return _named(environment, region=region, profile=profile)
+    of_shell = os.environ.get(VARIABLE)
+    if not of_shell:
+        return _with(load(), region=region, profile=profile)
+    try:
+        return _named(of_shell, region=region, profile=profile)
+    except NoSuchEnvironmentError as error:
+        raise CommandError(f"got {VARIABLE}={of_shell}: {error}") from None
 
 
 def check_region(region: str) -> None:
@@ -69,7 +77,12 @@ def _on_aws(*, cluster: str, region: str | None, profile: str | None) -> Context
     return Context(session=session, local=from_environment())
 
 
-def _of_file(name: str, *, region: str | None, profile: str | None) -> Context:
+def _named(name: str, *, region: str | None, profile: str | None) -> Context:
+    """By the name of a session first: an environment that is up needs no file."""
+    local = from_environment()
+    session = recorded(local.home, environment=name) if Path(name).name == name else None
+    if session is not None:
+        return _with(context_of(session, local), region=region, profile=profile)
     path = environment_file(name)
     definition = read_definition(path)
     if definition.cloud == "embedded":
@@ -91,20 +104,47 @@ def _of_file(name: str, *, region: str | None, profile: str | None) -> Context:
 def _embedded(definition: Any, *, path: Path, region: str | None, profile: str | None) -> Context:
     if region is not None or profile is not None:
         raise CommandError(f"got --region or --profile; {path.name} is of the local cloud, which has neither")
-    context = load()
-    if context.session.environment != definition.name:
+    local = from_environment()
+    session = recorded(local.home, environment=definition.name)
+    if session is not None:
+        return context_of(session, local)
+    return _half_deployed(definition, path=path, current=load())
+
+
+def _half_deployed(definition: Any, *, path: Path, current: Context) -> Context:
+    """An environment beside the current one whose deployment did not succeed: it may have a stack to look at."""
+    session = Session(
+        environment=definition.name,
+        cloud="embedded",
+        region=definition.region,
+        stack_name=definition.stack_name,
+        cluster_name=definition.cluster_name,
+        port=current.local.port,
+    )
+    context = Context(session=session, local=current.local)
+    try:
+        context.describe_stack()
+    except AwsError:
         raise CommandError(
-            f"{context.session.environment} is up in {context.local.home}, not {definition.name}; "
+            f"{current.session.environment} is up in {context.local.home}, not {definition.name}; "
             f"start it with: holdfast up {path}"
-        )
+        ) from None
     return context
 
 
-def _with(session: Session, *, region: str | None, profile: str | None) -> Context:
+def _with(context: Context, *, region: str | None, profile: str | None) -> Context:
+    session = context.session
+    if region is None and profile is None:
+        return context
+    if session.cloud == "embedded":
+        raise CommandError(
+            f"got --region or --profile; {session.environment} is of the local cloud, which has neither; "
+            "for a cluster on AWS: give --cluster NAME too"
+        )
     if region is not None and region != session.region:
         raise CommandError(f"got --region {region}, and {session.environment} is in {session.region}; leave it out")
     changed = Session(**{**vars(session), "profile": profile or session.profile})
-    return Context(session=changed, local=from_environment())
+    return Context(session=changed, local=context.local)
 
 
 def _configured_region(profile: str | None) -> str:

@@ -2,19 +2,25 @@
 
 from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.cdk import PROJECT
-from holdfast.cli.deploying.deployment import deploy, node_count, taken_down_on
+from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, taken_down_on
 from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
 from holdfast.cli.deploying.preflight import check_machine
 from holdfast.cli.deploying.remarks import not_here
+from holdfast.cli.deploying.stack_states import ROLLED_BACK, STUCK, after_failure, stuck
 
 __all__ = [
     "PROJECT",
+    "ROLLED_BACK",
+    "STUCK",
+    "after_failure",
     "check_machine",
     "check_monitor",
     "deploy",
     "make_missing_roles",
     "node_count",
     "not_here",
+    "refuse_replacements",
     "start_monitor",
+    "stuck",
     "taken_down_on",
 ]

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.deployed import Context, Session, eks_cluster, write_kubeconfig
+from holdfast.cli.deployed import AwsError, Context, Session, eks_cluster, write_kubeconfig
 from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
 from holdfast.cli.deploying.preflight import check_machine
 from holdfast.cli.deploying.remarks import not_here
+from holdfast.cli.deploying.stack_states import STUCK, after_failure, stuck
 from holdfast.cli.terminal import CommandError, Step, console, step
 from holdfast.localcloud import LocalCloud
 
@@ -36,6 +37,8 @@ def refuse_replacements(definition: "Environment", context: Context) -> None:
 
     client = context.local.client_arguments() if definition.cloud == "embedded" else None
     deployed = deployed_environment(stack_name=definition.stack_name, region=definition.region, client=client)
+    if deployed.stack_status == STUCK:
+        raise CommandError(f"stack {definition.stack_name} is in {STUCK}: {stuck(definition.stack_name)}")
     problems = guard(definition, deployed.environment)
     errors = [str(problem) for problem in problems if problem.severity == "error"]
     if errors:
@@ -54,7 +57,13 @@ def taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here:
         raise
 
 
-def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
+def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Context:
+    """
+    Deploy an environment and wait for its nodes; it is the current one afterwards.
+
+    Raises:
+        CommandError: it did not succeed, and what was current before still is.
+    """
     embedded = definition.cloud == "embedded"
     session = Session(
         environment=definition.name,
@@ -79,7 +88,6 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
     try:
         if embedded:
             start_local_cloud(local, region=definition.region)
-        session.save(home=local.home)
         context = Context(session=session, local=local)
         if embedded:
             _bootstrap(context, cdk=cdk, definition=definition)
@@ -92,6 +100,7 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
     finally:
         end(synth)
     with step("deploy the stack") as progress:
+        begun_ns = time.time_ns()
         child = cdk.start_deploy(stack_name=definition.stack_name)
         watch = _DeploymentWatch(context=context, progress=progress)
         try:
@@ -99,7 +108,8 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
         except CommandError as error:
             told = [watch.why_it_failed() or str(error)]
             # AWS's message names the instance, not the cause, and its logs go with what was begun.
-            told += local.node_failures() if embedded else []
+            told += local.node_failures(since_ns=begun_ns) if embedded else []
+            told += watch.state_of_stack()
             raise CommandError("\n".join(told), exit_code=1) from None
         watch.look()
     if embedded:
@@ -108,10 +118,12 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> None:
         with step("wait for the nodes") as progress:
             failed = watch.wait_for_nodes(progress)
             if failed:
-                raise CommandError("\n".join([*failed, *local.node_failures()]), exit_code=1)
+                raise CommandError("\n".join([*failed, *local.node_failures(since_ns=begun_ns)]), exit_code=1)
         if context.orchestrator == "eks" and not _is_record(context):
             with step("tell kubectl of the cluster") as progress:
                 progress.update(str(write_kubeconfig(context)))
+    session.save(home=local.home)
+    return context
 
 
 def node_count(definition: "Environment") -> int:
@@ -218,6 +230,14 @@ class _DeploymentWatch:
         if not failures:
             return ""
         return f"stack {self._context.session.stack_name} was not deployed and was rolled back: " + "\n".join(failures)
+
+    def state_of_stack(self) -> list[str]:
+        """The state of the stack after a failure, in a line; none where it has no stack."""
+        try:
+            status = str(self._context.describe_stack()["StackStatus"])
+        except AwsError:
+            return []
+        return [after_failure(self._context.session.stack_name, status=status)]
 
     def _events(self) -> list[dict[str, Any]]:
         from botocore.exceptions import ClientError

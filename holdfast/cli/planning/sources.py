@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.cli.definitions import read_definition
-from holdfast.cli.deployed import load, read_events
+from holdfast.cli.deployed import environments, locate, read_events
 from holdfast.cli.terminal import CommandError, error_console
 from holdfast.environments import environment_file
+from holdfast.localcloud import from_environment
 
 if TYPE_CHECKING:
     from holdfast.config import Environment
@@ -62,9 +63,10 @@ def learned(
 
 def _deployed(environment: str | None) -> "tuple[list[Event], Environment]":
     """The events of what is deployed, which has to be what is planned."""
-    context = load()
-    deployed = context.session.environment
     definition = None if environment is None else read_definition(environment_file(environment))
+    has_session = definition is not None and definition.name in environments(from_environment().home)
+    context = locate(environment=definition.name if definition is not None and has_session else None)
+    deployed = context.session.environment
     if definition is not None and definition.name != deployed:
         raise CommandError(
             f"--actual reads the events of '{deployed}', which is deployed, and the plan is of '{definition.name}'; "

@@ -19,6 +19,10 @@ class User(Model):
     uid: fields.UserId
     """The same on every node, so that files on the shared file system keep their owner. The nodes' images use up
     to 1000."""
+    home: fields.AbsolutePath | None = None
+    """Home directory. Default: NAME below the mount path of storage.home, else of storage.lustre, else /home"""
+    groups: Annotated[tuple[fields.UserName, ...], Field(strict=False)] = ()
+    """Further groups of the nodes, such as sudo or docker. Default: none"""
 
 
 class Lifecycle(Model):

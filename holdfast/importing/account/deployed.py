@@ -21,6 +21,8 @@ class Deployed:
     state: Literal["read", "absent", "unmarked", "not checked"]
     environment: Mapping[str, Any] | None = None
     why: str = ""
+    stack_status: str = ""
+    """CloudFormation's. Default: none, there is no stack or nothing was asked"""
 
 
 def deployed_environment(
@@ -51,8 +53,8 @@ def deployed_environment(
     environment = environment_of(template) if isinstance(template, Mapping) else None
     if environment is None:
         why = f"stack {stack_name} was deployed without its environment in the template's metadata"
-        return Deployed(state="unmarked", why=why)
-    return Deployed(state="read", environment=environment)
+        return Deployed(state="unmarked", why=why, stack_status=status)
+    return Deployed(state="read", environment=environment, stack_status=status)
 
 
 def _client(*, region: str, arguments: Mapping[str, str], timeout_s: float) -> Any:

@@ -59,7 +59,7 @@ class Scripts:
             for name in self.ours.get("scripts", []):
                 text = f"{name} ran after Holdfast's scripts: add its path"
                 imported.note("lifecycle.scripts", text, decide=True)
-            users = [{"name": user["name"], "uid": user["uid"]} for user in self.ours.get("users", [])]
+            users = [dict(user) for user in self.ours.get("users", [])]
         mode_section = {} if self._mode == default_mode(self._request) else {"mode": self._mode}
         section = {**mode_section, **({"users": users} if users else {})}
         return {"lifecycle": section} if section else {}
@@ -158,7 +158,9 @@ def _sample_users(text: str, imported: Imported) -> list[dict[str, Any]]:
         name, _, rest = line.partition(",")
         uid = rest.partition(",")[0].strip()
         if uid.isdigit() and FIRST_UID <= int(uid) <= LAST_UID:
-            users.append({"name": name.strip(), "uid": int(uid)})
+            home = rest.partition(",")[2].strip()
+            chosen = {"home": home} if home.startswith("/") and home != f"/fsx/{name.strip()}" else {}
+            users.append({"name": name.strip(), "uid": int(uid), **chosen})
         else:
             allowed = f"allowed: {FIRST_UID} to {LAST_UID}"
             imported.note("lifecycle", f"user {name} with id {uid or 'none'} is left out; {allowed}", decide=True)

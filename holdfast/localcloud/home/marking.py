@@ -22,6 +22,7 @@ OURS = (
     "hyperpod",
     "images",
     "kubeconfig",
+    "kubeconfigs",
     "kubernetes",
     "log",
     "monitor",
@@ -30,6 +31,7 @@ OURS = (
     ".nodes.lock",
     "session.json",
     "session.new",
+    "sessions",
 )
 """What the local cloud makes in a home; nothing else in it is removed."""
 

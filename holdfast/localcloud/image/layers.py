@@ -121,9 +121,15 @@ def _slurm_entries() -> dict[str, Entry]:
         "/var/spool/slurmd": _folder(),
         "/var/spool/slurmctld": _folder(mode=0o700, owner="slurm"),
     }
-    for folder, source, names in (("bin", "/usr/bin", slurm.COMMANDS), ("sbin", "/usr/sbin", slurm.DAEMONS)):
+    for folder, source, names in (
+        ("/opt/slurm/bin", "/usr/bin", slurm.COMMANDS),
+        ("/opt/slurm/sbin", "/usr/sbin", slurm.DAEMONS),
+        (f"{slurm.OPEN_MPI}/bin", "/usr/bin", slurm.MPI_PROGRAMS),
+    ):
         present = [name for name in names if Path(source, name).exists()]
-        entries |= {f"/opt/slurm/{folder}/{name}": Entry(link=f"{source}/{name}") for name in present}
+        entries |= {f"{folder}/{name}": Entry(link=f"{source}/{name}") for name in present}
+    for libraries in Path("/usr/lib").glob("*-linux-gnu/openmpi/lib"):
+        entries[f"{slurm.OPEN_MPI}/lib"] = Entry(link=str(libraries))
     if "/opt/slurm/sbin/slurmd" in entries:
         entries["/opt/slurm/sbin/slurmd"] = _text(slurm.SLURMD, mode=0o755)
     # Options of the machine's own daemons are not for these.

@@ -7,6 +7,13 @@ COMMANDS = (
 )  # fmt: skip
 DAEMONS = ("slurmctld", "slurmd", "slurmdbd", "slurmstepd", "slurmrestd")
 
+OPEN_MPI = "/opt/amazon/openmpi"
+"""Where the EFA installer of the AMI puts it; a job that names this place gets the machine's own."""
+MPI_PROGRAMS = (
+    "mpic++", "mpicc", "mpicxx", "mpiexec", "mpif90", "mpifort", "mpirun", "ompi_info", "orted", "orterun", "prte",
+    "prted", "prterun",
+)  # fmt: skip
+
 NO_ACCOUNTING = "# Accounting is not configured.\n"
 """accounting.conf until somebody configures it. Newer commands complain of an included file that is empty."""
 

@@ -237,8 +237,8 @@ class LocalCloud:
         detached.stop(name=KEEPER, home=self.home)  # it would start the others again
         together(*(partial(detached.stop, name=name, home=self.home) for name in (MONITOR, HYPERPOD, AWS)))
 
-    def node_failures(self) -> list[str]:
-        """Why instances failed since the control plane started: a line for each reason."""
+    def node_failures(self, *, since_ns: int = 0) -> list[str]:
+        """Why instances failed since then, by default since the control plane started: a line for each reason."""
         try:
             text = (self.home / "log" / "hyperpod.log").read_text(errors="replace")
         except OSError:
@@ -246,7 +246,7 @@ class LocalCloud:
         events = parse_events(line[line.index("{") :] for line in text.splitlines() if "{" in line).events
         nodes: dict[str, list[str]] = {}
         for event in events:
-            if event.kind == kinds.NODE_FAILED:
+            if event.kind == kinds.NODE_FAILED and event.time_ns >= since_ns:
                 nodes.setdefault(event.evidence, []).append(event.node)
         return [f"{_instances(names)}: {evidence}" for evidence, names in nodes.items()]
 

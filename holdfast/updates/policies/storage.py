@@ -1,7 +1,8 @@
 """Update policies of what holds data, and of what nodes get when they are made."""
 
+from holdfast.catalog import least_metadata_iops
 from holdfast.updates.policies.cluster import LIFECYCLE_UPDATE, REPLACE_NODES, SLURM_MIGRATION
-from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, shrinks, vanishes
+from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, grows, shrinks, vanishes
 from holdfast.updates.policies.groups import SLURM_REFERENCE
 from holdfast.updates.policies.modes import changes_modes, leaves_custom
 
@@ -44,6 +45,17 @@ def _is_renamed(edit: Edit) -> bool:
     return edit.old is None and any(_overlap(item[key], edit.new[key]) for item in gone for key in ASSOCIATED)
 
 
+def _is_short_of_iops(edit: Edit) -> bool:
+    """The new capacity needs more metadata operations per second than the file system has."""
+    has = edit.before.get("metadata_iops")
+    return grows(edit) and has is not None and has < least_metadata_iops(edit.new)
+
+
+def _grows_with_iops(edit: Edit) -> bool:
+    before, after = edit.before.get("metadata_iops"), edit.after.get("metadata_iops")
+    return grows(edit) and before is not None and after is not None and after > before
+
+
 STORAGE = (
     Policy(
         settings=("storage.on_delete",),
@@ -71,7 +83,7 @@ STORAGE = (
         settings=(f"{LUSTRE}.capacity_gib", "storage.home.capacity_gib"),
         effect=Effect.IN_PLACE,
         reason="the file system grows while it is used; the next increase has to wait six hours",
-        source=f"{UPDATE_FILE_SYSTEM}; FSx guide, storage capacity",
+        source=f"{UPDATE_FILE_SYSTEM}; FSx guide, storage capacity; terraform-provider-aws 44432, 44456",
         cases=(
             Case(
                 when="the capacity falls",
@@ -79,6 +91,20 @@ STORAGE = (
                 effect=Effect.REFUSED,
                 reason="FSx for Lustre and OpenZFS can grow, and never shrink",
                 action="leave the capacity as it is, or take the section out and make a new file system",
+            ),
+            Case(
+                when="it needs more metadata_iops than were deployed",
+                holds=_is_short_of_iops,
+                effect=Effect.REFUSED,
+                reason="FSx takes no capacity that needs more metadata operations per second than the file system has",
+                action="raise metadata_iops and deploy, then raise the capacity",
+            ),
+            Case(
+                when="metadata_iops rise with it",
+                holds=_grows_with_iops,
+                effect=Effect.REFUSED,
+                reason="FSx takes an increase of both in two requests only, and an update sends one",
+                action="raise metadata_iops and deploy, then raise the capacity",
             ),
         ),
     ),
@@ -261,6 +287,8 @@ NODES = (
             "lifecycle.users[]",
             "lifecycle.users[].name",
             "lifecycle.users[].uid",
+            "lifecycle.users[].home",
+            "lifecycle.users[].groups",
             "lifecycle.scripts",
         ),
         effect=Effect.NEW_NODES,

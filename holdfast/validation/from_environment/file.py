@@ -101,7 +101,14 @@ def _users(users: Any) -> Any:
     if users is UNRESOLVED:
         return users
     return tuple(
-        User(path=user.path, places=user.places(name="name", uid="uid"), name=user.name, uid=user.uid) for user in users
+        User(
+            path=user.path,
+            places=user.places(name="name", uid="uid", home="home"),
+            name=user.name,
+            uid=user.uid,
+            home=user.home,
+        )
+        for user in users
     )
 
 

@@ -94,6 +94,7 @@ class User(Item):
 
     name: str
     uid: int
+    home: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

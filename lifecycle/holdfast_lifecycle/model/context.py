@@ -35,6 +35,10 @@ class User(NamedTuple):
 
     name: str
     uid: int
+    home: str = ""
+    """Default: on a shared file system where the node has one"""
+    groups: tuple[str, ...] = ()
+    """Further ones. Default: none"""
 
 
 class Context(NamedTuple):
@@ -79,6 +83,8 @@ class Context(NamedTuple):
     """Default: no agent, and no burn-in"""
     lending: bool = False
     """Whether the controller's agent takes nodes of elastic jobs back for jobs that wait. Default: false"""
+    home_mount_path: str = ""
+    """Where the file system of home directories is mounted. Default: there is none"""
     remote_write_url: str = ""
     """Where the agent sends its numbers. Default: empty, nowhere"""
 
@@ -112,7 +118,7 @@ def load_context(
     resources = read_json(resource_config, "HyperPod writes it; set SAGEMAKER_RESOURCE_CONFIG_PATH if it is elsewhere")
     own = set(own_addresses() if addresses is None else addresses)
     try:
-        users = tuple(User(name=str(user["name"]), uid=int(user["uid"])) for user in settings["users"])
+        users = tuple(_user(user) for user in settings["users"])
         mount_path, events_path = str(settings["fsx_mount_path"]), str(settings["events_path"])
         cluster_name, slurm = str(settings["cluster_name"]), settings.get("orchestrator", "slurm") == "slurm"
         scripts = tuple(str(name) for name in settings.get("scripts", ()))
@@ -160,8 +166,14 @@ def load_context(
         accounting=accounting_database(config.parent),
         health=of_health,
         lending=bool(settings.get("lending", False)),
+        home_mount_path=str(settings.get("home_mount_path", "")),
         remote_write_url=remote_write_url(config.parent),
     )
+
+
+def _user(given: Any) -> User:
+    groups = tuple(str(group) for group in given.get("groups", ()))
+    return User(name=str(given["name"]), uid=int(given["uid"]), home=str(given.get("home") or ""), groups=groups)
 
 
 def _find_self(resources: Any, own: Collection[str], path: Path) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@ The node's own things: files, programs, services, accounts, Slurm's settings, an
 done with them is for ``steps``.
 """
 
-from holdfast_lifecycle.node.accounts import Account, account, name_of
+from holdfast_lifecycle.node.accounts import Account, account, home_of, is_shared, name_of
 from holdfast_lifecycle.node.files import (
     copy_folder,
     fill_folder,
@@ -13,6 +13,7 @@ from holdfast_lifecycle.node.files import (
     with_lines,
     write_whole,
 )
+from holdfast_lifecycle.node.impersonation import as_user
 from holdfast_lifecycle.node.programs import find_program, has_program, run_program
 from holdfast_lifecycle.node.services import (
     add_to_unit,
@@ -37,16 +38,19 @@ __all__ = [
     "account",
     "add_to_unit",
     "answers",
+    "as_user",
     "copy_folder",
     "disable",
     "drop_in",
     "fill_folder",
     "find_program",
     "has_program",
+    "home_of",
     "inactive",
     "includes",
     "is_active",
     "is_open_elsewhere",
+    "is_shared",
     "is_written",
     "name_of",
     "own_folder",

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Optional
 
-from holdfast_lifecycle.model import Context
+from holdfast_lifecycle.model import Context, User
 
 
 class Account(NamedTuple):
@@ -35,3 +35,14 @@ def name_of(context: Context, uid: int) -> str:
         if len(fields) > 5 and fields[2] == str(uid):
             return fields[0]
     return str(uid)
+
+
+def home_of(context: Context, user: User) -> str:
+    """Return the path of a user's home: the chosen one, else on a shared file system, else on the node's own disk."""
+    place = context.home_mount_path or context.fsx_mount_path or "/home"
+    return user.home or f"{place}/{user.name}"
+
+
+def is_shared(context: Context, path: str) -> bool:
+    """Return True if a path is on a file system that all nodes share."""
+    return any(f"{path}/".startswith(f"{top}/") for top in (context.home_mount_path, context.fsx_mount_path) if top)

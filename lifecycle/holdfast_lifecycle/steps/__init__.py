@@ -33,9 +33,10 @@ def _step(
 STEPS = (
     _step("volume", timeout_s=900, roles=(KUBERNETES,), hooks=(ON_CREATE,)),
     _step("lustre_efa", timeout_s=180, roles=(KUBERNETES,), hooks=(ON_CREATE,)),
-    _step("users", timeout_s=30),
+    _step("users", timeout_s=90),
     _step("mounts", timeout_s=300, roles=SLURM, hooks=(ON_CREATE,)),
     _step("fsx", timeout_s=90, needs=("mounts",)),
+    _step("user_homes", timeout_s=120, needs=("users", "fsx")),
     _step("clock", timeout_s=30, needs=("fsx",)),
     _step("preload", timeout_s=30, needs=("fsx",), roles=(CONTROLLER,)),
     _step("job_environment", timeout_s=30),
@@ -57,7 +58,10 @@ STEPS = (
     _step(
         "scripts",
         timeout_s=1800,
-        needs=("volume", "lustre_efa", "users", "fsx", "clock", "job_environment", "burn_in", "ubuntu_home", "slurm"),
+        needs=(
+            *("volume", "lustre_efa", "users", "user_homes", "fsx", "clock", "job_environment", "burn_in"),
+            *("ubuntu_home", "slurm"),
+        ),
     ),
 )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Optional
 
 from holdfast_lifecycle.model import Context, StepError, User
+from holdfast_lifecycle.node import as_user
 
 _WAIT_S = 60.0
 _OPEN_TO_ALL = 0o1777
@@ -106,27 +107,7 @@ def _probe(context: Context, user: Optional[User]) -> None:
 
 
 def _as_user(context: Context, user: User) -> None:
-    """Probe in a child that has become the user; its complaint comes back through a pipe."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        complaint = ""
-        try:
-            os.setgroups([])
-            os.setgid(user.uid)
-            os.setuid(user.uid)
-            _probe(context, user)
-        except StepError as error:
-            complaint = error.seen
-        except OSError as error:
-            complaint = f"cannot become {user.name}: {error}"
-        finally:
-            os.write(writing, complaint.encode())
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as report:
-        complaint = report.read()
-    os.waitpid(pid, 0)
+    complaint = as_user(user, lambda: _probe(context, user))
     if complaint:
         raise StepError(
             expected=f"user {user.name} can write, read and remove a file in {context.fsx_mount_path}",

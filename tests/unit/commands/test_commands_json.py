@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from holdfast import cli
-from holdfast.cli.deployed import Context, Session
+from holdfast.cli.deployed import Context, Session, locate
 from holdfast.cli.slurm import DELIMITER
 from holdfast.localcloud import LocalCloud, containers
 from holdfast.localcloud.kubernetes.binaries import Binaries
@@ -135,7 +135,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "holdfast.cli.deployed.sessions._refuse_dead": lambda local, *, environment: None,
         "holdfast.cli.commands.cluster.kill_node.inject": lambda context, *, node, fault: "i-4",
         "holdfast.cli.rehearsal.jobs.inject": lambda context, *, node, fault: "i-4",
-        "holdfast.cli.commands.deployment.up.deploy": lambda *_, **__: None,
+        "holdfast.cli.commands.deployment.up.deploy": lambda *_, **__: locate(),
         "holdfast.cli.commands.environment.diff._ask": lambda wanted: SimpleNamespace(
             environment=wanted.model_dump(mode="json")
         ),

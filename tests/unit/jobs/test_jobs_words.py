@@ -64,8 +64,8 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
     session = Session(
         environment="local", cloud="embedded", region="us-west-2", stack_name="s", cluster_name="local", port=1
     )
-    local = LocalCloud(home=tmp_path, port=1)
-    monkeypatch.setattr("holdfast.cli.commands.cluster.submit.load", lambda: Context(session=session, local=local))
+    context = Context(session=session, local=LocalCloud(home=tmp_path, port=1))
+    monkeypatch.setattr("holdfast.cli.commands.cluster.submit.locate", lambda **_: context)
     monkeypatch.setattr(Context, "orchestrator", "slurm")
     monkeypatch.setattr("holdfast.cli.submission.submitting.submit_job", submit_job)
     done = CliRunner().invoke(

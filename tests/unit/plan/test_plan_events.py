@@ -20,7 +20,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> str:
     name = "local"
     session = Session(environment=name, cloud="aws", region="r", stack_name="s", cluster_name="c", port=0)
     monkeypatch.setattr(
-        "holdfast.cli.planning.sources.load", lambda: Context(session=session, local=from_environment())
+        "holdfast.cli.planning.sources.locate", lambda **_: Context(session=session, local=from_environment())
     )
     monkeypatch.setattr("holdfast.cli.planning.sources.read_events", lambda context: EVENTS)
     return name

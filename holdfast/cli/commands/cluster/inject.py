@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.deployed import Context, load, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, Context, locate, refuse_on_aws
 from holdfast.cli.rehearsal import end_faults, plant_fault, planted_faults
 from holdfast.cli.terminal import CommandError, console, print_json
 
@@ -37,6 +37,7 @@ def inject(
     gpu: Annotated[int, typer.Option(help="Number of the GPU that it is about.", min=0, max=15)] = 0,
     end: Annotated[bool, typer.Option("--end", help="End what is planted on the node, or this fault of it.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Show what is planted now.")] = False,
+    environment: Annotated[str | None, ENVIRONMENT] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was planted, and when it ends, as JSON.")] = False,
 ) -> None:
     """
@@ -45,7 +46,7 @@ def inject(
     What is planted ends with its time, with its node, with --end, or with `holdfast down`.
     """
     _check(node=node, fault=fault, for_s=for_s, end=end, listed=listed)
-    context = load()
+    context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast inject", node=node)
     if listed or end:
         _show(_found(context, node=node, fault=fault, end=end), json=json, ended=end)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.deployed import (
+    ENVIRONMENT,
     Context,
     JobRow,
     cancel_workloads,
@@ -14,7 +15,7 @@ from holdfast.cli.deployed import (
     controller_hostname,
     known_jobs,
     known_workloads,
-    load,
+    locate,
     refuse_on_aws,
     rows,
     run,
@@ -34,10 +35,11 @@ def jobs(
     job: _IDS = None,
     days: Annotated[int, typer.Option(help="How far back.", min=1, max=3650)] = 7,
     failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
+    environment: Annotated[str | None, ENVIRONMENT] = None,
     json: Annotated[bool, typer.Option("--json", help="Print them as a JSON list.")] = False,
 ) -> None:
     """Jobs of now and of the past, as Slurm's accounting or Kubernetes knows them: failed ones first, with why."""
-    context = load()
+    context = locate(environment=environment)
     if context.orchestrator == "eks":
         found = workload_rows(context, _workloads(context, job or [], days=days, failed=failed))
     else:
@@ -78,10 +80,11 @@ def _workloads(context: Context, job: list[str], *, days: int = 3650, failed: bo
 
 def cancel(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="Number, or NUMBER_TASK of a job array; or name.")],
+    environment: Annotated[str | None, ENVIRONMENT] = None,
     json: Annotated[bool, typer.Option("--json", help="Print their states as JSON.")] = False,
 ) -> None:
     """End jobs, whether they run or wait."""
-    context = load()
+    context = locate(environment=environment)
     if context.orchestrator == "eks":
         _cancel_workloads(context, job, json=json)
         return

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import load, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, locate, refuse_on_aws
 from holdfast.cli.rehearsal import Fault, inject
 from holdfast.cli.terminal import console, print_json
 
@@ -14,10 +14,11 @@ def kill_node(
     fault: Annotated[Fault, typer.Option(help="destroy, freeze (stop its processes) or cut (unplug it).")] = (
         Fault.destroy
     ),
+    environment: Annotated[str | None, ENVIRONMENT] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
     """Break a node of the local HyperPod; the control plane does not know until it notices."""
-    context = load()
+    context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast kill-node", node=node)
     instance_id = inject(context, node=node, fault=fault)
     if json:

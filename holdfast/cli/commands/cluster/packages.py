@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import load, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, locate, refuse_on_aws
 from holdfast.cli.submission import arguments_after_dashes, check_requirements, make_environment
 from holdfast.cli.terminal import CommandError, console, print_json, step
 
@@ -18,11 +18,12 @@ def packages(
         str | None, typer.Option(help="Of the environment. Default: name of the folder that holds FILE.")
     ] = None,
     user: Annotated[str, typer.Option(help="Account that owns it.")] = "ubuntu",
+    environment: Annotated[str | None, ENVIRONMENT] = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Make a Python environment from a requirements file on the shared file system of the local cluster."""
     chosen = check_requirements(file, name=name)
-    session = load()
+    session = locate(environment=environment)
     refuse_on_aws(session, what="holdfast packages")
     if session.orchestrator != "slurm":
         raise CommandError("got a cluster under Kubernetes; allowed: Slurm; pods have the packages of their image")

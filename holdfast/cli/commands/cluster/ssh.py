@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import instance, load, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, instance, locate, refuse_on_aws
 from holdfast.cli.terminal import CommandError
 
 
@@ -14,9 +14,10 @@ def ssh(
     node: Annotated[str, typer.Argument(help="Instance id, host name or address.")],
     command: Annotated[list[str] | None, typer.Argument(help="After --: the command. Default: a login shell.")] = None,
     user: Annotated[str, typer.Option(help="Account on the node.")] = "root",
+    environment: Annotated[str | None, ENVIRONMENT] = None,
 ) -> None:
     """Open a shell on a node, or run one command there; its exit code is ours."""
-    context = load()
+    context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast ssh", node=node)
     if os.geteuid() != 0:
         raise CommandError("entering a node's namespaces needs root; run it with sudo")

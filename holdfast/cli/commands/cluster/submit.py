@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import load, refuse_on_aws
+from holdfast.cli.deployed import LONG_ENVIRONMENT, locate, refuse_on_aws
 from holdfast.cli.submission import (
     Words,
     arguments_after_dashes,
@@ -44,13 +44,14 @@ def submit(
             "Default: each job has its own.",
         ),
     ] = None,
+    environment: Annotated[str | None, LONG_ENVIRONMENT] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the job id as JSON.")] = False,
 ) -> None:
     """Submit a job to the cluster's Slurm or Kubernetes."""
     check_job_file(file)
     check_submission(submission)
     given = Words.parse(words or [], arguments=arguments_after_dashes(context))
-    session = load()
+    session = locate(environment=environment)
     if session.orchestrator == "slurm":
         refuse_on_aws(session, what="holdfast submit")
     elif given != Words() or user != DEFAULT_USER:

@@ -1,3 +1,6 @@
-"""Verbs that bring a deployment up and take it down, and make what it runs on: up, down, env, images, kubernetes."""
+"""
+Verbs that bring a deployment up, choose one and take it down, and make what it runs on: up, use, down, env, images,
+kubernetes.
+"""
 
-__all__ = ["down", "env", "images", "kubernetes", "up"]
+__all__ = ["down", "env", "images", "kubernetes", "up", "use"]

@@ -5,17 +5,20 @@ For an ``embedded`` environment it also starts the local cloud and bootstraps it
 deploys. Running it again brings everything back to what the file says, after a crash as well.
 """
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from holdfast.cli.definitions import judged_definition
-from holdfast.cli.deployed import load, read_status
+from holdfast.cli.deployed import VARIABLE, Session, read_status, recorded
 from holdfast.cli.deploying import check_monitor, deploy, start_monitor, taken_down_on
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_fits, check_job_file
-from holdfast.cli.terminal import Interrupted, console, print_json
+from holdfast.cli.terminal import CommandError, Interrupted, console, print_json
 from holdfast.cli.views import render_status
 from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
@@ -48,11 +51,11 @@ def up(
     if monitor is not None:
         check_monitor(monitor, definition)
     begun_here = definition.cloud == "embedded" and not (local.home.exists() and any(local.home.iterdir()))
-    with taken_down_on(BaseException, local, begun_here=begun_here):
-        deploy(definition, path=path, local=local)
+    before = recorded(local.home)
+    with taken_down_on(BaseException, local, begun_here=begun_here), _naming_current(before, new=definition.name):
+        context = deploy(definition, path=path, local=local)
         if monitor is not None:
             start_monitor(monitor, definition, local=local)
-    context = load()
     if rehearse:
         # A rehearsal that fails leaves the cluster up to look at; Ctrl-C means no to all of it.
         with taken_down_on(Interrupted, local, begun_here=begun_here):
@@ -65,3 +68,19 @@ def up(
         console.print(render_status(view))
         kubectl = ', eval "$(holdfast env)" for kubectl' if view.orchestrator == "eks" else ""
         console.print(f"\nnext: holdfast submit FILE, holdfast status, holdfast down{kubectl}", style="dim")
+    if not json and before is not None and before.environment != definition.name:
+        console.print(f"current: {definition.name}; it was {before.environment}: holdfast use {before.environment}")
+    of_shell = os.environ.get(VARIABLE)
+    if not json and of_shell and of_shell != definition.name:
+        console.print(f"this shell has {VARIABLE}={of_shell}, which comes first; to end that: unset {VARIABLE}")
+
+
+@contextlib.contextmanager
+def _naming_current(before: Session | None, *, new: str) -> Iterator[None]:
+    """A deployment beside the current environment that fails leaves it current, and says so."""
+    try:
+        yield
+    except CommandError as error:
+        if before is None or before.environment == new:
+            raise
+        raise CommandError(f"{error}\ncurrent: {before.environment}, as before", exit_code=error.exit_code) from None

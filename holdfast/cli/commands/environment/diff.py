@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.definitions import read_definition
-from holdfast.cli.terminal import CommandError, console, print_json
+from holdfast.cli.deploying import ROLLED_BACK, STUCK, stuck
+from holdfast.cli.terminal import CommandError, console, error_console, print_json
 from holdfast.cli.views import plain_change, render_changes
 from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
@@ -30,8 +31,13 @@ def diff(
 
     wanted = read_definition(environment_file(environment))
     deployed = _ask(wanted)
+    stack = wanted.stack_name
+    if deployed.stack_status == STUCK:
+        raise CommandError(f"stack {stack} is in {STUCK}: {stuck(stack)}")
     if deployed.environment is None:
         raise CommandError(_nothing_to_compare(deployed))
+    if deployed.stack_status == ROLLED_BACK:
+        error_console.print(f"stack {stack} is in {ROLLED_BACK}: the last update failed, this compares with before it")
     changes = compare(deployed.environment, wanted)
     problems = guard(wanted, deployed.environment)
     if json:

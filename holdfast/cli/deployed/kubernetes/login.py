@@ -114,16 +114,20 @@ def write_kubeconfig(context: Context) -> Path:
         name=cluster.arn,
         endpoint=cluster.endpoint,
         authority_data=cluster.authority_data,
-        command=[str(Path(sys.prefix) / "bin" / "holdfast"), "kubernetes", "token"],
+        command=[
+            str(Path(sys.prefix) / "bin" / "holdfast"),
+            *("kubernetes", "token", "--environment", context.session.environment),
+        ],
         environment={"HOLDFAST_HOME": str(home)},
     )
-    path = kubeconfig_path(home)
+    path = kubeconfig_path(home, environment=context.session.environment)
+    path.parent.mkdir(exist_ok=True)
     write_private(path, text.encode())
     return path
 
 
-def kubeconfig_path(home: Path) -> Path:
-    return home / "kubeconfig"
+def kubeconfig_path(home: Path, *, environment: str) -> Path:
+    return home / "kubeconfigs" / environment
 
 
 def _admitted(context: Context, cluster: EksCluster) -> tuple[Keys, str]:

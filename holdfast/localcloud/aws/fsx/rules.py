@@ -7,7 +7,7 @@ storage capacity. Pure functions; what exists elsewhere (subnets, buckets) is `s
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.catalog import Steps, bounds, limits, steps
+from holdfast.catalog import Steps, bounds, least_metadata_iops, limits, steps
 from holdfast.localcloud.aws.common import ServiceError
 
 THROUGHPUTS: dict[str, dict[str, list[int]]] = {
@@ -47,7 +47,7 @@ def check_file_system(
     if capacity is None:
         raise bad_request("StorageCapacity must be specified for a Lustre file system.")
     check_capacity(capacity=capacity, storage_type=storage_type, lustre=lustre)
-    _check_metadata(deployment, lustre)
+    _check_metadata(deployment, lustre, capacity=capacity)
     if deployment == "PERSISTENT_2":
         for key in ("ImportPath", "ExportPath", "AutoImportPolicy", "ImportedFileChunkSize"):
             if key in lustre:
@@ -81,6 +81,17 @@ def check_growth(*, before: int, after: int) -> None:
         )
     if after * 10 < before * 11:
         raise bad_request(f"The storage capacity must be increased by at least 10 percent; {before} to {after} GiB.")
+
+
+def check_metadata_growth(*, before: dict[str, Any], after: dict[str, Any], capacity_grows: bool) -> None:
+    """The rate never falls, and rises in a request of its own: words assumed, terraform-provider-aws 44432 has two."""
+    old, new = before.get("Iops"), after.get("Iops")
+    if old is None or new is None or new == old:
+        return
+    if new < old:
+        raise bad_request(f"Metadata Iops can only be increased: the file system has {old}, {new} was requested.")
+    if capacity_grows:
+        raise bad_request("StorageCapacity and metadata Iops cannot be increased in one request.")
 
 
 def check_association(
@@ -146,7 +157,7 @@ def _check_throughput(deployment: str, storage_type: str, lustre: dict[str, Any]
         )
 
 
-def _check_metadata(deployment: str, lustre: dict[str, Any]) -> None:
+def _check_metadata(deployment: str, lustre: dict[str, Any], *, capacity: int) -> None:
     metadata = lustre.get("MetadataConfiguration")
     if metadata is None:
         return
@@ -160,6 +171,10 @@ def _check_metadata(deployment: str, lustre: dict[str, Any]) -> None:
     allowed = steps("lustre_metadata_iops")[deployment]
     if iops is None or not allowed.has(iops):
         raise bad_request(f"Metadata Iops {iops} is not valid. Valid values are {allowed}.")
+    if iops < (least := least_metadata_iops(capacity)):
+        raise bad_request(
+            f"Metadata Iops {iops} is less than the {least} that a storage capacity of {capacity} GiB requires."
+        )
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -215,6 +215,8 @@ def _changed_lustre(record: dict[str, Any], changes: dict[str, Any], capacity: i
     if "MetadataConfiguration" in changes:
         metadata = record["LustreConfiguration"].get("MetadataConfiguration", {})
         lustre["MetadataConfiguration"] = {**metadata, **changes["MetadataConfiguration"]}
+        grows = capacity != record["StorageCapacity"]
+        rules.check_metadata_growth(before=metadata, after=lustre["MetadataConfiguration"], capacity_grows=grows)
     before = record["LustreConfiguration"].get("PerUnitStorageThroughput")
     if lustre.get("EfaEnabled") and changes.get("PerUnitStorageThroughput", before) != before:
         raise rules.bad_request("The throughput of an EFA-enabled file system cannot be changed.")

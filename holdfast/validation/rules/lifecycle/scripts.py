@@ -152,15 +152,17 @@ def credentials(script: Script, _: Deployment) -> Iterator[Broken]:
         )
 
 
-@rule("HF515", title="Users have names and uids of their own", each=EnvironmentFile, source="useradd(8)")
+@rule("HF515", title="Users have names, uids and homes of their own", each=EnvironmentFile, source="useradd(8)")
 def unique_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
-    Two names of one uid own each other's files; a name that stands twice is made once.
+    Two names of one uid own each other's files; a name that stands twice is made once; a home belongs to one user.
     """
-    for attribute in ("name", "uid"):
+    for attribute in ("name", "uid", "home"):
         seen: dict[object, str] = {}
         for user in file.users:
             value = getattr(user, attribute)
+            if value is None:
+                continue
             if value in seen:
                 yield refused(
                     user.at(attribute),

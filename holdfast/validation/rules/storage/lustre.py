@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.catalog import bounds, limits, steps
+from holdfast.catalog import bounds, least_metadata_iops, limits, steps
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, LustreFileSystem, RestrictedLustre, mounting
 from holdfast.validation.rules.network import vpc_of
@@ -190,11 +190,13 @@ def lustre_version(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     "HF623",
     title="Lustre's metadata IOPS are a number that FSx offers",
     each=LustreFileSystem,
-    source=f"{FSX}, MetadataConfiguration",
+    source=f"{FSX}, MetadataConfiguration; FSx for Lustre guide, performance; terraform-provider-aws 44432",
 )
 def metadata_iops(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    1500, 3000, 6000, or a multiple of 12000 up to 192000; with the mode USER_PROVISIONED, and on PERSISTENT_2 only.
+    1500, 3000, 6000, or a multiple of 12000 up to 192000; with the mode USER_PROVISIONED, and on PERSISTENT_2 only. No
+    fewer than mode AUTOMATIC gives the capacity: 1500 for 1200 GiB, 3000 for 2400, 6000 up to 9600, 12000 up to 45600,
+    then 12000 for each 24000 GiB.
     """
     iops = lustre.metadata_iops
     if iops is not None and not METADATA_IOPS.has(iops):
@@ -204,6 +206,15 @@ def metadata_iops(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
             allowed=str(METADATA_IOPS),
             fix=f"write {METADATA_IOPS.multiple}",
         )
+    elif iops is not None and lustre.capacity_gib is not None and lustre.storage_type == "SSD":
+        least = least_metadata_iops(lustre.capacity_gib)
+        if iops < least:
+            yield refused(
+                lustre.at("metadata_iops"),
+                f"{iops} with {lustre.capacity_gib} GiB",
+                allowed=f"at least {least}",
+                fix=f"write {least}",
+            )
     if lustre.metadata_mode is not None and lustre.deployment_type != "PERSISTENT_2":
         yield refused(
             lustre.at("metadata_iops"),

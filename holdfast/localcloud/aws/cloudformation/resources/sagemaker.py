@@ -27,6 +27,15 @@ class Cluster(Generic):
             return arguments
         return {**(arguments or self.identity("update", made, properties)), "InstanceGroupsToDelete": lost}
 
+    def call(self, context: Context, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """A group that an update did not bring into service is gone already when a rollback comes to it (assumed)."""
+        if verb == "update" and "InstanceGroupsToDelete" in arguments:
+            there = _group_names(super().call(context, "read", {"ClusterName": arguments["ClusterName"]}))
+            lost = [name for name in arguments["InstanceGroupsToDelete"] if name in there]
+            kept = {name: value for name, value in arguments.items() if name != "InstanceGroupsToDelete"}
+            arguments = {**kept, "InstanceGroupsToDelete": lost} if lost else kept
+        return super().call(context, verb, arguments)
+
     def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
         result = super().update(context, made, properties, old)
         names = {key for key in properties.keys() | old.keys() if properties.get(key) != old.get(key)} - {"Tags"}

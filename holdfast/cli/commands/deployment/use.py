@@ -1,0 +1,42 @@
+"""``holdfast use``: the environment that the other commands use."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.deployed import VARIABLE, AwsError, environments, locate
+from holdfast.cli.terminal import CommandError, console
+
+
+def use(
+    environment: Annotated[
+        str, typer.Argument(metavar="ENV", help="One that is up, a name in environments/, or a path.")
+    ],
+) -> None:
+    """Make a deployed environment the current one; --environment and $HOLDFAST_ENVIRONMENT still come first."""
+    from holdfast.importing import NOTHING_DEPLOYED
+
+    context = locate(environment=environment)
+    session, home = context.session, context.local.home
+    try:
+        status = str(context.describe_stack()["StackStatus"])
+    except AwsError as error:
+        if "does not exist" not in error.message:
+            raise
+        status = ""
+    if not status or status in NOTHING_DEPLOYED:
+        seen = f"is in {status}" if status else f"does not exist in {session.region}"
+        others = ", ".join(name for name in environments(home) if name != session.environment) or "none"
+        raise CommandError(
+            f"{session.environment} is gone: stack {session.stack_name} {seen}; others that were deployed: {others}; "
+            f"deploy it with: holdfast up {environment}"
+        )
+    session.save(home=home)
+    console.print(
+        f"current: {session.environment} (cluster {session.cluster_name} in {session.region}, stack {status})",
+        highlight=False,
+    )
+    of_shell = os.environ.get(VARIABLE)
+    if of_shell and of_shell != session.environment:
+        console.print(f"this shell has {VARIABLE}={of_shell}, which comes first; to end that: unset {VARIABLE}")

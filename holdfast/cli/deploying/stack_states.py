@@ -1,0 +1,29 @@
+"""
+The state of a stack in words: after a deployment that failed, and where the next one cannot begin. Pure.
+
+Source: CloudFormation user guide, using-cfn-updating-stacks-continueupdaterollback.
+"""
+
+ROLLED_BACK = "UPDATE_ROLLBACK_COMPLETE"
+STUCK = "UPDATE_ROLLBACK_FAILED"
+
+
+def after_failure(stack: str, *, status: str) -> str:
+    """Return what is deployed now, and what to do."""
+    if status == ROLLED_BACK:
+        what = "it is as it was before this update; correct the cause and run holdfast up again"
+    elif status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED"):
+        what = "nothing of it is deployed; correct the cause and run holdfast up again, which makes it from the start"
+    elif status == STUCK:
+        what = stuck(stack)
+    else:
+        what = f"see: aws cloudformation describe-stack-events --stack-name {stack}"
+    return f"stack {stack} is in {status}: {what}"
+
+
+def stuck(stack: str) -> str:
+    """Return why no update can begin in ``UPDATE_ROLLBACK_FAILED``, and what to do."""
+    return (
+        "an update failed, and so did its rollback, so it takes no update; correct what the rollback failed on, then "
+        f"run: aws cloudformation continue-update-rollback --stack-name {stack}"
+    )
