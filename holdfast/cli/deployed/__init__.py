@@ -5,7 +5,14 @@ the event log and what jobs are asked for, and prints nothing.
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.deployed.by_hand import refuse_on_aws
-from holdfast.cli.deployed.cluster import by_name, controller_hostname, instance_types_of, jobs_prefix, stack_outputs
+from holdfast.cli.deployed.cluster import (
+    by_name,
+    controller_hostname,
+    instance_types_of,
+    jobs_prefix,
+    mount_paths,
+    stack_outputs,
+)
 from holdfast.cli.deployed.event_choice import Choice, parse_since
 from holdfast.cli.deployed.events import read_events, record_event
 from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
@@ -94,6 +101,7 @@ __all__ = [
     "lifecycle_streams",
     "load",
     "locate",
+    "mount_paths",
     "parse_scontrol",
     "parse_since",
     "parse_slurm",

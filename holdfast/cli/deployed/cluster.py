@@ -95,6 +95,20 @@ def jobs_prefix(context: Context) -> tuple[str, str, str]:
     )
 
 
+def mount_paths(context: Context) -> list[str]:
+    """Where the nodes mount file systems, such as /fsx (InstanceStorageConfigs of DescribeCluster)."""
+    cluster, _ = describe_cluster(context)
+    defaults = {"FsxLustreConfig": "/fsx", "FsxOpenZfsConfig": "/home"}
+    found = {
+        storage[kind].get("MountPath", default)
+        for group in cluster.get("InstanceGroups", [])
+        for storage in group.get("InstanceStorageConfigs", [])
+        for kind, default in defaults.items()
+        if kind in storage
+    }
+    return sorted(found)
+
+
 def instance_types_of(context: Context) -> tuple[dict[str, str], dict[str, str]]:
     """The instance type of each instance there is, and of each group."""
     cluster, nodes = describe_cluster(context)

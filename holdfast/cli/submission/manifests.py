@@ -25,6 +25,10 @@ from holdfast.cli.kubernetes import (
     resources_of,
     secret_of,
 )
+from holdfast.cli.submission.archives import read_entry
+from holdfast.cli.submission.folders import Entry, JobFolder, read_folder
+from holdfast.cli.submission.plain_files import read_plain
+from holdfast.cli.submission.telling import left_out_line, tell
 from holdfast.cli.terminal import CommandError, step
 from holdfast_common import kinds
 
@@ -41,7 +45,7 @@ def is_manifest(file: Path) -> bool:
 def read_manifests(file: Path) -> list[Object]:
     """Raises: CommandError: it holds no job for Kubernetes."""
     try:
-        found = parse_manifests(file.read_text())
+        found = parse_manifests(read_plain(file).decode())
         job_of(found)
     except (ManifestError, UnicodeDecodeError) as error:
         raise CommandError(f"{file} cannot be submitted: {error}") from None
@@ -88,7 +92,7 @@ def submit_manifests(context: Context, *, file: Path, submission: str | None = N
                 )
             )
         if "ConfigMap" in own:
-            made.append(_files(job, file.resolve().parent))
+            made.append(_files(job, file.parent.resolve(), always=file.name))
         elif submission is not None:
             raise CommandError(f"got --submission, and no pod of {file} takes its Secret {job.name}")
         _apply(client, [*made, *objects])
@@ -112,18 +116,24 @@ def _make_room(context: Context, job: JobName) -> None:
         time.sleep(POLL_S)
 
 
-def _files(job: JobName, folder: Path) -> Object:
-    files = {}
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and not path.name.startswith("."):
-            try:
-                files[path.name] = path.read_text()
-            except UnicodeDecodeError:
-                raise CommandError(f"{path} is no text, and goes along in a ConfigMap; put it somewhere else") from None
+def _files(job: JobName, folder: Path, *, always: str) -> Object:
+    listed = read_folder(folder, always=always, is_flat=True)
+    files = {entry.path: _text(listed, entry) for entry in listed.entries}
+    if line := left_out_line(listed.left_out):
+        tell(line)
     try:
         return files_of(job, files)
     except ManifestError as error:
         raise CommandError(f"{folder} cannot go along: {error}") from None
+
+
+def _text(folder: JobFolder, entry: Entry) -> str:
+    try:
+        return read_entry(folder, entry).decode()
+    except UnicodeDecodeError:
+        raise CommandError(
+            f"{folder.root / entry.path} is no text, and a ConfigMap is to hold it; name it in .holdfastignore"
+        ) from None
 
 
 def _apply(client: Client, objects: Sequence[Object]) -> None:
