@@ -32,6 +32,7 @@ from holdfast.cli.deployed.kubernetes import (
     workload_rows,
     write_kubeconfig,
 )
+from holdfast.cli.deployed.log_lines import LineChoice
 from holdfast.cli.deployed.logs import (
     OutputFiles,
     heading,
@@ -45,13 +46,14 @@ from holdfast.cli.deployed.nodes import instance, instance_status, run
 from holdfast.cli.deployed.service_events import read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, load, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
-from holdfast.cli.deployed.slurm_jobs import check_job_id, job_outcome, known_jobs, parse_scontrol
+from holdfast.cli.deployed.slurm_jobs import check_job_id, expand_job_id, job_outcome, known_jobs, parse_scontrol
 from holdfast.cli.deployed.status import (
     FileSystemView,
     IncidentView,
     JobView,
     NodeView,
     StatusView,
+    parse_drained,
     parse_slurm,
     read_status,
 )
@@ -70,6 +72,7 @@ __all__ = [
     "IncidentView",
     "JobRow",
     "JobView",
+    "LineChoice",
     "NodeView",
     "OutputFiles",
     "Session",
@@ -85,6 +88,7 @@ __all__ = [
     "controller_hostname",
     "credential",
     "eks_cluster",
+    "expand_job_id",
     "heading",
     "instance",
     "instance_status",
@@ -102,6 +106,7 @@ __all__ = [
     "load",
     "locate",
     "mount_paths",
+    "parse_drained",
     "parse_scontrol",
     "parse_since",
     "parse_slurm",

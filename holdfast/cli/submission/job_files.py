@@ -150,6 +150,8 @@ class _Sent:
         bucket, prefix, directory = jobs_prefix(context)
         controller = controller_hostname(context)
         answer = run(context, node=controller, argv=["/bin/sh", "-c", "id -u && id -g"], user=user)
+        if answer.returncode:
+            raise CommandError(f"account {user} on {controller}: {answer.stderr.strip()}", exit_code=1)
         uid, gid = (int(word) for word in answer.stdout.split())
         token = secrets.token_hex(4)
         name = f"{os.fsdecode(os.fsencode(folder.root.name)[:LONGEST_NAME])}-{token}"

@@ -9,9 +9,9 @@ from holdfast.cli.deployed import (
     Context,
     JobRow,
     cancel_workloads,
-    check_job_id,
     check_kubernetes_job,
     controller_hostname,
+    expand_job_id,
     known_jobs,
     known_workloads,
     load,
@@ -51,7 +51,7 @@ def jobs(
 
 
 def _of_slurm(context: Context, job: list[str], *, days: int, failed: bool) -> list[JobRow]:
-    wanted = [check_job_id(one) for one in job]
+    wanted = [each for one in job for each in expand_job_id(one)]
     refuse_on_aws(context, what="holdfast jobs")
     records = known_jobs(context, jobs=wanted, since=f"now-{days}days")
     missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
@@ -77,7 +77,12 @@ def _workloads(context: Context, job: list[str], *, days: int = 3650, failed: bo
 
 
 def cancel(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="Number, or NUMBER_TASK of a job array; or name.")],
+    job: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="JOB...", help="As holdfast jobs prints it: number, NUMBER_TASK or NUMBER+PART; or name."
+        ),
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print their states as JSON.")] = False,
 ) -> None:
     """End jobs, whether they run or wait."""
@@ -85,7 +90,7 @@ def cancel(
     if context.orchestrator == "eks":
         _cancel_workloads(context, job, json=json)
         return
-    wanted = list(dict.fromkeys(check_job_id(one) for one in job))
+    wanted = list(dict.fromkeys(each for one in job for each in expand_job_id(one)))
     refuse_on_aws(context, what="holdfast cancel")
     before = _states(context, wanted)
     missing = [one for one in wanted if one not in before]
@@ -103,7 +108,8 @@ def cancel(
         if all(record.has_ended for one in wanted for record in after.get(one, [])):
             break
         time.sleep(POLL_S)
-    states = {one: sorted({record.state for record in after.get(one, [])}) for one in wanted}
+    # A task that has never started leaves nothing behind.
+    states = {one: sorted({record.state for record in after.get(one, [])}) or ["CANCELLED"] for one in wanted}
     if json:
         print_json({one: "/".join(said) for one, said in states.items()})
         return
@@ -125,7 +131,7 @@ def _cancel_workloads(context: Context, job: list[str], *, json: bool) -> None:
 
 
 def _is_of(record: JobRecord, job: str) -> bool:
-    return record.job_id == job or record.job_id.startswith(f"{job}_")
+    return job in (record.job_id, record.number) or record.job_id.startswith((f"{job}_", f"{job}+"))
 
 
 def _states(context: Context, wanted: list[str]) -> dict[str, list[JobRecord]]:

@@ -83,9 +83,12 @@ def kubernetes_outcome(context: Context, *, job: str) -> str:
     return found.state if found.has_ended else ""
 
 
-def kubernetes_output(context: Context, *, job: str) -> list[tuple[str, list[str]]]:
+def kubernetes_output(context: Context, *, job: str, since_ns: int | None = None) -> list[tuple[str, list[str]]]:
     """
     (pod, or pod/container where it has several; lines) of each container that has said something.
+
+    Args:
+        since_ns: Only lines written from then. Default: all.
 
     Raises:
         CommandError: there is no such job.
@@ -94,11 +97,13 @@ def kubernetes_output(context: Context, *, job: str) -> list[tuple[str, list[str
     if found is None:
         raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")
     client = sign_in(context).client
+    stamp = "" if since_ns is None else shown_time(since_ns // 1_000_000_000)
+    limits = {"sinceTime": stamp} if stamp else {}
     return [
         (pod.name if len(pod.containers) == 1 else f"{pod.name}/{container}", lines)
         for pod in found.pods
         for container in pod.containers
-        if (lines := _lines(client, pod, container)) is not None
+        if (lines := _lines(client, pod, container, **limits)) is not None
     ]
 
 
