@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
@@ -10,6 +10,7 @@ from typing import IO, Any
 import pytest
 
 from holdfast.cli.submission import Words, submit_job
+from holdfast.cli.terminal import CommandError
 
 
 class Machine:
@@ -24,6 +25,7 @@ class Machine:
         (tools / "sbatch").chmod(0o755)
         self.seen = place / "seen"
         self.users: list[str | None] = []
+        self.before_unpacking: Callable[[], int | str | None] = lambda: None
         # A login shell sets PATH anew; the account's profile has the last word.
         (place / ".bash_profile").write_text(f"PATH={tools}:$PATH\n")
         self._environment = {"PATH": os.environ["PATH"], "SEEN": str(self.seen), "HOME": str(place)}
@@ -48,6 +50,10 @@ class Machine:
     ) -> "subprocess.CompletedProcess[str]":
         assert node == "head"
         self.users.append(user)
+        if "unpack" in argv and (struck := self.before_unpacking()) is not None:
+            if isinstance(struck, str):
+                raise CommandError(struck)
+            return subprocess.CompletedProcess(argv, struck, "", "")
         environment = {**self._environment, **(env or {})}
         return subprocess.run(
             list(argv),

@@ -120,11 +120,7 @@ def submit_job(
             )
             remarks = _remarks(context, listed, file=job, text=text, pointers=pointers, caller=caller)
             sent.put(archive)
-        try:
-            job_id = _sbatch(sent, file=job, words=words, caller=caller, submission=submission)
-        except CommandError:
-            sent.remove_folder()
-            raise
+        job_id = _sbatch(sent, file=job, words=words, caller=caller, submission=submission)
         progress.update(f"job {job_id} in {sent.folder}")
     for line in remarks:
         tell(line)
@@ -180,23 +176,37 @@ class _Sent:
             s3.delete_object(Bucket=self.bucket, Key=self.key)
 
     def _unpack(self, size: int) -> None:
-        argv = ["/bin/sh", "-c", UNPACK, "unpack", self.archive, str(size), self.folder]
         deadline = time.monotonic() + APPEAR_TIMEOUT_S
-        while True:
-            answer = run(self.context, node=self.controller, argv=argv, user=self.user, timeout_s=UNPACK_TIMEOUT_S)
-            if answer.returncode == 0:
-                return
-            if answer.returncode != NOT_THERE_YET:
-                self.remove_folder()
-                why = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
-                raise CommandError(f"the job folder cannot be unpacked in {self.folder}: {why}", exit_code=1)
+        while (why := self._cannot_unpack(size)) is not None:
             if time.monotonic() > deadline:
                 raise CommandError(
-                    f"the job folder did not arrive in {self.folder} within {APPEAR_TIMEOUT_S:g} s; nothing was "
-                    "submitted; see: holdfast status",
+                    f"the job folder did not arrive in {self.folder} within {APPEAR_TIMEOUT_S:g} s, and nothing was "
+                    f"submitted: {why}",
                     exit_code=1,
                 )
             time.sleep(0.2)
+
+    def _cannot_unpack(self, size: int) -> str | None:
+        """
+        Why it is not unpacked yet; None where it is. A controller that dies meanwhile is replaced in seconds.
+
+        Raises:
+            CommandError: it never will be.
+        """
+        argv = ["/bin/sh", "-c", UNPACK, "unpack", self.archive, str(size), self.folder]
+        try:
+            answer = run(self.context, node=self.controller, argv=argv, user=self.user, timeout_s=UNPACK_TIMEOUT_S)
+        except CommandError as error:
+            return str(error)
+        if answer.returncode == 0:
+            return None
+        if answer.returncode == NOT_THERE_YET:
+            return "the file system has not imported it; see: holdfast status"
+        if answer.returncode < 0 or answer.returncode > 128:
+            return f"{self.controller} ended while it was unpacked"
+        self.remove_folder()
+        why = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
+        raise CommandError(f"the job folder cannot be unpacked in {self.folder}: {why}", exit_code=1)
 
     def sbatch(self, argv: Sequence[str], *, environment: Mapping[str, str]) -> Any:
         # The shell is for the account's profile; names are arguments of it and never its program.
@@ -219,8 +229,15 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
         environment["HOLDFAST_SUBMISSION"] = submission
     exported = [] if caller.export is None else [f"--export={caller.export}"]
     argv = ["sbatch", "--parsable", *words.options, *exported, f"./{file.path}", *words.arguments]
-    answer = sent.sbatch(argv, environment=environment)
+    try:
+        answer = sent.sbatch(argv, environment=environment)
+    except CommandError as error:
+        raise CommandError(
+            f"{error}; it is not known whether Slurm has the job, whose folder is {sent.folder}: see holdfast jobs",
+            exit_code=1,
+        ) from None
     if answer.returncode:
+        sent.remove_folder()
         raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
     return str(answer.stdout.strip().partition(";")[0])
 

@@ -224,3 +224,20 @@ def test_a_job_that_sbatch_refuses_leaves_no_folder(machine: Machine) -> None:
     with pytest.raises(CommandError, match=r"sbatch refused job\.sbatch: invalid partition"):
         sent(machine)
     assert list(machine.jobs.iterdir()) == []
+
+
+def test_a_controller_that_dies_while_it_unpacks_is_waited_for(machine: Machine) -> None:
+    answers: list[int | str] = ["node head cannot be asked", -9]
+    machine.before_unpacking = lambda: answers.pop(0) if answers else None
+    assert "src/train.py" in sent(machine)
+    assert answers == []
+
+
+def test_a_controller_that_stays_dead_ends_the_submission_and_leaves_nothing(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.cli.submission.job_files.APPEAR_TIMEOUT_S", 0.1)
+    machine.before_unpacking = lambda: "node head cannot be asked"
+    with pytest.raises(CommandError, match=r"nothing was submitted: node head cannot be asked"):
+        sent(machine)
+    assert list(machine.jobs.iterdir()) == []
