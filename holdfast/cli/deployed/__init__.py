@@ -5,6 +5,7 @@ the event log and what jobs are asked for, and prints nothing.
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.deployed.by_hand import refuse_on_aws
+from holdfast.cli.deployed.choices import Choice, LineChoice, parse_since
 from holdfast.cli.deployed.cluster import (
     by_name,
     controller_hostname,
@@ -13,7 +14,6 @@ from holdfast.cli.deployed.cluster import (
     mount_paths,
     stack_outputs,
 )
-from holdfast.cli.deployed.event_choice import Choice, parse_since
 from holdfast.cli.deployed.events import read_events, record_event
 from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
 from holdfast.cli.deployed.kubernetes import (
@@ -32,7 +32,6 @@ from holdfast.cli.deployed.kubernetes import (
     workload_rows,
     write_kubeconfig,
 )
-from holdfast.cli.deployed.log_lines import LineChoice
 from holdfast.cli.deployed.logs import (
     OutputFiles,
     heading,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from holdfast.cli.deployed.choices import LineChoice
 from holdfast.cli.deployed.cluster import instance_id_of
-from holdfast.cli.deployed.log_lines import LineChoice
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.deployed.slurm_jobs import job_outcome, output_paths, read_output
 from holdfast.cli.terminal import CommandError

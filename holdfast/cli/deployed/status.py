@@ -250,7 +250,7 @@ def _read_kubernetes(context: Context, *, unseen: list[str]) -> _Kubernetes:
     return _Kubernetes(
         version=there.runs if same else f"{there.cluster.version}, and {there.runs} runs",
         nodes=nodes,
-        jobs=[_job_view(one, elapsed=rows[one.job].elapsed) for one in going_on],
+        jobs=[_job_view(one, elapsed=rows[one.job].elapsed, hint=rows[one.job].hint) for one in going_on],
         pods=[pod for one in going_on for pod in one.pods],
         ended=[row for one in found if one.has_ended and _is_of_today(one) for row in [rows[one.job]]],
     )
@@ -260,7 +260,7 @@ def _is_of_today(one: Workload) -> bool:
     return one.ended_s is None or one.ended_s > time.time() - 86400
 
 
-def _job_view(one: Workload, *, elapsed: str) -> JobView:
+def _job_view(one: Workload, *, elapsed: str, hint: str = "") -> JobView:
     running = sum(pod.phase == "Running" for pod in one.pods)
     return JobView(
         job_id=str(one.job),
@@ -268,7 +268,7 @@ def _job_view(one: Workload, *, elapsed: str) -> JobView:
         state=one.state,
         nodes=f"{running} of {len(one.pods)} pods run",
         elapsed=elapsed,
-        reason=one.why,
+        reason=" ".join(filter(None, (one.why, f"({hint})" if hint else ""))),
     )
 
 

@@ -20,8 +20,11 @@ UNPACK = f"""[ "$(stat -c %s -- "$1" 2>/dev/null)" = "$2" ] || exit {NOT_THERE_Y
 rm -rf -- "$3" && mkdir -m 0700 -- "$3" &&
 tar --extract --preserve-permissions --no-same-owner --file "$1" --directory "$3" && rm -f -- "$1"
 """
-"""For sh with the archive, its size and the folder to make; exits with 75 while the archive has not arrived. What a node that
-died meanwhile has begun is begun again."""
+"""
+For sh with the archive, its size and the folder to make; exits with 75 while the archive has not arrived.
+
+What a node that died meanwhile has begun is begun again.
+"""
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 

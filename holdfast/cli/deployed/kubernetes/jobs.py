@@ -15,6 +15,7 @@ from holdfast.cli.kubernetes import (
     Object,
     PodRecord,
     Workload,
+    image_hint,
     job_name_of,
     parse_job_name,
     workloads,
@@ -152,11 +153,13 @@ def workload_rows(context: Context, found: Iterable[Workload]) -> list[JobRow]:
         if one.state == "Failed" and told < MOST_TOLD:
             told += 1
             lines = _last_lines(context, one)
-        rows.append(workload_row(one, said=lines, now_s=int(time.time())))
+        is_local = context.session.cloud == "embedded"
+        rows.append(workload_row(one, said=lines, now_s=int(time.time()), is_local=is_local))
     return rows
 
 
-def workload_row(one: Workload, *, said: list[str], now_s: int) -> JobRow:
+def workload_row(one: Workload, *, said: list[str], now_s: int, is_local: bool = False) -> JobRow:
+    """A workload in the words that are shown; ``is_local``: its cluster has the images of this machine alone."""
     return JobRow(
         job_id=str(one.job),
         name=one.kinds,
@@ -170,6 +173,7 @@ def workload_row(one: Workload, *, said: list[str], now_s: int) -> JobRow:
         nodes=",".join(one.nodes),
         why=one.why,
         last_lines=said,
+        hint=image_hint(one.why) if is_local else "",
     )
 
 
