@@ -1,6 +1,7 @@
 """From a job file with its folder and options, or from manifests, to a job of Slurm or of Kubernetes."""
 
 from holdfast.cli.submission.caller import FromCaller, from_caller
+from holdfast.cli.submission.folders import read_folder
 from holdfast.cli.submission.job_files import check_job_file, prepare_data, submit_job
 from holdfast.cli.submission.job_text import JobTextError, check_text, late_options, options_of
 from holdfast.cli.submission.manifests import check_fits, submit_manifests
@@ -23,6 +24,7 @@ __all__ = [
     "late_options",
     "options_of",
     "prepare_data",
+    "read_folder",
     "submit_any",
     "submit_job",
     "submit_manifests",

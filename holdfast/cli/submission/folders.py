@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.cli.submission.ignoring import IGNORE_FILES, IgnoreRules
+from holdfast.cli.submission.ignoring import BY_DEFAULT, IGNORE_FILES, IgnoreRules
 from holdfast.cli.terminal import CommandError
 
 MAX_FOLDER_BYTES = 64 * 1024 * 1024
@@ -150,7 +150,11 @@ class _Lister:
         source = rules.source_of("/".join(filter(None, (base, name))), is_folder=is_folder)
         leads_to_job_file = self.always == path or self.always.startswith(f"{path}/")
         if source is not None and not leads_to_job_file:
-            self.found.left_out[source].append(f"{path}/" if is_folder else path)
+            told = self.found.left_out[source]
+            if source != BY_DEFAULT:
+                told.append(f"{path}/" if is_folder else path)
+            elif name not in told:
+                told.append(name)
             return
         kinds = {**_SPECIAL, **(_NOT_FLAT if self.is_flat else {})}
         if kind := kinds.get(stat.S_IFMT(info.st_mode)):
@@ -211,7 +215,7 @@ def _ignore_files(descriptor: int) -> list[tuple[str, str]]:
 
 def _rules_above(top: Path, prefix: str) -> IgnoreRules:
     """Of the repository's folders above the job folder; none of them where they leave the job folder itself out."""
-    rules = IgnoreRules.default()
+    rules = IgnoreRules()
     parts = prefix.split("/") if prefix else []
     for count in range(len(parts)):
         base = "/".join(parts[:count])
@@ -224,7 +228,7 @@ def _rules_above(top: Path, prefix: str) -> IgnoreRules:
         finally:
             os.close(descriptor)
         if rules.source_of("/".join(parts[: count + 1]), is_folder=True) is not None:
-            return IgnoreRules.default()
+            return IgnoreRules()
     return rules
 
 

@@ -5,39 +5,41 @@ pathspec and not ``git ls-files``: a folder need not be a repository, git need n
 the configuration of a repository names, and it lists no empty folder.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 IGNORE_FILES = (".gitignore", ".holdfastignore")
 """In the order in which they are read: the last pattern that matches decides."""
-ALWAYS = (".git", "__pycache__/")
-"""What is no source of a job; ``!.git`` in a file takes it along."""
+NEVER = frozenset({".git", "__pycache__"})
 BY_DEFAULT = "by default"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Level:
-    """The patterns of one folder."""
-
+class _Pattern:
     base: str
-    spec: "GitIgnoreSpec"
-    sources: tuple[str, ...]
-    """The file of each line."""
+    """Folder of its file."""
+    source: str
+    regex: re.Pattern[str]
+    leaves_out: bool
+    """False for a negation."""
+
+    def matches(self, path: str) -> bool:
+        """
+        Return True if it names this very entry.
+
+        pathspec's expressions also match what is below a folder, which would let ``!.x`` decide about ``.x/runs``. A
+        group of theirs marks the end of a folder; whatever it leads to is not the entry.
+        """
+        below = path.removeprefix(f"{self.base}/") if self.base else path
+        return any(found.lastgroup is None or found.end() == len(below) for found in self.regex.finditer(below))
 
 
 @dataclass(frozen=True, kw_only=True)
 class IgnoreRules:
     """Patterns of a folder and of the folders above it, which weigh less."""
 
-    levels: tuple[_Level, ...] = ()
-
-    @staticmethod
-    def default() -> "IgnoreRules":
-        return IgnoreRules()._with_lines("", [(BY_DEFAULT, line) for line in ALWAYS])
+    patterns: tuple[_Pattern, ...] = ()
 
     def with_files(self, *, base: str, files: Sequence[tuple[str, str]]) -> "IgnoreRules":
         """
@@ -46,21 +48,22 @@ class IgnoreRules:
         Args:
             files: (name, text) of its ignore files.
         """
-        return self._with_lines(base, [(name, line) for name, text in files for line in text.splitlines()])
-
-    def _with_lines(self, base: str, lines: Sequence[tuple[str, str]]) -> "IgnoreRules":
+        if not files:
+            return self
         from pathspec import GitIgnoreSpec
 
-        if not lines:
-            return self
-        spec = GitIgnoreSpec.from_lines(line for _, line in lines)
-        return IgnoreRules(levels=(*self.levels, _Level(base=base, spec=spec, sources=tuple(n for n, _ in lines))))
+        found = [
+            _Pattern(base=base, source=name, regex=one.regex, leaves_out=bool(one.include))
+            for name, text in files
+            for one in GitIgnoreSpec.from_lines(text.splitlines()).patterns
+            if one.include is not None and one.regex is not None
+        ]
+        return IgnoreRules(patterns=(*self.patterns, *found))
 
     def source_of(self, path: str, *, is_folder: bool) -> str | None:
         """The file whose pattern leaves ``path`` out; None where it travels. Folders above it are not asked."""
-        for level in reversed(self.levels):
-            below = path.removeprefix(f"{level.base}/") if level.base else path
-            found = level.spec.check_file(f"{below}/" if is_folder else below)
-            if found.include is not None:
-                return level.sources[found.index or 0] if found.include else None
-        return None
+        if path.rpartition("/")[2] in NEVER:
+            return BY_DEFAULT
+        marked = f"{path}/" if is_folder else path
+        decides = next((one for one in reversed(self.patterns) if one.matches(marked)), None)
+        return decides.source if decides is not None and decides.leaves_out else None

@@ -49,7 +49,20 @@ def test_nested_patterns_and_negations_are_read_as_git_reads_them(
 ) -> None:
     patterns = {".gitignore": "*.pt\n/runs/\n", "src/.gitignore": "!keep.pt\n*.log\n", ".holdfastignore": "notes\n"}
     files = dict.fromkeys(
-        ("a.pt", "src/keep.pt", "src/a.pt", "src/x.log", "x.log", "runs/1", "src/runs/1", "notes", ".git/config"), ""
+        (
+            "a.pt",
+            "src/keep.pt",
+            "src/a.pt",
+            "src/x.log",
+            "x.log",
+            "runs/1",
+            "src/runs/1",
+            "notes",
+            ".git/config",
+            "__pycache__/a",
+            "src/__pycache__/b",
+        ),
+        "",
     )
     write(machine.folder, {**patterns, **files})
 
@@ -58,7 +71,7 @@ def test_nested_patterns_and_negations_are_read_as_git_reads_them(
     assert found == {"slurm/job.sbatch", "src/train.py", "src/keep.pt", "x.log", "src/runs", "src/runs/1", *patterns}
     told = capsys.readouterr().err.splitlines()
     assert told == [
-        "left out: .git/ (by default); a.pt, runs/, src/a.pt, src/x.log (.gitignore); notes (.holdfastignore)"
+        "left out: .git, __pycache__ (by default); a.pt, runs/, src/a.pt, src/x.log (.gitignore); notes (.holdfastignore)"
     ]
 
 
