@@ -47,32 +47,22 @@ def test_the_folder_that_is_named_travels_and_the_job_begins_at_its_root(machine
 def test_nested_patterns_and_negations_are_read_as_git_reads_them(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    patterns = {".gitignore": "*.pt\n/runs/\n", "src/.gitignore": "!keep.pt\n*.log\n", ".holdfastignore": "notes\n"}
-    files = dict.fromkeys(
-        (
-            "a.pt",
-            "src/keep.pt",
-            "src/a.pt",
-            "src/x.log",
-            "x.log",
-            "runs/1",
-            "src/runs/1",
-            "notes",
-            ".git/config",
-            "__pycache__/a",
-            "src/__pycache__/b",
-        ),
-        "",
-    )
+    patterns = {
+        ".gitignore": "*.pt\n/runs/\n",
+        "src/.gitignore": "!keep.pt\n*.log\n",
+        ".holdfastignore": "notes\n",
+    }
+    caches = ("__pycache__/a", "src/__pycache__/b", ".git/config")
+    named = ("a.pt", "src/keep.pt", "src/a.pt", "src/x.log", "x.log", "runs/1", "src/runs/1", "notes")
+    files = dict.fromkeys((*named, *caches), "")
     write(machine.folder, {**patterns, **files})
 
     found = {path for path in sent(machine) if "." in path or "runs" in path}
 
     assert found == {"slurm/job.sbatch", "src/train.py", "src/keep.pt", "x.log", "src/runs", "src/runs/1", *patterns}
     told = capsys.readouterr().err.splitlines()
-    assert told == [
-        "left out: .git, __pycache__ (by default); a.pt, runs/, src/a.pt, src/x.log (.gitignore); notes (.holdfastignore)"
-    ]
+    by_pattern = "a.pt, runs/, src/a.pt, src/x.log (.gitignore); notes (.holdfastignore)"
+    assert told == [f"left out: .git, __pycache__ (by default); {by_pattern}"]
 
 
 def test_patterns_of_the_repository_hold_for_a_folder_in_it(machine: Machine) -> None:
