@@ -138,7 +138,9 @@ def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[J
         return None
     if answer.returncode:
         return [] if "Invalid job id" in answer.stderr else None
-    return parse_squeue(answer.stdout)
+    # squeue shows all parts of a heterogeneous job, whichever is named.
+    found = parse_squeue(answer.stdout)
+    return [one for one in found if not jobs or any(one.is_of(job) for job in jobs)]
 
 
 def job_outcome(context: Context, *, job: str) -> str:

@@ -63,6 +63,10 @@ class JobRecord:
     reason: str = ""
     """Why it waits; empty where it does not, or where nobody says."""
 
+    def is_of(self, job: str) -> bool:
+        """True for the job of this name, and for a task or part of it."""
+        return job in (self.job_id, self.number) or self.job_id.startswith((f"{job}_", f"{job}+"))
+
     @property
     def has_ended(self) -> bool:
         return self.state not in slurm_answers.WAITING

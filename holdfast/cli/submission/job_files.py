@@ -42,6 +42,8 @@ from holdfast_common import kinds
 APPEAR_TIMEOUT_S = 30.0
 UNPACK_TIMEOUT_S = 120.0
 LONGEST_NAME = 200
+NOT_UP_YET = "(connect failure)"
+"""Of sbatch, which has handed over nothing then: slurmctld of a controller that was replaced has not started."""
 
 
 def check_job_file(file: Path, *, folder: Path | None = None) -> None:
@@ -229,8 +231,12 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
         environment["HOLDFAST_SUBMISSION"] = submission
     exported = [] if caller.export is None else [f"--export={caller.export}"]
     argv = ["sbatch", "--parsable", *words.options, *exported, f"./{file.path}", *words.arguments]
+    deadline = time.monotonic() + APPEAR_TIMEOUT_S
     try:
         answer = sent.sbatch(argv, environment=environment)
+        while NOT_UP_YET in answer.stderr and time.monotonic() < deadline:
+            time.sleep(0.5)
+            answer = sent.sbatch(argv, environment=environment)
     except CommandError as error:
         raise CommandError(
             f"{error}; it is not known whether Slurm has the job, whose folder is {sent.folder}: see holdfast jobs",

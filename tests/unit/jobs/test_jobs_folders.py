@@ -222,6 +222,15 @@ def test_a_folder_that_cannot_be_unpacked_leaves_nothing_behind(
     assert list(machine.jobs.iterdir()) == []
 
 
+def test_a_slurmctld_that_has_not_started_is_waited_for(machine: Machine) -> None:
+    tool = machine.seen.parent / "bin" / "sbatch"
+    tool.rename(tool.with_name("second"))
+    error = "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)"
+    tool.write_text(f"#!/bin/sh\nmv {tool.with_name('second')} $0\necho '{error}' >&2\nexit 1\n")
+    tool.chmod(0o755)
+    assert "src/train.py" in sent(machine)
+
+
 def test_a_job_that_sbatch_refuses_leaves_no_folder(machine: Machine) -> None:
     (machine.seen.parent / "bin" / "sbatch").write_text("#!/bin/sh\necho invalid partition >&2\nexit 1\n")
     with pytest.raises(CommandError, match=r"sbatch refused job\.sbatch: invalid partition"):

@@ -54,7 +54,7 @@ def _of_slurm(context: Context, job: list[str], *, days: int, failed: bool) -> l
     wanted = [each for one in job for each in expand_job_id(one)]
     refuse_on_aws(context, what="holdfast jobs")
     records = known_jobs(context, jobs=wanted, since=f"now-{days}days")
-    missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
+    missing = [one for one in wanted if not any(record.is_of(one) for record in records)]
     if missing:
         raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
     return rows(context, newest_first(one for one in records if one.has_failed or not failed))
@@ -130,11 +130,7 @@ def _cancel_workloads(context: Context, job: list[str], *, json: bool) -> None:
         console.print(f"job {one.job} is deleted ({one.kinds}){note}")
 
 
-def _is_of(record: JobRecord, job: str) -> bool:
-    return job in (record.job_id, record.number) or record.job_id.startswith((f"{job}_", f"{job}+"))
-
-
 def _states(context: Context, wanted: list[str]) -> dict[str, list[JobRecord]]:
     records = known_jobs(context, jobs=wanted)
-    found = {one: [record for record in records if _is_of(record, one)] for one in wanted}
+    found = {one: [record for record in records if record.is_of(one)] for one in wanted}
     return {one: of for one, of in found.items() if of}
