@@ -92,6 +92,11 @@ def test_a_job_file_that_names_files_beside_its_folder_is_told_of_the_option(
     assert f"--folder '{machine.folder}'" in told
 
 
+def test_all_of_it_is_done_by_the_jobs_account(machine: Machine) -> None:
+    sent(machine)
+    assert machine.users == ["ubuntu"] * 3
+
+
 def test_two_submissions_do_not_share_a_folder(machine: Machine) -> None:
     sent(machine)
     first = machine.sent()
