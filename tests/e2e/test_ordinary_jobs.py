@@ -7,6 +7,7 @@ None of them writes events of ours.
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -103,6 +104,26 @@ if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]; then
 fi
 echo "resumed after $SLURM_RESTART_COUNT"
 """,
+    "het.sbatch": """#!/bin/bash
+#SBATCH --nodes=1 --ntasks=1
+#SBATCH hetjob
+#SBATCH --nodes=1 --ntasks=1
+srun --het-group=0,1 --output %j_%t_log.out hostname
+""",
+    "shared.sbatch": """#!/bin/bash
+#SBATCH --array=0-2 --output=shared.out --open-mode=append
+echo "task $SLURM_ARRAY_TASK_ID"
+""",
+    "traceback.sbatch": """#!/bin/bash
+#SBATCH --nodes=2
+srun -l python raising.py
+""",
+    "raising.py": """import os, time
+rank = int(os.environ["SLURM_PROCID"])
+if rank == 0:
+    time.sleep(60)
+raise ValueError("bad shape")
+""",
     "run.sh": '#!/bin/sh\nprintf "<%s>" "$@"\necho\n',
     "train.py": DISTRIBUTED,
     "script.py": 'import os\nprint("launched", os.environ["RANK"], flush=True)\n',
@@ -150,7 +171,7 @@ class Jobs:
     def controller(self, *argv: str) -> str:
         nodes = self.product.status()["nodes"]
         host = next(one["hostname"] for one in nodes if one["instance_group"] == "controller")
-        return self.product.run("ssh", host, "--", *argv).stdout
+        return self.product.run("ssh", host, "--", shlex.join(argv)).stdout
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +196,7 @@ def test_the_first_job_of_the_page_runs_as_it_is_pasted(jobs: Jobs, tmp_path: Pa
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nhello, world\n") == 1
-    assert re.search(r"^2 .* PENDING .* waits: BeginTime", done.stdout, re.MULTILINE)
+    assert re.search(r"^2 .* PENDING .* waits: its begin time is not reached \(BeginTime\)", done.stdout, re.MULTILINE)
     assert "job 2 is CANCELLED" in done.stdout
 
 
@@ -271,6 +292,88 @@ def test_a_run_folder_goes_on_with_its_submission_and_refuses_another(jobs: Jobs
     assert "belongs to submission mine, and this is submission yours" in said("--submission=yours", "--", "named")
     assert said("--", "numbered") == "goes on"
     assert "give it a folder of its own" in said("--", "numbered")
+
+
+def test_parts_of_a_heterogeneous_job_have_names_that_are_taken_and_steps_their_own_files(jobs: Jobs) -> None:
+    job = jobs.submit("het")
+    rows = {one["job_id"]: one for one in jobs.ended(job)}
+    assert {name: one["state"] for name, one in rows.items()} == {f"{job}+0": GOOD, f"{job}+1": GOOD}
+    said = [line for line in jobs.output(job) if not line.startswith("==>")]
+    assert sorted(said) == sorted(one["nodes"] for one in rows.values())
+    assert [line for line in jobs.output(f"{job}+1") if "ip-" in line][-1] == rows[f"{job}+1"]["nodes"]
+    assert f"job {job}+1 is COMPLETED, which it was before" in jobs.product.run("cancel", f"{job}+1").stdout
+
+
+def test_a_file_that_tasks_share_is_printed_once_and_lines_of_it_are_chosen(jobs: Jobs) -> None:
+    job = jobs.submit("shared")
+    jobs.ended(job)
+    assert sorted(jobs.output(job)) == ["task 0", "task 1", "task 2"]
+    chosen = jobs.product.run("logs", "--job", job, "--grep", "task [12]", "--tail", "1").stdout
+    assert chosen in ("task 1\n", "task 2\n")
+
+
+def test_the_first_traceback_says_why_with_its_rank_and_host(jobs: Jobs) -> None:
+    (row,) = jobs.ended(jobs.submit("traceback"))
+    last = jobs.controller("scontrol", "show", "hostnames", row["nodes"]).split()[-1]
+    assert row["why"] == f"exit code 1: rank 1 on {last}: ValueError: bad shape"
+    assert row["last_lines"][-1] == "ValueError: bad shape"
+
+
+def test_what_never_begins_says_why(jobs: Jobs) -> None:
+    (row,) = jobs.ended(jobs.submit("arguments", "--output=/etc/nowhere/x.out"))
+    assert row["why"] == "could not begin (0:53): its output file or working folder cannot be opened on the node"
+    job = jobs.submit("arguments", "--nodes=50")
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    while "it asks for more" not in (why := jobs.rows(job)[0]["why"]):
+        assert time.monotonic() < deadline, why
+        time.sleep(0.5)
+    jobs.product.run("cancel", job)
+
+
+def test_a_repository_runs_as_it_lies_there(jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "repo"
+    script = 'mkdir -p out; echo "steps $STEPS token ${HF_TOKEN:-none}"; python src/train.py; cat leak.txt; ls -A'
+    for name, text in {
+        ".gitignore": "*.pt\n!keep.pt\n/runs/\n",
+        "slurm/train.sbatch": f"#!/bin/bash\nexec 2>&1\n{script}\n",
+        "src/train.py": 'print("trained")\n',
+        "runs/1": "",
+        "a.pt": "",
+        "keep.pt": "",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / "logs").mkdir()
+    (root / "src" / "train.py").chmod(0o640)
+    (root / "leak.txt").symlink_to("/etc/shadow")
+    (root / "data").symlink_to("/fsx/data")
+    monkeypatch.setenv("STEPS", "100")
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    words = ("submit", str(root / "slurm" / "train.sbatch"), "--folder", str(root), "--output=logs/%j.out", "--json")
+    done = jobs.product.run(*words)
+    job = json.loads(done.stdout)["job_id"]
+
+    assert jobs.ended(job)[0]["state"] == GOOD
+    said = jobs.output(job)
+    assert said[:2] == ["steps 100 token none", "trained"]
+    assert any("leak.txt: Permission denied" in line for line in said)
+    assert {"keep.pt", "logs", ".gitignore", "data", "out"} <= set(said)
+    assert not {"a.pt", "runs"} & set(said)
+    assert "variables that the job gets from here: STEPS;" in done.stderr
+    assert "the link leak.txt -> /etc/shadow leads nowhere on the nodes" in done.stderr
+    folder = jobs.controller("sacct", "-n", "-X", "-P", "-o", "WorkDir", "-j", job).strip()
+    assert jobs.controller("stat", "-c", "%a %U", f"{folder}/src/train.py") == "640 ubuntu\n"
+
+
+def test_a_drained_node_says_why_and_how_it_is_resumed(jobs: Jobs) -> None:
+    node = jobs.controller("sinfo", "-h", "-N", "-o", "%N").split()[0]
+    jobs.controller("scontrol", "update", f"NodeName={node}", "State=drain", "Reason=a bad cable")
+    seen = {one["hostname"]: one for one in jobs.product.status()["nodes"]}[node]["drained"]
+    assert seen.startswith("a bad cable; resume it with: holdfast ssh ")
+    command = seen.partition(" -- ")[2]
+    assert "holdfast ssh" in seen
+    jobs.controller("sh", "-c", command)
+    assert {one["hostname"]: one for one in jobs.product.status()["nodes"]}[node]["drained"] == ""
 
 
 def test_sudo_is_the_administrators_and_a_job_is_told_so(jobs: Jobs) -> None:

@@ -85,7 +85,7 @@ def submit(product: Any) -> str:
 
 
 def on(product: Any, host: str, command: str) -> str:
-    return str(product.run("ssh", host, "--", "bash", "-c", command, check=False).stdout).strip()
+    return str(product.run("ssh", host, "--", command, check=False).stdout).strip()
 
 
 def advances(product: Any, job: str) -> None:

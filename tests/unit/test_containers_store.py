@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from holdfast.cli.commands.deployment import images as images_module
 from holdfast.cli.terminal import CommandError
-from holdfast.localcloud.containers import ImageError, Parts, Store, missing, plugstack_line, prepare
+from holdfast.localcloud.containers import ImageError, Parts, Store, add_image, missing, plugstack_line, prepare
 
 FIRST, SECOND = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 
@@ -159,3 +159,27 @@ def test_headers_of_another_slurm_are_refused_since_a_required_plugin_would_stop
     monkeypatch.setattr("shutil.which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr("holdfast.localcloud.spank.compiling._slurm_version", lambda: "22.5.8")
     assert missing() == ["Slurm is 22.5.8 and its header files are of 24.5.3; install those of one version"]
+
+
+@pytest.mark.parametrize("form", ["{}", "docker-archive:{}", "oci:{}"])
+def test_an_archive_that_is_a_link_is_not_followed(tmp_path: Path, form: str) -> None:
+    (tmp_path / "image.tar").symlink_to("/etc/shadow")
+    with pytest.raises(ImageError, match=r"image\.tar is a symbolic link, which is not followed; name /etc/shadow"):
+        add_image(Store(home=tmp_path), source=form.format(tmp_path / "image.tar"), name="x")
+
+
+def test_the_training_image_is_built_in_any_folder_and_all_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(images_module, "_store", lambda *, change: Store(home=tmp_path))
+    monkeypatch.setattr("holdfast.localcloud.containers.building.shutil.which", lambda _: None)
+    monkeypatch.setattr("holdfast.localcloud.containers.building.importlib.util.find_spec", lambda _: None)
+    done = CliRunner().invoke(images_module.app, ["build"])
+    assert "apt-get install buildah mmdebstrap && " in str(done.exception)
+    assert "-m pip install torch numpy" in str(done.exception)
+
+
+def test_a_folder_that_holds_no_dockerfile_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(images_module.app, ["build", "--containers", str(tmp_path)])
+    assert "allowed: the folder containers/ of a checkout of Holdfast" in str(done.exception)

@@ -5,8 +5,15 @@ the event log and what jobs are asked for, and prints nothing.
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.deployed.by_hand import refuse_on_aws
-from holdfast.cli.deployed.cluster import by_name, controller_hostname, instance_types_of, jobs_prefix, stack_outputs
-from holdfast.cli.deployed.event_choice import Choice, parse_since
+from holdfast.cli.deployed.choices import Choice, LineChoice, parse_since
+from holdfast.cli.deployed.cluster import (
+    by_name,
+    controller_hostname,
+    instance_types_of,
+    jobs_prefix,
+    mount_paths,
+    stack_outputs,
+)
 from holdfast.cli.deployed.events import read_events, record_event
 from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
 from holdfast.cli.deployed.kubernetes import (
@@ -38,13 +45,14 @@ from holdfast.cli.deployed.nodes import instance, instance_status, run
 from holdfast.cli.deployed.service_events import read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, environments, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
-from holdfast.cli.deployed.slurm_jobs import check_job_id, job_outcome, known_jobs, parse_scontrol
+from holdfast.cli.deployed.slurm_jobs import check_job_id, expand_job_id, job_outcome, known_jobs, parse_scontrol
 from holdfast.cli.deployed.status import (
     FileSystemView,
     IncidentView,
     JobView,
     NodeView,
     StatusView,
+    parse_drained,
     parse_slurm,
     read_status,
 )
@@ -74,6 +82,7 @@ __all__ = [
     "IncidentView",
     "JobRow",
     "JobView",
+    "LineChoice",
     "NodeView",
     "OutputFiles",
     "Session",
@@ -90,6 +99,7 @@ __all__ = [
     "credential",
     "eks_cluster",
     "environments",
+    "expand_job_id",
     "heading",
     "instance",
     "instance_status",
@@ -105,6 +115,8 @@ __all__ = [
     "lifecycle_stream",
     "lifecycle_streams",
     "locate",
+    "mount_paths",
+    "parse_drained",
     "parse_scontrol",
     "parse_since",
     "parse_slurm",

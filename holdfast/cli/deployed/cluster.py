@@ -105,6 +105,30 @@ def jobs_prefix(context: Context) -> tuple[str, str, str]:
     )
 
 
+def mount_paths(context: Context) -> list[str]:
+    """Where the nodes mount file systems, such as /fsx (InstanceStorageConfigs of DescribeCluster)."""
+    cluster, _ = describe_cluster(context)
+    defaults = {"FsxLustreConfig": "/fsx", "FsxOpenZfsConfig": "/home"}
+    found = {
+        storage[kind].get("MountPath", default)
+        for group in cluster.get("InstanceGroups", [])
+        for storage in group.get("InstanceStorageConfigs", [])
+        for kind, default in defaults.items()
+        if kind in storage
+    }
+    return sorted(found)
+
+
+def instance_id_of(context: Context, *, node: str) -> str:
+    """Of a node by any of its names: instance id, host name, address, or name in Kubernetes; the name itself else."""
+    wanted = node.removeprefix("hyperpod-").partition(".")[0] if not node[:1].isdecimal() else node
+    for one in cluster_nodes(context):
+        hostname = hostname_of(one)
+        if wanted in (one["InstanceId"], hostname, hostname.removeprefix("ip-").replace("-", ".")):
+            return str(one["InstanceId"])
+    return wanted
+
+
 def instance_types_of(context: Context) -> tuple[dict[str, str], dict[str, str]]:
     """The instance type of each instance there is, and of each group."""
     cluster, nodes = describe_cluster(context)

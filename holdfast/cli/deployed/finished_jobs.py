@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from holdfast.cli.deployed.sessions import Context
-from holdfast.cli.deployed.slurm_jobs import accounting, last_lines
-from holdfast.cli.slurm import JobRecord, newest_first
+from holdfast.cli.deployed.slurm_jobs import accounting, said_at_the_end
+from holdfast.cli.slurm import Failure, JobRecord, newest_first
 
 LINES = 3
 MOST_TOLD = 3
@@ -37,7 +37,7 @@ class JobRow:
     why: str
     """What became of a job that failed, or what it waits for."""
     last_lines: list[str]
-    """Of its output, for the newest that failed."""
+    """Of its output, for the newest that failed: the end of the first traceback, or the last lines."""
     hint: str = ""
     """What its last words mean where they mislead."""
 
@@ -54,15 +54,19 @@ def rows(context: Context, records: Iterable[JobRecord]) -> list[JobRow]:
     found = []
     for record in records:
         lines: list[str] = []
+        failure: Failure | None = None
         if record.has_failed and record.started_s is not None and told < MOST_TOLD:
             told += 1
-            lines = last_lines(context, record, count=LINES)
-        found.append(row(record, said=lines))
+            lines, failure = said_at_the_end(context, record, count=LINES)
+        found.append(row(record, said=lines, failure=failure))
     return found
 
 
-def row(record: JobRecord, *, said: list[str]) -> JobRow:
+def row(record: JobRecord, *, said: list[str], failure: Failure | None = None) -> JobRow:
     """A record in the words that are shown."""
+    why = record.why
+    if failure is not None:
+        why = ": ".join(filter(None, (why, failure.where, failure.error)))
     return JobRow(
         job_id=record.job_id,
         name=record.name,
@@ -74,7 +78,7 @@ def row(record: JobRecord, *, said: list[str]) -> JobRow:
         ended=shown_time(record.ended_s),
         elapsed=shown_span(record.elapsed_s),
         nodes=record.nodes,
-        why=record.why,
+        why=why,
         last_lines=said,
         hint=SUDO_HINT if any(SUDO_SAYS in line for line in said) else "",
     )

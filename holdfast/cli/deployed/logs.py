@@ -1,5 +1,9 @@
 """``holdfast logs``: the lifecycle log of a node from CloudWatch, or the output of a job."""
 
+from collections.abc import Sequence
+
+from holdfast.cli.deployed.choices import LineChoice
+from holdfast.cli.deployed.cluster import instance_id_of
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.deployed.slurm_jobs import job_outcome, output_paths, read_output
 from holdfast.cli.terminal import CommandError
@@ -33,34 +37,46 @@ def lifecycle_streams(context: Context) -> list[tuple[str, str]]:
 
 
 def lifecycle_stream(context: Context, *, node: str) -> tuple[str, str]:
+    """
+    (log group, log stream) of a node by its instance id, also of one that is gone, or else by any of its names.
+
+    Raises:
+        CommandError: it has no lifecycle log.
+    """
     streams = lifecycle_streams(context)
+    wanted = {node, instance_id_of(context, node=node)}
     for group, stream in streams:
-        if stream.rpartition("/")[2] == node:
+        if stream.rpartition("/")[2] in wanted:
             return group, stream
     known = ", ".join(stream.rpartition("/")[2] for _, stream in streams) or "none yet"
     raise CommandError(f"there is no lifecycle log of {node!r}; instances with one: {known}")
 
 
-def stream_lines(context: Context, *, group: str, stream: str) -> list[str]:
+def stream_lines(context: Context, *, group: str, stream: str) -> list[tuple[int, str]]:
+    """(nanoseconds since 1970, line) of each event."""
     client = context.client("logs")
-    lines: list[str] = []
+    lines: list[tuple[int, str]] = []
     token: dict[str, str] = {}
     while True:
         page = client.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=True, **token)
-        lines += [event["message"] for event in page["events"]]
+        lines += [(int(event.get("timestamp", 0)) * 1_000_000, event["message"]) for event in page["events"]]
         if not page["events"] or token.get("nextToken") == page["nextForwardToken"]:
             return lines
         token = {"nextToken": page["nextForwardToken"]}
 
 
-def job_output(context: Context, *, job: str) -> list[str]:
+def job_output(context: Context, *, job: str, choice: LineChoice | None = None) -> list[str]:
     """
     The lines a job has written so far; those of several files, as an array has them, under the name of each.
+
+    Args:
+        choice: Which lines of each file. Default: all.
 
     Raises:
         CommandError: Slurm has never heard of the job, or its output is not there.
     """
-    found = _job_files(context, job=job)
+    wanted = choice or LineChoice()
+    found = [(path, wanted.of(lines)) for path, lines in _job_files(context, job=job)]
     if len(found) == 1:
         return found[0][1]
     return [line for path, lines in found if lines for line in (heading(path), *lines)]
@@ -68,7 +84,7 @@ def job_output(context: Context, *, job: str) -> list[str]:
 
 def _job_files(context: Context, *, job: str) -> OutputFiles:
     paths = output_paths(context, job=job)
-    found = [(path, read_output(context, path=path, host=host)) for path, host in paths]
+    found = [file for path in dict.fromkeys(path for path, _ in paths) for file in _read_all(context, path, paths)]
     if all(lines is None for _, lines in found):
         said = ", ".join(path for path, _ in found)
         if not job_outcome(context, job=job):
@@ -77,6 +93,17 @@ def _job_files(context: Context, *, job: str) -> OutputFiles:
             )
         raise CommandError(f"job {job} has no output at {said}; what Slurm knows of it: holdfast jobs {job}")
     return [(path, lines or []) for path, lines in found]
+
+
+def _read_all(context: Context, path: str, paths: Sequence[tuple[str, str]]) -> list[tuple[str, list[str] | None]]:
+    """A file that several tasks write to on a shared file system is one; elsewhere each host has its own."""
+    hosts = [host for one, host in paths if one == path]
+    if len(hosts) == 1:
+        return [(path, read_output(context, path=path, host=hosts[0]))]
+    shared = read_output(context, path=path, host="")
+    if shared is not None:
+        return [(path, shared)]
+    return [(f"{host}:{path}", read_output(context, path=path, host=host)) for host in hosts]
 
 
 def written_so_far(context: Context, *, job: str) -> OutputFiles:

@@ -14,8 +14,11 @@ from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.slurm import (
     SACCT,
     SQUEUE,
+    Failure,
     JobRecord,
+    StepFiles,
     Submission,
+    first_failure,
     first_host,
     merged,
     outcome,
@@ -23,11 +26,17 @@ from holdfast.cli.slurm import (
     parse_sacct,
     parse_squeue,
     parse_submission,
+    step_files,
+    submit_folder,
 )
 from holdfast.cli.terminal import CommandError, error_console
 from holdfast_common import slurm_answers
 
-JOB_ID = re.compile(r"\d{1,10}(_\d{1,10})?", re.ASCII)
+JOB_ID = re.compile(r"\d{1,10}(_\d{1,10}|_\[[\d,%:-]{1,200}\]|\+\d{1,5})?", re.ASCII)
+MOST_STEP_FILES = 64
+"""Of one step: each is read by itself."""
+MOST_TASKS = 4_001
+"""Of a range of an array: Slurm allows as many by default at once (slurm.conf, MaxArraySize)."""
 _TIMEOUT_S = 20.0
 HANDED_OVER = 75
 """How a launcher ends whose ranks went to the spare (docs/health/hand-over.md)."""
@@ -39,7 +48,16 @@ for path in "$@"; do
     if [ -f "$path" ]; then grep -a '^#SBATCH' -- "$path"; exit 0; fi
 done
 """
-_READ_FILE = '[ -r "$1" ] || exit 3; if [ "$2" = all ]; then cat -- "$1"; else tail -n "$2" -- "$1"; fi'
+# The lines that say why a job failed may be far from the end of a long output.
+_READ_ENDS = """[ -r "$1" ] || exit 3
+if [ "$(stat -c %s -- "$1")" -le 4194304 ]; then exec cat -- "$1"; fi
+head -c 2097152 -- "$1"; echo; tail -c 2097152 -- "$1"
+"""
+_FIND_FILES = """[ -d "$1" ] || exit 0
+find "$1" -mindepth "$2" -maxdepth "$2" -type f -printf '%P\\0'
+"""
+_STEPS = ("sacct", "--allusers", "--noheader", "--parsable2", "--format=JobIDRaw,SubmitLine")
+_READ_FILE = '[ -r "$1" ] || exit 3; cat -- "$1"'
 
 
 def check_job_id(job: str) -> str:
@@ -47,11 +65,32 @@ def check_job_id(job: str) -> str:
     ``job``, where it is one.
 
     Raises:
-        CommandError: it is not a number, nor NUMBER_TASK.
+        CommandError: it is none of the names that ``holdfast jobs`` prints.
     """
     if not JOB_ID.fullmatch(job):
-        raise CommandError(f"got {job!r} for a job; allowed: a number as holdfast submit prints it, or NUMBER_TASK")
+        raise CommandError(
+            f"got {job!r} for a job; allowed: a number as holdfast submit prints it, NUMBER_TASK of an array, or "
+            "NUMBER+PART of a heterogeneous job"
+        )
     return job
+
+
+def expand_job_id(job: str) -> list[str]:
+    """
+    ``21_[0-2,5%1]``, as the queue names tasks that wait, as one name for each task; any other name as it is.
+
+    Raises:
+        CommandError: it is not the name of a job.
+    """
+    number, bracket, rest = check_job_id(job).partition("_[")
+    if not bracket:
+        return [job]
+    tasks: list[int] = []
+    for part in rest.rstrip("]").partition("%")[0].split(","):
+        if (found := re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", part)) is None:
+            raise CommandError(f"got {job!r} for a job; allowed: NUMBER_[FIRST-LAST], as the queue names waiting tasks")
+        tasks += range(int(found[1]), int(found[2] or found[1]) + 1, max(int(found[3] or 1), 1))[:MOST_TASKS]
+    return [f"{number}_{task}" for task in tasks]
 
 
 def accounting(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
@@ -99,7 +138,9 @@ def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[J
         return None
     if answer.returncode:
         return [] if "Invalid job id" in answer.stderr else None
-    return parse_squeue(answer.stdout)
+    # squeue shows all parts of a heterogeneous job, whichever is named.
+    found = parse_squeue(answer.stdout)
+    return [one for one in found if not jobs or any(one.is_of(job) for job in jobs)]
 
 
 def job_outcome(context: Context, *, job: str) -> str:
@@ -125,23 +166,52 @@ def _states(shown: str) -> list[str]:
 
 def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     """
-    (path, host on which it was written) of the output of a job, of each task where it is an array.
+    (path, host on which it was written) of the output of a job, of each task or part where it has several.
 
-    The error output follows, where it has a file of its own.
+    The error output follows, where it has a file of its own, and then the files of steps that have theirs.
 
     Raises:
         CommandError: Slurm has never heard of the job, or it has no file.
     """
-    check_job_id(job)
+    job = check_job_id(job).partition("_[")[0]
     controller = controller_hostname(context)
-    if found := _of_controller(context, controller=controller, job=job):
-        return found
+    found = _of_controller(context, controller=controller, job=job)
     records = known_jobs(context, jobs=[job])
-    if not records:
+    if not records and not found:
         raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
-    return list(
-        dict.fromkeys(file for one in records for file in _remembered(context, controller=controller, record=one))
-    )
+    if not found:
+        found = [file for one in records for file in _remembered(context, controller=controller, record=one)]
+    steps = (file for one in records for file in step_paths(context, record=one))
+    return list(dict.fromkeys([*found, *steps]))
+
+
+def step_paths(context: Context, *, record: JobRecord) -> list[tuple[str, str]]:
+    """The same of the files that steps of srun have of their own; nothing where nobody can tell."""
+    controller = controller_hostname(context)
+    try:
+        asked = run(context, node=controller, argv=[*_STEPS, "--jobs", record.number], timeout_s=_TIMEOUT_S)
+    except CommandError:
+        return []
+    found: list[tuple[str, str]] = []
+    for line in asked.stdout.splitlines():
+        name, _, words = line.partition("|")
+        number, dot, step = name.partition(".")
+        if number == record.number and dot and words:
+            for files in step_files(words, record=record, step=step):
+                found += _matching(context, controller=controller, record=record, files=files)
+    return found
+
+
+def _matching(context: Context, *, controller: str, record: JobRecord, files: StepFiles) -> list[tuple[str, str]]:
+    argv = ["/bin/sh", "-c", _FIND_FILES, "find", files.folder, str(files.depth)]
+    listed = run(context, node=controller, argv=argv, timeout_s=_TIMEOUT_S).stdout.split("\0")
+    names = sorted((name for name in listed if files.name.fullmatch(name)), key=_by_numbers)
+    return [(f"{files.folder}/{name}", first_host(record.nodes)) for name in names[:MOST_STEP_FILES]]
+
+
+def _by_numbers(name: str) -> list[tuple[int, str]]:
+    """The tenth task after the second."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _of_controller(context: Context, *, controller: str, job: str) -> list[tuple[str, str]]:
@@ -159,15 +229,18 @@ def parse_scontrol(text: str) -> list[tuple[str, str]]:
     return list(dict.fromkeys(found))
 
 
-def read_output(context: Context, *, path: str, host: str, last: int | None = None) -> list[str] | None:
+def read_output(context: Context, *, path: str, host: str) -> list[str] | None:
     """The lines of a file, on the controller or else where the job ran; None where there is no such file."""
+    return _read(context, path=path, host=host, script=_READ_FILE)
+
+
+def _read(context: Context, *, path: str, host: str, script: str) -> list[str] | None:
     controller = controller_hostname(context)
     for node in dict.fromkeys((controller, host)):
         if not node:
             continue
         try:
-            argv = ["/bin/sh", "-c", _READ_FILE, "read", path, "all" if last is None else str(last)]
-            answer = run(context, node=node, argv=argv, timeout_s=_TIMEOUT_S)
+            answer = run(context, node=node, argv=["/bin/sh", "-c", script, "read", path], timeout_s=_TIMEOUT_S)
         except CommandError:
             continue
         if not answer.returncode:
@@ -175,20 +248,23 @@ def read_output(context: Context, *, path: str, host: str, last: int | None = No
     return None
 
 
-def last_lines(context: Context, record: JobRecord, *, count: int) -> list[str]:
-    """The end of what a job said; empty where nobody can tell."""
+def said_at_the_end(context: Context, record: JobRecord, *, count: int) -> tuple[list[str], Failure | None]:
+    """The first traceback of a job, and its end, or else the last lines of its output; empty where nobody can tell."""
     try:
         controller = controller_hostname(context)
         known = _of_controller(context, controller=controller, job=record.job_id)
         files = known or _remembered(context, controller=controller, record=record)
     except CommandError:
-        return []
-    # The error output is the last, and says why where there is one.
-    for path, host in reversed(files):
-        lines = read_output(context, path=path, host=host, last=count * 3) or []
-        if said := [line for line in lines if line.strip()]:
-            return said[-count:]
-    return []
+        return [], None
+    host = record.nodes if record.nodes and record.nodes == first_host(record.nodes) else ""
+    said: list[str] = []
+    # The error output is the last, and says why where there is one; steps may have files of their own.
+    for path, where in [*reversed(files), *step_paths(context, record=record)]:
+        lines = [line for line in _read(context, path=path, host=where, script=_READ_ENDS) or [] if line.strip()]
+        if failure := first_failure(lines, host=host):
+            return list(failure.lines), failure
+        said = said or lines[-count:]
+    return said, None
 
 
 def _remembered(context: Context, *, controller: str, record: JobRecord) -> list[tuple[str, str]]:
@@ -203,7 +279,8 @@ def _remembered(context: Context, *, controller: str, record: JobRecord) -> list
 
 
 def _script(context: Context, *, controller: str, record: JobRecord, submission: Submission) -> list[str]:
-    argv = ["/bin/sh", "-c", _READ_OPTIONS, "options", record.work_dir or "/", *submission.scripts]
+    folder = submit_folder(record, submission=submission)
+    argv = ["/bin/sh", "-c", _READ_OPTIONS, "options", folder, *submission.scripts]
     try:
         return run(context, node=controller, argv=argv).stdout.splitlines()
     except CommandError:

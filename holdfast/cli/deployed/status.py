@@ -23,7 +23,9 @@ from holdfast.cli.deployed.kubernetes import known_workloads, sign_in, workload_
 from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.kubernetes import KubernetesError, PodRecord, Workload, readiness
+from holdfast.cli.slurm import waits
 from holdfast.cli.terminal import CommandError
+from holdfast_common import slurm_answers
 
 if TYPE_CHECKING:
     from holdfast.localcloud.processes import ProcessState
@@ -52,6 +54,8 @@ class NodeView:
     status: str
     slurm: str
     message: str
+    drained: str = ""
+    """Why Slurm gives it no job, and the command that gives it jobs again."""
     kubernetes: str = ""
     """As kubectl shows it: Ready, NotReady, with SchedulingDisabled."""
 
@@ -142,7 +146,7 @@ def read_status(context: Context) -> StatusView:
         raise CommandError(f"there is no cluster {session.cluster_name} in {session.region}")
     orchestrator = "eks" if "Eks" in cluster.get("Orchestrator", {}) else "slurm"
     is_eks = orchestrator == "eks"
-    slurm_states, jobs, ended = ({}, [], []) if is_eks else _read_slurm(context, nodes, unseen=unseen)
+    slurm = _SlurmView() if is_eks else _read_slurm(context, nodes, unseen=unseen)
     kubernetes = _read_kubernetes(context, unseen=unseen) if is_eks else _Kubernetes()
     if not session.stack_name:
         unseen.append("the stack, the file system and incidents, which no --environment names")
@@ -159,10 +163,10 @@ def read_status(context: Context) -> StatusView:
         cluster_message=cluster.get("FailureMessage", ""),
         orchestrator=orchestrator,
         kubernetes=kubernetes.version,
-        nodes=[_node_view(node, slurm_states, kubernetes.nodes) for node in nodes],
+        nodes=[_node_view(node, slurm, kubernetes.nodes) for node in nodes],
         pods=kubernetes.pods,
-        jobs=jobs or kubernetes.jobs,
-        ended=ended or kubernetes.ended,
+        jobs=slurm.jobs or kubernetes.jobs,
+        ended=slurm.ended or kubernetes.ended,
         file_system=_seen(
             lambda: _file_system(context, outputs), what="the file system", otherwise=None, unseen=unseen
         ),
@@ -246,7 +250,7 @@ def _read_kubernetes(context: Context, *, unseen: list[str]) -> _Kubernetes:
     return _Kubernetes(
         version=there.runs if same else f"{there.cluster.version}, and {there.runs} runs",
         nodes=nodes,
-        jobs=[_job_view(one, elapsed=rows[one.job].elapsed) for one in going_on],
+        jobs=[_job_view(one, elapsed=rows[one.job].elapsed, hint=rows[one.job].hint) for one in going_on],
         pods=[pod for one in going_on for pod in one.pods],
         ended=[row for one in found if one.has_ended and _is_of_today(one) for row in [rows[one.job]]],
     )
@@ -256,7 +260,7 @@ def _is_of_today(one: Workload) -> bool:
     return one.ended_s is None or one.ended_s > time.time() - 86400
 
 
-def _job_view(one: Workload, *, elapsed: str) -> JobView:
+def _job_view(one: Workload, *, elapsed: str, hint: str = "") -> JobView:
     running = sum(pod.phase == "Running" for pod in one.pods)
     return JobView(
         job_id=str(one.job),
@@ -264,11 +268,11 @@ def _job_view(one: Workload, *, elapsed: str) -> JobView:
         state=one.state,
         nodes=f"{running} of {len(one.pods)} pods run",
         elapsed=elapsed,
-        reason=one.why,
+        reason=" ".join(filter(None, (one.why, f"({hint})" if hint else ""))),
     )
 
 
-def _node_view(node: dict[str, Any], slurm_states: dict[str, str], kubernetes: dict[str, str]) -> NodeView:
+def _node_view(node: dict[str, Any], slurm: "_SlurmView", kubernetes: dict[str, str]) -> NodeView:
     hostname = hostname_of(node)
     return NodeView(
         instance_id=node["InstanceId"],
@@ -277,47 +281,76 @@ def _node_view(node: dict[str, Any], slurm_states: dict[str, str], kubernetes: d
         hostname=hostname,
         address=hostname.removeprefix("ip-").replace("-", "."),
         status=node["InstanceStatus"]["Status"],
-        slurm=slurm_states.get(hostname, ""),
+        slurm=slurm.states.get(hostname, ""),
         message=node["InstanceStatus"].get("Message", ""),
+        drained=slurm.drained.get(hostname, ""),
         kubernetes=kubernetes.get(f"{NODE_PREFIX}{node['InstanceId']}", ""),
     )
 
 
-def _read_slurm(
-    context: Context, nodes: list[dict[str, Any]], *, unseen: list[str]
-) -> tuple[dict[str, str], list[JobView], list[JobRow]]:
+@dataclass(frozen=True, kw_only=True)
+class _SlurmView:
+    """What Slurm's controller and accounting tell."""
+
+    states: dict[str, str] = field(default_factory=dict)
+    """Host name -> state."""
+    drained: dict[str, str] = field(default_factory=dict)
+    """Host name of a node that takes no job -> why, and what to do."""
+    jobs: list[JobView] = field(default_factory=list)
+    ended: list[JobRow] = field(default_factory=list)
+
+
+def _read_slurm(context: Context, nodes: list[dict[str, Any]], *, unseen: list[str]) -> "_SlurmView":
     """Node states, the queue and the jobs that are over; what cannot be asked for is told in ``unseen``."""
     if context.session.cloud == "aws":
         unseen.append("Slurm's nodes and jobs: on AWS only SSM reaches its controller, which is not done yet")
-        return {}, [], []
+        return _SlurmView()
     if not nodes:
-        return {}, [], []
+        return _SlurmView()
     # The name comes last: whoever submits a job chooses it, and may put anything into it.
-    script = "sinfo -h -N -o 'N|%N|%T' && squeue -h -o 'J|%i|%T|%N|%M|%r|%j'"
+    script = "sinfo -h -N -o 'N|%N|%T|%E' && squeue -h -o 'J|%i|%T|%N|%M|%r|%j'"
     try:
         answer = run(context, node=controller_hostname(context), argv=["/bin/sh", "-c", script], timeout_s=5.0)
     except CommandError as error:
         unseen.append(f"Slurm's nodes and jobs: {error}")
-        return {}, [], []
+        return _SlurmView()
     if answer.returncode:
         said = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
         unseen.append(f"Slurm's nodes and jobs: {said}")
     states, jobs = parse_slurm(answer.stdout)
+    drained = parse_drained(answer.stdout, controller=controller_hostname(context))
     try:
         ended = ended_jobs(context)
     except (CommandError, OSError) as error:
         unseen.append(f"jobs that are over: {error}")
         ended = []
-    return states, jobs, ended
+    return _SlurmView(states=states, drained=drained, jobs=jobs, ended=ended)
+
+
+def parse_drained(text: str, *, controller: str) -> dict[str, str]:
+    """By host name of each node that takes no job: its reason, and the command that gives it jobs again."""
+    rows = [line.split("|", 3) for line in text.split("\n") if line.startswith("N|")]
+    return {
+        row[1]: f"{row[3]}; resume it with: holdfast ssh {controller} -- scontrol update nodename={row[1]} state=resume"
+        for row in rows
+        # HyperPod replaces or reboots a node with a mark of its own, and resumes it then.
+        if len(row) == 4 and row[2].startswith(("drain", "down")) and row[3] not in slurm_answers.MARKS
+    }
 
 
 def parse_slurm(text: str) -> tuple[dict[str, str], list[JobView]]:
     """Node states by host name, and the queue. A line that a name with a line break has torn off is left out."""
     fields = ("job_id", "state", "nodes", "elapsed", "reason", "name")
     rows = [line.split("|", len(fields)) for line in text.split("\n")]
-    states = {row[1]: row[2] for row in rows if row[0] == "N" and len(row) == 3}
+    states = {row[1]: row[2] for row in rows if row[0] == "N" and len(row) >= 3}
     jobs = [dict(zip(fields, row[1:], strict=True)) for row in rows if row[0] == "J" and len(row) == len(fields) + 1]
-    return states, [JobView(**job) for job in jobs]
+    return states, [JobView(**{**job, "reason": _in_words(job)}) for job in jobs]
+
+
+def _in_words(job: dict[str, str]) -> str:
+    if job["state"] not in slurm_answers.BEFORE_START:
+        return job["reason"]
+    return waits(job["reason"], job=job["job_id"]).removeprefix("waits: ")
 
 
 def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | None:

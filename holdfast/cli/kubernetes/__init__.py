@@ -5,6 +5,7 @@ Which cluster is meant, and who asks, is left to deployed.
 """
 
 from holdfast.cli.kubernetes.client import Client, KubernetesError, Object
+from holdfast.cli.kubernetes.controllers import Rights, is_defined, unserved
 from holdfast.cli.kubernetes.execution import Finished, execute
 from holdfast.cli.kubernetes.kubeconfig import exec_credential, kubeconfig
 from holdfast.cli.kubernetes.manifests import (
@@ -30,6 +31,7 @@ from holdfast.cli.kubernetes.workloads import (
     RUNNING,
     PodRecord,
     Workload,
+    image_hint,
     pod_record,
     readiness,
     seconds,
@@ -51,11 +53,14 @@ __all__ = [
     "Object",
     "PodRecord",
     "Resource",
+    "Rights",
     "Workload",
     "beside",
     "exec_credential",
     "execute",
     "files_of",
+    "image_hint",
+    "is_defined",
     "job_name_of",
     "job_of",
     "kubeconfig",
@@ -68,5 +73,6 @@ __all__ = [
     "seconds",
     "secret_of",
     "token",
+    "unserved",
     "workloads",
 ]

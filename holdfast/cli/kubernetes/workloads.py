@@ -5,6 +5,7 @@ Objects with the same ``app.kubernetes.io/instance`` are one job, as ranks are t
 """
 
 import calendar
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,8 @@ COMPLETE, FAILED, RUNNING, PENDING, SUSPENDED = "Complete", "Failed", "Running",
 ENDED = frozenset({COMPLETE, FAILED})
 GOING_ON = frozenset({RUNNING, PENDING, SUSPENDED})
 _SAID = {"Succeeded": COMPLETE, "Completed": COMPLETE, "Complete": COMPLETE, "Failed": FAILED, "Suspended": SUSPENDED}
+_PULL = re.compile(r"\b(?:ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName)\b")
+_IMAGE = re.compile(r"image \\?\"([\w./:@-]+)\\?\"")
 _SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 
 
@@ -159,6 +162,18 @@ def pod_record(pod: Object) -> PodRecord:
         ),
         why=_why(status),
         exit_code=next((code for one in _ends(status) if (code := one.get("exitCode", 0))), 0),
+    )
+
+
+def image_hint(why: str) -> str:
+    """What to do about an image that the local cluster does not have; empty where ``why`` is about something else."""
+    if not _PULL.search(why):
+        return ""
+    found = _IMAGE.search(why)
+    image = found[1] if found else "IMAGE"
+    return (
+        "the local cluster pulls only what is in its store: holdfast images list; "
+        f"add it with: holdfast images add docker://{image} {image} (or an archive in the place of docker://...)"
     )
 
 

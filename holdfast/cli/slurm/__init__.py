@@ -1,6 +1,7 @@
 """What Slurm says of jobs, text in and records out. Pure; asking Slurm is left to deployed."""
 
 from holdfast.cli.slurm.queue import SQUEUE, SQUEUE_FIELDS, merged, parse_squeue
+from holdfast.cli.slurm.reasons import waits
 from holdfast.cli.slurm.records import (
     DELIMITER,
     SACCT,
@@ -10,7 +11,16 @@ from holdfast.cli.slurm.records import (
     outcome,
     parse_sacct,
 )
-from holdfast.cli.slurm.submissions import Submission, first_host, output_files, parse_submission
+from holdfast.cli.slurm.submissions import (
+    StepFiles,
+    Submission,
+    first_host,
+    output_files,
+    parse_submission,
+    step_files,
+    submit_folder,
+)
+from holdfast.cli.slurm.tracebacks import Failure, first_failure
 
 __all__ = [
     "DELIMITER",
@@ -18,8 +28,11 @@ __all__ = [
     "SACCT_FIELDS",
     "SQUEUE",
     "SQUEUE_FIELDS",
+    "Failure",
     "JobRecord",
+    "StepFiles",
     "Submission",
+    "first_failure",
     "first_host",
     "merged",
     "newest_first",
@@ -28,4 +41,7 @@ __all__ = [
     "parse_sacct",
     "parse_squeue",
     "parse_submission",
+    "step_files",
+    "submit_folder",
+    "waits",
 ]

@@ -12,8 +12,10 @@ from holdfast.cli.slurm.records import DELIMITER, JobRecord, untorn
 from holdfast_common import slurm_answers
 
 SQUEUE_FIELDS = (
-    "JobArrayID", "State", "exit_code", "SubmitTime", "StartTime", "EndTime", "TimeUsed", "NodeList", "UserName",
-    "Reason", "WorkDir", "Command", "Name",
+    "JobArrayID", "JobID", "State",
+    "exit_code", "SubmitTime", "StartTime", "EndTime", "TimeUsed", "NodeList", "UserName",
+    "Reason", "WorkDir", "Command",
+    "Name",
 )  # fmt: skip
 SQUEUE = (
     "squeue", "--noheader", "--all", "--array", "--states=all",
@@ -68,6 +70,7 @@ def _record(fields: Sequence[str]) -> JobRecord:
     exit_code, exit_signal = slurm_answers.parse_exit(said["exit_code"])
     return JobRecord(
         job_id=said["JobArrayID"].strip(),
+        number=said["JobID"].strip(),
         name=said["Name"],
         user=said["UserName"],
         state=state,

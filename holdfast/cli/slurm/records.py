@@ -3,13 +3,14 @@
 import re
 import signal
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from holdfast.cli.slurm.reasons import waits
 from holdfast_common import slurm_answers
 
 SACCT_FIELDS = (
-    "JobID", "State", "ExitCode", "Submit", "Start", "End", "ElapsedRaw", "NodeList", "User", "WorkDir", "SubmitLine",
-    "JobName",
+    "JobID", "JobIDRaw", "State", "ExitCode", "Submit", "Start", "End", "ElapsedRaw", "NodeList", "User", "WorkDir",
+    "SubmitLine", "JobName",
 )  # fmt: skip
 DELIMITER = "\x1f"
 SACCT = (
@@ -21,6 +22,10 @@ SACCT = (
 _BEFORE_FREE_TEXT = SACCT_FIELDS.index("WorkDir")
 """Fields in which no line break can be."""
 GOOD = "COMPLETED"
+CANNOT_BEGIN = 53
+"""In the place of a signal: slurmstepd could not set the job up (seen with 22.05, and in reports of all versions)."""
+RESIZED = "RESIZING"
+"""Of the records that a job leaves behind when it loses a node and goes on, as with --no-kill."""
 _WHY = {
     "TIMEOUT": "ran past its time limit",
     "NODE_FAIL": "lost a node",
@@ -36,7 +41,9 @@ class JobRecord:
     """One job, or one task of a job array, as accounting remembers it."""
 
     job_id: str
-    """A number, or NUMBER_TASK."""
+    """A number, NUMBER_TASK of an array, or NUMBER+PART of a heterogeneous job."""
+    number: str
+    """That of this task or part alone, for which ``%j`` stands."""
     name: str
     user: str
     state: str
@@ -56,6 +63,10 @@ class JobRecord:
     reason: str = ""
     """Why it waits; empty where it does not, or where nobody says."""
 
+    def is_of(self, job: str) -> bool:
+        """True for the job of this name, and for a task or part of it."""
+        return job in (self.job_id, self.number) or self.job_id.startswith((f"{job}_", f"{job}+"))
+
     @property
     def has_ended(self) -> bool:
         return self.state not in slurm_answers.WAITING
@@ -68,11 +79,15 @@ class JobRecord:
     def why(self) -> str:
         """What became of it, or what it waits for, in words; empty for a job that is well."""
         if not self.has_failed:
-            return f"waits: {self.reason}" if self.reason else ""
+            return waits(self.reason, job=self.job_id) if self.reason else ""
         if self.state == "CANCELLED":
             return f"cancelled by {_name_of(self.by)}" if self.by else "cancelled"
         if self.state in _WHY:
             return _WHY[self.state]
+        if self.exit_signal == CANNOT_BEGIN:
+            return "could not begin (0:53): its output file or working folder cannot be opened on the node"
+        if not self.nodes:
+            return "was refused by sbatch, and never started"
         if self.exit_signal:
             return f"ended by signal {self.exit_signal} ({_signal_name(self.exit_signal)})"
         # A shell says so of a program of its own that a signal has ended.
@@ -82,9 +97,17 @@ class JobRecord:
 
 
 def parse_sacct(text: str) -> list[JobRecord]:
-    """The records of sacct's text."""
+    """One record for each job of sacct's text; one that was resized has several there, the newest last."""
     last = len(SACCT_FIELDS) - 1
-    return [_record(one.split(DELIMITER, last)) for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=last)]
+    found: dict[str, JobRecord] = {}
+    for one in (_record(text.split(DELIMITER, last)) for text in untorn(text, least=_BEFORE_FREE_TEXT, whole=last)):
+        before = found.get(one.job_id)
+        found[one.job_id] = one if before is None or before.state != RESIZED else _continued(before, one)
+    return list(found.values())
+
+
+def _continued(before: JobRecord, now: JobRecord) -> JobRecord:
+    return replace(now, started_s=before.started_s, elapsed_s=before.elapsed_s + now.elapsed_s)
 
 
 def untorn(text: str, *, least: int, whole: int) -> Iterator[str]:
@@ -135,6 +158,7 @@ def _record(fields: Sequence[str]) -> JobRecord:
     exit_code, exit_signal = slurm_answers.parse_exit(said["ExitCode"])
     return JobRecord(
         job_id=said["JobID"],
+        number=said["JobIDRaw"] or said["JobID"],
         name=said["JobName"],
         user=said["User"],
         state=state.split()[0].rstrip("+") if state.strip() else "UNKNOWN",

@@ -6,9 +6,10 @@ the rules are sbatch(1)'s, "filename pattern". Pure.
 """
 
 import contextlib
+import posixpath
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.cli.slurm.records import JobRecord
@@ -19,6 +20,17 @@ _FLAGS = frozenset({
     "--test-only", "--use-min-nodes", "--verbose", "--wait",
 })  # fmt: skip
 _FLAG_LETTERS = frozenset("HIkOQsvVWK")
+_SRUN_FLAGS = frozenset({
+    "--contiguous", "--disable-status", "--exclusive", "--hold", "--immediate", "--kill-on-bad-exit", "--label",
+    "--no-allocate", "--no-kill", "--overcommit", "--overlap", "--oversubscribe", "--preserve-env", "--propagate",
+    "--pty",
+    "--quiet", "--quit-on-interrupt", "--reboot", "--send-libs", "--spread-job", "--test-only", "--unbuffered",
+    "--use-min-nodes", "--verbose", "--whole", "--x11", "--bcast", "--nice",
+    # Pyxis
+    "--container-entrypoint", "--container-mount-home", "--container-readonly", "--container-remap-root",
+    "--container-writable", "--no-container-entrypoint", "--no-container-mount-home", "--no-container-remap-root",
+})  # fmt: skip
+_SRUN_FLAG_LETTERS = frozenset("EHIKOQVXZklqsuv")
 _PATTERN = re.compile(r"%(\d*)([%AJjNntsaxubh])")
 _LONGEST_NAME = 16
 
@@ -42,9 +54,9 @@ class Submission:
 def parse_submission(line: str) -> Submission:
     """Read the words of a submission."""
     words = line.split()
-    said, rest = _options(words[1:])
-    scripts = tuple(" ".join(rest[:count]) for count in range(1, min(len(rest), 20) + 1))
     program = words[0].rpartition("/")[2] if words else ""
+    said, rest = _options(words[1:], is_srun=program == "srun")
+    scripts = tuple(" ".join(rest[:count]) for count in range(1, min(len(rest), 20) + 1))
     return Submission(
         program=program, output=said["output"], error=said["error"], folder=said["chdir"], scripts=scripts
     )
@@ -65,17 +77,72 @@ def output_files(record: JobRecord, *, submission: Submission, script: Sequence[
     array = "_" in record.job_id
     output = submission.output or said["output"] or ("slurm-%A_%a.out" if array else "slurm-%j.out")
     error = submission.error or said["error"]
-    folder = submission.folder or said["chdir"] or record.work_dir
+    # Where the job began: accounting's working folder is that of --chdir.
     paths = [_expanded(pattern, record) for pattern in (output, error) if pattern]
-    return list(
-        dict.fromkeys(path if path.startswith("/") else f"{folder}/{path}".replace("//", "/") for path in paths)
+    return list(dict.fromkeys(posixpath.join(record.work_dir, path) for path in paths))
+
+
+def submit_folder(record: JobRecord, *, submission: Submission) -> str:
+    """Where sbatch was called, as far as the working folder tells."""
+    below = f"/{posixpath.normpath(submission.folder)}" if submission.folder else ""
+    return record.work_dir.removesuffix(below) or "/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepFiles:
+    """Files that the tasks of a step write."""
+
+    folder: str
+    """Absolute; without anything that differs from task to task."""
+    name: re.Pattern[str]
+    """Of the paths below the folder."""
+    depth: int
+
+
+def step_files(line: str, *, record: JobRecord, step: str) -> list[StepFiles]:
+    """
+    Where a step writes that has an output or error file of its own, as submitit's have.
+
+    Args:
+        line: The words of srun.
+        step: Its number.
+    """
+    said = parse_submission(line)
+    if said.program != "srun":
+        return []
+    folder = posixpath.join(record.work_dir, said.folder)
+    patterns = dict.fromkeys(one for one in (said.output, said.error) if one and one not in ("none", "all"))
+    return [_files_of_step(posixpath.join(folder, one), record=record, step=step) for one in patterns]
+
+
+def _files_of_step(pattern: str, *, record: JobRecord, step: str) -> StepFiles:
+    number, _, task = record.job_id.partition("_")
+    values = {
+        "%": "%", "j": record.number, "J": f"{record.number}.{step}", "A": number.partition("+")[0], "a": task,
+        "s": step, "u": record.user,
+    }  # fmt: skip
+    parts = pattern.split("/")
+    fixed = 0
+    while fixed < len(parts) - 1 and not set("tnNxbh") & {found[2] for found in _PATTERN.finditer(parts[fixed])}:
+        fixed += 1
+    folder = "/".join(_PATTERN.sub(lambda found: _value(found, values), part) for part in parts[:fixed]) or "/"
+    names = "/".join(parts[fixed:])
+    regex, last = "", 0
+    for found in _PATTERN.finditer(names):
+        regex += re.escape(names[last : found.start()])
+        # What differs from task to task, or is not known of a step, such as the name of its program.
+        regex += re.escape(_value(found, values)) if found[2] in values else "[^/]*"
+        last = found.end()
+    return StepFiles(
+        folder=folder, name=re.compile(regex + re.escape(names[last:]), re.DOTALL), depth=len(parts) - fixed
     )
 
 
-def _options(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def _options(words: Sequence[str], *, is_srun: bool = False) -> tuple[dict[str, str], list[str]]:
     """What is said of files and the folder, and the words from the first that is neither an option nor its value."""
     said = {"output": "", "error": "", "chdir": ""}
     short = {"o": "output", "e": "error", "D": "chdir"}
+    flags, letters = (_SRUN_FLAGS, _SRUN_FLAG_LETTERS) if is_srun else (_FLAGS, _FLAG_LETTERS)
     place = 0
     while place < len(words):
         word = words[place]
@@ -83,11 +150,11 @@ def _options(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             return said, list(words[place:])
         name, sign, value = word.partition("=")
         if word.startswith("--"):
-            takes = not sign and name not in _FLAGS
+            takes = not sign and name not in flags
             key = name[2:]
         else:
             key, value = short.get(word[1], ""), word[2:]
-            takes = not value and word[1] not in _FLAG_LETTERS
+            takes = not value and word[1] not in letters
         if takes and place + 1 < len(words):
             place += 1
             value = words[place]
@@ -100,16 +167,18 @@ def _options(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 def _expanded(pattern: str, record: JobRecord) -> str:
     number, _, task = record.job_id.partition("_")
     values = {
-        "%": "%", "j": number, "J": number, "A": number, "a": task or "4294967294", "N": _first_host(record.nodes),
+        "%": "%", "j": record.number, "J": record.number, "A": number, "a": task or "4294967294",
+        "N": _first_host(record.nodes),
         "n": "0", "t": "0", "s": "batch", "x": record.name, "u": record.user, "b": "0", "h": "0",
     }  # fmt: skip
 
-    def value(found: "re.Match[str]") -> str:
-        said = values[found[2]]
-        width = min(int(found[1] or 0), _LONGEST_NAME)
-        return said.zfill(width) if said.isdigit() else said
+    return _PATTERN.sub(lambda found: _value(found, values), pattern)
 
-    return _PATTERN.sub(value, pattern)
+
+def _value(found: "re.Match[str]", values: Mapping[str, str]) -> str:
+    said = values.get(found[2], "")
+    width = min(int(found[1] or 0), _LONGEST_NAME)
+    return said.zfill(width) if said.isdigit() else said
 
 
 def _first_host(nodes: str) -> str:

@@ -1,58 +1,66 @@
 """
-``holdfast submit``: hand a job file, with the folder it stands in, to the cluster's Slurm.
+``holdfast submit``: hand a job file, with the folder it belongs to, to the cluster's Slurm.
 
-The folder goes to the S3 prefix that the file system imports at /jobs; once the nodes see it, sbatch
-runs on the controller. So the same command works wherever the cluster is.
+The folder travels as one archive through the S3 prefix that the file system imports at /jobs. The job's account unpacks
+it on the controller and submits there, so the same command works wherever the cluster is.
 """
 
-import hashlib
 import os
-import re
 import secrets
 import stat
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
-from holdfast.cli.deployed import Context, controller_hostname, jobs_prefix, record_event, run, stack_outputs
+from holdfast.cli.deployed import (
+    Context,
+    controller_hostname,
+    jobs_prefix,
+    mount_paths,
+    record_event,
+    run,
+    stack_outputs,
+)
+from holdfast.cli.submission.archives import NOT_THERE_YET, UNPACK, write_archive
+from holdfast.cli.submission.caller import FromCaller, from_caller
+from holdfast.cli.submission.folders import JobFolder, read_folder
+from holdfast.cli.submission.job_text import late_options, options_of, value_of
+from holdfast.cli.submission.links import leads_nowhere
 from holdfast.cli.submission.manifests import is_manifest, read_manifests
+from holdfast.cli.submission.plain_files import JobFile, check_batch_file, check_plain, job_file, names_outside
 from holdfast.cli.submission.sbatch_options import Words
+from holdfast.cli.submission.telling import left_out_line, shown, tell
 from holdfast.cli.terminal import CommandError, step
 from holdfast.localcloud.fsx import to_metadata
 from holdfast_common import kinds
 
 APPEAR_TIMEOUT_S = 30.0
-MAX_FOLDER_BYTES = 64 * 1024 * 1024
-SUBMISSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
+UNPACK_TIMEOUT_S = 120.0
+LONGEST_NAME = 200
+NOT_UP_YET = "(connect failure)"
+"""Of sbatch, which has handed over nothing then: slurmctld of a controller that was replaced has not started."""
 
 
-def check_job_file(file: Path) -> None:
+def check_job_file(file: Path, *, folder: Path | None = None) -> None:
     """
     Refuse what cannot be a job before anything is uploaded.
 
+    Args:
+        folder: What travels with it. Default: the folder that it stands in.
+
     Raises:
-        CommandError: no such file, a folder, no ``#!`` first line, or no manifest where the name ends like one's.
+        CommandError: there is no such file, its folder is nobody's job folder, or it holds no job.
     """
-    if str(file).startswith("-"):
-        raise CommandError(f"got {str(file)!r} before the job file; options of sbatch come after it")
-    if not file.exists():
-        raise CommandError(f"job file {file} does not exist")
-    if not file.is_file():
-        raise CommandError(f"{file} is not a file; name the job file itself, such as {file}/job.sbatch")
+    found = job_file(file, folder=folder)
     if is_manifest(file):
         read_manifests(file)
-    elif not file.read_bytes().startswith(b"#!"):
-        raise CommandError(f"{file} does not begin with #!; a Slurm job file starts with a line such as #!/bin/bash")
-
-
-def check_submission(name: str | None) -> None:
-    """Raises: CommandError: no name that a file and a message can have."""
-    if name is not None and not SUBMISSION.fullmatch(name):
-        raise CommandError(
-            f"got --submission {name!r}; allowed: up to 64 letters, digits, '.', '_' and '-', such as llama-8b"
-        )
+    else:
+        check_batch_file(found)
 
 
 def prepare_data(context: Context, *, program: Path) -> None:
@@ -60,10 +68,9 @@ def prepare_data(context: Context, *, program: Path) -> None:
     Run a program on this machine that puts the job's data into the data bucket.
 
     Raises:
-        CommandError: it does not exist or fails.
+        CommandError: it does not exist, is a link, or fails.
     """
-    if not program.is_file():
-        raise CommandError(f"prepare program {program} does not exist")
+    check_plain(program, what="prepare program")
     bucket = stack_outputs(context)["DataBucketName"]
     environment = None
     if context.session.cloud == "embedded":
@@ -82,102 +89,196 @@ def prepare_data(context: Context, *, program: Path) -> None:
 
 
 def submit_job(
-    context: Context, *, file: Path, user: str, words: Words | None = None, submission: str | None = None
+    context: Context,
+    *,
+    file: Path,
+    user: str,
+    words: Words | None = None,
+    submission: str | None = None,
+    folder: Path | None = None,
 ) -> str:
     """
-    Upload the folder of ``file``, wait until the controller sees it, sbatch it there. Returns the job id.
+    Send the folder of a job file, unpack it where all nodes see it, sbatch it there. Returns the job id.
 
     Args:
+        folder: What travels, and where the job begins. Default: the folder that the file stands in.
         submission: Whose run folders the job goes on with; None: its own, known by its number.
+
+    Raises:
+        CommandError: the folder cannot travel, it does not arrive, or sbatch refuses the job.
     """
-    bucket, prefix, directory = jobs_prefix(context)
-    controller = controller_hostname(context)
-    folder = file.resolve().parent
-    files = _files(folder)
-    name = f"{folder.name}-{_digest(files)}"
     words = words or Words()
-    with step(f"submit {file.name}") as progress:
-        progress.update(f"{len(files)} files to s3://{bucket}/{prefix}/{name}")
-        s3 = context.client("s3")
-        for one in files:
-            # Readable for whoever owns the job, whatever the umask was here.
-            metadata = to_metadata(mode=0o755 if one.executable else 0o644, mtime_ns=one.mtime_ns)
-            s3.put_object(Bucket=bucket, Key=f"{prefix}/{name}/{one.path}", Body=one.content, Metadata=metadata)
-        target = f"{directory}/{name}"
-        _wait_for_files(context, controller=controller, directory=target, names=[one.path for one in files])
-        # The shell is for the account's profile; names are arguments of it and never its program.
-        script = 'cd -- "$1" && shift && exec "$@"'
-        command = [target, "sbatch", "--parsable", *words.options, f"./{file.name}", *words.arguments]
-        argv = ["/bin/bash", "-lc", script, "submit", *command]
-        # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
-        handed_on = {"HOLDFAST_TOKEN": secrets.token_hex(32)}
-        if submission is not None:
-            handed_on["HOLDFAST_SUBMISSION"] = submission
-        answer = run(context, node=controller, argv=argv, user=user, env=handed_on)
-        if answer.returncode:
-            raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
-        job_id = answer.stdout.strip().partition(";")[0]
-        progress.update(f"job {job_id} in {target}")
+    job = job_file(file, folder=folder)
+    text = job.read().decode(errors="replace")
+    caller = from_caller(os.environ, text=text, options=words.options, script_options=options_of(text))
+    with step(f"submit {job.name}") as progress:
+        listed = read_folder(job.folder, always=job.path)
+        _check_working_folder(listed, words=words, text=text)
+        sent = _Sent.begin(context, folder=listed, user=user)
+        with tempfile.TemporaryFile() as archive:
+            pointers = write_archive(listed, archive)
+            progress.update(
+                f"{len(listed.entries)} entries, {archive.tell() >> 10} KiB to s3://{sent.bucket}/{sent.key}"
+            )
+            remarks = _remarks(context, listed, file=job, text=text, pointers=pointers, caller=caller)
+            sent.put(archive)
+        job_id = _sbatch(sent, file=job, words=words, caller=caller, submission=submission)
+        progress.update(f"job {job_id} in {sent.folder}")
+    for line in remarks:
+        tell(line)
     record_event(context, kind=kinds.JOB_SUBMITTED, job=job_id)
     return job_id
 
 
 @dataclass(frozen=True, kw_only=True)
-class _File:
-    """A file of the folder as it is uploaded."""
+class _Sent:
+    """A job folder on its way to the nodes, and there. No two submissions share one."""
 
-    path: str
-    content: bytes
-    executable: bool
-    mtime_ns: int
+    context: Context
+    controller: str
+    user: str
+    owner: tuple[int, int]
+    bucket: str
+    key: str
+    archive: str
+    folder: str
 
+    @staticmethod
+    def begin(context: Context, *, folder: JobFolder, user: str) -> "_Sent":
+        bucket, prefix, directory = jobs_prefix(context)
+        controller = controller_hostname(context)
+        answer = run(context, node=controller, argv=["/bin/sh", "-c", "id -u && id -g"], user=user)
+        if answer.returncode:
+            raise CommandError(f"account {user} on {controller}: {answer.stderr.strip()}", exit_code=1)
+        uid, gid = (int(word) for word in answer.stdout.split())
+        token = secrets.token_hex(4)
+        name = f"{os.fsdecode(os.fsencode(folder.root.name)[:LONGEST_NAME])}-{token}"
+        return _Sent(
+            context=context,
+            controller=controller,
+            user=user,
+            owner=(uid, gid),
+            bucket=bucket,
+            key=f"{prefix}/.{token}.tar",
+            archive=f"{directory}/.{token}.tar",
+            folder=f"{directory}/{name}",
+        )
 
-def _digest(files: list[_File]) -> str:
-    """Of names, contents and executable bits, so that a folder on the nodes never changes under a job."""
-    digest = hashlib.sha256()
-    for one in files:
-        digest.update(f"{one.path}\0{one.executable}\0{len(one.content)}\0".encode() + one.content)
-    return digest.hexdigest()[:8]
-
-
-def _files(folder: Path) -> list[_File]:
-    """What goes along; a folder that is too large is refused before anything of it is read."""
-    paths, total = [], 0
-    for path in folder.rglob("*"):
-        relative = path.relative_to(folder)
-        if any(part.startswith((".", "__pycache__")) for part in relative.parts) or not path.is_file():
-            continue
+    def put(self, archive: IO[bytes]) -> None:
+        """Upload, unpack and remove the archive, also where that fails."""
+        size = archive.tell()
+        archive.seek(0)
+        uid, gid = self.owner
+        metadata = to_metadata(mode=0o400, owner=uid, group=gid, mtime_ns=time.time_ns())
+        s3 = self.context.client("s3")
         try:
-            str(relative).encode()
-        except UnicodeEncodeError:
-            raise CommandError(
-                f"{str(path)!a}: names in a job folder must be UTF-8, as keys of S3 are; rename it"
-            ) from None
-        total += path.stat().st_size
-        if total > MAX_FOLDER_BYTES:
-            raise CommandError(
-                f"{folder} holds more than {MAX_FOLDER_BYTES >> 20} MiB, and all of it would go along with the job; "
-                "put the job file into a folder of its own, and data into the data bucket"
-            )
-        paths.append(path)
-    return [_file(path, folder=folder) for path in sorted(paths)]
+            s3.put_object(Bucket=self.bucket, Key=self.key, Body=archive, Metadata=metadata)
+            self._unpack(size)
+        finally:
+            s3.delete_object(Bucket=self.bucket, Key=self.key)
+
+    def _unpack(self, size: int) -> None:
+        deadline = time.monotonic() + APPEAR_TIMEOUT_S
+        while (why := self._cannot_unpack(size)) is not None:
+            if time.monotonic() > deadline:
+                raise CommandError(
+                    f"the job folder did not arrive in {self.folder} within {APPEAR_TIMEOUT_S:g} s, and nothing was "
+                    f"submitted: {why}",
+                    exit_code=1,
+                )
+            time.sleep(0.2)
+
+    def _cannot_unpack(self, size: int) -> str | None:
+        """
+        Why it is not unpacked yet; None where it is. A controller that dies meanwhile is replaced in seconds.
+
+        Raises:
+            CommandError: it never will be.
+        """
+        argv = ["/bin/sh", "-c", UNPACK, "unpack", self.archive, str(size), self.folder]
+        try:
+            answer = run(self.context, node=self.controller, argv=argv, user=self.user, timeout_s=UNPACK_TIMEOUT_S)
+        except CommandError as error:
+            return str(error)
+        if answer.returncode == 0:
+            return None
+        if answer.returncode == NOT_THERE_YET:
+            return "the file system has not imported it; see: holdfast status"
+        if answer.returncode < 0 or answer.returncode > 128:
+            return f"{self.controller} ended while it was unpacked"
+        self.remove_folder()
+        why = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
+        raise CommandError(f"the job folder cannot be unpacked in {self.folder}: {why}", exit_code=1)
+
+    def sbatch(self, argv: Sequence[str], *, environment: Mapping[str, str]) -> Any:
+        # The shell is for the account's profile; names are arguments of it and never its program.
+        script = 'cd -- "$1" && shift && exec "$@"'
+        command = ["/bin/bash", "-lc", script, "submit", self.folder, *argv]
+        return run(self.context, node=self.controller, argv=command, user=self.user, env=environment)
+
+    def remove_folder(self) -> None:
+        """Of a job that was not submitted."""
+        try:
+            run(self.context, node=self.controller, argv=["rm", "-rf", "--", self.folder], user=self.user)
+        except CommandError as error:
+            tell(f"{self.folder} could not be removed: {error}")
 
 
-def _file(path: Path, *, folder: Path) -> _File:
-    info = path.stat()
-    return _File(
-        path=str(path.relative_to(folder)),
-        content=path.read_bytes(),
-        executable=bool(info.st_mode & stat.S_IXUSR),
-        mtime_ns=info.st_mtime_ns,
-    )
-
-
-def _wait_for_files(context: Context, *, controller: str, directory: str, names: list[str]) -> None:
-    script = 'cd -- "$1" && xargs -0 ls -d -- > /dev/null'
-    argv = ["/bin/sh", "-c", script, "look", directory]
+def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, submission: str | None) -> str:
+    # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
+    environment = {**caller.passed, "HOLDFAST_TOKEN": secrets.token_hex(32)}
+    if submission is not None:
+        environment["HOLDFAST_SUBMISSION"] = submission
+    exported = [] if caller.export is None else [f"--export={caller.export}"]
+    argv = ["sbatch", "--parsable", *words.options, *exported, f"./{file.path}", *words.arguments]
     deadline = time.monotonic() + APPEAR_TIMEOUT_S
-    while run(context, node=controller, argv=argv, text="\0".join(names)).returncode:
-        if time.monotonic() > deadline:
-            raise CommandError(f"the job's files did not appear in {directory} within {APPEAR_TIMEOUT_S:g} s")
-        time.sleep(0.2)
+    try:
+        answer = sent.sbatch(argv, environment=environment)
+        while NOT_UP_YET in answer.stderr and time.monotonic() < deadline:
+            time.sleep(0.5)
+            answer = sent.sbatch(argv, environment=environment)
+    except CommandError as error:
+        raise CommandError(
+            f"{error}; it is not known whether Slurm has the job, whose folder is {sent.folder}: see holdfast jobs",
+            exit_code=1,
+        ) from None
+    if answer.returncode:
+        sent.remove_folder()
+        raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
+    return str(answer.stdout.strip().partition(";")[0])
+
+
+def _check_working_folder(folder: JobFolder, *, words: Words, text: str) -> None:
+    """Slurm would run the job in /tmp where its working folder is missing."""
+    wanted = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
+    if wanted is None or (wanted.startswith("/") and not Path(wanted).is_relative_to(folder.root)):
+        return
+    relative = os.path.relpath(wanted, folder.root) if wanted.startswith("/") else os.path.normpath(wanted)
+    if wanted.startswith("/"):
+        raise CommandError(f"got --chdir {wanted}, a path of this machine; on the nodes it is: --chdir {relative}")
+    folders = {one.path for one in folder.entries if not stat.S_ISREG(one.info.st_mode)}
+    if relative != "." and relative not in folders and relative.partition("/")[0] not in folder.links:
+        raise CommandError(f"got --chdir {wanted}; allowed: a folder of the job folder {folder.root}, or of the nodes")
+
+
+def _remarks(
+    context: Context, folder: JobFolder, *, file: JobFile, text: str, pointers: Sequence[str], caller: FromCaller
+) -> list[str]:
+    """One line for each thing that whoever submits has to know."""
+    lines = [left_out_line(folder.left_out), caller.line]
+    lines += [
+        f"{file.name}, line {number}: sbatch passes over {line!r}, as it follows the first command; move it up"
+        for number, line in late_options(text)
+    ]
+    lines += [
+        f"{shown([path])} is a Git LFS pointer and not the file; fetch it with: git lfs pull" for path in pointers
+    ]
+    broken = leads_nowhere(
+        folder.links, paths=[one.path for one in folder.entries], mounts=mount_paths(context) if folder.links else ()
+    )
+    lines += [
+        f"the link {shown([path])} -> {shown([folder.links[path]])} leads nowhere on the nodes: its target is neither "
+        "in the job folder nor below a mount of the cluster"
+        for path in broken
+    ]
+    return [line for line in (*lines, names_outside(file, text)) if line]

@@ -18,13 +18,21 @@ from holdfast.cli.kubernetes import (
     ManifestError,
     Object,
     Resource,
+    Rights,
     beside,
     files_of,
+    is_defined,
     job_of,
     parse_manifests,
+    pod_specs,
     resources_of,
     secret_of,
+    unserved,
 )
+from holdfast.cli.submission.archives import read_entry
+from holdfast.cli.submission.folders import Entry, JobFolder, read_folder
+from holdfast.cli.submission.plain_files import read_plain
+from holdfast.cli.submission.telling import left_out_line, tell
 from holdfast.cli.terminal import CommandError, step
 from holdfast_common import kinds
 
@@ -41,7 +49,7 @@ def is_manifest(file: Path) -> bool:
 def read_manifests(file: Path) -> list[Object]:
     """Raises: CommandError: it holds no job for Kubernetes."""
     try:
-        found = parse_manifests(file.read_text())
+        found = parse_manifests(read_plain(file).decode())
         job_of(found)
     except (ManifestError, UnicodeDecodeError) as error:
         raise CommandError(f"{file} cannot be submitted: {error}") from None
@@ -77,8 +85,10 @@ def submit_manifests(context: Context, *, file: Path, submission: str | None = N
     objects = read_manifests(file)
     with step(f"submit {file.name}") as progress:
         job = job_of(objects)
-        _make_room(context, job)
         client = sign_in(context).client
+        if context.session.cloud == "embedded":
+            _check_served(client, objects)
+        _make_room(context, job)
         own = beside(objects, job)
         made: list[Object] = []
         if "Secret" in own:
@@ -88,7 +98,7 @@ def submit_manifests(context: Context, *, file: Path, submission: str | None = N
                 )
             )
         if "ConfigMap" in own:
-            made.append(_files(job, file.resolve().parent))
+            made.append(_files(job, file.parent.resolve(), always=file.name))
         elif submission is not None:
             raise CommandError(f"got --submission, and no pod of {file} takes its Secret {job.name}")
         _apply(client, [*made, *objects])
@@ -112,35 +122,100 @@ def _make_room(context: Context, job: JobName) -> None:
         time.sleep(POLL_S)
 
 
-def _files(job: JobName, folder: Path) -> Object:
-    files = {}
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and not path.name.startswith("."):
-            try:
-                files[path.name] = path.read_text()
-            except UnicodeDecodeError:
-                raise CommandError(f"{path} is no text, and goes along in a ConfigMap; put it somewhere else") from None
+def _files(job: JobName, folder: Path, *, always: str) -> Object:
+    listed = read_folder(folder, always=always, is_flat=True)
+    files = {entry.path: _text(listed, entry) for entry in listed.entries}
+    if line := left_out_line(listed.left_out):
+        tell(line)
     try:
         return files_of(job, files)
     except ManifestError as error:
         raise CommandError(f"{folder} cannot go along: {error}") from None
 
 
-def _apply(client: Client, objects: Sequence[Object]) -> None:
-    served: dict[str, dict[str, Resource]] = {}
+def _text(folder: JobFolder, entry: Entry) -> str:
+    try:
+        return read_entry(folder, entry).decode()
+    except UnicodeDecodeError:
+        raise CommandError(
+            f"{folder.root / entry.path} is no text, and a ConfigMap is to hold it; name it in .holdfastignore"
+        ) from None
+
+
+class _Served:
+    """Kinds of the cluster, each version asked for once."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._versions: dict[str, dict[str, Resource]] = {}
+
+    def resource(self, thing: Object) -> Resource:
+        """Raises: CommandError: the cluster has no such kind."""
+        version, kind = thing["apiVersion"], thing["kind"]
+        what = f"{kind} {thing['metadata']['name']}"
+        if version not in self._versions:
+            root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+            try:
+                self._versions[version] = resources_of(version, self._client.get(root)["resources"])
+            except KubernetesError as error:
+                if error.code != 404:
+                    raise CommandError(f"{what} was refused: {error}", exit_code=1) from None
+                raise CommandError(f"{what} was refused: this cluster has no {version}; {_RUNS}", exit_code=1) from None
+        found = self._versions[version].get(kind)
+        if found is None:
+            raise CommandError(f"{what} was refused: this cluster has no {kind} in {version}; {_RUNS}", exit_code=1)
+        return found
+
+
+_RUNS = "allowed: kinds of Kubernetes, such as Job, and of operators that are installed"
+
+
+def _check_served(client: Client, objects: Sequence[Object]) -> None:
+    """
+    Refuse a job that would wait for ever, before anything is applied.
+
+    Raises:
+        CommandError: no controller of its kind runs.
+    """
+    defined = any(one["kind"] == "CustomResourceDefinition" for one in objects)
+    served, rights = _Served(client), None
     for one in objects:
-        version, kind, metadata = one["apiVersion"], one["kind"], one["metadata"]
-        what = f"{kind} {metadata['name']}"
+        if defined or not any(pod_specs(one)):
+            continue
+        resource = served.resource(one)
+        if not is_defined(resource):
+            continue
         try:
-            if version not in served:
-                root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-                served[version] = resources_of(version, client.get(root)["resources"])
-            resource = served[version].get(kind)
-            if resource is None:
-                raise CommandError(f"{what}: this cluster has no {kind} in {version}", exit_code=1)
-            namespace = metadata.get("namespace") or "default"
-            body = {**one, "metadata": {**metadata, **({"namespace": namespace} if resource.namespaced else {})}}
+            rights = rights or _rights(client)
+        except KubernetesError:
+            return  # whoever may not look is not kept from trying
+        if (why := unserved(resource, rights)) is not None:
+            raise CommandError(
+                f"{one['kind']} {one['metadata']['name']} was refused: no controller serves {resource.plural} of "
+                f"{resource.group_version} in this cluster, and it would wait for ever: {why}; use a Job, or install "
+                "the operator, whose images are added with: holdfast images add",
+                exit_code=1,
+            )
+
+
+def _rights(client: Client) -> Rights:
+    root = "/apis/rbac.authorization.k8s.io/v1"
+    return Rights(
+        roles=(*client.items(f"{root}/clusterroles"), *client.items(f"{root}/roles")),
+        bindings=(*client.items(f"{root}/clusterrolebindings"), *client.items(f"{root}/rolebindings")),
+        pods=tuple(client.items("/api/v1/pods")),
+    )
+
+
+def _apply(client: Client, objects: Sequence[Object]) -> None:
+    served = _Served(client)
+    for one in objects:
+        metadata = one["metadata"]
+        resource = served.resource(one)
+        namespace = metadata.get("namespace") or "default"
+        body = {**one, "metadata": {**metadata, **({"namespace": namespace} if resource.namespaced else {})}}
+        try:
             client.apply(resource.path(namespace=namespace, name=metadata["name"]), body)
         except KubernetesError as error:
-            why = f"this cluster has no {version}" if error.code == 404 and version not in served else str(error)
-            raise CommandError(f"{what} was refused: {why}", exit_code=1) from None
+            what = f"{one['kind']} {metadata['name']}"
+            raise CommandError(f"{what} was refused: {error}", exit_code=1) from None

@@ -9,7 +9,13 @@ from holdfast.cli.submission.sbatch_options import Words
 
 
 def submit_any(
-    context: Context, *, file: Path, user: str, words: Words | None = None, submission: str | None = None
+    context: Context,
+    *,
+    file: Path,
+    user: str,
+    words: Words | None = None,
+    submission: str | None = None,
+    folder: Path | None = None,
 ) -> str:
     """
     Submit a job file to Slurm, or manifests to Kubernetes. Returns the job's id.
@@ -17,7 +23,8 @@ def submit_any(
     Args:
         user, words: Of Slurm alone.
         submission: Whose run folders the job goes on with; None: its own.
+        folder: What travels with a job of Slurm. Default: the folder that the file stands in.
     """
     if context.orchestrator == "eks":
         return submit_manifests(context, file=file, submission=submission)
-    return submit_job(context, file=file, user=user, words=words, submission=submission)
+    return submit_job(context, file=file, user=user, words=words, submission=submission, folder=folder)

@@ -18,6 +18,9 @@ NAMES = {"aws": "embedded AWS", "hyperpod": "control plane", "keeper": "keeper",
 def render_status(view: StatusView) -> Group:
     """The one screen: facts, nodes, jobs, and what could not be seen."""
     parts: list[RenderableType] = [_facts(view), node_table(view)]
+    parts += [
+        Text(f"{node.hostname} is {node.slurm}: {node.drained}", style="yellow") for node in view.nodes if node.drained
+    ]
     if view.jobs:
         parts += ["", _job_table(view)]
     if view.pods:

@@ -9,8 +9,10 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import json
+import shlex
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -27,6 +29,7 @@ _BASE = "localhost/holdfast-base:local"
 _SITE = "usr/lib/python3/dist-packages"
 _PACKAGES = ("torch", "torchgen", "numpy", "numpy.libs", "sympy", "mpmath", "networkx", "jinja2", "markupsafe")
 _WITHOUT = {"training": ("ACCELERATOR=cpu", "WHEELS=none"), "health-agent": ("WHEELS=none",)}
+_OF_FILES = ("docker-archive:", "oci-archive:", "oci:", "dir:")
 _MODULES = ("filelock", "fsspec", "typing_extensions.py", "xxhash")
 
 
@@ -110,6 +113,9 @@ def add_image(store: Store, *, source: str, name: str) -> StoredImage:
         source: An archive, or what buildah and skopeo name: ``docker-archive:FILE``, ``oci-archive:FILE``,
             ``oci:FOLDER``, ``docker://REGISTRY/IMAGE:TAG``.
     """
+    place = Path(source.partition(":")[2] if source.startswith(_OF_FILES) else source)
+    if place.is_symlink():
+        raise ImageError(f"{place} is a symbolic link, which is not followed; name {place.resolve()}")
     with buildah(below=_room(store)) as tool:
         image = tool.run("pull", "--quiet", _with_transport(source)).strip().splitlines()[-1]
         return store_image(store, tool=tool, image=image, name=name)
@@ -137,8 +143,11 @@ def build_training_image(
         containers: The folder ``containers/`` of the repository.
     """
     lacking = [package for program, package in TOOLS.items() if shutil.which(program) is None]
-    if lacking:
-        raise ImageError(f"missing programs; install them with: apt-get install {' '.join(lacking)}")
+    commands = [f"apt-get install {' '.join(lacking)}"] if lacking else []
+    if importlib.util.find_spec("torch") is None:
+        commands.append(f"{shlex.quote(sys.executable)} -m pip install torch numpy")
+    if commands:
+        raise ImageError(f"the image is made with programs and packages that are missing; do: {' && '.join(commands)}")
     with buildah(below=_room(store)) as tool:
         progress("making the base from Debian's packages and this environment's torch")
         make_base(tool, tag=_BASE)

@@ -96,7 +96,7 @@ class Inputs:
         With what is known in it, as far as it is true of this row.
 
         How long it takes to notice and to resume is a matter of the strategy: it holds with spares and without them.
-        How long it takes until a new instance is there is a matter of who brings it.
+        How long it takes until a new instance exists is a matter of who replaces it, unless it is given.
         """
         own = name.partition("+")[0]
         chosen, stages = self.stages[self.options.strategy], self.stages[own]
@@ -106,6 +106,8 @@ class Inputs:
         elif stages.replaced_by == chosen.replaced_by:
             measured = self.known.applied_to(strategy_at(chosen, instances=instances))
             strategy = self.known.as_replaced_in(strategy, measured=measured)
+        elif self.options.replace_s is not None:
+            strategy = replace(strategy, replace_s=self.options.replace_s)
         return replace(strategy, name=name, title=f"{strategy.title} + spares" if "+" in name else strategy.title)
 
     def plan(self, *, runs: int, seed: int) -> Plan:

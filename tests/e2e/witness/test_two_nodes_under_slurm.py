@@ -43,7 +43,7 @@ def test_a_job_of_two_nodes_goes_on_when_the_witness_is_killed_and_then_a_node_d
     controller = next(node["hostname"] for node in product.status()["nodes"] if node["instance_group"] == "controller")
 
     def on(node: str, command: str) -> str:
-        return str(product.run("ssh", node, "--", "/bin/sh", "-c", command, check=False).stdout)
+        return str(product.run("ssh", node, "--", command, check=False).stdout)
 
     told = product.run("submit", str(folder / "two.sbatch"), "--json").stdout
     job = json.loads(told[told.index("{") :])["job_id"]

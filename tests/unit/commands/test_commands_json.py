@@ -55,12 +55,27 @@ ANSWERS: dict[str, Any] = {
     },
 }
 RECORD = DELIMITER.join(
-    ("7", "COMPLETED", "0:0", "1795371912", "1795371913", "1795371915", "2", HOST, "ubuntu", "/fsx", "sbatch x", "[/x]")
+    (
+        "7",
+        "7",
+        "COMPLETED",
+        "0:0",
+        "1795371912",
+        "1795371913",
+        "1795371915",
+        "2",
+        HOST,
+        "ubuntu",
+        "/fsx",
+        "sbatch x",
+        "[/x]",
+    )
 )
 PROGRAMS = {
     "sinfo": f"N|{HOST}|idle\nJ|8|RUNNING|{HOST}|0:01|None|train\n",
     "sacct": RECORD + "\n",
     "sbatch": "7\n",
+    "id -u": "1000\n1000\n",
     "scontrol": f"JobId=7 JobState=COMPLETED BatchHost={HOST}\n   StdOut=/fsx/a.out\n",
     "cat": "said\n",
 }

@@ -17,7 +17,8 @@ from holdfast.cli.slurm import (
 
 def text(*, name: str = "train", **changes: str) -> str:
     said = {
-        "JobID": "7", "State": "COMPLETED", "ExitCode": "0:0", "Submit": "1795371912", "Start": "1795371913",
+        "JobID": "7", "JobIDRaw": "7",
+        "State": "COMPLETED", "ExitCode": "0:0", "Submit": "1795371912", "Start": "1795371913",
         "End": "1795371915", "ElapsedRaw": "2", "NodeList": "ip-10-1-0-[11-13]", "User": "ubuntu",
         "WorkDir": "/fsx/jobs/a b", "SubmitLine": "sbatch --parsable ./a b.sbatch one", "JobName": name, **changes,
     }  # fmt: skip
@@ -96,8 +97,8 @@ def test_a_job_of_many_tasks_has_one_end(states: list[str], expected: str) -> No
         ("sbatch -o out-%j-%x.txt ./a.sbatch -o no", [], "/fsx/jobs/a b/out-7-train.txt"),
         ("sbatch --output=/fsx/%5j/%N-%u.out a.sbatch", [], "/fsx/00007/ip-10-1-0-11-ubuntu.out"),
         ("sbatch --requeue -N 2 a.sbatch", ["#SBATCH --output=x-%A.out # why"], "/fsx/jobs/a b/x-7.out"),
-        ("sbatch a.sbatch", ["#SBATCH -o 'a %%.out'", "#SBATCH -D /fsx/here"], "/fsx/here/a %.out"),
-        ("sbatch -D /there a.sbatch", ["#SBATCH --chdir=/here", '#SBATCH -J "unclosed'], "/there/slurm-7.out"),
+        ("sbatch a.sbatch", ["#SBATCH -o 'a %%.out'", "#SBATCH -D /fsx/here"], "/fsx/jobs/a b/a %.out"),
+        ("sbatch -D /there a.sbatch", ["#SBATCH --chdir=/here", '#SBATCH -J "unclosed'], "/fsx/jobs/a b/slurm-7.out"),
     ],
 )
 def test_the_output_of_a_forgotten_job_is_found_as_sbatch_places_it(

@@ -9,7 +9,7 @@ from holdfast.cli.slurm import DELIMITER, SQUEUE_FIELDS, JobRecord, merged, outc
 
 def text(**changes: str) -> str:
     said = {
-        "JobArrayID": "7", "State": "RUNNING", "exit_code": "0", "SubmitTime": "1795371912",
+        "JobArrayID": "7", "JobID": "7", "State": "RUNNING", "exit_code": "0", "SubmitTime": "1795371912",
         "StartTime": "1795371913", "EndTime": "NONE", "TimeUsed": "1:31", "NodeList": "ip-10-1-0-11",
         "UserName": "ubuntu", "Reason": "None", "WorkDir": "/fsx/a b", "Command": "./a b.sbatch one", "Name": "train",
         **changes,
@@ -29,7 +29,7 @@ def test_a_job_that_runs_has_a_start_and_no_end() -> None:
 
 def test_a_job_that_waits_says_for_what_and_has_no_start() -> None:
     (one,) = parse_squeue(text(State="PENDING", StartTime="1795371990", Reason="BeginTime", TimeUsed="0:00"))
-    assert (one.started_s, one.why, one.has_ended) == (None, "waits: BeginTime", False)
+    assert (one.started_s, one.why, one.has_ended) == (None, "waits: its begin time is not reached (BeginTime)", False)
 
 
 @pytest.mark.parametrize(("status", "why"), [("768", "exit code 3"), ("9", "ended by signal 9 (SIGKILL)")])

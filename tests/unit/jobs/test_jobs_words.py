@@ -57,8 +57,8 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
     file.write_text("#!/bin/sh\n")
     seen: list[object] = []
 
-    def submit_job(_context: object, *, file: Path, user: str, words: Words, submission: str | None) -> str:
-        seen.append((file, user, words, submission))
+    def submit_job(_context: object, **given: object) -> str:
+        seen.append(given)
         return "7"
 
     session = Session(
@@ -74,4 +74,5 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
 
     assert done.exit_code == 0, done.output
     assert done.stdout == '{\n  "job_id": "7"\n}\n'
-    assert seen == [(file, "trainer", Words(options=("-N2", "--qos=high"), arguments=("--json", "--user")), None)]
+    words = Words(options=("-N2", "--qos=high"), arguments=("--json", "--user"))
+    assert seen == [{"file": file, "user": "trainer", "words": words, "submission": None, "folder": None}]

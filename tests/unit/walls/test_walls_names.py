@@ -2,20 +2,18 @@
 
 import ast
 import io
-import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from rich.console import Console
+from submitting import Machine
 
 from holdfast.cli import views
 from holdfast.cli.deployed import JobView, StatusView, job_output, parse_slurm
-from holdfast.cli.submission import check_submission, submit_job
+from holdfast.cli.submission import check_submission
 from holdfast.cli.terminal import CommandError, error_console, step
 from holdfast.cli.terminal import console as output_console
 
@@ -29,55 +27,6 @@ NASTY = (
     "-n.sbatch",
     "a\\ b\n.sbatch",
 )
-
-
-class Machine:
-    """This machine as the cluster: what is put into the bucket appears in a folder; sbatch notes what it is given."""
-
-    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.jobs, self.folder, tools = place / "js o;b", place / "folder [red] x", place / "bin"
-        for directory in (self.jobs, self.folder, tools):
-            directory.mkdir()
-        noted = '"$PWD" "$HOLDFAST_TOKEN" "${HOLDFAST_SUBMISSION-none}" "$@"'
-        (tools / "sbatch").write_text(f'#!/bin/sh\nprintf "%s\\0" {noted} > "$SEEN"\necho 17\n')
-        (tools / "sbatch").chmod(0o755)
-        self.seen = place / "seen"
-        self.users: list[str | None] = []
-        # A login shell sets PATH anew; the account's profile has the last word.
-        (place / ".bash_profile").write_text(f"PATH={tools}:$PATH\n")
-        self._environment = {"PATH": os.environ["PATH"], "SEEN": str(self.seen), "HOME": str(place)}
-        monkeypatch.setattr("holdfast.cli.submission.job_files.run", self._run)
-        monkeypatch.setattr(
-            "holdfast.cli.submission.job_files.jobs_prefix", lambda _: ("bucket", "jobs", str(self.jobs))
-        )
-        monkeypatch.setattr("holdfast.cli.submission.job_files.controller_hostname", lambda _: "head")
-        monkeypatch.setattr("holdfast.cli.submission.job_files.record_event", lambda *_, **__: None)
-
-    def _run(
-        self,
-        _: Any,
-        *,
-        node: str,
-        argv: Sequence[str],
-        user: str | None = None,
-        text: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> "subprocess.CompletedProcess[str]":
-        assert node == "head"
-        self.users.append(user)
-        environment = {**self._environment, **(env or {})}
-        return subprocess.run(
-            list(argv), input=text, env=environment, cwd="/", capture_output=True, text=True, check=False
-        )
-
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes, Metadata: dict[str, str]) -> None:  # noqa: N803
-        target = self.jobs / Key.removeprefix("jobs/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(Body)
-
-    def submit(self, name: str, *, submission: str | None = None) -> str:
-        context: Any = SimpleNamespace(client=lambda _: self)
-        return submit_job(context, file=self.folder / name, user="ubuntu", submission=submission)
 
 
 @pytest.fixture
@@ -120,14 +69,13 @@ def test_a_submission_has_a_name_that_folders_and_messages_can_have(name: str) -
         check_submission(name)
 
 
-def test_a_name_that_no_key_can_hold_is_refused_before_anything_is_uploaded(machine: Machine) -> None:
+def test_a_name_that_is_no_text_travels_as_it_is(machine: Machine) -> None:
     (machine.folder / "job.sbatch").write_text("#!/bin/sh\n")
-    (machine.folder / "a\udcff").write_text("")
+    for name in ("a\udcff", "two\nlines"):
+        (machine.folder / name).write_text("content")
+    machine.submit("job.sbatch")
 
-    with pytest.raises(CommandError, match="must be UTF-8"):
-        machine.submit("job.sbatch")
-
-    assert list(machine.jobs.iterdir()) == []
+    assert sorted(path.name for path in machine.sent().iterdir()) == ["a\udcff", "job.sbatch", "two\nlines"]
 
 
 @pytest.mark.parametrize("job", ["1;id", "$(id)", "1 2", "²", "-1", ""])
@@ -276,7 +224,7 @@ def test_a_folder_that_is_too_large_is_refused_before_it_is_read(
     (machine.folder / "job.sbatch").write_text("#!/bin/sh\n")
     with (machine.folder / "model.bin").open("wb") as sparse:
         sparse.truncate(1 << 33)
-    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("something was read"))
+    monkeypatch.setattr("holdfast.cli.submission.archives.read_entry", lambda *_: pytest.fail("something was read"))
 
-    with pytest.raises(CommandError, match="holds more than 64 MiB"):
+    with pytest.raises(CommandError, match="at most 64 MiB travel"):
         machine.submit("job.sbatch")

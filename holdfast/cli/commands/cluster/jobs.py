@@ -10,9 +10,9 @@ from holdfast.cli.deployed import (
     Context,
     JobRow,
     cancel_workloads,
-    check_job_id,
     check_kubernetes_job,
     controller_hostname,
+    expand_job_id,
     known_jobs,
     known_workloads,
     locate,
@@ -53,10 +53,10 @@ def jobs(
 
 
 def _of_slurm(context: Context, job: list[str], *, days: int, failed: bool) -> list[JobRow]:
-    wanted = [check_job_id(one) for one in job]
+    wanted = [each for one in job for each in expand_job_id(one)]
     refuse_on_aws(context, what="holdfast jobs")
     records = known_jobs(context, jobs=wanted, since=f"now-{days}days")
-    missing = [one for one in wanted if not any(_is_of(record, one) for record in records)]
+    missing = [one for one in wanted if not any(record.is_of(one) for record in records)]
     if missing:
         raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
     return rows(context, newest_first(one for one in records if one.has_failed or not failed))
@@ -79,7 +79,12 @@ def _workloads(context: Context, job: list[str], *, days: int = 3650, failed: bo
 
 
 def cancel(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="Number, or NUMBER_TASK of a job array; or name.")],
+    job: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="JOB...", help="As holdfast jobs prints it: number, NUMBER_TASK or NUMBER+PART; or name."
+        ),
+    ],
     environment: Annotated[str | None, ENVIRONMENT] = None,
     json: Annotated[bool, typer.Option("--json", help="Print their states as JSON.")] = False,
 ) -> None:
@@ -88,7 +93,7 @@ def cancel(
     if context.orchestrator == "eks":
         _cancel_workloads(context, job, json=json)
         return
-    wanted = list(dict.fromkeys(check_job_id(one) for one in job))
+    wanted = list(dict.fromkeys(each for one in job for each in expand_job_id(one)))
     refuse_on_aws(context, what="holdfast cancel")
     before = _states(context, wanted)
     missing = [one for one in wanted if one not in before]
@@ -106,7 +111,8 @@ def cancel(
         if all(record.has_ended for one in wanted for record in after.get(one, [])):
             break
         time.sleep(POLL_S)
-    states = {one: sorted({record.state for record in after.get(one, [])}) for one in wanted}
+    # A task that has never started leaves nothing behind.
+    states = {one: sorted({record.state for record in after.get(one, [])}) or ["CANCELLED"] for one in wanted}
     if json:
         print_json({one: "/".join(said) for one, said in states.items()})
         return
@@ -127,11 +133,7 @@ def _cancel_workloads(context: Context, job: list[str], *, json: bool) -> None:
         console.print(f"job {one.job} is deleted ({one.kinds}){note}")
 
 
-def _is_of(record: JobRecord, job: str) -> bool:
-    return record.job_id == job or record.job_id.startswith(f"{job}_")
-
-
 def _states(context: Context, wanted: list[str]) -> dict[str, list[JobRecord]]:
     records = known_jobs(context, jobs=wanted)
-    found = {one: [record for record in records if _is_of(record, one)] for one in wanted}
+    found = {one: [record for record in records if record.is_of(one)] for one in wanted}
     return {one: of for one, of in found.items() if of}

@@ -3,6 +3,7 @@
 import json as json_format
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from holdfast.cli.deployed import (
     PROFILE,
     REGION,
     Context,
+    LineChoice,
     OutputFiles,
     check_job_id,
     check_kubernetes_job,
@@ -24,6 +26,7 @@ from holdfast.cli.deployed import (
     lifecycle_stream,
     lifecycle_streams,
     locate,
+    parse_since,
     refuse_on_aws,
     stream_lines,
     written_so_far,
@@ -34,8 +37,13 @@ POLL_S = 0.5
 
 
 def logs(
-    node: Annotated[str | None, typer.Argument(help="Instance id. Default: list the streams there are.")] = None,
+    node: Annotated[
+        str | None, typer.Argument(help="Any name of a node. Default: list the streams that exist.")
+    ] = None,
     job: Annotated[str | None, typer.Option(help="Print the output of this job instead.")] = None,
+    tail: Annotated[int | None, typer.Option(help="Only the last lines of each file.", min=0)] = None,
+    since: Annotated[str | None, typer.Option(help="Only lines from then: a time, or an age such as 30m.")] = None,
+    grep: Annotated[str | None, typer.Option(help="Only lines with this regular expression.")] = None,
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
@@ -48,27 +56,37 @@ def logs(
     ] = False,
 ) -> None:
     """Print lifecycle logs of nodes (also of nodes that are gone) or the output of a job."""
+    since_ns = None if since is None else parse_since(since, now=datetime.now(UTC))
+    choice = LineChoice.parse(tail=tail, since_ns=since_ns, grep=grep)
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
     if job is not None and context.orchestrator == "eks":
         check_kubernetes_job(job)
-        _print_pods(context, job=job, follow=follow, json=json)
+        _print_pods(context, job=job, choice=choice, follow=follow, json=json)
     elif job is not None:
         check_job_id(job)
         refuse_on_aws(context, what="reading the output of a job")
         if follow:
             _follow(
                 lambda: written_so_far(context, job=job),
+                choice=choice,
                 as_json=json,
                 is_over=lambda: bool(job_outcome(context, job=job)),
             )
         else:
-            _print(job_output(context, job=job), as_json=json)
+            _print(job_output(context, job=job, choice=choice), as_json=json)
     elif node is not None:
         group, stream = lifecycle_stream(context, node=node)
         if follow:
-            _follow(lambda: [(stream, stream_lines(context, group=group, stream=stream))], as_json=json)
+            # Their times are CloudWatch's, so what is too old is not read into the lines.
+            unaged = LineChoice(tail=choice.tail, pattern=choice.pattern)
+            aged = LineChoice(since_ns=choice.since_ns)
+            _follow(
+                lambda: [(stream, aged.of_timed(stream_lines(context, group=group, stream=stream)))],
+                choice=unaged,
+                as_json=json,
+            )
         else:
-            _print(stream_lines(context, group=group, stream=stream), as_json=json)
+            _print(choice.of_timed(stream_lines(context, group=group, stream=stream)), as_json=json)
     else:
         streams = [{"log_group": group, "log_stream": stream} for group, stream in lifecycle_streams(context)]
         if json:
@@ -77,20 +95,29 @@ def logs(
             console.print(f"{entry['log_group']}  {entry['log_stream']}")
 
 
-def _print_pods(context: Context, *, job: str, follow: bool, json: bool) -> None:
+def _print_pods(context: Context, *, job: str, choice: LineChoice, follow: bool, json: bool) -> None:
+    # The API server knows the time of each line; the lines do not have it.
+    aged = LineChoice(tail=choice.tail, pattern=choice.pattern)
     if follow:
         _follow(
-            lambda: kubernetes_output(context, job=job),
+            lambda: kubernetes_output(context, job=job, since_ns=choice.since_ns),
+            choice=aged,
             as_json=json,
             is_over=lambda: bool(kubernetes_outcome(context, job=job)),
         )
         return
-    files = kubernetes_output(context, job=job)
+    files = [(pod, aged.of(said)) for pod, said in kubernetes_output(context, job=job, since_ns=choice.since_ns)]
     lines = files[0][1] if len(files) == 1 else [line for pod, said in files for line in (heading(pod), *said)]
     _print(lines, as_json=json)
 
 
-def _follow(read: Callable[[], OutputFiles], *, as_json: bool, is_over: Callable[[], bool] = lambda: False) -> None:
+def _follow(
+    read: Callable[[], OutputFiles],
+    *,
+    choice: LineChoice,
+    as_json: bool,
+    is_over: Callable[[], bool] = lambda: False,
+) -> None:
     """Print what is new in each file, under its name where there are several and it is another than before."""
     printed: dict[str, int] = {}
     last = ""
@@ -99,7 +126,8 @@ def _follow(read: Callable[[], OutputFiles], *, as_json: bool, is_over: Callable
         ends = is_over()
         files = read()
         for path, lines in files:
-            fresh = lines[printed.get(path, 0) :]
+            # What was there at first is chosen from; what comes later is young, and there is no end to cut off.
+            fresh = choice.matching(lines[printed[path] :]) if path in printed else choice.of(lines)
             printed[path] = len(lines)
             title = [heading(path)] if fresh and len(files) > 1 and path != last else []
             last = path if fresh else last

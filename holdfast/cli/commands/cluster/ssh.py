@@ -12,11 +12,11 @@ from holdfast.cli.terminal import CommandError
 
 def ssh(
     node: Annotated[str, typer.Argument(help="Instance id, host name or address.")],
-    command: Annotated[list[str] | None, typer.Argument(help="After --: the command. Default: a login shell.")] = None,
+    command: Annotated[list[str] | None, typer.Argument(help="After --: a command line. Default: a shell.")] = None,
     user: Annotated[str, typer.Option(help="Account on the node.")] = "root",
     environment: Annotated[str | None, ENVIRONMENT] = None,
 ) -> None:
-    """Open a shell on a node, or run one command there; its exit code is ours."""
+    """Open a shell on a node, or run a command line there as ssh does; exits with the command's exit code."""
     context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast ssh", node=node)
     if os.geteuid() != 0:
@@ -24,4 +24,9 @@ def ssh(
     target = instance(context, node=node)
     if not target.alive():
         raise CommandError(f"node {node} is not running; see: holdfast status")
-    sys.exit(target.exec_tty(command or ["/bin/bash", "-l"], user=user))
+    sys.exit(target.exec_tty(command_line(command or []), user=user))
+
+
+def command_line(words: list[str]) -> list[str]:
+    """As ssh(1) has it: the words, with spaces between them, are one line for the shell of the node."""
+    return ["/bin/bash", "-c", " ".join(words)] if words else ["/bin/bash", "-l"]

@@ -23,7 +23,7 @@ DEFAULT_USER = "ubuntu"
 def submit(
     context: typer.Context,
     file: Annotated[
-        Path, typer.Argument(help="Slurm job file, or manifest of Kubernetes (.yaml); its folder goes along.")
+        Path, typer.Argument(help="Slurm job file, or manifest of Kubernetes (.yaml); its folder travels with it.")
     ],
     words: Annotated[
         list[str] | None,
@@ -44,22 +44,26 @@ def submit(
             "Default: each job has its own.",
         ),
     ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="What travels with a job of Slurm, and where it begins. Default: the job file's folder."),
+    ] = None,
     environment: Annotated[str | None, LONG_ENVIRONMENT] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the job id as JSON.")] = False,
 ) -> None:
     """Submit a job to the cluster's Slurm or Kubernetes."""
-    check_job_file(file)
+    check_job_file(file, folder=folder)
     check_submission(submission)
     given = Words.parse(words or [], arguments=arguments_after_dashes(context))
     session = locate(environment=environment)
     if session.orchestrator == "slurm":
         refuse_on_aws(session, what="holdfast submit")
-    elif given != Words() or user != DEFAULT_USER:
+    elif given != Words() or user != DEFAULT_USER or folder is not None:
         raise CommandError("got options of Slurm's jobs for a cluster under Kubernetes; say it in the manifest instead")
     check_fits(file, orchestrator=session.orchestrator)
     if prepare is not None:
         prepare_data(session, program=prepare)
-    job_id = submit_any(session, file=file, user=user, words=given, submission=submission)
+    job_id = submit_any(session, file=file, user=user, words=given, submission=submission, folder=folder)
     if json:
         print_json({"job_id": job_id})
     else:

@@ -1,5 +1,6 @@
 """``holdfast images``: the container images of the local cloud, for ``srun --container-image`` and for pods."""
 
+import importlib.util
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,19 +29,25 @@ def list_images(json: _JSON = False) -> None:
 
 @app.command(cls=Command)
 def build(
-    containers: Annotated[Path, typer.Option(help="The folder containers/ of a checkout.")] = Path("containers"),
+    containers: Annotated[
+        Path | None, typer.Option(help="The folder containers/ of a checkout. Default: of this Holdfast.")
+    ] = None,
     name: Annotated[str, typer.Option(help="What jobs call it.")] = "holdfast-training:latest",
     json: _JSON = False,
 ) -> None:
     """Build the training image, without EFA and on a base made here; takes minutes."""
     from holdfast.localcloud.containers import ImageError, build_training_image
 
-    if not (containers / "training" / "Dockerfile").is_file():
-        raise CommandError(f"got --containers {containers}; allowed: the folder containers/ of a checkout of Holdfast")
+    folder = _shipped() if containers is None else containers
+    if not (folder / "training" / "Dockerfile").is_file():
+        raise CommandError(
+            f"got --containers {folder}; allowed: the folder containers/ of a checkout of Holdfast; "
+            "the distribution holdfast-constructs brings one: pip install holdfast-constructs"
+        )
     store = _store(change=True)
     try:
         image = build_training_image(
-            store, containers=containers, name=name, progress=(lambda _: None) if json else console.print
+            store, containers=folder, name=name, progress=(lambda _: None) if json else console.print
         )
     except ImageError as error:
         raise CommandError(str(error)) from error
@@ -72,6 +79,13 @@ def remove(name: Annotated[str, typer.Argument(help="As holdfast images list sho
         _store(change=True).remove(name)
     except ImageError as error:
         raise CommandError(str(error)) from error
+
+
+def _shipped() -> Path:
+    """In a wheel it lies with the stacks, in a checkout at the top."""
+    found = importlib.util.find_spec("holdfast_stacks")
+    shipped = Path(found.origin).parent / "data" / "containers" if found and found.origin else None
+    return shipped if shipped is not None and shipped.is_dir() else Path(__file__).resolve().parents[4] / "containers"
 
 
 def _store(*, change: bool) -> Any:

@@ -15,6 +15,7 @@ from holdfast.cli.kubernetes import (
     Object,
     PodRecord,
     Workload,
+    image_hint,
     job_name_of,
     parse_job_name,
     workloads,
@@ -83,9 +84,12 @@ def kubernetes_outcome(context: Context, *, job: str) -> str:
     return found.state if found.has_ended else ""
 
 
-def kubernetes_output(context: Context, *, job: str) -> list[tuple[str, list[str]]]:
+def kubernetes_output(context: Context, *, job: str, since_ns: int | None = None) -> list[tuple[str, list[str]]]:
     """
     (pod, or pod/container where it has several; lines) of each container that has said something.
+
+    Args:
+        since_ns: Only lines written from then. Default: all.
 
     Raises:
         CommandError: there is no such job.
@@ -94,11 +98,13 @@ def kubernetes_output(context: Context, *, job: str) -> list[tuple[str, list[str
     if found is None:
         raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")
     client = sign_in(context).client
+    stamp = "" if since_ns is None else shown_time(since_ns // 1_000_000_000)
+    limits = {"sinceTime": stamp} if stamp else {}
     return [
         (pod.name if len(pod.containers) == 1 else f"{pod.name}/{container}", lines)
         for pod in found.pods
         for container in pod.containers
-        if (lines := _lines(client, pod, container)) is not None
+        if (lines := _lines(client, pod, container, **limits)) is not None
     ]
 
 
@@ -147,11 +153,13 @@ def workload_rows(context: Context, found: Iterable[Workload]) -> list[JobRow]:
         if one.state == "Failed" and told < MOST_TOLD:
             told += 1
             lines = _last_lines(context, one)
-        rows.append(workload_row(one, said=lines, now_s=int(time.time())))
+        is_local = context.session.cloud == "embedded"
+        rows.append(workload_row(one, said=lines, now_s=int(time.time()), is_local=is_local))
     return rows
 
 
-def workload_row(one: Workload, *, said: list[str], now_s: int) -> JobRow:
+def workload_row(one: Workload, *, said: list[str], now_s: int, is_local: bool = False) -> JobRow:
+    """A workload in the words that are shown; ``is_local``: its cluster has the images of this machine alone."""
     return JobRow(
         job_id=str(one.job),
         name=one.kinds,
@@ -165,6 +173,7 @@ def workload_row(one: Workload, *, said: list[str], now_s: int) -> JobRow:
         nodes=",".join(one.nodes),
         why=one.why,
         last_lines=said,
+        hint=image_hint(one.why) if is_local else "",
     )
 
 

@@ -1,0 +1,102 @@
+"""
+The first failure of a job in what its ranks wrote: the first traceback, whose rank it is, and on which host. Pure.
+
+Ranks write into one file at once. What belongs together is known by the label before each line: that of ``srun -l``
+("3: "), or torchrun's and the launcher's ("[rank3]: ").
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+BEGIN = "Traceback (most recent call last):"
+MOST_LINES = 400
+SHOWN_LINES = 3
+_LABEL = re.compile(r"(?P<label>\s*(?:\[(?:rank|default)(?P<named>\d+)\]:|(?P<task>\d+):) ?)")
+_CHAINS = ("During handling of the above", "The above exception was")
+_TASK_ON = re.compile(r"srun: error: (\S+): tasks? ([\d,-]+): ")
+_TORCHRUN_HOST = re.compile(r"host\s*: (\S+)")
+_TORCHRUN_RANK = re.compile(r"rank\s*: (\d+) ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One traceback."""
+
+    error: str
+    """Its last line, such as ``ValueError: bad shape``."""
+    lines: tuple[str, ...]
+    """Its end, without labels."""
+    rank: str = ""
+    host: str = ""
+
+    @property
+    def where(self) -> str:
+        """Such as "rank 3 on ip-10-1-0-12"; empty where the output does not say."""
+        rank = f"rank {self.rank}" if self.rank else ""
+        return " on ".join(filter(None, (rank, self.host)))
+
+
+def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
+    """
+    The first traceback among the lines of a job's output; None without one.
+
+    Args:
+        host: The only one that wrote them; empty where several did.
+    """
+    for place, line in enumerate(lines):
+        if line.rstrip().endswith(BEGIN):
+            label = line[: line.index(BEGIN)]
+            found = _LABEL.fullmatch(label)
+            said = _of_label(lines[place : place + MOST_LINES], label)
+            rank = (found["named"] or found["task"]) if found else ""
+            return Failure(
+                error=said[-1].strip(),
+                lines=tuple(said[-SHOWN_LINES:]),
+                rank=rank,
+                host=_host_of(lines, rank=rank) or host,
+            )
+    return None
+
+
+def _of_label(lines: Sequence[str], label: str) -> list[str]:
+    """The lines of one traceback, with those that it was raised from or while handling."""
+    said: list[str] = []
+    ended = chained = False
+    for line in lines:
+        if not line.startswith(label.rstrip()) or (not label.strip() and _LABEL.match(line)):
+            continue
+        rest = line[len(label) :].rstrip() if line.startswith(label) else ""
+        if not rest:
+            continue
+        if ended and rest.startswith(_CHAINS):
+            chained, ended = True, False
+        elif ended:
+            break
+        said.append(rest)
+        if not rest[:1].isspace() and not rest.startswith((BEGIN, *_CHAINS)):
+            ended, chained = True, False
+    return said[:-1] if chained and len(said) > 1 else said
+
+
+def _host_of(lines: Sequence[str], *, rank: str) -> str:
+    if not rank:
+        return ""
+    for line in lines:
+        if (found := _TASK_ON.search(line)) and _is_in(int(rank), found[2]):
+            return found[1]
+    for place, line in enumerate(lines):
+        if (found := _TORCHRUN_HOST.search(line)) and any(
+            (said := _TORCHRUN_RANK.search(after)) and said[1] == rank for after in lines[place : place + 3]
+        ):
+            return found[1]
+    return ""
+
+
+def _is_in(number: int, ranges: str) -> bool:
+    """``0,2-5`` as srun writes it."""
+    for one in ranges.split(","):
+        first, _, last = one.partition("-")
+        if first.isdecimal() and int(first) <= number <= int(last or first):
+            return True
+    return False

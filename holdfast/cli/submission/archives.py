@@ -1,0 +1,90 @@
+"""
+A job folder as one archive, and what unpacks it on the cluster: the job's own account, never root.
+
+So links, modes, empty folders and any name arrive as they are, and a link is read there with the rights of the job.
+"""
+
+import io
+import os
+import stat
+import tarfile
+from typing import IO
+
+from holdfast.cli.submission.folders import Entry, JobFolder, open_unfollowed
+from holdfast.cli.terminal import CommandError
+
+KEPT_MODE = 0o777 | stat.S_ISVTX
+"""Bits of a mode that travel; no program runs as its owner on the nodes."""
+NOT_THERE_YET = 75
+UNPACK = f"""[ "$(stat -c %s -- "$1" 2>/dev/null)" = "$2" ] || exit {NOT_THERE_YET}
+rm -rf -- "$3" && mkdir -m 0700 -- "$3" &&
+tar --extract --preserve-permissions --no-same-owner --file "$1" --directory "$3" && rm -f -- "$1"
+"""
+"""
+For sh with the archive, its size and the folder to make; exits with 75 while the archive has not arrived.
+
+What a node that died meanwhile has begun is begun again.
+"""
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+
+
+def write_archive(folder: JobFolder, file: IO[bytes]) -> list[str]:
+    """
+    Write the archive. Returns the paths of Git LFS pointers, which stand in the place of the content.
+
+    Raises:
+        CommandError: an entry is not what it was when it was listed.
+    """
+    pointers: list[str] = []
+    root = folder.root.stat()
+    with tarfile.open(
+        fileobj=file, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8", errors="surrogateescape"
+    ) as archive:
+        archive.addfile(_member(".", root, kind=tarfile.DIRTYPE, mode=root.st_mode | stat.S_IRWXU))
+        for one in folder.entries:
+            if stat.S_ISDIR(one.info.st_mode):
+                archive.addfile(_member(one.path, one.info, kind=tarfile.DIRTYPE))
+            elif stat.S_ISLNK(one.info.st_mode):
+                member = _member(one.path, one.info, kind=tarfile.SYMTYPE)
+                member.linkname = one.target
+                archive.addfile(member)
+            elif _add_file(archive, folder, one):
+                pointers.append(one.path)
+    return pointers
+
+
+def read_entry(folder: JobFolder, entry: Entry) -> bytes:
+    """
+    The content of one file.
+
+    Raises:
+        CommandError: it is not what it was when it was listed.
+    """
+    try:
+        with os.fdopen(open_unfollowed(folder.root / entry.path), "rb") as opened:
+            same = entry.is_same(os.fstat(opened.fileno()))
+            content = opened.read(entry.info.st_size) if same else b""
+            if same and len(content) == entry.info.st_size and entry.is_same(os.fstat(opened.fileno())):
+                return content
+    except OSError as error:
+        raise changed(folder, entry, why=error.strerror or str(error)) from None
+    raise changed(folder, entry)
+
+
+def changed(folder: JobFolder, entry: Entry, *, why: str = "") -> CommandError:
+    said = f" ({why})" if why else ""
+    return CommandError(f"{str(folder.root / entry.path)!r} changed while it was read{said}; submit again", exit_code=1)
+
+
+def _add_file(archive: tarfile.TarFile, folder: JobFolder, entry: Entry) -> bool:
+    """Returns True for a Git LFS pointer."""
+    content = read_entry(folder, entry)
+    archive.addfile(_member(entry.path, entry.info, kind=tarfile.REGTYPE, size=len(content)), io.BytesIO(content))
+    return len(content) < 1024 and content.startswith(LFS_POINTER)
+
+
+def _member(path: str, info: os.stat_result, *, kind: bytes, mode: int | None = None, size: int = 0) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(path if path == "." else f"./{path}")
+    member.type, member.size, member.mtime = kind, size, int(info.st_mtime)
+    member.mode = (info.st_mode if mode is None else mode) & KEPT_MODE
+    return member

@@ -1,0 +1,248 @@
+"""
+A job folder: which of its entries travel, listed without following a link and before any content is read.
+
+What is read later is compared with this list, so that a file that was exchanged meanwhile is refused.
+"""
+
+import os
+import pwd
+import stat
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.cli.submission.ignoring import BY_DEFAULT, IGNORE_FILES, IgnoreRules
+from holdfast.cli.terminal import CommandError
+
+MAX_FOLDER_BYTES = 64 * 1024 * 1024
+MAX_FILES = 20_000
+MAX_DEPTH = 100
+MOST_IGNORE_BYTES = 1 << 20
+_ADVICE = "name what stays here in .holdfastignore, or put data into the data bucket"
+_OF_THE_SYSTEM = frozenset(
+    f"/{name}"
+    for name in (
+        "", "bin", "boot", "dev", "etc", "home", "lib", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys",
+        "tmp", "usr", "var", "var/tmp",
+    )
+)  # fmt: skip
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_SPECIAL = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+_NOT_FLAT = {
+    stat.S_IFDIR: "folders, of which a ConfigMap has none",
+    stat.S_IFLNK: "symbolic links, which are not followed",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A file, a folder or a symbolic link that travels, as it was listed."""
+
+    path: str
+    """Relative to the folder."""
+    info: os.stat_result
+    target: str = ""
+    """Of a symbolic link."""
+
+    def is_same(self, info: os.stat_result) -> bool:
+        """False if the file was changed or exchanged since."""
+        return _identity(self.info) == _identity(info)
+
+
+@dataclass(kw_only=True)
+class JobFolder:
+    """What of a folder travels, and what does not."""
+
+    root: Path
+    entries: list[Entry] = field(default_factory=list)
+    left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Paths by what left them out: a file of patterns, or what they are."""
+
+    @property
+    def links(self) -> dict[str, str]:
+        return {one.path: one.target for one in self.entries if stat.S_ISLNK(one.info.st_mode)}
+
+
+def check_folder(folder: Path) -> None:
+    """
+    Refuse a folder that is nobody's job folder, before anything of it is read.
+
+    Raises:
+        CommandError: it does not exist, or it is a home folder or one of the system.
+    """
+    if not folder.is_dir():
+        raise CommandError(f"job folder {folder} is not a folder")
+    real = str(folder.resolve())
+    what = "a folder of the system" if real in _OF_THE_SYSTEM else "a home folder" if real in _homes() else ""
+    if what:
+        raise CommandError(
+            f"{real} is {what}, and all of it would travel with the job; put the job file into a folder of its own"
+        )
+
+
+def read_folder(root: Path, *, always: str, is_flat: bool = False) -> JobFolder:
+    """
+    List what travels.
+
+    Args:
+        always: Path of the job file, which travels whatever the patterns say.
+        is_flat: Leave out folders and links, as a ConfigMap does.
+
+    Raises:
+        CommandError: it cannot be listed, or is too large; names the largest entries.
+    """
+    check_folder(root)
+    found = JobFolder(root=root)
+    top = repository_of(root) or root
+    prefix = "" if top == root else root.relative_to(top).as_posix()
+    _Lister(found=found, prefix=prefix, always=always, is_flat=is_flat).list(_rules_above(top, prefix))
+    _check_size(found)
+    return found
+
+
+def open_unfollowed(path: Path) -> int:
+    """A descriptor of a file that is not a link; never waits, as for the writer of a FIFO. Raises: OSError."""
+    return os.open(path, _OPEN)
+
+
+def repository_of(folder: Path) -> Path | None:
+    """The root of the git repository that a folder is in."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+
+
+@dataclass(kw_only=True)
+class _Lister:
+    """One walk, by descriptors: a folder that becomes a link meanwhile is not followed."""
+
+    found: JobFolder
+    prefix: str
+    always: str
+    is_flat: bool
+    files: int = 0
+
+    def list(self, rules: IgnoreRules) -> None:
+        try:
+            descriptor = os.open(self.found.root, _OPEN | os.O_DIRECTORY)
+        except OSError as error:
+            raise _unreadable(self.found.root, error) from None
+        try:
+            self._folder("", descriptor, rules, depth=0)
+        finally:
+            os.close(descriptor)
+
+    def _folder(self, path: str, descriptor: int, rules: IgnoreRules, *, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise CommandError(f"{self.found.root / path} is more than {MAX_DEPTH} folders deep; flatten it")
+        base = "/".join(filter(None, (self.prefix, path)))
+        rules = rules.with_files(base=base, files=_ignore_files(descriptor))
+        for name in sorted(os.listdir(descriptor)):
+            one = f"{path}/{name}" if path else name
+            try:
+                info = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            self._entry(one, name, info, descriptor, rules, base=base, depth=depth)
+
+    def _entry(
+        self, path: str, name: str, info: os.stat_result, parent: int, rules: IgnoreRules, *, base: str, depth: int
+    ) -> None:
+        is_folder = stat.S_ISDIR(info.st_mode)
+        source = rules.source_of("/".join(filter(None, (base, name))), is_folder=is_folder)
+        leads_to_job_file = self.always == path or self.always.startswith(f"{path}/")
+        if source is not None and not leads_to_job_file:
+            told = self.found.left_out[source]
+            if source != BY_DEFAULT:
+                told.append(f"{path}/" if is_folder else path)
+            elif name not in told:
+                told.append(name)
+            return
+        kinds = {**_SPECIAL, **(_NOT_FLAT if self.is_flat else {})}
+        if kind := kinds.get(stat.S_IFMT(info.st_mode)):
+            self.found.left_out[kind].append(path)
+            return
+        try:
+            if is_folder:
+                self.found.entries.append(Entry(path=path, info=info))
+                descriptor = os.open(name, _OPEN | os.O_DIRECTORY, dir_fd=parent)
+                try:
+                    self._folder(path, descriptor, rules, depth=depth + 1)
+                finally:
+                    os.close(descriptor)
+                return
+            target = os.readlink(name, dir_fd=parent) if stat.S_ISLNK(info.st_mode) else ""
+        except OSError as error:
+            raise _unreadable(self.found.root / path, error) from None
+        self.files += 1
+        self.found.entries.append(Entry(path=path, info=info, target=target))
+        if self.files > MAX_FILES:
+            counts = Counter(one.path.partition("/")[0] for one in self.found.entries)
+            named = ", ".join(f"{name} ({count})" for name, count in counts.most_common(3))
+            raise CommandError(
+                f"{self.found.root} has more than {MAX_FILES:,} files, most of them in {named}; {_ADVICE}"
+            )
+
+
+def _check_size(found: JobFolder) -> None:
+    sizes: Counter[str] = Counter()
+    for one in found.entries:
+        if stat.S_ISREG(one.info.st_mode):
+            sizes[one.path.partition("/")[0]] += one.info.st_size
+    total = sizes.total()
+    if total > MAX_FOLDER_BYTES:
+        largest = ", ".join(f"{name} ({_mib(size)})" for name, size in sizes.most_common(3))
+        raise CommandError(
+            f"{found.root} has {_mib(total)}, and at most {MAX_FOLDER_BYTES >> 20} MiB travel with a job; "
+            f"largest: {largest}; {_ADVICE}"
+        )
+
+
+def _mib(size: int) -> str:
+    return f"{size / (1 << 20):,.1f} MiB"
+
+
+def _ignore_files(descriptor: int) -> list[tuple[str, str]]:
+    found = []
+    for name in IGNORE_FILES:
+        try:
+            file = os.open(name, _OPEN, dir_fd=descriptor)
+        except OSError:
+            continue
+        with os.fdopen(file, "rb") as opened:
+            if stat.S_ISREG(os.fstat(file).st_mode):
+                found.append((name, opened.read(MOST_IGNORE_BYTES).decode(errors="replace")))
+    return found
+
+
+def _rules_above(top: Path, prefix: str) -> IgnoreRules:
+    """Of the repository's folders above the job folder; none of them where they leave the job folder itself out."""
+    rules = IgnoreRules()
+    parts = prefix.split("/") if prefix else []
+    for count in range(len(parts)):
+        base = "/".join(parts[:count])
+        try:
+            descriptor = os.open(top / base, _OPEN | os.O_DIRECTORY)
+        except OSError:
+            continue
+        try:
+            rules = rules.with_files(base=base, files=_ignore_files(descriptor))
+        finally:
+            os.close(descriptor)
+        if rules.source_of("/".join(parts[: count + 1]), is_folder=True) is not None:
+            return IgnoreRules()
+    return rules
+
+
+def _homes() -> frozenset[str]:
+    homes = {str(Path(one.pw_dir).resolve()) for one in pwd.getpwall() if one.pw_uid >= 1000 or one.pw_uid == 0}
+    return frozenset(homes | {str(Path(os.environ[name]).resolve()) for name in ("HOME",) if os.environ.get(name)})
+
+
+def _unreadable(path: Path, error: OSError) -> CommandError:
+    return CommandError(
+        f"{str(path)!r} of the job folder cannot be read: {error.strerror}; make it readable, or "
+        "name it in .holdfastignore"
+    )
+
+
+def _identity(info: os.stat_result) -> tuple[int, ...]:
+    return info.st_dev, info.st_ino, info.st_mode, info.st_size, info.st_mtime_ns

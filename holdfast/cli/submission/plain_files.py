@@ -1,0 +1,123 @@
+"""Files that are named on the command line: the job file and its folder, manifests, the program that prepares data."""
+
+import os
+import re
+import shlex
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.cli.submission.folders import check_folder, open_unfollowed, repository_of
+from holdfast.cli.submission.job_text import JobTextError, check_text
+from holdfast.cli.terminal import CommandError
+
+MOST_BYTES = 16 << 20
+_PATH = re.compile(r"(?<![\w./$}-])[\w-][\w.-]*(?:/[\w.-]+)+")
+SUBMISSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFile:
+    """A job file or a manifest, and the folder that travels with it."""
+
+    folder: Path
+    """Without links in it."""
+    path: str
+    """Of the file, relative to the folder."""
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    def read(self) -> bytes:
+        """Its content. Raises: CommandError."""
+        real = Path(os.path.realpath(self.folder / self.path))
+        if not real.is_relative_to(self.folder):
+            raise CommandError(f"{self.path} is a symbolic link out of the job folder; submit again")
+        return read_plain(real)
+
+
+def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
+    """
+    Find the folder of a job file, and refuse what cannot be one, before anything is read.
+
+    Args:
+        folder: What travels, with the job file somewhere in it. Default: the folder that the file stands in.
+
+    Raises:
+        CommandError: no such file, a folder, or a link that leads out of the folder.
+    """
+    if str(file).startswith("-"):
+        raise CommandError(f"got {str(file)!r} before the job file; options of sbatch come after it")
+    if not os.path.lexists(file):
+        raise CommandError(f"job file {file} does not exist")
+    if file.is_dir():
+        raise CommandError(f"{file} is not a file; name the job file itself, such as {file}/job.sbatch")
+    parent = file.parent.resolve()
+    root = parent if folder is None else folder.resolve()
+    place = parent / file.name
+    if not place.is_relative_to(root):
+        raise CommandError(f"got --folder {folder}, and {file} is not in it; allowed: a folder above the job file")
+    if place.is_symlink() and not Path(os.path.realpath(place)).is_relative_to(root):
+        raise CommandError(
+            f"{file} is a symbolic link that leads out of the job folder, and is not followed; name "
+            f"{os.path.realpath(place)}"
+        )
+    return JobFile(folder=root, path=place.relative_to(root).as_posix())
+
+
+def check_batch_file(file: JobFile) -> None:
+    """Raises: CommandError: its folder is nobody's job folder, or sbatch would not take its text."""
+    check_folder(file.folder)
+    try:
+        check_text(file.read(), name=str(file.path))
+    except JobTextError as error:
+        raise CommandError(str(error)) from None
+
+
+def check_submission(name: str | None) -> None:
+    """Raises: CommandError: no name that a file and a message can have."""
+    if name is not None and not SUBMISSION.fullmatch(name):
+        raise CommandError(
+            f"got --submission {name!r}; allowed: up to 64 letters, digits, '.', '_' and '-', such as llama-8b"
+        )
+
+
+def read_plain(path: Path) -> bytes:
+    """
+    The content of a regular file, whose last name is not a link.
+
+    Raises:
+        CommandError: it is something else, or cannot be read.
+    """
+    try:
+        with os.fdopen(open_unfollowed(path), "rb") as opened:
+            info = os.fstat(opened.fileno())
+            if not stat.S_ISREG(info.st_mode) or info.st_size > MOST_BYTES:
+                raise CommandError(f"{path} is no regular file of at most {MOST_BYTES >> 20} MiB")
+            return opened.read()
+    except OSError as error:
+        raise CommandError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def check_plain(path: Path, *, what: str) -> None:
+    """Raises: CommandError: the file does not exist, or is a link."""
+    if path.is_symlink():
+        raise CommandError(f"{what} {path} is a symbolic link, which is not followed; name {os.path.realpath(path)}")
+    if not path.is_file():
+        raise CommandError(f"{what} {path} does not exist")
+
+
+def names_outside(file: JobFile, text: str) -> str:
+    """A remark where a job file names files of the repository that do not travel; empty otherwise."""
+    repository = repository_of(file.folder)
+    if repository is None or repository == file.folder:
+        return ""
+    words = dict.fromkeys(_PATH.findall("\n".join(x for x in text.splitlines() if not x.startswith("#"))))
+    outside = [word for word in words if (repository / word).exists() and not (file.folder / word).exists()]
+    if not outside:
+        return ""
+    return (
+        f"{file.name} names {outside[0]}, which is in the repository and not in the job folder "
+        f"{file.folder.relative_to(repository)}/; to take the repository along: --folder {shlex.quote(str(repository))}"
+    )
