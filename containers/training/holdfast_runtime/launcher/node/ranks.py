@@ -109,7 +109,7 @@ class Ranks:
         """Said at the start, and whenever it is something else."""
         if message != self._slots.survives:
             self._slots.survives = message
-            self._journal.say(f"state in memory: {message.sentence}")
+            self._journal.tell(f"state in memory: {message.sentence}")
 
     def warm(self) -> None:
         """
@@ -257,7 +257,10 @@ class Ranks:
         who = f"rank {rank}" if rank >= 0 else "a spare"
         evidence = f"{how}: {killed_for}" if killed_for else how
         reason = f"{who} of node {self._slots.node} is lost: {evidence}"
-        self._journal.say(reason)
+        if rank >= 0:  # the reason of the next generation, or of the end
+            self._journal.note(reason)
+        else:
+            self._journal.say(reason)
         self._journal.died(how.removeprefix("it "))
         self._journal.event(kinds.RANK_LOST, evidence=evidence, rank=rank, step=step)
         if self._slots.in_process and (self._ending.some_finished or self._slots.some_finished):
