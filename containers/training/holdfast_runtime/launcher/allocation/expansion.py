@@ -4,16 +4,18 @@ A node in place of one that the allocation has lost: requested with Slurm's job 
 Slurm merges a job that was submitted with ``--dependency=expand:JOB`` into that one when its size is set to 0
 (https://slurm.schedmd.com/faq.html#job_size; ``SchedulerParameters=permit_job_expansion``, which HyperPod sets). It
 refuses where the job holds GRES, as each with ``--exclusive`` on nodes with GPUs does, and leaves the other one in
-COMPLETING for ever (seen with 22.05). There the node stays with its own job, which ends with the launcher.
+COMPLETING for ever (seen with 22.05). There the launcher of the node is a batch job of its own, and ends it.
 """
 
 import asyncio
 import contextlib
 import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from holdfast_runtime.launcher.allocation.slurm import JobRecord, read_job
 from holdfast_runtime.membership import View
@@ -26,8 +28,12 @@ LOOK_S = 3.0
 """Between two looks at whether Slurm has taken the lost node from the job: until then it would not miss one."""
 END_S = 10.0
 _KEPT = ("SLURM_CONF",)
-_ENDS_ITS_JOB = 'own=$SLURM_JOB_ID; unset SLURM_JOB_START_TIME; SLURM_JOB_ID=$0 "$@"; scancel "$own"'
-"""Runs a launcher as one of job ``$0``, whose folders and events it has, in a job of its own that ends with it."""
+_MOST_S = 60.0
+_BATCH = """#!/bin/sh
+# In the run of job {job}, whose folders and events it has; without that job there is none.
+[ -n "$(squeue -h -j {job} -t RUNNING)" ] || exit 0
+exec srun {step} env -u SLURM_JOB_START_TIME SLURM_JOB_ID={job} HOLDFAST_ALLOCATION={job} {command}
+"""
 
 
 class ExpansionError(Exception):
@@ -78,7 +84,9 @@ class Expansion:
         self._tell = tell
         self._looking: asyncio.Task[None] | None = None
         self._brought: dict[int, asyncio.Task[None]] = {}
-        self._children: set[asyncio.subprocess.Process] = set()
+        self._steps: set[asyncio.subprocess.Process] = set()
+        self._pending = ""
+        """The job that waits for a node."""
         self._said = ""
         self._closed = False
 
@@ -103,95 +111,133 @@ class Expansion:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def close(self) -> None:
-        """The launcher ends: what waits for a node is withdrawn, and launchers that were brought have their time."""
+        """The launcher ends: what waits for a node is withdrawn, and a launcher in a step of this job has its time."""
         self._closed = True
         tasks = [*self._brought.values()]
-        if self._looking is not None:
-            self._looking.cancel()
-            tasks.append(self._looking)
-        if tasks:
+        if self._steps:
             await asyncio.wait(tasks, timeout=END_S)
-        for child in self._children:
+        for child in self._steps:
             with contextlib.suppress(ProcessLookupError):
                 child.terminate()
+        if self._looking is not None:
+            tasks.append(self._looking)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._pending:
+            with contextlib.suppress(ExpansionError, OSError):
+                await self._run(["scancel", self._pending])
 
     async def _look(self) -> None:
+        pause_s = LOOK_S
         while self._leads():
             missing = [node for node in self.lost if node not in self._brought]
             if not missing:
                 return
             try:
-                await self._bring(missing[0])
+                pause_s = LOOK_S if await self._bring(missing[0]) else min(2 * pause_s, _MOST_S)
             except (ExpansionError, OSError, ValueError) as error:
                 self._tell_once(f"no spare in place of node {missing[0]}: {error}")
-            await asyncio.sleep(LOOK_S)
+                pause_s = _MOST_S
+            await asyncio.sleep(pause_s)
 
-    async def _bring(self, node: int) -> None:
+    async def _bring(self, node: int) -> bool:
+        """Return False where Slurm has not missed a node, or the one in its place is there."""
         job = self._request.job
         record = read_job(await self._run(["scontrol", "--oneliner", "show", "job", job]))
         name = f"holdfast-spare-{job}"
         others = (await self._run(["squeue", "-h", "-n", name, "-o", "%i %T"])).split("\n")
-        beside = [line for line in others if line.endswith(" RUNNING")]
-        if record.nodes + len(beside) >= self._request.nodes:
-            return  # Slurm has not missed the node yet
+        if record.nodes + sum(line.endswith(" RUNNING") for line in others) >= self._request.nodes:
+            return False
         for line in others:  # asked for by a launcher that is gone
             if line.endswith(" PENDING"):
                 await self._run(["scancel", line.split()[0]])
         self._tell_once(f"node {node} is lost: requested another one as the spare (job expansion)")
-        found = re.search(r"Granted job allocation (\d+)", await self._run(allocate(record, job=job, name=name)))
+        way = self._beside if record.holds_gres else self._merged
+        host, ending = await way(node, record, name)
+        self._tell(f"node {node} is {host} now, and joins as the spare")
+        self._brought[node] = asyncio.get_running_loop().create_task(self._until(node, ending))
+        return True
+
+    async def _merged(self, node: int, record: JobRecord, name: str) -> tuple[str, Coroutine[None, None, None]]:
+        job = self._request.job
+        printed = await self._run(["salloc", "--no-shell", f"--dependency=expand:{job}", *like(record, name=name)])
+        found = re.search(r"Granted job allocation (\d+)", printed)
         if found is None:
             raise ExpansionError("salloc has granted no allocation")
-        extra = found[1]
         try:
-            host = (await self._run(["squeue", "-h", "-j", extra, "-o", "%N"])).strip()
-            if not record.holds_gres:
-                await self._run(["scontrol", "update", f"JobId={extra}", "NumNodes=0"])
+            host = (await self._run(["squeue", "-h", "-j", found[1], "-o", "%N"])).strip()
+            await self._run(["scontrol", "update", f"JobId={found[1]}", "NumNodes=0"])
         except (ExpansionError, asyncio.CancelledError):
-            await self._run(["scancel", extra])
+            await self._run(["scancel", found[1]])
             raise
-        command = start(
-            self._request,
-            node=node,
-            host=host,
-            job=extra if record.holds_gres else job,
-            merged=not record.holds_gres,
-            cpus=max(1, record.cpus // max(1, record.nodes)),
-            address=self._address(),
-        )
-        self._tell(f"node {node} is {host} now, and joins as the spare")
-        self._brought[node] = asyncio.get_running_loop().create_task(self._until_it_ends(node, command))
+        step = ["srun", f"--jobid={job}", f"--nodelist={host}", *step_options(record)]
+        return host, self._step([*step, *launcher(self._request, node=node, address=self._address())])
 
-    async def _until_it_ends(self, node: int, command: Sequence[str]) -> None:
-        token = {"HOLDFAST_TOKEN": self._token, "HOLDFAST_ALLOCATION": self._request.job}
-        child = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, env={**without_slurm(os.environ), **token}
+    async def _beside(self, node: int, record: JobRecord, name: str) -> tuple[str, Coroutine[None, None, None]]:
+        script = _BATCH.format(
+            job=self._request.job,
+            step=shlex.join(step_options(record)),
+            command=shlex.join(launcher(self._request, node=node, address=self._address())),
         )
-        self._children.add(child)
+        output = [f"--output={record.output}", "--open-mode=append"] if record.output else []
+        command = ["sbatch", "--parsable", "--no-requeue", f"--chdir={Path.cwd()}", *output, *like(record, name=name)]
+        extra = (await self._run(command, given=script)).strip().partition(";")[0]
+        self._pending = extra
+        while not (found := re.match(r"RUNNING (\S+)", await self._state(extra))):
+            if not found and not await self._state(extra):
+                raise ExpansionError(f"job {extra}, which was to bring it, has ended")
+            await asyncio.sleep(LOOK_S)
+        self._pending = ""
+        return found[1], self._batch(extra)
+
+    async def _state(self, job: str) -> str:
+        """State and node; empty once the job has ended."""
+        try:
+            return (await self._run(["squeue", "-h", "-j", job, "-o", "%T %N"])).strip()
+        except ExpansionError:  # slurmctld has forgotten it
+            return ""
+
+    async def _batch(self, job: str) -> None:
+        while await self._state(job):
+            await asyncio.sleep(_MOST_S)
+
+    async def _step(self, command: Sequence[str]) -> None:
+        child = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, env={**without_slurm(os.environ), **self._variables}
+        )
+        self._steps.add(child)
         try:
             await child.wait()
         finally:
-            self._children.discard(child)
+            self._steps.discard(child)
+
+    async def _until(self, node: int, ending: Coroutine[None, None, None]) -> None:
+        try:
+            await ending
+        finally:
             self._brought.pop(node, None)
             self.installed()
 
-    async def _run(self, command: Sequence[str]) -> str:
+    @property
+    def _variables(self) -> dict[str, str]:
+        return {"HOLDFAST_ALLOCATION": self._request.job, "HOLDFAST_TOKEN": self._token}
+
+    async def _run(self, command: Sequence[str], *, given: str = "") -> str:
         """What a command prints on both outputs. Raises ExpansionError, OSError."""
         child = await asyncio.create_subprocess_exec(
             *command,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env=without_slurm(os.environ),
-            cwd="/",
+            env={**without_slurm(os.environ), **self._variables},
         )
-        self._children.add(child)
         try:
-            printed = (await child.communicate())[0].decode(errors="replace")
+            printed = (await child.communicate(given.encode()))[0].decode(errors="replace")
         except asyncio.CancelledError:
-            child.terminate()  # salloc withdraws its request
+            with contextlib.suppress(ProcessLookupError):
+                child.terminate()  # salloc withdraws its request
             raise
-        finally:
-            self._children.discard(child)
         if child.returncode:
             raise ExpansionError(f"{command[0]}: {printed.strip() or f'exit code {child.returncode}'}")
         return printed
@@ -202,25 +248,24 @@ class Expansion:
             self._tell(text)
 
 
-def allocate(record: JobRecord, *, job: str, name: str) -> list[str]:
-    """The command that waits for one more node like those of the job."""
-    command = ["salloc", "--no-shell", "--nodes=1", "--ntasks=1", f"--job-name={name}", f"--dependency=expand:{job}"]
-    given = (("partition", record.partition), ("account", record.account), ("qos", record.qos))
-    command += [f"--{option}={value}" for option, value in given if value]
-    cpus = max(1, record.cpus // max(1, record.nodes))
-    return command + (["--exclusive"] if record.is_exclusive else [f"--cpus-per-task={cpus}"])
+def like(record: JobRecord, *, name: str) -> list[str]:
+    """Options that ask for one more node as those of the job are."""
+    given = (("partition", record.partition), ("account", record.account), ("qos", record.qos), ("gres", record.gres))
+    options = ["--nodes=1", "--ntasks=1", f"--job-name={name}"]
+    options += [f"--{option}={value}" for option, value in given if value]
+    return [*options, "--exclusive" if record.is_exclusive else f"--cpus-per-task={record.cpus_per_node}"]
 
 
-def start(
-    request: Request, *, node: int, host: str, job: str, merged: bool, cpus: int, address: tuple[str, int]
-) -> list[str]:
-    """The command that starts the launcher of a node, in a step of its own."""
-    step = ["srun", f"--jobid={job}", "--no-kill", "--nodes=1", "--ntasks=1", f"--cpus-per-task={cpus}"]
+def step_options(record: JobRecord) -> list[str]:
+    """Of the step with one launcher."""
+    return ["--no-kill", "--nodes=1", "--ntasks=1", f"--cpus-per-task={record.cpus_per_node}"]
+
+
+def launcher(request: Request, *, node: int, address: tuple[str, int]) -> list[str]:
+    """The command of the launcher of a node, with the options of this one."""
     place = ["--nnodes", str(request.nodes), "--node-rank", str(node), "--rdzv-endpoint", f"{address[0]}:{address[1]}"]
     place += ["--rdzv-id", request.run_id, "--port", str(request.port)]
-    launcher = [sys.executable, "-m", "holdfast_runtime.launcher", *request.arguments, *place, *request.program]
-    ending = [] if merged else ["sh", "-c", _ENDS_ITS_JOB, request.job]
-    return [*step, f"--nodelist={host}", *ending, *launcher]
+    return [sys.executable, "-m", "holdfast_runtime.launcher", *request.arguments, *place, *request.program]
 
 
 def without_slurm(environment: Mapping[str, str]) -> dict[str, str]:

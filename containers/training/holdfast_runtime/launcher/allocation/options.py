@@ -4,15 +4,12 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-VALUELESS = frozenset(
-    f"--{name}"
-    for name in (
-        "batch bell contiguous disable-status exact exclusive get-user-env help hold ignore-pbs kill-on-bad-exit label "
-        "multi-prog nice no-allocate no-bell no-kill no-requeue no-shell overcommit overlap oversubscribe parsable "
-        "preserve-env pty quiet quit-on-interrupt reboot requeue resv-ports spread-job test-only unbuffered usage "
-        "use-min-nodes verbose version whole"
-    ).split()
-)
+_VALUELESS = """
+batch bell contiguous disable-status exact exclusive get-user-env help hold ignore-pbs kill-on-bad-exit label multi-prog
+nice no-allocate no-bell no-kill no-requeue no-shell overcommit overlap oversubscribe parsable preserve-env pty quiet
+quit-on-interrupt reboot requeue resv-ports spread-job test-only unbuffered usage use-min-nodes verbose version whole
+"""
+VALUELESS = frozenset(f"--{name}" for name in _VALUELESS.split())
 """Options of sbatch, salloc and srun that take no value, or only one behind ``=`` (their man pages, 22.05 to 25.05)."""
 SHORT_VALUELESS = "EHkKlOQsuvVWXZhI"
 """The same of one letter. ``-W`` of sbatch; srun's takes a number, which then counts as the program."""

@@ -51,6 +51,15 @@ class JobRecord:
     submit_line: str | None
     is_exclusive: bool
     holds_gres: bool
+    gres: str = ""
+    """Of each node, where the job names it."""
+    output: str = ""
+    """The file that the job writes to."""
+
+    @property
+    def cpus_per_node(self) -> int:
+        """At least one."""
+        return max(1, self.cpus // max(1, self.nodes))
 
 
 def read_job(text: str) -> JobRecord:
@@ -68,6 +77,8 @@ def read_job(text: str) -> JobRecord:
         batch_host=found.get("BatchHost", ""),
         submit_line=line[1] if line else None,
         is_exclusive=found.get("OverSubscribe") == "NO",
+        gres=re.sub("^gres[:/]", "", found.get("TresPerNode", "")),
+        output=found.get("StdOut", "").replace("/dev/null", ""),
         holds_gres=bool(_HOLDS.search(found.get("AllocTRES") or found.get("TRES", ""))),
     )
 

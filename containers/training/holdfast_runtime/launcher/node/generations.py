@@ -93,6 +93,11 @@ class Generations:
         return self._agreement.wanted if self._agreement is not None else ""
 
     @property
+    def unanswered(self) -> list[int]:
+        """Nodes whose answer to a proposal of this launcher is still to come."""
+        return self._agreement.awaited if self._agreement is not None else []
+
+    @property
     def agreement(self) -> Agreement:
         """Made when the others can be told apart: a launcher that replaces another learns that from them."""
         if self._agreement is None:
