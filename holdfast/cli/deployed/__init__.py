@@ -45,8 +45,10 @@ from holdfast.cli.deployed.status import (
     JobView,
     NodeView,
     StatusView,
+    direction,
     parse_slurm,
     read_status,
+    with_training,
 )
 from holdfast.cli.deployed.targets import CLUSTER, ENVIRONMENT, PROFILE, REGION, check_region, locate
 
@@ -77,6 +79,7 @@ __all__ = [
     "check_region",
     "controller_hostname",
     "credential",
+    "direction",
     "eks_cluster",
     "heading",
     "instance",
@@ -109,6 +112,7 @@ __all__ = [
     "sign_in",
     "stack_outputs",
     "stream_lines",
+    "with_training",
     "workload",
     "workload_rows",
     "write_kubeconfig",

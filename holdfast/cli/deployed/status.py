@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.cli.deployed.aws import AwsError
+from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.deployed.cluster import (
     associations_of,
     controller_hostname,
@@ -22,8 +22,8 @@ from holdfast.cli.deployed.finished_jobs import JobRow, ended_jobs
 from holdfast.cli.deployed.kubernetes import known_workloads, sign_in, workload_rows
 from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
-from holdfast.cli.deployed.training import training_of
 from holdfast.cli.kubernetes import KubernetesError, PodRecord, Workload, readiness
+from holdfast.cli.slurm import training_of
 from holdfast.cli.terminal import CommandError
 
 if TYPE_CHECKING:
@@ -366,7 +366,7 @@ def _goes_with_stack(context: Context) -> bool:
     """Whether the file system's DeletionPolicy deletes it; False where the template cannot be read."""
     try:
         resources = context.template()["Resources"].values()
-    except (AwsError, ValueError, KeyError):
+    except (AwsError, UnreachableError, ValueError, KeyError):
         return False
     kind = "AWS::FSx::FileSystem"
     return any(one.get("DeletionPolicy", "Delete") == "Delete" for one in resources if one.get("Type") == kind)

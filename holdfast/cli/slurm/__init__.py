@@ -11,6 +11,7 @@ from holdfast.cli.slurm.records import (
     parse_sacct,
 )
 from holdfast.cli.slurm.submissions import Submission, first_host, output_files, parse_submission
+from holdfast.cli.slurm.training import training_of
 
 __all__ = [
     "DELIMITER",
@@ -28,4 +29,5 @@ __all__ = [
     "parse_sacct",
     "parse_squeue",
     "parse_submission",
+    "training_of",
 ]

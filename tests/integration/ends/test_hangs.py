@@ -32,7 +32,7 @@ def test_a_hang_in_a_sharded_step_is_noticed_after_silence_and_the_rank_at_fault
 
     assert outcome.fired == {0: 1}
     assert outcome.finished, outcome.text[-3000:]
-    noticed = re.search(r"ranks \[0, 1\] have made no progress for (\S+) s in phase forward of step 5", outcome.text)
+    noticed = re.search(r"ranks \[0, 1\] wait for it since (\S+) s in phase forward of step 5", outcome.text)
     assert noticed is not None, outcome.text[-3000:]
     assert 3.0 < float(noticed[1]) < 60.0
     (lost,) = re.findall(r"node 0: (rank .* is lost: .*)", outcome.text)

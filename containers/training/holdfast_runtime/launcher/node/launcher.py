@@ -176,13 +176,13 @@ class Launcher:
             self.tasks.spawn(self.agent_link.run())
             return await self.ending.exit_code
         finally:
-            await self.expansion.close()
             await self.agent_link.close()
             self.tasks.cancel()
             self.generations.close()
             await self.witness.close()
             await self.links.close()
             self._processes.close()
+            await self.expansion.close()
 
     async def _begin(self) -> None:
         """Wait for the others, then ask for the first view; one that joins a running job is told what there is."""

@@ -20,6 +20,8 @@ from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process, kern
 from holdfast_runtime.launcher.watch import Judgement, Watch
 from holdfast_runtime.membership import View
 
+BROKEN = "BrokenError: "
+"""How a rank reports that its collective has failed: another one is the cause."""
 LAST_WORDS_S = 0.02
 """For what a process said before its end to be read."""
 
@@ -211,7 +213,9 @@ class Ranks:
                 self._places.fill(slot)
 
     def _fault(self, slot: LocalSlot, fault: Fault) -> None:
-        reason = f"rank {slot.rank} of node {self._slots.node}: {fault.reason}"
+        who = f"rank {slot.rank} of node {self._slots.node}"
+        waits = fault.reason.startswith(BROKEN) and not fault.fatal
+        reason = f"a rank is gone, as {who} has noticed: {fault.reason}" if waits else f"{who}: {fault.reason}"
         if fault.fatal:
             self._ending.end(1, reason)
         elif self._slots.some_finished:

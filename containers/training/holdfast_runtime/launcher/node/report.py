@@ -15,10 +15,17 @@ from types import TracebackType
 from typing import Any
 
 from holdfast_runtime.control import listen
+from holdfast_runtime.launcher.asking import (
+    Situation,
+    default_job,
+    find_sockets,
+    folders,
+    searched,
+    spare_of,
+    waits_for,
+)
 from holdfast_runtime.launcher.generation import ranges
 from holdfast_runtime.launcher.node.launcher import Launcher
-from holdfast_runtime.launcher.node.sockets import default_job, find_sockets, folders, searched
-from holdfast_runtime.launcher.node.waits import Situation, spare_of, waits_for
 from holdfast_runtime.patience import ProgressReport
 
 ANSWER_S = 5.0
