@@ -36,7 +36,7 @@ def jobs(
     failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print them as a JSON list.")] = False,
 ) -> None:
-    """Jobs of now and of the past, as Slurm's accounting or Kubernetes knows them: those that go on first, then failed ones with why."""
+    """Jobs of now and of the past, running ones first, then failed ones with why."""
     context = load()
     if context.orchestrator == "eks":
         found = workload_rows(context, _workloads(context, job or [], days=days, failed=failed))
