@@ -94,6 +94,7 @@ class Reports:
 def describe(launcher: Launcher) -> dict[str, Any]:
     """The launcher, its view and its processes, as JSON tells them."""
     view = launcher.view
+    lost = [node for node in launcher.expansion.lost if node not in launcher.links.up]
     return {
         "node": launcher.slots.node,
         "epoch": view.epoch,
@@ -109,9 +110,9 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "step": launcher.slots.known_step,
         "wanted": launcher.wanted,
         "waits_for": waits_for(situation(launcher)),
-        "lost": launcher.expansion.lost,
+        "lost": lost,
         "spare": spare_of(
-            lost=launcher.expansion.lost,
+            lost=lost,
             spares=len(view.spares) + launcher.departure.spares,
             answer=launcher.expansion.answer,
         ),
