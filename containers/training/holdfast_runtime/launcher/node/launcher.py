@@ -212,6 +212,11 @@ class Launcher:
             tell=self.journal.say,
         )
 
+    def _forker_lost(self, how: str) -> None:
+        """The end of the job ends it, too."""
+        write = self.journal.note if self.ending.begun else self.journal.say
+        write(f"{how}; another one is started")
+
     def _make_links(self) -> Links:
         options = self.options
         return Links(
@@ -257,7 +262,7 @@ class Launcher:
             deadlines=options.deadlines,
             on_exit=lambda *how: self.tasks.spawn(self.ranks.ended(*how)),
             on_dying=lambda *how: self.tasks.spawn(self.ranks.dying(*how)),
-            on_forker_lost=lambda how: self.journal.say(f"{how}; another one is started"),
+            on_forker_lost=self._forker_lost,
         )
 
     def _make_generations(self) -> Generations:
