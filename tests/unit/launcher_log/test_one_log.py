@@ -1,7 +1,11 @@
 """The log of a job is written once: so many lines at the start and per recovery, whatever its size."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -175,3 +179,17 @@ def test_status_finds_the_sockets_of_its_node(tmp_path: Any) -> None:
     assert len(find_sockets([tmp_path], job="9")) == 3, "those of other jobs where this one has none"
     assert default_job({"SLURM_JOB_ID": "8", "SLURM_ARRAY_JOB_ID": "7"}) == "7"
     assert [str(one) for one in folders({"XDG_RUNTIME_DIR": "/run/user/1"})] == ["/run/user/1", "/tmp"]
+
+
+@pytest.mark.parametrize("module", ["runs", "launcher", "witness"])
+def test_a_module_that_job_files_run_writes_no_warning_of_its_own(module: str, repository: Path) -> None:
+    folders = [str(repository / "containers" / part) for part in ("training", "common")]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", f"holdfast_runtime.{module}", "--help"],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(folders)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
