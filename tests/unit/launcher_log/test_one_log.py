@@ -105,7 +105,7 @@ def test_numbers_are_ranges() -> None:
     said = describe_view(view, seconds=0.05, moved={2: 0, 1: 0}, lost={1})
     assert said == (
         "generation 3: 0 ranks on nodes 0,2, 0 spares, step 4, 1 committed steps are done again; lost nodes 1; "
-        "ranks 1-2 are on nodes 0 now; agreed in 50 ms"
+        "spares of nodes 0 take ranks 1-2; agreed in 50 ms"
     )
 
 

@@ -112,7 +112,7 @@ class Journal:
 
         Args:
             seconds: Since the trouble that it follows.
-            moved: Ranks that another node has now, with that node.
+            moved: Ranks that spares have taken, with their nodes.
             recovered: Whether it follows a fault.
         """
         nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
@@ -169,7 +169,7 @@ def describe_view(view: View, *, seconds: float, moved: Mapping[int, int], lost:
     if gone:
         text += f"; lost nodes {ranges(gone)}"
     if moved:
-        text += f"; ranks {ranges(sorted(moved))} are on nodes {ranges(sorted(set(moved.values())))} now"
+        text += f"; spares of nodes {ranges(sorted(set(moved.values())))} take ranks {ranges(sorted(moved))}"
     return text + (f"; agreed in {1000 * seconds:.0f} ms" if view.epoch > 1 else "")
 
 

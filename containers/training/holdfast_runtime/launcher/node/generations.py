@@ -71,8 +71,8 @@ class Generations:
         self._agreement: Agreement | None = None
         self._prepared = False
         self._troubled_s = 0.0
-        self._homes: dict[int, int] = {}
-        """Node of each rank in the committed view."""
+        self._homes: dict[int, tuple[int, int]] = {}
+        """Node and slot of each rank in the committed view."""
         self._why = ""
         """Why the newest generation was wanted."""
         self._planned = False
@@ -199,7 +199,10 @@ class Generations:
         self._begins(view)
         # A launcher that took another's place has none of its ranks.
         mine = [item for item in view.ranks if item.slot.node == me] if self.belongs_to(view) else []
-        before, self._homes = self._homes, {rank: item.slot.node for rank, item in enumerate(view.ranks)}
+        before, self._homes = (
+            self._homes,
+            {rank: (item.slot.node, item.slot.index) for rank, item in enumerate(view.ranks)},
+        )
         self._slots.world_size = len(view.ranks) or self._slots.world_size
         self._slots.go_on(view)
         for slot in self._slots:
@@ -222,9 +225,9 @@ class Generations:
         self._processes.give(view, mine=bool(mine) or any(item.slot.node == me for item in view.leavers))
         self._began(view)
 
-    def _tell(self, view: View, before: Mapping[int, int]) -> None:
-        """Log what the view changes; ``before`` has the node of each rank so far."""
-        moved = {rank: node for rank, node in self._homes.items() if before.get(rank, node) != node}
+    def _tell(self, view: View, before: Mapping[int, tuple[int, int]]) -> None:
+        """Log what the view changes; ``before`` has the place of each rank so far."""
+        moved = {rank: place[0] for rank, place in self._homes.items() if before.get(rank, place) != place}
         self._journal.view(
             view,
             seconds=time.monotonic() - self._troubled_s if self._troubled_s else 0.0,
