@@ -145,7 +145,7 @@ def _environment(folder: Path, node: int, job: Job) -> dict[str, str]:
     own["HOLDFAST_TOKEN"] = "of a test"  # the default would be a file in the home directory
     if job.faults:
         own |= {"HOLDFAST_FAULTS": json.dumps(list(job.faults)), "HOLDFAST_FAULTS_FIRED": str(folder / "fired")}
-    return {**os.environ, **own, **job.environment}
+    return {**os.environ, "HOLDFAST_LOG_LEVEL": "debug", **own, **job.environment}
 
 
 def _wait(launchers: list[subprocess.Popen[bytes]], start: Any, job: Job, folder: Path) -> tuple[int, ...]:

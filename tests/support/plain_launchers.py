@@ -50,7 +50,7 @@ class Launchers:
         command = [*before, sys.executable, "-m", "holdfast_runtime.launcher", "--preload", "json"]
         command += ["--deadlines", QUICK, "--socket", str(self.folder / f"{number}.sock"), *options, *program]
         pipe = subprocess.PIPE
-        environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
+        environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "HOLDFAST_LOG_LEVEL": "debug"}
         launcher = subprocess.Popen(
             command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True
         )

@@ -1,12 +1,14 @@
 """What the commands print for people."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from holdfast.cli import views
-from holdfast.cli.deployed import FileSystemView, JobView, NodeView, StatusView
+from holdfast.cli.deployed import FileSystemView, JobView, NodeView, StatusView, direction, with_training
+from holdfast.cli.slurm import training_of
 from holdfast.cli.views import EventLine
 from holdfast.localcloud.processes import ProcessState
 from holdfast_common import Event
@@ -54,10 +56,11 @@ def printed(what: object) -> str:
     return text.getvalue()
 
 
-def test_the_screen_says_how_long_ago_each_thread_did_its_pass_and_what_is_wrong() -> None:
+def test_the_screen_shows_of_processes_their_state_and_what_is_wrong() -> None:
     plane = ProcessState(name="hyperpod", pid=7, state="stopped", passed_s_ago={"loop": 12.0, "storage": 11.9})
     screen = printed(views.render_status(view(processes=[plane], unseen=["Slurm's nodes and jobs: [refused]"])))
-    assert "control plane  stopped (pid 7)  passes, ago: loop 12.0 s, storage 11.9 s" in screen
+    assert "control plane  stopped (pid 7)" in screen
+    assert "passes" not in screen, "what is late is among the problems"
     assert "Slurm's nodes and jobs: [refused]" in screen
 
 
@@ -133,3 +136,69 @@ def test_an_event_line_carries_its_facts_and_its_date() -> None:
 
     assert line.startswith("1970-01-01 00:00:01.000  job")
     assert "loss=3.142  step=5" in line
+
+
+def test_data_links_have_a_direction_and_what_stays_is_said_once() -> None:
+    links = {"/data": "s3://b/data", "/checkpoints": "s3://b/checkpoints", "/shared": "s3://b/shared"}
+    directions = {"/data": "<-", "/checkpoints": "->", "/shared": "<->"}
+    file_system = FileSystemView(
+        file_system_id="fs-1", status="AVAILABLE", capacity_gib=1200, data_repositories=links, directions=directions
+    )
+    screen = printed(views.render_status(view(file_system=file_system)))
+    for line in ("/data <- s3://b/data", "/checkpoints -> s3://b/checkpoints", "/shared <-> s3://b/shared"):
+        assert line in screen
+    assert screen.count("only /checkpoints, /shared is copied to S3; what jobs write elsewhere") == 1
+    assert "on_delete Delete" not in screen
+    goes = replace(file_system, goes_with_stack=True)
+    assert "on_delete Delete: down deletes the file system" in printed(views.render_status(view(file_system=goes)))
+
+
+@pytest.mark.parametrize(
+    ("policies", "shown"),
+    [
+        ({"AutoImportPolicy"}, "<-"),
+        ({"AutoExportPolicy"}, "->"),
+        ({"AutoImportPolicy", "AutoExportPolicy"}, "<->"),
+        (set(), "--"),
+    ],
+)
+def test_the_direction_is_that_of_the_policies_with_events(policies: set[str], shown: str) -> None:
+    assert direction({"S3": {name: {"Events": ["NEW"]} for name in policies}}) == shown
+
+
+def test_a_running_job_has_its_step_and_what_does_not_come_back() -> None:
+    def event(kind: str, at_s: int, **detail: str | int | float) -> Event:
+        return Event(time_ns=at_s * 10**9, source="job", kind=kind, job="7", detail=detail)
+
+    events = [
+        event("job_started", 0, world_size=4),
+        event("job_progress", 10, step=10, loss=3.0),
+        event("job_progress", 20, step=20, loss=2.5),
+    ]
+    lost = event("view_committed", 21, spares=0, spare="none")
+    assert training_of("7", events) == "step 20, loss 2.5"
+    assert training_of("7_3", events) == "step 20, loss 2.5", "a task of an array"
+    assert training_of("8", events) == ""
+    assert training_of("7", [*events, lost]) == "step 20, loss 2.5; no spare until the job ends"
+    assert training_of("7", [*events, lost, event("spare_ready", 40)]) == "step 20, loss 2.5"
+    of_many = [replace(one, detail={**one.detail, "steps": 140}) for one in events]
+    assert training_of("7", of_many, now_ns=20 * 10**9) == "step 20 of 140, loss 2.5, ends in 2 min"
+
+
+def test_jobs_that_run_stand_above_those_that_wait() -> None:
+    waits = JobView(job_id="8", name="b", state="PENDING", nodes="", elapsed="0:00", reason="Priority")
+    runs = JobView(job_id="7", name="a", state="RUNNING", nodes="ip-1", elapsed="0:10", reason="None")
+    assert [job.job_id for job in with_training([waits, runs], [])] == ["7", "8"]
+
+
+def test_jobs_of_kubernetes_have_their_own_names_in_columns() -> None:
+    job = JobView(
+        job_id="team-a/pretraining-of-the-large-one", name="PyTorchJob", state="Running", nodes="3 of 4 pods run",
+        elapsed="1:02:03", reason="pod pretraining-2: Back-off pulling image \"registry.example/training:latest\" " * 3,
+    )  # fmt: skip
+    lines = printed(views.render_status(view(orchestrator="eks", jobs=[job]))).splitlines()
+    (head,) = [line for line in lines if line.startswith("job ")]
+    assert head.split() == ["job", "kind", "state", "time", "nodes", "reason"]
+    (row,) = [line for line in lines if line.startswith("team-a/")]
+    more = lines[lines.index(row) + 1]
+    assert more.startswith(" " * head.index("reason")), "a long reason goes on below itself"

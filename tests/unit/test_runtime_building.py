@@ -48,7 +48,7 @@ class Story:
             slots=self.slots,
             replace=self._replace,
             links=SimpleNamespace(send=lambda to, message: self.sent.append((to, message))),  # type: ignore[arg-type]
-            journal=SimpleNamespace(say=self.said.append),  # type: ignore[arg-type]
+            journal=SimpleNamespace(tell=self.said.append),  # type: ignore[arg-type]
             ending=SimpleNamespace(begun=False),  # type: ignore[arg-type]
             deadlines=Deadlines(),
             view=lambda: VIEW,

@@ -105,7 +105,7 @@ SPARE_READY = "spare_ready"
 VIEW_COMMITTED = "view_committed"
 """
 job: launchers agreed who has which rank; `detail.epoch`, `detail.step`, `detail.lost_steps`, `duration_s` since the
-fault
+fault; `detail.spare` of an allocation that lacks a node: expand where Slurm is asked for another one, else none
 """
 STACKS_DUMPED = "stacks_dumped"
 """

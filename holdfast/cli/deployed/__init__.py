@@ -52,9 +52,11 @@ from holdfast.cli.deployed.status import (
     JobView,
     NodeView,
     StatusView,
+    direction,
     parse_drained,
     parse_slurm,
     read_status,
+    with_training,
 )
 from holdfast.cli.deployed.targets import (
     CLUSTER,
@@ -97,6 +99,7 @@ __all__ = [
     "check_region",
     "controller_hostname",
     "credential",
+    "direction",
     "eks_cluster",
     "environments",
     "expand_job_id",
@@ -132,6 +135,7 @@ __all__ = [
     "sign_in",
     "stack_outputs",
     "stream_lines",
+    "with_training",
     "workload",
     "workload_rows",
     "write_kubeconfig",

@@ -108,6 +108,12 @@ def ask_describe_stack(aws: Embedded, *, stack_name: str) -> dict[str, Any]:
     return {"StackStatus": _text(stack, "{*}StackStatus"), "Outputs": outputs}
 
 
+def ask_template(aws: Embedded, *, stack_name: str) -> str:
+    """GetTemplate for one stack of the embedded AWS: its text."""
+    fields = {"Action": "GetTemplate", "Version": CLOUDFORMATION_VERSION, "StackName": stack_name}
+    return _text(_ask_query(aws, service="cloudformation", fields=fields), ".//{*}TemplateBody")
+
+
 def _ask_query(aws: Embedded, *, service: str, fields: dict[str, str]) -> "ElementTree.Element":
     from xml.etree import ElementTree
 

@@ -105,6 +105,20 @@ class Context:
             return "slurm"
         return "eks" if "Eks" in described.get("Orchestrator", {}) else "slurm"
 
+    def template(self) -> dict[str, Any]:
+        """
+        The template of the stack.
+
+        Raises:
+            AwsError: there is none, or it may not be read.
+            ValueError: it is not JSON.
+        """
+        if self.session.cloud != "aws":
+            return dict(json.loads(aws.ask_template(self._embedded, stack_name=self.session.stack_name)))
+        answer = self.ask("cloudformation", "GetTemplate", StackName=self.session.stack_name)
+        body = answer["TemplateBody"]
+        return dict(json.loads(body) if isinstance(body, str) else body)
+
     def describe_stack(self) -> dict[str, Any]:
         """StackStatus and Outputs of the environment's stack. Raises: AwsError when there is none."""
         name = self.session.stack_name

@@ -6,10 +6,10 @@ How it looks is left to the views.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.cli.deployed.aws import AwsError
+from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.deployed.cluster import (
     associations_of,
     controller_hostname,
@@ -23,12 +23,13 @@ from holdfast.cli.deployed.kubernetes import known_workloads, sign_in, workload_
 from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.kubernetes import KubernetesError, PodRecord, Workload, readiness
-from holdfast.cli.slurm import waits
+from holdfast.cli.slurm import training_of, waits
 from holdfast.cli.terminal import CommandError
 from holdfast_common import slurm_answers
 
 if TYPE_CHECKING:
     from holdfast.localcloud.processes import ProcessState
+    from holdfast_common import Event
 
 T = TypeVar("T")
 
@@ -70,6 +71,8 @@ class JobView:
     nodes: str
     elapsed: str
     reason: str
+    training: str = ""
+    """Step and loss that its events tell, and what of it does not come back."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +83,10 @@ class FileSystemView:
     status: str
     capacity_gib: int
     data_repositories: dict[str, str]
+    directions: dict[str, str] = field(default_factory=dict)
+    """Of each directory: <- from S3, -> to S3, <-> both, -- neither."""
+    goes_with_stack: bool = False
+    """Whether deleting its stack deletes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +155,7 @@ def read_status(context: Context) -> StatusView:
     is_eks = orchestrator == "eks"
     slurm = _SlurmView() if is_eks else _read_slurm(context, nodes, unseen=unseen)
     kubernetes = _read_kubernetes(context, unseen=unseen) if is_eks else _Kubernetes()
+    events: list[Event] = _seen(lambda: _events(context), what="events", otherwise=[], unseen=unseen)
     if not session.stack_name:
         unseen.append("the stack, the file system and incidents, which no --environment names")
     return StatusView(
@@ -165,7 +173,7 @@ def read_status(context: Context) -> StatusView:
         kubernetes=kubernetes.version,
         nodes=[_node_view(node, slurm, kubernetes.nodes) for node in nodes],
         pods=kubernetes.pods,
-        jobs=slurm.jobs or kubernetes.jobs,
+        jobs=with_training(slurm.jobs or kubernetes.jobs, events),
         ended=slurm.ended or kubernetes.ended,
         file_system=_seen(
             lambda: _file_system(context, outputs), what="the file system", otherwise=None, unseen=unseen
@@ -173,28 +181,38 @@ def read_status(context: Context) -> StatusView:
         stand_ins=_seen(lambda: _stand_ins(context, cluster), what="tags", otherwise={}, unseen=unseen),
         unseen=unseen,
         processes=context.local.processes() if session.cloud == "embedded" else [],
-        incidents=_seen(lambda: _open_incidents(context), what="incidents", otherwise=[], unseen=unseen),
+        incidents=open_incidents(events),
         planted=_planted(context),
     )
 
 
-def _open_incidents(context: Context) -> list[IncidentView]:
-    """From the events of a week: a cluster of years has more than is read in a moment."""
-    from holdfast_common import timeline
-
+def _events(context: Context) -> "list[Event]":
+    """Those of a week: a cluster of years has more than is read in a moment."""
     if not context.session.stack_name:
         return []
     try:
-        events = read_events(context, since_ns=time.time_ns() - INCIDENTS_OF_S * 1_000_000_000)
+        return read_events(context, since_ns=time.time_ns() - INCIDENTS_OF_S * 1_000_000_000)
     except AwsError as error:
         if error.code == "ResourceNotFoundException":
             return []  # a cluster that writes no events
         raise
+
+
+def open_incidents(events: "list[Event]") -> list[IncidentView]:
+    """Those that are not over."""
+    from holdfast_common import timeline
+
     return [
         IncidentView(id=one.id, node=one.node, host=one.host, fault=one.fault, state=one.state.value)
         for one in timeline(events).incidents
         if one.is_open
     ]
+
+
+def with_training(jobs: list[JobView], events: "list[Event]") -> list[JobView]:
+    """The same jobs with what their events tell of them, those that run first."""
+    told = [replace(job, training=training_of(job.job_id, events) if job.state == "RUNNING" else "") for job in jobs]
+    return sorted(told, key=lambda job: job.state not in ("RUNNING", "Running"))
 
 
 def _planted(context: Context) -> list[str]:
@@ -358,14 +376,32 @@ def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | 
     if file_system_id is None:
         return None
     described = context.ask("fsx", "DescribeFileSystems", FileSystemIds=[file_system_id])["FileSystems"][0]
+    links = [*associations_of(context, file_system_id)]
     return FileSystemView(
         file_system_id=file_system_id,
         status=described["Lifecycle"],
         capacity_gib=described["StorageCapacity"],
-        data_repositories={
-            a["FileSystemPath"]: a["DataRepositoryPath"] for a in associations_of(context, file_system_id)
-        },
+        data_repositories={link["FileSystemPath"]: link["DataRepositoryPath"] for link in links},
+        directions={link["FileSystemPath"]: direction(link) for link in links},
+        goes_with_stack=_goes_with_stack(context),
     )
+
+
+def direction(link: dict[str, Any]) -> str:
+    """Which way a data repository association copies (FSx API, S3DataRepositoryConfiguration)."""
+    s3 = link.get("S3", {})
+    comes, goes = (bool(s3.get(name, {}).get("Events")) for name in ("AutoImportPolicy", "AutoExportPolicy"))
+    return {(True, True): "<->", (True, False): "<-", (False, True): "->", (False, False): "--"}[comes, goes]
+
+
+def _goes_with_stack(context: Context) -> bool:
+    """Whether the file system's DeletionPolicy deletes it; False where the template cannot be read."""
+    try:
+        resources = context.template()["Resources"].values()
+    except (AwsError, UnreachableError, ValueError, KeyError):
+        return False
+    kind = "AWS::FSx::FileSystem"
+    return any(one.get("DeletionPolicy", "Delete") == "Delete" for one in resources if one.get("Type") == kind)
 
 
 def _stand_ins(context: Context, cluster: dict[str, Any]) -> dict[str, str]:

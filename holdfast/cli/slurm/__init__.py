@@ -21,6 +21,7 @@ from holdfast.cli.slurm.submissions import (
     submit_folder,
 )
 from holdfast.cli.slurm.tracebacks import Failure, first_failure
+from holdfast.cli.slurm.training import training_of
 
 __all__ = [
     "DELIMITER",
@@ -43,5 +44,6 @@ __all__ = [
     "parse_submission",
     "step_files",
     "submit_folder",
+    "training_of",
     "waits",
 ]

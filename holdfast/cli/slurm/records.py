@@ -129,12 +129,12 @@ def untorn(text: str, *, least: int, whole: int) -> Iterator[str]:
 
 
 def newest_first(records: Iterable[JobRecord]) -> list[JobRecord]:
-    """Jobs that failed, then those that go on or wait, then the others; each newest first."""
+    """Jobs that go on or wait, then those that failed, then the others; each newest first."""
     return sorted(records, key=lambda one: (_rank(one), -(one.ended_s or 0), -_number(one.job_id)))
 
 
 def _rank(record: JobRecord) -> int:
-    return 0 if record.has_failed else 1 if not record.has_ended else 2
+    return 0 if not record.has_ended else 1 if record.has_failed else 2
 
 
 def outcome(states: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from holdfast.cli.deployed import StatusView
+from holdfast.cli.deployed import FileSystemView, StatusView
 from holdfast.cli.views.incidents import open_line
 from holdfast.cli.views.job_table import job_history
 from holdfast.cli.views.layout import Column, Facts, Fitted, coloured
@@ -67,8 +67,7 @@ def _facts(view: StatusView) -> Facts:
         state = coloured(view.file_system.status)
         capacity = f"  {view.file_system.capacity_gib} GiB"
         facts.append(("file system", Text.assemble(view.file_system.file_system_id, "  ", state, capacity)))
-        links = sorted(view.file_system.data_repositories.items())
-        facts += [("", Text(f"{path} = {target}", style="dim")) for path, target in links]
+        facts += [("", line) for line in _links(view.file_system)]
     if view.stand_ins:
         named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
         facts.append(("stood in for", named))
@@ -83,18 +82,38 @@ def _with_first(lines: list[str]) -> list[tuple[bool, str]]:
     return [(number == 0, line) for number, line in enumerate(lines)]
 
 
+def _links(file_system: FileSystemView) -> list[Text]:
+    """Which way data goes, what stays here, and what a deletion takes."""
+    links, directions = sorted(file_system.data_repositories.items()), file_system.directions
+    lines = [Text(f"{path} {directions.get(path, '=')} {target}", style="dim") for path, target in links]
+    goes = [path for path, _ in links if directions.get(path) in ("->", "<->")]
+    if directions:
+        where = f"only {', '.join(goes)} is copied to S3" if goes else "nothing is copied to S3"
+        lines.append(Text(f"{where}; what jobs write elsewhere on the file system is not", style="dim"))
+    if file_system.goes_with_stack:
+        lines.append(Text("on_delete Delete: down deletes the file system with all that is not in S3", "yellow"))
+    return lines
+
+
 def _process_line(process: ProcessState) -> Text:
-    """Its state, and how long ago each of its threads did its pass."""
-    state = Text(f"{process.state} (pid {process.pid})", style="green" if process.state == "running" else "red")
-    passes = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in process.passed_s_ago.items())
-    return Text.assemble(state, (f"  passes, ago: {passes}" if passes else "", "dim"))
+    """Its state. What of it is late or wrong stands above."""
+    return Text(f"{process.state} (pid {process.pid})", style="green" if process.state == "running" else "red")
 
 
 def _job_table(view: StatusView) -> Fitted:
+    names = ("job", "name" if view.orchestrator == "slurm" else "kind", "state", "time", "nodes", "training", "reason")
     return Fitted(
-        [Column(name) for name in ("job", "name", "state", "time", "nodes", "reason")],
+        [Column(name) for name in names],
         [
-            [job.job_id, job.name, coloured(job.state), job.elapsed, job.nodes, job.reason.replace("None", "")]
+            [
+                job.job_id,
+                job.name,
+                coloured(job.state),
+                job.elapsed,
+                job.nodes,
+                Text(job.training, style="yellow" if "spare" in job.training else ""),
+                job.reason.replace("None", ""),
+            ]
             for job in view.jobs
         ],
     )

@@ -21,7 +21,7 @@ ARRAY = f"""#!/bin/bash
 #SBATCH --open-mode=append
 #SBATCH --output=/fsx/checkpoints/two-%A-%a.out
 . /etc/profile.d/holdfast.sh
-export PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE=1 HOLDFAST_LOG_LEVEL=debug
 mkdir -p /fsx/checkpoints/two
 [ ! -e /fsx/checkpoints/two/finished ] || exit 0
 python -m holdfast_runtime.launcher --nnodes 2 --nproc-per-node 1 --spares 1 \\

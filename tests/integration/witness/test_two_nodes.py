@@ -42,7 +42,7 @@ def test_without_one_the_job_stops_within_its_deadline_and_says_why(tmp_path: Pa
             [*command, "--node-rank", str(node), "--socket", str(tmp_path / f"{node}.sock"), "sleep", "600"],
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": PYTHONPATH, "HOLDFAST_TOKEN": "secret"},
+            env={**os.environ, "PYTHONPATH": PYTHONPATH, "HOLDFAST_TOKEN": "secret", "HOLDFAST_LOG_LEVEL": "debug"},
         )
         for node in range(2)
     ]

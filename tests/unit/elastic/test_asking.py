@@ -23,7 +23,7 @@ class Story:
         self.slots = SimpleNamespace(node=0, warm=0, asked=Asked(), in_process=True, some_finished=False)
         self.ending = SimpleNamespace(begun=False, some_finished=False)
         links: Any = SimpleNamespace(broadcast=self.told.append, send=lambda node, what: self.told.append((node, what)))
-        journal: Any = SimpleNamespace(say=lambda _text: None)
+        journal: Any = SimpleNamespace(tell=lambda _text: None)
         self.resizing = Resizing(
             sizes=sizes,
             processes=1,

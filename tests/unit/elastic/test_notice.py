@@ -45,6 +45,8 @@ class Node:
     def say(self, text: str) -> None:
         self.said.append(text)
 
+    tell = say
+
     def leave(self, command: node_socket.Command, answered: Callable[[node_socket.Answer], None]) -> None:
         self.asked += 1
         outcome: Any = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

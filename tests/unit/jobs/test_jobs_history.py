@@ -63,14 +63,14 @@ def test_a_job_that_has_not_begun_has_no_times_and_no_nodes() -> None:
     assert (waiting.started_s, waiting.ended_s, waiting.nodes, waiting.has_ended) == (None, None, "", False)
 
 
-def test_failed_jobs_come_first_then_those_that_go_on_and_the_newest_of_each_first() -> None:
+def test_jobs_that_go_on_come_first_then_failed_ones_and_the_newest_of_each_first() -> None:
     states = {"1": "COMPLETED", "2": "FAILED", "3": "COMPLETED", "4": "TIMEOUT", "5": "RUNNING", "6": "PENDING"}
     ends = {"5": "Unknown", "6": "Unknown"}
     found = newest_first(
         record(JobID=number, State=state, End=ends.get(number, f"17953719{number}0"))
         for number, state in states.items()
     )
-    assert [one.job_id for one in found] == ["4", "2", "6", "5", "3", "1"]
+    assert [one.job_id for one in found] == ["6", "5", "4", "2", "3", "1"]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ class Story:
         self.departure = Departure(
             slots=self.slots,  # type: ignore[arg-type]
             links=self.links,  # type: ignore[arg-type]
-            journal=SimpleNamespace(say=lambda _text: None),  # type: ignore[arg-type]
+            journal=SimpleNamespace(say=lambda _text: None, tell=lambda _text: None),  # type: ignore[arg-type]
             ending=self.ending,  # type: ignore[arg-type]
             nodes=3,
             view=lambda: self.view,

@@ -39,7 +39,7 @@ class Node:
             fill=lambda slot: self.filled.append(("now", slot.index)),
             fill_later=lambda slot: self.filled.append(("later", slot.index)),
         )
-        parts["journal"] = SimpleNamespace(say=self.said.append, died=anything, event=anything)
+        parts["journal"] = SimpleNamespace(say=self.said.append, note=self.said.append, died=anything, event=anything)
         parts["ending"] = SimpleNamespace(begun=ends, some_finished=False)
         parts["generations"] = SimpleNamespace(
             view=SimpleNamespace(epoch=3, spares=("one",)), wanted="it hangs", trouble=anything, left=self._left

@@ -50,7 +50,8 @@ def hang(reports: Sequence[ProgressReport], *, limits: Limits, world_size: int) 
     Return why the ranks of a node have to leave, with the rank at fault; empty where no rank is over its limit.
 
     The rank at fault is one that the kernel holds, else one that is behind the others. Where all are in the same phase
-    of the same step, it is not known before all have been told to leave: it is the one that does not.
+    of the same step, it is not known before all have been told to leave: it is the one that does not. Until then the
+    reason names the ranks that wait as such, and none as the cause.
 
     Args:
         reports: Of all ranks of the node.
@@ -67,8 +68,8 @@ def hang(reports: Sequence[ProgressReport], *, limits: Limits, world_size: int) 
         waiting = [report.rank for report in late if report not in found]
         return _stuck(found) + (f"; {_ranks(waiting)} {'wait' if len(waiting) > 1 else 'waits'}" if waiting else "")
     if len(reports) < world_size and late[0].phase == "vote":
-        return f"{_stuck(late)}; waiting for ranks of other nodes"
-    return _stuck(late) + ("; one rank of the job hangs in this step" if limits.sharded else "")
+        return f"a rank of another node hangs: {_waiting(late)}"
+    return f"one rank of the job hangs: {_waiting(late)}" if limits.sharded else _stuck(late)
 
 
 def _stuck(reports: Sequence[ProgressReport]) -> str:
@@ -78,6 +79,14 @@ def _stuck(reports: Sequence[ProgressReport]) -> str:
     held = ", held by the kernel" if any(report.blocked for report in reports) else ""
     where = f"in phase {last.phase} of step {last.step}"
     return f"{_ranks([each.rank for each in reports])} {have} made no progress for {last.silent_s:.1f} s {where}{held}"
+
+
+def _waiting(reports: Sequence[ProgressReport]) -> str:
+    """Say which ranks wait and for how long, none of which is known to be the cause."""
+    last = min(reports, key=lambda report: (report.position, -report.silent_s))
+    wait = "wait" if len(reports) > 1 else "waits"
+    where = f"in phase {last.phase} of step {last.step}"
+    return f"{_ranks([each.rank for each in reports])} {wait} for it since {last.silent_s:.1f} s {where}"
 
 
 def _ranks(ranks: Sequence[int]) -> str:

@@ -38,7 +38,7 @@ def jobs(
     environment: Annotated[str | None, ENVIRONMENT] = None,
     json: Annotated[bool, typer.Option("--json", help="Print them as a JSON list.")] = False,
 ) -> None:
-    """Jobs of now and of the past, as Slurm's accounting or Kubernetes knows them: failed ones first, with why."""
+    """Jobs of now and of the past, running ones first, then failed ones with why."""
     context = locate(environment=environment)
     if context.orchestrator == "eks":
         found = workload_rows(context, _workloads(context, job or [], days=days, failed=failed))

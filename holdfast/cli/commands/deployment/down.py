@@ -14,6 +14,8 @@ def down() -> None:
         return
     if os.geteuid() != 0:
         raise CommandError("down removes namespaces and mounts and needs root; run it with sudo")
+    if local.is_claimed():
+        console.print("down deletes nodes, file systems, buckets and logs of this local cloud, and all that is in them")
     with step("take the local cloud down") as progress:
         progress.update(str(local.home))
         left = local.remove()

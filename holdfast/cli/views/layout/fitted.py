@@ -12,6 +12,9 @@ from rich.text import Text
 from holdfast.cli.views.layout.breaking import broken, uncut
 
 GAP = 2
+LEAST_COLUMNS = 3
+LEAST_WIDTH = 24
+"""Of a last column that is broken: narrower ones are hard to read."""
 
 
 @dataclass(frozen=True, kw_only=False)
@@ -40,7 +43,7 @@ class Fitted:
         self._rows = [[row[at] for at in kept] for row in cells]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if self._width() <= options.max_width:
+        if self._width() <= options.max_width or self._last_can_break(options.max_width):
             yield self._table()
             return
         yield from self._blocks(options.max_width)
@@ -52,10 +55,21 @@ class Fitted:
         ]
         return sum(widths) + GAP * max(len(widths) - 1, 0)
 
+    def _last_can_break(self, width: int) -> bool:
+        """Return True if the table fits with the last column broken between words, so that columns stay columns."""
+        if not self._rows or len(self._columns) < LEAST_COLUMNS:
+            return False
+        words = [word for row in self._rows for word in row[-1].plain.split()]
+        longest = max((cell_len(word) for word in words), default=0)
+        whole = max(cell_len(self._columns[-1].name), *(cell_len(row[-1].plain) for row in self._rows))
+        return self._width() - whole + max(longest, LEAST_WIDTH) <= width
+
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", title_justify="left")
-        for column in self._columns:
+        for column in self._columns[:-1]:
             table.add_column(column.name, justify=column.justify, no_wrap=True, overflow="ignore")
+        for column in self._columns[-1:]:
+            table.add_column(column.name, justify=column.justify)
         for row in self._rows:
             table.add_row(*row)
         return table

@@ -64,6 +64,11 @@ class Agreement:
         """Why another view is wanted; empty when it is not."""
         return self._node.wanted
 
+    @property
+    def awaited(self) -> list[int]:
+        """Launchers whose answer to a proposal of this one is still to come."""
+        return sorted(self._node.awaited)
+
     def trouble(self, reason: str) -> None:
         """Another view is wanted."""
         if not self._node.wanted:

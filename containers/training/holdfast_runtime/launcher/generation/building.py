@@ -192,7 +192,7 @@ class Building:
 
     def _stop(self, reason: str) -> None:
         self._cold = True
-        self._journal.say(f"spares of node {self._slots.node} stay cold: {reason}")
+        self._journal.tell(f"spares of node {self._slots.node} stay cold: {reason}")
 
 
 def _is_built(slot: LocalSlot) -> bool:

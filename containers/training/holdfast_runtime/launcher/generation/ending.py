@@ -28,6 +28,8 @@ class Ending:
         """There once no process is left."""
         self.on_finished: Callable[[], None] = lambda: None
         """Called when all ranks of all nodes have finished, before the end begins."""
+        self.summary: Callable[[], str] = lambda: ""
+        """What became of the job in one line; empty where it never ran."""
 
     @property
     def some_finished(self) -> bool:
@@ -87,7 +89,7 @@ class Ending:
         name = signal.Signals(number).name
         if self.begun:
             return
-        self._journal.say(f"{name}: ending")
+        self._journal.note(f"{name}: ending")
         self._signalled = True
         for slot in self._slots:
             if slot.process is not None:
@@ -98,8 +100,11 @@ class Ending:
         """Stop the processes; ``exit_code`` follows."""
         if self.begun:
             return
+        summary = self.summary()
+        if summary:
+            self._journal.tell(f"{'until then' if code else 'finished'}: {summary}")
         if code:
-            self._journal.say(f"the job ends: {reason}")
+            self._journal.tell(f"the job ends: {reason}")
             self._journal.event(kinds.JOB_STOPPED, evidence=reason, exit_code=code)
             if tell:
                 self._links.broadcast(Done(exit_code=code, reason=reason))

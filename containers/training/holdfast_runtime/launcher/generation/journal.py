@@ -1,10 +1,16 @@
-"""What a launcher tells: lines for people or machines, events for the cluster, numbers for Prometheus."""
+"""
+Journal of a launcher: lines for people or machines, events for the cluster, numbers for Prometheus.
+
+All launchers of a job write into one output. So the leader alone writes what all of them see (``tell``), and each
+launcher what nobody else knows (``say``). The rest is of level debug, and in the file of each launcher.
+"""
 
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TextIO
 
 from holdfast_common import EventLog, kinds
 from holdfast_runtime.membership import View
@@ -17,20 +23,54 @@ class Journal:
     node: int
     as_json: bool
     events: EventLog
+    debug: bool = False
+    """Whether each launcher writes all of its lines."""
+    file: TextIO | None = None
+    """Gets all lines, whatever the level."""
+    leads: Callable[[], bool] = lambda: True
+    """Whether this launcher is the leader: of those in reach that the view has, the one of the lowest node."""
+    answer: Callable[[], str] = lambda: ""
+    """How the job gets a lost node back: see ``allocation``."""
     recoveries: int = 0
     last_recovery_s: float = 0.0
     steps_lost: int = 0
     deaths: dict[str, int] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)
+    """Nodes that were lost since the last view."""
 
-    def say(self, text: str, **facts: "str | int | float") -> None:
-        """A line on standard error."""
+    def say(self, text: str) -> None:
+        """Write a line that no other launcher has."""
+        self._write(text, shown=True)
+
+    def tell(self, text: str) -> None:
+        """Write a line about the job: all launchers know it, and the leader writes it."""
+        self._write(text, shown=self.leads())
+
+    def note(self, text: str) -> None:
+        """Write a line of level debug."""
+        self._write(text, shown=False)
+
+    def tell_lost(self, node: int, text: str) -> None:
+        """Write that a node is lost. Of those lost together the first has a line, and the next view names all."""
+        self._write(text, shown=self.leads() and not self.lost)
+        self.lost.add(node)
+
+    def _write(self, text: str, *, shown: bool) -> None:
+        if not shown and not self.debug and self.file is None:
+            return
         if self.as_json:
-            line = json.dumps({"time_ns": time.time_ns(), "node": self.node, "message": text, **facts})
+            line = json.dumps({"time_ns": time.time_ns(), "node": self.node, "message": text})
         else:
             now = time.time()
             clock = f"{time.strftime('%H:%M:%S', time.localtime(now))}.{int(now % 1 * 1000):03d}"
             line = f"{clock} holdfast-run: node {self.node}: {text}"
-        print(line, file=sys.stderr, flush=True)
+        if shown or self.debug:
+            print(line, file=sys.stderr, flush=True)
+        if self.file is not None:
+            try:
+                print(line, file=self.file, flush=True)
+            except OSError:  # a full disk must not end the training
+                self.file = None
 
     def event(self, kind: str, *, evidence: str = "", duration_s: float | None = None, **detail: "str | int") -> None:
         """An event of the cluster, now."""
@@ -66,23 +106,18 @@ class Journal:
         """Count a process's death by its kind."""
         self.deaths[how] = self.deaths.get(how, 0) + 1
 
-    def view(self, view: View, *, seconds: float, taken: list[int], recovered: bool) -> None:
+    def view(self, view: View, *, seconds: float, moved: Mapping[int, int], recovered: bool) -> None:
         """
         A view is committed.
 
         Args:
             seconds: Since the trouble that it follows.
-            taken: Ranks that spares of this node got.
+            moved: Ranks that spares have taken, with their nodes.
             recovered: Whether it follows a fault.
         """
         nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
-        what = f"generation {view.epoch}: {len(view.ranks)} ranks on nodes {nodes}, {len(view.spares)} spares"
-        what += f", step {view.resume_step}"
-        if view.lost_steps:
-            what += f", {view.lost_steps} committed steps are done again"
-        if view.epoch > 1:
-            what += f"; agreed in {1000 * seconds:.0f} ms"
-        self.say(what + (f"; here spares take ranks {taken}" if taken else ""))
+        self.tell(describe_view(view, seconds=seconds, moved=moved, lost=self.lost))
+        self.lost = set()
         if recovered:
             self.recovered(seconds=seconds, steps_lost=view.lost_steps)
         self.event(
@@ -93,6 +128,7 @@ class Journal:
             lost_steps=view.lost_steps,
             spares=len(view.spares),
             nodes=",".join(map(str, nodes)),
+            **({"spare": answer} if len(nodes) < len(view.nodes) and (answer := self.answer()) else {}),
         )
 
     def recovered(self, *, seconds: float, steps_lost: int) -> None:
@@ -120,3 +156,29 @@ class Journal:
         for how, count in sorted(self.deaths.items()):
             lines.append(f'holdfast_deaths_total{{node="{self.node}",how="{how}"}} {count}')
         return "\n".join(lines) + "\n"
+
+
+def describe_view(view: View, *, seconds: float, moved: Mapping[int, int], lost: Iterable[int]) -> str:
+    """Return one line about a view, as short with a thousand nodes as with five."""
+    nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
+    text = f"generation {view.epoch}: {len(view.ranks)} ranks on nodes {ranges(nodes)}, {len(view.spares)} spares"
+    text += f", step {view.resume_step}"
+    if view.lost_steps:
+        text += f", {view.lost_steps} committed steps are done again"
+    gone = sorted(set(lost) - set(nodes))
+    if gone:
+        text += f"; lost nodes {ranges(gone)}"
+    if moved:
+        text += f"; spares of nodes {ranges(sorted(set(moved.values())))} take ranks {ranges(sorted(moved))}"
+    return text + (f"; agreed in {1000 * seconds:.0f} ms" if view.epoch > 1 else "")
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return ascending numbers as in 0-2,5."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)

@@ -64,7 +64,7 @@ class Notice:
             self._ending.depart(128 + number, reason, at_once=True)
         elif self._elastic:
             self._number = signal.Signals(number)
-            self._journal.say(f"received {name}: handing over the ranks of this node")
+            self._journal.tell(f"received {name}: handing over the ranks of this node")
             self._later(TWICE_S, self._count_again)
             self._try()
         else:

@@ -77,7 +77,7 @@ class Resizing:
         if asked != membership.newest((self._slots.asked, asked)):
             return
         self._slots.asked = asked
-        self._journal.say(f"{asked.ranks // self._processes} nodes are asked for")
+        self._journal.tell(f"{asked.ranks // self._processes} nodes are asked for")
         self._look()
 
     def up(self, node: int) -> None:

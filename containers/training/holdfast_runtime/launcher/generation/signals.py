@@ -31,4 +31,4 @@ def _forward(number: int, slots: LocalSlots, journal: Journal) -> None:
     sent, without = forward(number, slots.in_view)
     done = [f"sent to ranks {sent}"] if sent else []
     done += [f"ranks {without} have no handler for it and do not get it"] if without else []
-    journal.say(f"received {signal.Signals(number).name}: {'; '.join(done) or 'no rank runs here'}")
+    journal.tell(f"received {signal.Signals(number).name}: {'; '.join(done) or 'no rank runs here'}")

@@ -58,7 +58,7 @@ class Witnessing:
                 lost=self._lost,
                 left=self._left,
                 message=asks.message,
-                refused=lambda why: journal.say(f"no witness: {why}"),
+                refused=lambda why: journal.tell(f"no witness: {why}"),
             ),
         )
 
@@ -105,7 +105,7 @@ class Witnessing:
             text += "; a witness would make it one more"
         if text != self._said:
             self._said = text
-            self._journal.say(text)
+            self._journal.tell(text)
 
     def _claim(self) -> int | None:
         view, me = self._asks.view(), self._options.node_rank
@@ -118,19 +118,19 @@ class Witnessing:
     def _found(self, identity: int) -> None:
         self._asks.found(identity)
         if self._asks.view().epoch:
-            self._journal.say("the witness is in reach")
+            self._journal.tell("the witness is in reach")
         self._consider()
         self.say_what_may_be_lost()
 
     def _lost(self, why: str) -> None:
-        self._journal.say(f"the witness is lost: {why}")
+        self._journal.tell(f"the witness is lost: {why}")
         self._journal.event(kinds.WITNESS_LOST, evidence=why)
         self._asks.lost()
         self.say_what_may_be_lost()
 
     def _left(self) -> None:
         """Not a loss: the witness answers, and the next view's vote comes from the memory that it goes over to."""
-        self._journal.say("the view names another memory of the witness than this launcher's; going over to it")
+        self._journal.tell("the view names another memory of the witness than this launcher's; going over to it")
         self._asks.lost()
 
     def _consider(self) -> None:

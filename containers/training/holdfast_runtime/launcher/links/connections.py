@@ -238,7 +238,10 @@ class Links:
     async def _call(self, address: Address) -> bool:
         """Whether the other side calls from now on."""
         try:
-            reader, writer = await asyncio.wait_for(self._calls.connected(address), self._beats.patience_s)
+            calling = asyncio.ensure_future(self._calls.connected(address))
+            # What it raises in the moment in which it is cancelled would be written into the log of the job.
+            calling.add_done_callback(lambda done: done.cancelled() or done.exception())
+            reader, writer = await asyncio.wait_for(calling, self._beats.patience_s)
         except (OSError, asyncio.TimeoutError):
             if self._reach is not None:
                 self._reach.failed(address)

@@ -153,7 +153,7 @@ class Departure:
         if message.epoch != self._view().epoch:
             return
         who = f"node {node} gives its ranks away" if message.leaving else "all ranks leave"
-        self._journal.say(f"{who} after step {message.after_step}: {message.reason}")
+        self._journal.tell(f"{who} after step {message.after_step}: {message.reason}")
         for slot in self._slots.in_view:
             slot.send(control.HandOver(epoch=message.epoch, after_step=message.after_step))
         if message.leaving and node != self._slots.node:

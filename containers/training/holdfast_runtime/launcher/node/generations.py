@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from holdfast_runtime.launcher.generation import Agreement, Effects, Ending, Journal, Witnessing
@@ -71,6 +71,8 @@ class Generations:
         self._agreement: Agreement | None = None
         self._prepared = False
         self._troubled_s = 0.0
+        self._homes: dict[int, tuple[int, int]] = {}
+        """Node and slot of each rank in the committed view."""
         self._why = ""
         """Why the newest generation was wanted."""
         self._planned = False
@@ -89,6 +91,11 @@ class Generations:
     def wanted(self) -> str:
         """Why another view is wanted; empty when it is not."""
         return self._agreement.wanted if self._agreement is not None else ""
+
+    @property
+    def unanswered(self) -> list[int]:
+        """Nodes whose answer to a proposal of this launcher is still to come."""
+        return self._agreement.awaited if self._agreement is not None else []
 
     @property
     def agreement(self) -> Agreement:
@@ -192,7 +199,10 @@ class Generations:
         self._begins(view)
         # A launcher that took another's place has none of its ranks.
         mine = [item for item in view.ranks if item.slot.node == me] if self.belongs_to(view) else []
-        before = [slot.rank for slot in self._slots]
+        before, self._homes = (
+            self._homes,
+            {rank: (item.slot.node, item.slot.index) for rank, item in enumerate(view.ranks)},
+        )
         self._slots.world_size = len(view.ranks) or self._slots.world_size
         self._slots.go_on(view)
         for slot in self._slots:
@@ -215,13 +225,13 @@ class Generations:
         self._processes.give(view, mine=bool(mine) or any(item.slot.node == me for item in view.leavers))
         self._began(view)
 
-    def _tell(self, view: View, before: list[int]) -> None:
-        """Log what the view changes."""
-        taken = [slot.rank for slot, rank in zip(self._slots, before, strict=True) if rank < 0 <= slot.rank]
+    def _tell(self, view: View, before: Mapping[int, tuple[int, int]]) -> None:
+        """Log what the view changes; ``before`` has the place of each rank so far."""
+        moved = {rank: place[0] for rank, place in self._homes.items() if before.get(rank, place) != place}
         self._journal.view(
             view,
             seconds=time.monotonic() - self._troubled_s if self._troubled_s else 0.0,
-            taken=[] if self.first else taken,
+            moved={} if self.first else moved,
             recovered=view.epoch > 1 and not self.first and not self._planned,
         )
 
@@ -248,6 +258,6 @@ class Generations:
     def _leave(self, epoch: int, reason: str) -> None:
         self._why = reason
         if epoch > 1:
-            self._journal.say(f"generation {epoch} is wanted: {reason}")
+            self._journal.tell(f"generation {epoch} is wanted: {reason}")
         self._processes.leave(epoch, reason)
         self._loop.call_soon(self.left)

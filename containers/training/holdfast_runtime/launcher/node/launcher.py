@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 
 from holdfast_common import EventLog
+from holdfast_runtime.launcher.allocation import Expansion, read_submitted, survival
 from holdfast_runtime.launcher.generation import Asks, Building, Ending, Journal, Notice, Resizing, Witnessing
 from holdfast_runtime.launcher.keys import KeyPost
 from holdfast_runtime.launcher.links import Handlers, Identity, Links, Settled
@@ -27,7 +28,7 @@ from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.node.tasks import Tasks
 from holdfast_runtime.launcher.ranks import LocalSlots, Processes, Program
-from holdfast_runtime.launcher.settings import Options
+from holdfast_runtime.launcher.settings import Options, log_file
 from holdfast_runtime.launcher.watch import Judgement, Watch
 from holdfast_runtime.membership import View
 
@@ -41,17 +42,24 @@ class Launcher:
             node=options.node_rank, ranks=options.processes, spares=options.spares, world_size=options.world_size
         )
         self.journal = Journal(
-            node=options.node_rank, as_json=options.log_json, events=EventLog.from_environment(source="job")
+            node=options.node_rank,
+            as_json=options.log_json,
+            events=EventLog.from_environment(source="job"),
+            debug=options.log_debug,
+            file=log_file(options),
+            leads=self._leads,
+            answer=lambda: self.expansion.answer,
         )
         self._loop = asyncio.get_running_loop()
         self.links = self._make_links()
+        self.expansion = self._make_expansion()
         self.ending = Ending(slots=self.slots, links=self.links, journal=self.journal, deadlines=options.deadlines)
         self.tasks = Tasks(ending=self.ending, journal=self.journal)
         self.witness = self._make_witness()
         self._keys = KeyPost(slots=self.slots, links=self.links)
         instance = os.environ.get("HOLDFAST_INSTANCE_ID", "")
         self.record = Record(slots=self.slots, journal=self.journal, instance=instance, sizes=options.sizes)
-        self.ending.on_finished = self.record.finished
+        self.ending.on_finished, self.ending.summary = self.record.finished, self.record.summary
         self._settling = Settling(slots=self.slots, links=self.links, instance=instance, settled=self._settled)
         self.departure = self._make_departure()
         self.resizing = self._make_resizing()
@@ -174,14 +182,40 @@ class Launcher:
             await self.witness.close()
             await self.links.close()
             self._processes.close()
+            await self.expansion.close()
 
     async def _begin(self) -> None:
         """Wait for the others, then ask for the first view; one that joins a running job is told what there is."""
         preparing = self._loop.create_task(self._processes.prepare())
+        if self.options.node_rank == 0 and self.options.expansion.job and not self.options.is_brought:
+            said = await self._loop.run_in_executor(None, read_submitted, os.environ)
+            self.journal.say(survival(said).sentence)
         if await self.peers.come():
             await preparing
             self.places.prepared()
             self.generations.begin()
+
+    def _leads(self) -> bool:
+        """Return True if this launcher writes about the job."""
+        me, up, view = self.options.node_rank, self.links.up, self.view
+        named = [node for node, name in enumerate(view.nodes) if name >= 0]
+        found = (node for node in named if node == me or node in up or self.ending.has_finished(node))
+        return next(found, me) == me
+
+    def _make_expansion(self) -> Expansion:
+        return Expansion(
+            self.options.expansion,
+            token=self.options.token,
+            view=lambda: self.view,
+            leads=self._leads,
+            address=lambda: (self.options.peers.host, self.links.port),
+            tell=self.journal.say,
+        )
+
+    def _forker_lost(self, how: str) -> None:
+        """The end of the job ends it, too."""
+        write = self.journal.note if self.ending.begun else self.journal.say
+        write(f"{how}; another one is started")
 
     def _make_links(self) -> Links:
         options = self.options
@@ -228,7 +262,7 @@ class Launcher:
             deadlines=options.deadlines,
             on_exit=lambda *how: self.tasks.spawn(self.ranks.ended(*how)),
             on_dying=lambda *how: self.tasks.spawn(self.ranks.dying(*how)),
-            on_forker_lost=lambda how: self.journal.say(f"{how}; another one is started"),
+            on_forker_lost=self._forker_lost,
         )
 
     def _make_generations(self) -> Generations:
@@ -317,6 +351,7 @@ class Launcher:
 
     def _generation_began(self, view: View) -> None:
         self.ranks.installed(view)
+        self.expansion.installed()
         self.departure.installed(view)
         self._settling.installed(view)
         self.agent_link.changed()

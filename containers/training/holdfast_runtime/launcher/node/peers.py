@@ -139,7 +139,10 @@ class Peers:
         view = self._generations.view
         self._departure.down(node)
         left = view.epoch > 0 and view.nodes[node] < 0
-        self._journal.say(f"node {node} {'has left' if left else 'is lost'}: {why}")
+        if left:
+            self._journal.tell(f"node {node} has left: {why}")
+        else:
+            self._journal.tell_lost(node, f"node {node} is lost: {why}")
         if view.nodes[node] >= 0 and view.epoch > 0:
             self._journal.died("node")
             self._journal.event(kinds.LAUNCHER_LOST, evidence=why, lost=node)

@@ -20,6 +20,8 @@ from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots, Process, kern
 from holdfast_runtime.launcher.watch import Judgement, Watch
 from holdfast_runtime.membership import View
 
+BROKEN = "BrokenError: "
+"""How a rank reports that its collective has failed: another one is the cause."""
 LAST_WORDS_S = 0.02
 """For what a process said before its end to be read."""
 
@@ -109,7 +111,7 @@ class Ranks:
         """Said at the start, and whenever it is something else."""
         if message != self._slots.survives:
             self._slots.survives = message
-            self._journal.say(f"state in memory: {message.sentence}")
+            self._journal.tell(f"state in memory: {message.sentence}")
 
     def warm(self) -> None:
         """
@@ -211,7 +213,9 @@ class Ranks:
                 self._places.fill(slot)
 
     def _fault(self, slot: LocalSlot, fault: Fault) -> None:
-        reason = f"rank {slot.rank} of node {self._slots.node}: {fault.reason}"
+        who = f"rank {slot.rank} of node {self._slots.node}"
+        waits = fault.reason.startswith(BROKEN) and not fault.fatal
+        reason = f"a rank is gone, as {who} has noticed: {fault.reason}" if waits else f"{who}: {fault.reason}"
         if fault.fatal:
             self._ending.end(1, reason)
         elif self._slots.some_finished:
@@ -257,7 +261,10 @@ class Ranks:
         who = f"rank {rank}" if rank >= 0 else "a spare"
         evidence = f"{how}: {killed_for}" if killed_for else how
         reason = f"{who} of node {self._slots.node} is lost: {evidence}"
-        self._journal.say(reason)
+        if rank >= 0:  # the reason of the next generation, or of the end
+            self._journal.note(reason)
+        else:
+            self._journal.say(reason)
         self._journal.died(how.removeprefix("it "))
         self._journal.event(kinds.RANK_LOST, evidence=evidence, rank=rank, step=step)
         if self._slots.in_process and (self._ending.some_finished or self._slots.some_finished):

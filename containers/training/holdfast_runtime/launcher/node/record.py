@@ -66,6 +66,8 @@ class Record:
         self._from_step = 0
         """What the committed view begins with."""
         self._told_step, self._told_ns = 0, 0
+        self._began_ns, self._first_step, self._good_ns, self._since_ns = clock(), -1, 0, 0
+        """For the summary: when this launcher began, at which step the job did, and how long it has trained so far."""
         self._size = 0
         """Ranks of the last generation that came together."""
         self.rank = 0
@@ -87,6 +89,7 @@ class Record:
 
     def troubled(self, *, planned: bool) -> None:
         """The generation ends. What ends before its ranks are together is of the same recovery, from the first on."""
+        self._stands_still()
         if not self._times.troubled:
             now = self._clock()
             self._times = _Times(troubled=now, detected=0 if planned else now, planned=planned)
@@ -127,6 +130,8 @@ class Record:
         if not self._slots.in_process or not any(item.port for item in view.ranks):
             return
         times, self._times = self._times, _Times()
+        self._since_ns = self._clock()
+        self._first_step = view.resume_step if self._first_step < 0 else self._first_step
         again = view.resume_step > 0 or (self._began and self._start is None)
         self._start = None
         if self.speaks and again and times.troubled and self._began:
@@ -153,6 +158,30 @@ class Record:
         if self.speaks:
             self._progress()
             self._write(kinds.JOB_FINISHED, None, self._last())
+
+    def summary(self) -> str:
+        """
+        Return steps, time, goodput and faults survived; empty where the job has not begun.
+
+        The goodput is the share of the time since this launcher began in which ranks were together, without that of
+        steps that were done again.
+        """
+        if not self._began:
+            return ""
+        self._stands_still()
+        whole_ns, journal = max(1, self._clock() - self._began_ns), self._journal
+        faults = f"{journal.recoveries} {'fault' if journal.recoveries == 1 else 'faults'} survived"
+        if self._first_step < 0:  # a script that reports no steps
+            return f"{_span(whole_ns)}, {faults}"
+        steps = max(self._step, self._from_step) - self._first_step
+        good_ns = self._good_ns * steps / max(1, steps + journal.steps_lost)
+        goodput = f"goodput {100 * good_ns / whole_ns:.1f} %"
+        return f"{steps} steps in {_span(whole_ns)}, {goodput}, {faults}, {journal.steps_lost} steps done again"
+
+    def _stands_still(self) -> None:
+        if self._since_ns:
+            self._good_ns += self._clock() - self._since_ns
+            self._since_ns = 0
 
     def _begin(self, kind: str, view: View, *, nodes: str, time_ns: int | None = None) -> None:
         self._began = True
@@ -200,3 +229,11 @@ class Record:
         duration_s: float | None = None,
     ) -> None:
         self._journal.event_at(time_ns, kind, duration_s=duration_s, detail=detail)
+
+
+def _span(ns: int) -> str:
+    minutes, seconds = divmod(ns / 1e9, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds:.0f} s" if minutes else f"{seconds:.1f} s"

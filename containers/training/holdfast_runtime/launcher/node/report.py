@@ -4,7 +4,10 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import socket
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,8 +15,18 @@ from types import TracebackType
 from typing import Any
 
 from holdfast_runtime.control import listen
+from holdfast_runtime.launcher.asking import (
+    Situation,
+    default_job,
+    find_sockets,
+    folders,
+    searched,
+    spare_of,
+    waits_for,
+)
+from holdfast_runtime.launcher.generation import ranges
 from holdfast_runtime.launcher.node.launcher import Launcher
-from holdfast_runtime.launcher.settings import default_socket
+from holdfast_runtime.patience import ProgressReport
 
 ANSWER_S = 5.0
 """A launcher answers at once, whatever its job does."""
@@ -81,6 +94,7 @@ class Reports:
 def describe(launcher: Launcher) -> dict[str, Any]:
     """The launcher, its view and its processes, as JSON tells them."""
     view = launcher.view
+    lost = [node for node in launcher.expansion.lost if node not in launcher.links.up]
     return {
         "node": launcher.slots.node,
         "epoch": view.epoch,
@@ -95,6 +109,13 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "resume_step": view.resume_step,
         "step": launcher.slots.known_step,
         "wanted": launcher.wanted,
+        "waits_for": waits_for(situation(launcher)),
+        "lost": lost,
+        "spare": spare_of(
+            lost=lost,
+            spares=len(view.spares) + launcher.departure.spares,
+            answer=launcher.expansion.answer,
+        ),
         "forker": launcher.forker_pid,
         "silence_s": launcher.silence_s,
         "recoveries": launcher.journal.recoveries,
@@ -117,31 +138,70 @@ def describe(launcher: Launcher) -> dict[str, Any]:
     }
 
 
+def situation(launcher: Launcher) -> Situation:
+    """What a launcher knows of those it waits for."""
+    slots, view, now_s = launcher.slots, launcher.view, time.monotonic()
+    return Situation(
+        generation=view.epoch,
+        missing=sorted(set(range(launcher.options.nodes)) - launcher.links.up - {slots.node}),
+        wanted=launcher.wanted,
+        staying=[slot.rank for slot in slots.unresponsive()] if launcher.wanted and slots.in_process else [],
+        starting=sum(slot.alive and slot.ready is None for slot in slots),
+        unanswered=launcher.generations.unanswered,
+        reports=[
+            ProgressReport(slot.rank, slot.progress.step, slot.progress.phase, now_s - slot.heard_s)
+            for slot in slots
+            if slot.rank >= 0 and slot.progress is not None and not slot.finished
+        ],
+        world_size=len(view.ranks),
+    )
+
+
 def print_status(arguments: Sequence[str]) -> int:
     """``holdfast-run status``; the exit code."""
     parser = _asking("status")
     parser.add_argument("--json", action="store_true")
     values = parser.parse_args(arguments)
-    found = _answer(parser, values)
-    if values.json:
-        print(json.dumps(found, indent=2))
-        return 0
-    print(
-        f"node {found['node']}  generation {found['epoch']}  step {found['step']}  nodes in reach {found['in_reach']}"
-    )
+    paths = _sockets(parser, values)
+    code = 0
+    for path in paths:
+        if len(paths) > 1 and not values.json:
+            print(f"{path}:")
+        try:
+            found = _answer(path)
+        except AnswerError as error:
+            if len(paths) == 1:
+                parser.exit(1, f"{error}\n")
+            print(f"  {error}", file=sys.stderr if values.json else sys.stdout)
+            code = 1
+            continue
+        print(json.dumps(found, indent=2) if values.json else "\n".join(_lines(found)))
+    return code
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    """The answer of a launcher for people."""
+    reach = ranges(found["in_reach"])
+    lines = [f"node {found['node']}  generation {found['epoch']}  step {found['step']}  nodes in reach {reach}"]
+    if found["waits_for"]:
+        lines.append(f"waits for {found['waits_for']}")
+    if found["wanted"]:
+        lines.append(f"next generation: {found['wanted']}")
+    if found["lost"]:
+        lines.append(f"lost nodes {ranges(found['lost'])}" + (f": {found['spare']}" if found["spare"] else ""))
     if found["sizes"]:
         asked = f", {found['nodes_asked']} asked for" if found["nodes_asked"] else ""
-        print(f"{found['world_size']} ranks; sizes in nodes {', '.join(map(str, found['sizes']))}{asked}")
+        lines.append(f"{found['world_size']} ranks; sizes in nodes {', '.join(map(str, found['sizes']))}{asked}")
     last = f"the last in {found['last_recovery_s']:.3f} s"
-    print(f"recoveries {found['recoveries']}, {last}; steps lost {found['steps_lost']}")
+    lines.append(f"recoveries {found['recoveries']}, {last}; steps lost {found['steps_lost']}")
     if found["survives"] is not None:
-        print(f"state in memory: {found['survives']['sentence']}")
+        lines.append(f"state in memory: {found['survives']['sentence']}")
     for process in found["processes"]:
         warm = "warm" if process["ready"] else "starting"
         place = f"rank {process['rank']}" if process["role"] == "rank" else f"spare, {warm}"
         doing = f"step {process['step']:<8} {process['phase']}"
-        print(f"  slot {process['slot']}  pid {process['pid']:<8} {place:<16} {doing}")
-    return 0
+        lines.append(f"  slot {process['slot']}  pid {process['pid']:<8} {place:<16} {doing}")
+    return lines
 
 
 def ask_for_size(arguments: Sequence[str]) -> int:
@@ -149,7 +209,13 @@ def ask_for_size(arguments: Sequence[str]) -> int:
     parser = _asking("scale")
     parser.add_argument("nodes", type=int, help="that the job is to have; one of its sizes")
     values = parser.parse_args(arguments)
-    found = _answer(parser, values, say=f"scale {values.nodes}")
+    paths = _sockets(parser, values)
+    if len(paths) > 1:
+        parser.exit(1, f"{len(paths)} launchers run here; name one with --socket: {', '.join(map(str, paths))}\n")
+    try:
+        found = _answer(paths[0], say=f"scale {values.nodes}")
+    except AnswerError as error:
+        parser.exit(1, f"{error}\n")
     if found["refused"]:
         parser.exit(1, f"{found['refused']}\n")
     print(f"{values.nodes} nodes are asked for; holdfast-run status says what the job has")
@@ -158,28 +224,41 @@ def ask_for_size(arguments: Sequence[str]) -> int:
 
 def _asking(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"holdfast-run {name}")
-    parser.add_argument("--socket", type=Path, help="of the launcher. Default: of job 0 or Slurm's, node 0")
-    parser.add_argument("--rdzv-id", default="0", help="of the job whose launcher is asked. Default: 0")
-    parser.add_argument("--node-rank", type=int, default=0)
+    parser.add_argument("--socket", type=Path, help="of the launcher. Default: all launchers of this node")
+    parser.add_argument("--rdzv-id", help="of the job whose launchers are asked. Default: any")
+    parser.add_argument("--node-rank", type=int, help="of the launcher that is asked. Default: any")
     return parser
 
 
-def _answer(parser: argparse.ArgumentParser, values: argparse.Namespace, *, say: str = "") -> dict[str, Any]:
-    """What the launcher answers; without an answer the process ends, and says why."""
-    path = values.socket or default_socket(values.rdzv_id, values.node_rank)
+def _sockets(parser: argparse.ArgumentParser, values: argparse.Namespace) -> list[Path]:
+    """Those to ask; without one the process ends, and says where it looked."""
+    if values.socket is not None:
+        return [values.socket]
+    job = default_job(os.environ)
+    found = find_sockets(folders(os.environ), run=values.rdzv_id, node=values.node_rank, job=job)
+    if not found:
+        parser.exit(1, f"no launcher runs on this node: no holdfast-run-RUN-NODE.sock in {searched()}; give --socket\n")
+    return [one.path for one in found]
+
+
+class AnswerError(Exception):
+    """A launcher gives no answer."""
+
+
+def _answer(path: Path, *, say: str = "") -> dict[str, Any]:
+    """What a launcher answers. Raises AnswerError."""
     try:
         return ask(path, say=say)
     except TimeoutError:
-        parser.exit(
-            1,
+        raise AnswerError(
             f"the launcher at {path} has not answered for {ANSWER_S:g} s: it is stopped, as by SIGSTOP, or hangs; let "
-            "it go on with kill -CONT, or end the job\n",
-        )
+            "it go on with kill -CONT, or end the job"
+        ) from None
     except (ConnectionResetError, BrokenPipeError, ValueError):  # reset: what it was asked lay unread when it ended
         why = "it ended while it answered"
     except OSError as error:
         why = error.strerror or str(error)
-    return parser.exit(1, f"no launcher answers at {path} ({why}); name its socket with --socket\n")
+    raise AnswerError(f"no launcher answers at {path} ({why}); name its socket with --socket")
 
 
 def ask(path: Path, *, say: str = "") -> dict[str, Any]:

@@ -3,12 +3,16 @@
 import argparse
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import TextIO
 
 from holdfast_common import node_socket
 from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.allocation import VARIABLE as SPARE
+from holdfast_runtime.launcher.allocation import Request, job_of
 from holdfast_runtime.launcher.links import Address, Peers, PeersError, find_peers, run_token
 from holdfast_runtime.launcher.settings.sizes import read_nodes, read_sizes
 from holdfast_runtime.witness import find_witness
@@ -16,6 +20,7 @@ from holdfast_runtime.witness import find_witness
 USAGE = "holdfast-run [options] script.py [arguments]   or: holdfast-run status [--json] [--socket PATH]"
 
 
+LOG_LEVEL = "HOLDFAST_LOG_LEVEL"
 PRELOAD = "torch,torch._dynamo,holdfast_runtime.inprocess"
 """torch._dynamo because making any optimizer of torch imports it, which takes longer than torch itself."""
 
@@ -55,6 +60,11 @@ class Options:
     agent_socket: Path = Path(node_socket.PATH)
     witness: str | None = None
     """HOST:PORT, or none. Default: beside Slurm's controller"""
+    expansion: Request = field(default_factory=Request)
+    """How a node that the allocation has lost comes back."""
+    is_brought: bool = False
+    """Whether this launcher was started for one that comes back."""
+    log_debug: bool = False
     sizes: tuple[int, ...] = ()
     """Numbers of nodes that an elastic job may have, ascending. Default: it keeps its size"""
 
@@ -81,9 +91,11 @@ def parse_options(arguments: Sequence[str] | None = None, environment: Mapping[s
     A mistake ends the process with exit code 2.
     """
     parser = _parser()
-    values = parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    values = parser.parse_args(given)
+    own = tuple(given[: len(given) - len(values.arguments) - 1])
     try:
-        return _options(values, environment)
+        return _options(values, environment, own=own)
     except (OptionsError, PeersError, ValueError) as error:
         parser.error(str(error))
 
@@ -121,8 +133,19 @@ def _parser() -> argparse.ArgumentParser:
         help=f"of the health agent of this node. Default: {node_socket.PATH_VARIABLE}, or {node_socket.PATH}",
     )
     add("--metrics-port", type=int, metavar="PORT", help="Prometheus metrics on this port. Default: none")
-    add("--log-dir", "--log_dir", type=Path, metavar="DIR", help="a file per rank. Default: the launcher's own output")
+    add(
+        "--log-dir",
+        "--log_dir",
+        type=Path,
+        metavar="DIR",
+        help="a file per rank and for this launcher. Default: its output",
+    )
     add("--log-format", choices=("text", "json"), default="text", help="of the launcher's own lines. Default: text")
+    add(
+        "--log-level",
+        choices=("info", "debug"),
+        help="debug: all launchers write all lines, not the leader alone. Default: HOLDFAST_LOG_LEVEL, or info",
+    )
     add("--no-python", "--no_python", action="store_true", help="the program is not a Python script")
     add("-m", "--module", action="store_true", help="the program is a module, as with python -m")
     add("program", help="script or module")
@@ -130,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Options:
+def _options(values: argparse.Namespace, environment: Mapping[str, str], *, own: tuple[str, ...]) -> Options:
     endpoint = values.rdzv_endpoint
     if endpoint is None and values.master_addr is not None:
         endpoint = f"{values.master_addr}:{values.master_port or 29500}"
@@ -151,6 +174,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
     sizes = read_sizes(values.sizes, given=given, nodes=peers.nodes, spare_nodes=values.spare_nodes)
     find_witness(values.witness, nodes=2, environment={})  # refuses what is no address
     run_id = values.rdzv_id or environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID") or "0"
+    program = (values.program, *values.arguments)
     return Options(
         nodes=peers.nodes,
         spare_nodes=values.spare_nodes,
@@ -158,7 +182,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
         processes=values.nproc_per_node,
         spares=values.spares,
         peers=peers,
-        program=(values.program, *values.arguments),
+        program=program,
         module=values.module,
         python=not values.no_python,
         preload=tuple(name for name in values.preload.split(",") if name),
@@ -172,9 +196,31 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str]) -> Opti
         agent_socket=values.agent_socket or Path(environment.get(node_socket.PATH_VARIABLE) or node_socket.PATH),
         log_dir=values.log_dir,
         log_json=values.log_format == "json",
+        log_debug=(values.log_level or environment.get(LOG_LEVEL, "info")) == "debug",
         witness=values.witness,
         sizes=sizes,
+        expansion=Request(
+            job="" if values.peers else job_of(environment),
+            is_asked=environment.get(SPARE) == "expand",
+            nodes=peers.nodes,
+            run_id=run_id,
+            port=peers.port,
+            arguments=own,
+            program=program,
+        ),
+        is_brought="HOLDFAST_ALLOCATION" in environment,
     )
+
+
+def log_file(options: Options) -> TextIO | None:
+    """Where this launcher writes all of its lines, in the folder of ``--log-dir``; None without one."""
+    if options.log_dir is None:
+        return None
+    try:
+        options.log_dir.mkdir(parents=True, exist_ok=True)
+        return (options.log_dir / f"launcher-{options.node_rank}.log").open("a")
+    except OSError:  # ranks report it when they open theirs
+        return None
 
 
 def default_socket(run_id: str, node_rank: int) -> Path:
@@ -203,4 +249,4 @@ def read_deadlines(text: str) -> Deadlines:
     return replace(Deadlines(), **seconds)
 
 
-__all__ = ["Address", "Options", "OptionsError", "default_socket", "parse_options", "read_deadlines"]
+__all__ = ["Address", "Options", "OptionsError", "default_socket", "log_file", "parse_options", "read_deadlines"]

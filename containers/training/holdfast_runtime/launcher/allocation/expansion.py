@@ -1,0 +1,274 @@
+"""
+A node in place of one that the allocation has lost: requested with Slurm's job expansion, joins as the spare.
+
+Slurm merges a job that was submitted with ``--dependency=expand:JOB`` into that one when its size is set to 0
+(https://slurm.schedmd.com/faq.html#job_size; ``SchedulerParameters=permit_job_expansion``, which HyperPod sets). It
+refuses where the job holds GRES, as each with ``--exclusive`` on nodes with GPUs does, and leaves the other one in
+COMPLETING for ever (seen with 22.05). There the launcher of the node is a batch job of its own, and ends it.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast_runtime.launcher.allocation.slurm import JobRecord, read_job
+from holdfast_runtime.membership import View
+
+VARIABLE = "HOLDFAST_SPARE"
+LINE = f"export {VARIABLE}=expand"
+"""What a job file says before ``srun`` to get lost nodes back."""
+WITHOUT = f"no spare until the job ends; a job with the line '{LINE}' before srun gets the node back"
+LOOK_S = 3.0
+"""Between two looks at whether Slurm has taken the lost node from the job: until then it would not miss one."""
+END_S = 10.0
+_KEPT = ("SLURM_CONF",)
+_MOST_S = 60.0
+_BATCH = """#!/bin/sh
+# In the run of job {job}, whose folders and events it has; without that job there is none.
+[ -n "$(squeue -h -j {job} -t RUNNING)" ] || exit 0
+exec srun {step} env -u SLURM_JOB_START_TIME SLURM_JOB_ID={job} HOLDFAST_ALLOCATION={job} {command}
+"""
+
+
+class ExpansionError(Exception):
+    """Slurm gives no node."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What has to be known of this launcher to start another one in the same run."""
+
+    job: str = ""
+    """Whose allocation it is; empty where there is none to expand."""
+    is_asked: bool = False
+    nodes: int = 1
+    run_id: str = ""
+    port: int = 0
+    arguments: tuple[str, ...] = ()
+    """Options of this launcher as it was started."""
+    program: tuple[str, ...] = ()
+
+
+class Expansion:
+    """
+    One launcher's part; only the leader does anything.
+
+    Args:
+        token: Of the run; the environment carries it to the other launcher.
+        leads: Whether this launcher is the leader.
+        address: Where this launcher listens.
+        tell: Writes into the log of the job.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        *,
+        token: str,
+        view: Callable[[], View],
+        leads: Callable[[], bool],
+        address: Callable[[], tuple[str, int]],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._request = request
+        self._token = token
+        self._view = view
+        self._leads = leads
+        self._address = address
+        self._tell = tell
+        self._looking: asyncio.Task[None] | None = None
+        self._brought: dict[int, asyncio.Task[None]] = {}
+        self._steps: set[asyncio.subprocess.Process] = set()
+        self._pending = ""
+        """The job that waits for a node."""
+        self._said = ""
+        self._closed = False
+
+    @property
+    def answer(self) -> str:
+        """How this job gets a lost node back: expand, none, or empty where Slurm or Kubernetes starts it again."""
+        return ("expand" if self._request.is_asked else "none") if self._request.job else ""
+
+    @property
+    def lost(self) -> list[int]:
+        """Nodes that the view has not."""
+        view = self._view()
+        return [node for node, name in enumerate(view.nodes) if name < 0] if view.epoch else []
+
+    def installed(self) -> None:
+        """There is another view."""
+        if self._closed or not self._request.job or not self.lost or not self._leads():
+            return
+        if not self._request.is_asked:
+            self._tell_once(WITHOUT)
+        elif self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def close(self) -> None:
+        """The launcher ends: what waits for a node is withdrawn, and a launcher in a step of this job has its time."""
+        self._closed = True
+        tasks = [*self._brought.values()]
+        if self._steps:
+            await asyncio.wait(tasks, timeout=END_S)
+        for child in self._steps:
+            with contextlib.suppress(ProcessLookupError):
+                child.terminate()
+        if self._looking is not None:
+            tasks.append(self._looking)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._pending:
+            with contextlib.suppress(ExpansionError, OSError):
+                await self._run(["scancel", self._pending])
+
+    async def _look(self) -> None:
+        pause_s = LOOK_S
+        while self._leads():
+            missing = [node for node in self.lost if node not in self._brought]
+            if not missing:
+                return
+            try:
+                pause_s = LOOK_S if await self._bring(missing[0]) else min(2 * pause_s, _MOST_S)
+            except (ExpansionError, OSError, ValueError) as error:
+                self._tell_once(f"no spare in place of node {missing[0]}: {error}")
+                pause_s = _MOST_S
+            await asyncio.sleep(pause_s)
+
+    async def _bring(self, node: int) -> bool:
+        """Return False where Slurm has not missed a node, or the one in its place is there."""
+        job = self._request.job
+        record = read_job(await self._run(["scontrol", "--oneliner", "show", "job", job]))
+        name = f"holdfast-spare-{job}"
+        others = (await self._run(["squeue", "-h", "-n", name, "-o", "%i %T"])).split("\n")
+        if record.nodes + sum(line.endswith(" RUNNING") for line in others) >= self._request.nodes:
+            return False
+        for line in others:  # asked for by a launcher that is gone
+            if line.endswith(" PENDING"):
+                await self._run(["scancel", line.split()[0]])
+        self._tell_once(f"node {node} is lost: requested another one as the spare (job expansion)")
+        way = self._beside if record.holds_gres else self._merged
+        host, ending = await way(node, record, name)
+        self._tell(f"node {node} is {host} now, and joins as the spare")
+        self._brought[node] = asyncio.get_running_loop().create_task(self._until(node, ending))
+        return True
+
+    async def _merged(self, node: int, record: JobRecord, name: str) -> tuple[str, Coroutine[None, None, None]]:
+        job = self._request.job
+        printed = await self._run(["salloc", "--no-shell", f"--dependency=expand:{job}", *like(record, name=name)])
+        found = re.search(r"Granted job allocation (\d+)", printed)
+        if found is None:
+            raise ExpansionError("salloc has granted no allocation")
+        try:
+            host = (await self._run(["squeue", "-h", "-j", found[1], "-o", "%N"])).strip()
+            await self._run(["scontrol", "update", f"JobId={found[1]}", "NumNodes=0"])
+        except (ExpansionError, asyncio.CancelledError):
+            await self._run(["scancel", found[1]])
+            raise
+        step = ["srun", f"--jobid={job}", f"--nodelist={host}", *step_options(record)]
+        return host, self._step([*step, *launcher(self._request, node=node, address=self._address())])
+
+    async def _beside(self, node: int, record: JobRecord, name: str) -> tuple[str, Coroutine[None, None, None]]:
+        script = _BATCH.format(
+            job=self._request.job,
+            step=shlex.join(step_options(record)),
+            command=shlex.join(launcher(self._request, node=node, address=self._address())),
+        )
+        output = [f"--output={record.output}", "--open-mode=append"] if record.output else []
+        command = ["sbatch", "--parsable", "--no-requeue", f"--chdir={Path.cwd()}", *output, *like(record, name=name)]
+        extra = (await self._run(command, given=script)).strip().partition(";")[0]
+        self._pending = extra
+        while not (found := re.match(r"RUNNING (\S+)", await self._state(extra))):
+            if not found and not await self._state(extra):
+                raise ExpansionError(f"job {extra}, which was to bring it, has ended")
+            await asyncio.sleep(LOOK_S)
+        self._pending = ""
+        return found[1], self._batch(extra)
+
+    async def _state(self, job: str) -> str:
+        """State and node; empty once the job has ended."""
+        try:
+            return (await self._run(["squeue", "-h", "-j", job, "-o", "%T %N"])).strip()
+        except ExpansionError:  # slurmctld has forgotten it
+            return ""
+
+    async def _batch(self, job: str) -> None:
+        while await self._state(job):
+            await asyncio.sleep(_MOST_S)
+
+    async def _step(self, command: Sequence[str]) -> None:
+        child = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, env={**without_slurm(os.environ), **self._variables}
+        )
+        self._steps.add(child)
+        try:
+            await child.wait()
+        finally:
+            self._steps.discard(child)
+
+    async def _until(self, node: int, ending: Coroutine[None, None, None]) -> None:
+        try:
+            await ending
+        finally:
+            self._brought.pop(node, None)
+            self.installed()
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        return {"HOLDFAST_ALLOCATION": self._request.job, "HOLDFAST_TOKEN": self._token}
+
+    async def _run(self, command: Sequence[str], *, given: str = "") -> str:
+        """What a command prints on both outputs. Raises ExpansionError, OSError."""
+        child = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**without_slurm(os.environ), **self._variables},
+        )
+        try:
+            printed = (await child.communicate(given.encode()))[0].decode(errors="replace")
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessLookupError):
+                child.terminate()  # salloc withdraws its request
+            raise
+        if child.returncode:
+            raise ExpansionError(f"{command[0]}: {printed.strip() or f'exit code {child.returncode}'}")
+        return printed
+
+    def _tell_once(self, text: str) -> None:
+        if text != self._said:
+            self._said = text
+            self._tell(text)
+
+
+def like(record: JobRecord, *, name: str) -> list[str]:
+    """Options that ask for one more node as those of the job are."""
+    given = (("partition", record.partition), ("account", record.account), ("qos", record.qos), ("gres", record.gres))
+    options = ["--nodes=1", "--ntasks=1", f"--job-name={name}"]
+    options += [f"--{option}={value}" for option, value in given if value]
+    return [*options, "--exclusive" if record.is_exclusive else f"--cpus-per-task={record.cpus_per_node}"]
+
+
+def step_options(record: JobRecord) -> list[str]:
+    """Of the step with one launcher."""
+    return ["--no-kill", "--nodes=1", "--ntasks=1", f"--cpus-per-task={record.cpus_per_node}"]
+
+
+def launcher(request: Request, *, node: int, address: tuple[str, int]) -> list[str]:
+    """The command of the launcher of a node, with the options of this one."""
+    place = ["--nnodes", str(request.nodes), "--node-rank", str(node), "--rdzv-endpoint", f"{address[0]}:{address[1]}"]
+    place += ["--rdzv-id", request.run_id, "--port", str(request.port)]
+    return [sys.executable, "-m", "holdfast_runtime.launcher", *request.arguments, *place, *request.program]
+
+
+def without_slurm(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a command of another step gets: with the variables of this one srun would repeat its layout."""
+    ours = ("SLURM_", "SBATCH_")
+    return {name: value for name, value in environment.items() if name in _KEPT or not name.startswith(ours)}

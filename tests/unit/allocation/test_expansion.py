@@ -1,0 +1,151 @@
+"""A node in place of a lost one: what Slurm is asked for, as 22.05 answered, and when nothing is."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast_runtime.launcher.allocation import WITHOUT, Expansion, Request, launcher, like, read_job, without_slurm
+from holdfast_runtime.membership import View
+
+SHOWN = (
+    "JobId=7 JobName=a Account=(null) QOS=normal Partition=dev NodeList=ip-[11-12,14-15] BatchHost=ip-11 NumNodes=4 "
+    "NumCPUs=8 NumTasks=5 TRES=cpu=8,node=4,billing=8{gres} OverSubscribe={shared} StdOut=/fsx/a-7.out"
+)
+WITH_GPUS = SHOWN.format(gres=",gres/gpu=32", shared="NO")
+WITHOUT_GPUS = SHOWN.format(gres="", shared="OK")
+REQUEST = Request(
+    job="7",
+    is_asked=True,
+    nodes=5,
+    run_id="7",
+    port=29407,
+    arguments=("--spare-nodes", "1"),
+    program=("train.py", "-x"),
+)
+
+
+def test_a_job_is_read_as_slurm_shows_it() -> None:
+    job = read_job(WITH_GPUS)
+    assert (job.nodes, job.cpus_per_node, job.holds_gres, job.is_exclusive) == (4, 2, True, True)
+    assert (job.partition, job.account, job.output) == ("dev", "", "/fsx/a-7.out")
+    with pytest.raises(ValueError, match="allowed: a job of Slurm"):
+        read_job("slurm_load_jobs error: Invalid job id specified")
+
+
+def test_the_node_is_as_those_of_the_job() -> None:
+    assert like(read_job(WITHOUT_GPUS), name="n") == [
+        *("--nodes=1", "--ntasks=1", "--job-name=n", "--partition=dev", "--qos=normal", "--cpus-per-task=2")
+    ]
+    assert like(read_job(WITH_GPUS), name="n")[-1] == "--exclusive"
+
+
+def test_its_launcher_has_the_options_of_the_others_and_the_place_of_the_lost_one() -> None:
+    command = launcher(REQUEST, node=2, address=("ip-11", 29407))
+    assert command[0] == sys.executable
+    assert command[3:] == [
+        *("--spare-nodes", "1", "--nnodes", "5", "--node-rank", "2", "--rdzv-endpoint", "ip-11:29407"),
+        *("--rdzv-id", "7", "--port", "29407", "train.py", "-x"),
+    ]
+
+
+def test_nothing_of_the_step_of_the_leader_gets_into_another() -> None:
+    assert without_slurm({"SLURM_NNODES": "5", "SLURM_CONF": "/c", "PATH": "/bin"}) == {
+        "SLURM_CONF": "/c",
+        "PATH": "/bin",
+    }
+
+
+class Leader:
+    """A leader that has lost node 2, with programs in place of Slurm's."""
+
+    def __init__(self, folder: Path, *, shown: str, is_asked: bool = True, leads: bool = True) -> None:
+        self.folder, self.said = folder, list[str]()
+        for name, body in {
+            "scontrol": f"case $1 in --oneliner) echo '{shown}' ;; esac",
+            "squeue": "case $* in *-n*) ;; *%T*) [ -e it ] || echo RUNNING ip-13; touch it ;; *) echo ip-13 ;; esac",
+            "salloc": "echo salloc: Granted job allocation 9",
+            "sbatch": "cat > script; echo 9",
+            "srun": "true",
+        }.items():
+            (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {folder}/asked\n{body}\n')
+            (folder / name).chmod(0o755)
+        (folder / "asked").touch()
+        view = View(epoch=3, nodes=(0, 0, -1, 0, 0))
+        self.view = view
+        self.made = Expansion(
+            Request(job="7", is_asked=is_asked, nodes=5, run_id="7", program=("t.py",)),
+            token="secret",
+            view=lambda: view,
+            leads=lambda: leads,
+            address=lambda: ("ip-11", 1),
+            tell=self.said.append,
+        )
+
+    async def run(self) -> list[str]:
+        self.made.installed()
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            if any("joins" in text or "until the job ends" in text for text in self.said):
+                break
+        await self.made.close()
+        return [line for line in (self.folder / "asked").read_text().splitlines() if not line.startswith("squeue")]
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_slurm_merges_a_node_into_a_job_without_gres(programs: Path) -> None:
+    async def main() -> None:
+        leader = Leader(programs, shown=WITHOUT_GPUS)
+        asked = await leader.run()
+        assert asked[1].startswith("salloc --no-shell --dependency=expand:7 --nodes=1")
+        assert asked[2] == "scontrol update JobId=9 NumNodes=0"
+        assert asked[3].startswith("srun --jobid=7 --nodelist=ip-13 --no-kill")
+        assert "secret" not in "".join(asked), "all users see command lines"
+        assert leader.said[-1] == "node 2 is ip-13 now, and joins as the spare"
+
+    asyncio.run(main())
+
+
+def test_a_job_that_holds_gres_gets_the_node_beside_it_and_is_not_merged(programs: Path) -> None:
+    async def main() -> None:
+        asked = await Leader(programs, shown=WITH_GPUS).run()
+        assert [line.split()[0] for line in asked] == ["scontrol", "sbatch"]
+        script = (programs / "script").read_text()
+        assert "squeue -h -j 7 -t RUNNING" in script, "without the job it has nothing to join"
+        assert "SLURM_JOB_ID=7" in script
+
+    asyncio.run(main())
+
+
+def test_a_job_that_has_not_asked_is_told_once_what_it_lacks(programs: Path) -> None:
+    async def main() -> None:
+        leader = Leader(programs, shown=WITH_GPUS, is_asked=False)
+        assert await leader.run() == []
+        leader.made.installed()
+        assert leader.said == [WITHOUT]
+        assert "no spare until the job ends" in WITHOUT
+
+    asyncio.run(main())
+
+
+def test_only_the_leader_asks(programs: Path) -> None:
+    async def main() -> None:
+        leader = Leader(programs, shown=WITH_GPUS, leads=False)
+        assert (await leader.run(), leader.said) == ([], [])
+
+    asyncio.run(main())
+
+
+def test_nothing_is_asked_while_slurm_has_not_missed_the_node(programs: Path) -> None:
+    async def main() -> None:
+        leader = Leader(programs, shown=WITH_GPUS.replace("NumNodes=4", "NumNodes=5"))
+        assert [line.split()[0] for line in await leader.run()] == ["scontrol"]
+
+    asyncio.run(main())
