@@ -231,16 +231,21 @@ def parse_scontrol(text: str) -> list[tuple[str, str]]:
 
 def read_output(context: Context, *, path: str, host: str) -> list[str] | None:
     """The lines of a file, on the controller or else where the job ran; None where there is no such file."""
-    return _read(context, path=path, host=host, script=_READ_FILE)
+    return _printed(context, argv=["/bin/sh", "-c", _READ_FILE, "read", path], host=host)
 
 
-def _read(context: Context, *, path: str, host: str, script: str) -> list[str] | None:
+def _ends_of(context: Context, *, path: str, host: str) -> list[str]:
+    """The same, of a long file its two ends; empty where there is no such file."""
+    return _printed(context, argv=["/bin/sh", "-c", _READ_ENDS, "read", path], host=host) or []
+
+
+def _printed(context: Context, *, argv: list[str], host: str) -> list[str] | None:
     controller = controller_hostname(context)
     for node in dict.fromkeys((controller, host)):
         if not node:
             continue
         try:
-            answer = run(context, node=node, argv=["/bin/sh", "-c", script, "read", path], timeout_s=_TIMEOUT_S)
+            answer = run(context, node=node, argv=argv, timeout_s=_TIMEOUT_S)
         except CommandError:
             continue
         if not answer.returncode:
@@ -260,7 +265,7 @@ def said_at_the_end(context: Context, record: JobRecord, *, count: int) -> tuple
     said: list[str] = []
     # The error output is the last, and says why where there is one; steps may have files of their own.
     for path, where in [*reversed(files), *step_paths(context, record=record)]:
-        lines = [line for line in _read(context, path=path, host=where, script=_READ_ENDS) or [] if line.strip()]
+        lines = [line for line in _ends_of(context, path=path, host=where) if line.strip()]
         if failure := first_failure(lines, host=host):
             return list(failure.lines), failure
         said = said or lines[-count:]
