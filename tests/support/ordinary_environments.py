@@ -96,6 +96,8 @@ def make_image_root(root: Path) -> None:
             shutil.copy2(library.resolve(), target)
     (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\nubuntu:x:1000:1000::/home:/bin/bash\n")
     (root / "etc/group").write_text("root:x:0:\nubuntu:x:1000:\n")
+    (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
+    (root / "etc/nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files dns\n")
     (root / "etc/image-name").write_text(f"{IMAGE_NAME}\n")
 
 
@@ -103,13 +105,12 @@ def add_image(store: Store, root: Path, *, names: tuple[str, ...]) -> None:
     """Let names mean an image of these files, as ``holdfast images add`` does."""
     settings = {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"], "Cmd": ["/bin/bash"], "WorkingDir": "/workspace"}
     digest = hashlib.sha256(f"{root} {settings}".encode()).hexdigest()
+
+    def unpack(place: Path) -> None:
+        shutil.copytree(root, place, symlinks=True, dirs_exist_ok=True)
+
     for name in names:
-        store.add(
-            name,
-            digest=f"sha256:{digest}",
-            config={"config": settings},
-            unpack=lambda place: shutil.copytree(root, place, symlinks=True, dirs_exist_ok=True),
-        )
+        store.add(name, digest=f"sha256:{digest}", config={"config": settings}, unpack=unpack)
 
 
 def _copy_python(prefix: Path) -> None:
