@@ -16,6 +16,7 @@ import typer
 from holdfast import cli
 from holdfast.cli.deployed import Context, Session, locate
 from holdfast.cli.slurm import DELIMITER
+from holdfast.cli.submission import Environment
 from holdfast.localcloud import LocalCloud, containers
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast_common import Event, kinds
@@ -85,6 +86,7 @@ FLAGS: dict[str, list[str]] = {
     "plan": ["--instances", "4", "--instance-type", "ml.p5.48xlarge", "--runs", "10", "--html", "PAGE"],
     "up": ["local"],
     "submit": ["JOB"],
+    "packages": ["REQUIREMENTS"],
     "rehearse": ["JOB"],
     "env": [],
     "jobs": [],
@@ -152,7 +154,10 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "holdfast.cli.rehearsal.jobs.inject": lambda context, *, node, fault: "i-4",
         "holdfast.cli.commands.deployment.up.deploy": lambda *_, **__: locate(),
         "holdfast.cli.commands.environment.diff._ask": lambda wanted: SimpleNamespace(
-            environment=wanted.model_dump(mode="json")
+            environment=wanted.model_dump(mode="json"), stack_status="CREATE_COMPLETE"
+        ),
+        "holdfast.cli.commands.cluster.packages.make_environment": lambda *_, **__: Environment(
+            path="/fsx/envs/x", python="3.11.2", packages=("numpy",)
         ),
         "holdfast.cli.commands.deployment.images._store": lambda *, change: SimpleNamespace(list=list),
         "holdfast.localcloud.kubernetes.binaries.build": lambda **_: Binaries(directory=tmp_path, version="1.20.2"),
@@ -185,6 +190,7 @@ def test_standard_output_is_json_and_nothing_else(
         "ENV": str(repository / "environments/minimal.yaml"),
         "PAGE": str(cloud / "page.html"),
         "CONTAINERS": str(repository / "containers"),
+        "REQUIREMENTS": str(repository / "requirements.txt"),
     }
     words = [*name.split(), *(given.get(word, word) for word in FLAGS[name]), "--json"]
     monkeypatch.setattr(sys, "argv", ["holdfast", *words])

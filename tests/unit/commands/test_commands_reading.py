@@ -39,7 +39,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, int]:
     monkeypatch.setattr("holdfast.cli.commands.deployment.up.deploy", deploy)
     monkeypatch.setattr(
         "holdfast.cli.commands.environment.diff._ask",
-        lambda wanted: SimpleNamespace(environment=wanted.model_dump(mode="json")),
+        lambda wanted: SimpleNamespace(environment=wanted.model_dump(mode="json"), stack_status=""),
     )
     return counts
 
