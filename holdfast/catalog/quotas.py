@@ -72,8 +72,9 @@ def steps(name: str) -> dict[str, Steps]:
 def least_metadata_iops(capacity_gib: int) -> int:
     """What a Lustre file system of PERSISTENT_2 on SSD has to have, the rate that mode AUTOMATIC gives it."""
     found = limits("lustre_least_metadata_iops")
-    small = [rate for size, rate in found["by_capacity"].items() if int(size) <= capacity_gib]
-    return max([*small, found["rate"] * (capacity_gib // found["each_gib"])])
+    small: list[int] = [rate for size, rate in found["by_capacity"].items() if int(size) <= capacity_gib]
+    for_all: int = found["rate"] * (capacity_gib // found["each_gib"])
+    return max([*small, for_all])
 
 
 @functools.cache
