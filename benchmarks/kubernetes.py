@@ -25,7 +25,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from holdfast.cli.deployed import load, sign_in
+from holdfast.cli.deployed import locate, sign_in
 
 ROOT = Path(__file__).parents[1]
 HOLDFAST = str(Path(sys.executable).parent / "holdfast")
@@ -103,7 +103,7 @@ def measure(*, environment: str, home: Path, idle_s: float) -> Iterator[Row]:
     now_s, uptime_s = time.time(), float(Path("/proc/uptime").read_text().split()[0])
     there = processes(home)
     first = min(one.started_s for one in there if one.component == "etcd")
-    nodes = sign_in(load()).client.items("/api/v1/nodes")
+    nodes = sign_in(locate()).client.items("/api/v1/nodes")
     ready = [stamp for node in nodes for stamp in _ready_since(node)]
     assert len(ready) == len(nodes), "a node is not ready"
     yield Row(
