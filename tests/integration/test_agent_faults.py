@@ -152,7 +152,8 @@ def test_no_verdict_is_lost_or_told_twice_by_an_agent_that_is_killed_at_any_mome
     eventually(lambda: agent.status_or_none()["incidents"], "an incident")
     eventually(lambda: any(last in one["evidence"] for one in agent.status_or_none()["incidents"]), "the last line")
     told = agent.told("verdict")
-    assert len({(one["detail"]["incident"], one["fault"], one["action"]) for one in told}) == len(told)
+    words = {(one["detail"]["incident"], one["detail"]["device"], one["fault"], one["action"]) for one in told}
+    assert len(words) == len(told)
     assert {one["detail"]["incident"] for one in told} == {
         one["incident"] for one in agent.status_or_none()["incidents"]
     }

@@ -167,7 +167,7 @@ def test_diff_compares_a_file_with_the_stack_through_its_endpoint(
     monkeypatch.setenv("HOLDFAST_HOME", str(deployed.cloud.home))
     for name, value in deployed.of_diff.items():
         monkeypatch.setenv(name, value)
-    document["storage"]["lustre"]["capacity_gib"] *= 2
+    document["storage"]["lustre"]["capacity_gib"] += 4800
     gone = document["cluster"]["instance_groups"].pop()["name"]
     path = tmp_path / "changed.yaml"
     path.write_text(yaml.safe_dump(document))

@@ -184,13 +184,13 @@ def test_a_mistake_ends_with_one_message(launchers: Launchers, options: list[str
     assert "Traceback" not in errors
 
 
-def test_modules_that_cannot_be_imported_end_the_job(launchers: Launchers) -> None:
+def test_modules_that_are_not_there_are_named_before_a_rank_starts(launchers: Launchers) -> None:
     launcher = launchers.plain("wait", "--preload", "no_such_module")
 
     _, errors = launcher.communicate(timeout=60)
 
-    assert launcher.returncode == 1
-    assert "the job ends: importing no_such_module ended with exit code 1; see the lines above" in errors
+    assert launcher.returncode == 2
+    assert "has no no_such_module; run: " in errors
     assert launchers.started() == []
 
 
