@@ -40,10 +40,12 @@ def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[J
     A job that was requeued is waiting or running for the controller, whatever accounting says of its last attempt.
     """
     queued = {one.job_id: one for one in live}
+    parts = {one.number: one.job_id for one in live if "+" in one.job_id}
     arrays = {_number_of(one) for one in live if "_" in one.job_id}
     found = []
     for one in remembered:
-        now = queued.pop(one.job_id, None)
+        # Of a short heterogeneous job accounting has the end before it knows that it is one.
+        now = queued.pop(one.job_id, None) or queued.pop(parts.get(one.job_id, ""), None)
         if now is None:
             # Tasks that wait are one record in accounting; one of which it knows only the end has the array's number.
             if re.fullmatch(r"\d+_\d+", one.job_id) or _number_of(one) not in arrays:
@@ -56,7 +58,12 @@ def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[J
 def _completed(remembered: JobRecord, live: JobRecord) -> JobRecord:
     """Accounting has the end of a short job before its beginning: nameless, and root's."""
     return dataclasses.replace(
-        remembered, name=live.name, user=live.user, work_dir=live.work_dir, submitted_s=live.submitted_s
+        remembered,
+        job_id=live.job_id,
+        name=live.name,
+        user=live.user,
+        work_dir=live.work_dir,
+        submitted_s=live.submitted_s,
     )
 
 

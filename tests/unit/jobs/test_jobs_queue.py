@@ -80,3 +80,11 @@ def test_a_short_job_keeps_its_name_and_its_user_while_accounting_knows_only_its
     nameless = dataclasses.replace(job("7", "FAILED"), name="allocation", user="root", exit_code=3)
     (found,) = merged([nameless], [job("7", "FAILED")])
     assert (found.name, found.user, found.exit_code) == ("train", "ubuntu", 3)
+
+
+def test_a_part_of_which_accounting_knows_only_the_end_is_not_told_twice() -> None:
+    live = [dataclasses.replace(job(f"7+{part}", "COMPLETED"), number=number) for part, number in enumerate(("7", "8"))]
+
+    found = merged([job("7", "COMPLETED")], live)
+
+    assert [one.job_id for one in found] == ["7+0", "7+1"]
