@@ -2,17 +2,16 @@
 
 import json
 import sys
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from submitted_jobs import SubmittedJobs
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(900)]
 
-ENDS_WITHIN_S = 240.0
 VERSION = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 MAKE = f"""#!/bin/bash
 set -e
@@ -89,11 +88,11 @@ aws s3 cp --quiet "s3://$1/checkpoints/of-aws" - && env -i /usr/local/bin/aws st
 }
 
 
-class Jobs:
+class Jobs(SubmittedJobs):
     """The folder of job files, and the cluster that they run on."""
 
     def __init__(self, product: Any) -> None:
-        self.product = product
+        super().__init__(product)
         self.folder = product.work / "jobs"
         self.folder.mkdir()
         for name, text in FILES.items():
@@ -103,19 +102,11 @@ class Jobs:
         done = self.product.run("submit", str(self.folder / f"{name}.sbatch"), "--json", *words)
         return str(json.loads(done.stdout)["job_id"])
 
-    def output(self, name: str, *words: str) -> list[str]:
+    def said(self, name: str, *words: str) -> list[str]:
         """All lines of a job, once it has ended."""
         job = self.submit(name, *words)
-        deadline = time.monotonic() + ENDS_WITHIN_S
-        while True:
-            shown = self.product.run("jobs", job, "--json", check=False)
-            found = json.loads(shown.stdout) if shown.returncode == 0 else []
-            if found and all(one["ended"] and one["state"] != "PENDING" for one in found):
-                break
-            assert time.monotonic() < deadline, f"job {job} did not end: {shown.stdout}{shown.stderr}"
-            time.sleep(0.5)
-        said: list[str] = self.product.run("logs", "--job", job).stdout.splitlines()
-        return said
+        self.ended(job)
+        return self.output(job)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +116,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Path],
     try:
         product.run("up", str(product.environment(workers=2, spares=0)))
         jobs = Jobs(product)
-        assert jobs.output("make")[-1] == "made"
+        assert jobs.said("make")[-1] == "made"
         yield jobs
     finally:
         product.run("down")
@@ -133,12 +124,12 @@ def jobs(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Path],
 
 
 def test_eight_tasks_with_eight_cpus_and_a_gpu_each_run_on_a_machine_of_any_size(jobs: Jobs) -> None:
-    assert sorted(jobs.output("megatron")) == [f"task {n} gpu {n} cpus 8" for n in range(8)]
+    assert sorted(jobs.said("megatron")) == [f"task {n} gpu {n} cpus 8" for n in range(8)]
 
 
 @pytest.mark.parametrize("memory", ["1500G", "0"])
 def test_a_node_has_the_memory_and_the_cpus_of_its_instance_type(jobs: Jobs, memory: str) -> None:
-    assert sorted(jobs.output("memory", f"--mem={memory}")) == [f"task {n} on 96" for n in range(8)]
+    assert sorted(jobs.said("memory", f"--mem={memory}")) == [f"task {n} on 96" for n in range(8)]
 
 
 @pytest.mark.parametrize("option", ["--mem=3000G", "--cpus-per-task=13"])
@@ -150,7 +141,7 @@ def test_more_than_the_instance_type_has_is_refused_at_once(jobs: Jobs, option: 
 
 @pytest.mark.parametrize("name", ["venv", "conda"])
 def test_an_environment_of_the_user_is_what_all_programs_of_a_job_run_in(jobs: Jobs, name: str) -> None:
-    said = jobs.output("use", "--", name)
+    said = jobs.said("use", "--", name)
     own = f"/fsx/{name}"
     paths = [line.split()[1].split(":") for line in said if line.startswith("path ")]
     assert [path[0] for path in paths] == [f"{own}/bin"] * 2
@@ -162,7 +153,7 @@ def test_an_environment_of_the_user_is_what_all_programs_of_a_job_run_in(jobs: J
 
 
 def test_an_environment_without_torch_is_named_before_any_rank_starts(jobs: Jobs) -> None:
-    said = jobs.output("without", "--", "bare")
+    said = jobs.said("without", "--", "bare")
     (line,) = [line for line in said if line.startswith("holdfast-run: ")]
     assert line.startswith(
         "holdfast-run: /fsx/bare/bin/python3 has no numpy, torch, xxhash; run: /fsx/bare/bin/python3 -m"
@@ -172,7 +163,7 @@ def test_an_environment_without_torch_is_named_before_any_rank_starts(jobs: Jobs
 
 
 def test_an_environment_whose_python_is_not_on_the_nodes_is_named_and_no_other_takes_its_place(jobs: Jobs) -> None:
-    said = jobs.output("without", "--", "dead")
+    said = jobs.said("without", "--", "dead")
     assert any(
         "VIRTUAL_ENV is /fsx/dead: its interpreter /usr/bin/python3.99 is not on this node" in line for line in said
     )
@@ -196,7 +187,7 @@ def test_one_command_makes_an_environment_that_all_nodes_have(jobs: Jobs) -> Non
         done = jobs.product.run("packages", str(repository / "requirements.txt"), "--json", *offline)
         made = json.loads(done.stdout)
         assert (made["path"], made["packages"]) == ("/fsx/envs/repo", ["ordinary==1.0"])
-    said = jobs.output("packages")
+    said = jobs.said("packages")
     assert sorted(said) == sorted(["ordinary in /fsx/envs/repo", "/fsx/envs/repo/bin/ordinary"] * 2)
 
     (repository / "wrong.txt").write_text("ordinary==2.0\n")
@@ -214,7 +205,7 @@ def test_nodes_have_the_aws_cli_with_s3(jobs: Jobs) -> None:
         one["OutputValue"] for stack in outputs for one in stack.get("Outputs", ()) if "ucket" in one["OutputKey"]
     ]
     (bucket,) = [value for value in values if "-data" in value]
-    said = jobs.output("aws", "--", bucket)
+    said = jobs.said("aws", "--", bucket)
     assert said[0].startswith("aws-cli/1.")
     assert any(line.endswith(" of-aws") for line in said), said
     assert said[-2:] == ["content", '"123456789012"']

@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import ordinary_environments as made
 import pytest
+from submitted_jobs import SubmittedJobs, not_printed
 
 from holdfast.localcloud.containers import Store
 
@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.
 
 CASES = Path(__file__).parents[1] / "cases" / "ordinary_jobs" / "slurm"
 KINDS, AT_LEAST = 20, 17
-ENDS_WITHIN_S = 420.0  # a requeued job waits for two minutes
 GOOD = "COMPLETED"
 TRAIN, CONDA, HF = "/fsx/envs/train", "/fsx/ubuntu/miniconda3", "/fsx/envs/hf"
 CONTAINER = "nvcr.io#nvidia/pytorch:25.03-py3"
@@ -141,11 +140,13 @@ TABLE: tuple[Case | Refused, ...] = (
 )
 
 
-class Cluster:
+class Cluster(SubmittedJobs):
     """The cluster with what its administrator and its users put on the file system before their first job."""
 
+    ends_within_s = 420.0  # a requeued job waits for two minutes
+
     def __init__(self, product: Any) -> None:
-        self.product = product
+        super().__init__(product)
         self.files = product.work / "files"
         shutil.copytree(CASES, self.files)
         checkpoints = self.files / "12-repository" / "checkpoints"
@@ -204,23 +205,6 @@ class Cluster:
         )
         return done
 
-    def rows(self, job: str) -> list[dict[str, Any]]:
-        shown = self.product.run("jobs", job, "--json", check=False)
-        found: list[dict[str, Any]] = json.loads(shown.stdout) if shown.returncode == 0 else []
-        return found
-
-    def ended(self, job: str) -> list[dict[str, Any]]:
-        deadline = time.monotonic() + ENDS_WITHIN_S
-        while True:
-            found = self.rows(job)
-            if found and all(one["ended"] and one["state"] not in ("PENDING", "REQUEUED") for one in found):
-                return found
-            assert time.monotonic() < deadline, f"job {job} did not end: {found}\n{self.output(job)}"
-            time.sleep(1)
-
-    def output(self, job: str) -> list[str]:
-        return list(self.product.run("logs", "--job", job, check=False).stdout.splitlines())
-
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Path], Any]) -> Iterator[Cluster]:
@@ -235,18 +219,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Pat
     finally:
         product.run("down")
     assert not product.home.exists()
-
-
-def not_printed(lines: tuple[str, ...], output: list[str]) -> list[str]:
-    """Those of the lines for which there is no line of the output of their own."""
-    left, missing = list(output), []
-    for line in lines:
-        found = next((one for one in left if one == line), None) or next((one for one in left if line in one), None)
-        if found is None:
-            missing.append(line)
-        else:
-            left.remove(found)
-    return missing
 
 
 def test_the_table_has_twenty_kinds_and_at_most_three_are_refused() -> None:

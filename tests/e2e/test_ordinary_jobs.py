@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from submitted_jobs import SubmittedJobs
 
 from holdfast.localcloud import LocalCloud
 
@@ -130,11 +131,11 @@ raise ValueError("bad shape")
 }
 
 
-class Jobs:
+class Jobs(SubmittedJobs):
     """The folder of job files, and the cluster that they run on."""
 
     def __init__(self, product: Any) -> None:
-        self.product = product
+        super().__init__(product)
         self.folder = product.work / "my jobs [x]"
         self.folder.mkdir()
         for name, text in FILES.items():
@@ -145,28 +146,6 @@ class Jobs:
     def submit(self, name: str, *words: str) -> str:
         done = self.product.run("submit", str(self.folder / f"{name}.sbatch"), "--json", *words)
         return str(json.loads(done.stdout)["job_id"])
-
-    def rows(self, job: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.product.run("jobs", job, "--json").stdout)
-        return found
-
-    def ended(self, job: str) -> list[dict[str, Any]]:
-        """Its tasks, once all of them are over."""
-        deadline = time.monotonic() + ENDS_WITHIN_S
-        while True:
-            shown = self.product.run("jobs", job, "--json", check=False)
-            found = json.loads(shown.stdout) if shown.returncode == 0 else []
-            if found and all(one["ended"] and one["state"] not in ("PENDING", "REQUEUED") for one in found):
-                return found
-            assert time.monotonic() < deadline, f"job {job} did not end: {shown.stdout}{shown.stderr}"
-            time.sleep(0.5)
-
-    def output(self, job: str) -> list[str]:
-        return self.product.run("logs", "--job", job).stdout.splitlines()
-
-    def output_so_far(self, job: str) -> str:
-        """Also of a job that waits for its nodes."""
-        return self.product.run("logs", "--job", job, check=False).stdout
 
     def controller(self, *argv: str) -> str:
         nodes = self.product.status()["nodes"]

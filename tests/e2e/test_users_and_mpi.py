@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 import yaml
+from submitted_jobs import SubmittedJobs
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(900)]
 
-ENDS_WITHIN_S = 120.0
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1\n"
 HOME = """srun -l sh -c 'touch $HOME/by-$(hostname); ls $HOME' >/dev/null
 ls $HOME | grep -c ^by-
@@ -53,11 +53,13 @@ MPI_IS_HERE = shutil.which("mpirun") and any(Path("/usr/lib").glob("*-linux-gnu/
 needs_mpi = pytest.mark.skipif(not MPI_IS_HERE, reason="Open MPI, or Slurm's plugin for PMIx, is not installed")
 
 
-class People:
+class People(SubmittedJobs):
     """The cluster, and jobs of its users."""
 
+    ends_within_s = 120.0
+
     def __init__(self, product: Any) -> None:
-        self.product = product
+        super().__init__(product)
         self.file = product.environment(workers=2, spares=0, lifecycle=lifecycle())
 
     def said(self, text: str, *, user: str) -> list[str]:
@@ -67,16 +69,10 @@ class People:
         (folder / "job.sbatch").write_text(HEAD + text)
         done = self.product.run("submit", str(folder / "job.sbatch"), "--user", user, "--json")
         job = json.loads(done.stdout)["job_id"]
-        deadline = time.monotonic() + ENDS_WITHIN_S
-        while True:
-            shown = self.product.run("jobs", job, "--json", check=False)
-            rows = json.loads(shown.stdout) if shown.returncode == 0 else []
-            if rows and rows[0]["ended"]:
-                lines: list[str] = self.product.run("logs", "--job", job).stdout.splitlines()
-                assert rows[0]["state"] == "COMPLETED", lines
-                return lines
-            assert time.monotonic() < deadline, f"{shown.stdout}{shown.stderr}"
-            time.sleep(0.5)
+        (row,) = self.ended(job)
+        lines = self.output(job)
+        assert row["state"] == "COMPLETED", lines
+        return lines
 
 
 def lifecycle(**more: Any) -> dict[str, Any]:

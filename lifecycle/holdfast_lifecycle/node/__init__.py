@@ -14,6 +14,7 @@ from holdfast_lifecycle.node.files import (
     write_whole,
 )
 from holdfast_lifecycle.node.impersonation import as_user
+from holdfast_lifecycle.node.key_pairs import KEY, missing_key_pair
 from holdfast_lifecycle.node.programs import find_program, has_program, run_program
 from holdfast_lifecycle.node.services import (
     add_to_unit,
@@ -31,6 +32,7 @@ from holdfast_lifecycle.node.slurm import includes, slurm_file, slurm_settings, 
 
 __all__ = [
     "ACCOUNTING",
+    "KEY",
     "SERIES",
     "STATE",
     "Account",
@@ -52,6 +54,7 @@ __all__ = [
     "is_open_elsewhere",
     "is_shared",
     "is_written",
+    "missing_key_pair",
     "name_of",
     "own_folder",
     "point_to",

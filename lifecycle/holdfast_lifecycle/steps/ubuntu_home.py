@@ -9,10 +9,9 @@ import os
 from pathlib import Path
 
 from holdfast_lifecycle.model import Context, StepError
-from holdfast_lifecycle.node import Account, account, run_program, wait_until, write_whole
+from holdfast_lifecycle.node import KEY, Account, account, missing_key_pair, run_program, wait_until, write_whole
 
 _NAME = "ubuntu"
-_KEY = "id_ed25519"
 _BUSY_S = 60.0
 """usermod refuses while the account has processes."""
 
@@ -28,12 +27,7 @@ def _missing(context: Context, person: Account) -> str:
         return f"its home is {person.home}"
     if not home.is_dir() or home.stat().st_uid != person.uid:
         return f"{home} is not its own"
-    keys = home / ".ssh"
-    for name in (_KEY, f"{_KEY}.pub", "authorized_keys"):
-        if not (keys / name).is_file():
-            return f"{keys / name} is not there"
-    public = (keys / f"{_KEY}.pub").read_text().strip()
-    return "" if public in (keys / "authorized_keys").read_text().splitlines() else "its own key is not authorised"
+    return missing_key_pair(home / ".ssh")
 
 
 def check(context: Context) -> bool:
@@ -61,9 +55,9 @@ def apply(context: Context) -> None:
 
 
 def _make_key(keys: Path, person: Account, *, node: str) -> None:
-    key = keys / _KEY
+    key = keys / KEY
     if not key.exists():
-        own = keys / f".{_KEY}.{node}"
+        own = keys / f".{KEY}.{node}"
         for old in (own, own.with_name(f"{own.name}.pub")):
             old.unlink(missing_ok=True)
         run_program("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", _NAME, "-f", str(own))
@@ -76,11 +70,11 @@ def _make_key(keys: Path, person: Account, *, node: str) -> None:
             for mine in (own, own.with_name(f"{own.name}.pub")):
                 mine.unlink(missing_ok=True)
     public = run_program("ssh-keygen", "-y", "-f", str(key))
-    write_whole(keys / f"{_KEY}.pub", public.encode(), owner=person.owner)
+    write_whole(keys / f"{KEY}.pub", public.encode(), owner=person.owner)
 
 
 def _authorise(keys: Path, person: Account) -> None:
-    public = (keys / f"{_KEY}.pub").read_text().strip()
+    public = (keys / f"{KEY}.pub").read_text().strip()
     path = keys / "authorized_keys"
     before = path.read_text().splitlines() if path.exists() else []
     if public not in before:
@@ -116,4 +110,4 @@ def verify(context: Context) -> str:
             seen=missing,
             action="look for a program on the node that changes them",
         )
-    return f"home {_home(context)}, key {_KEY}"
+    return f"home {_home(context)}, key {KEY}"

@@ -10,9 +10,8 @@ import tempfile
 from pathlib import Path
 
 from holdfast_lifecycle.model import Context, StepError, User
-from holdfast_lifecycle.node import as_user, home_of, is_shared, run_program, wait_until
+from holdfast_lifecycle.node import KEY, as_user, home_of, is_shared, missing_key_pair, run_program, wait_until
 
-_KEY = "id_ed25519"
 _CLOSED, _KEYS = 0o750, 0o700
 """HOME_MODE of Ubuntu 22.04's login.defs; sshd takes no keys from a folder that others may write to."""
 _OTHERS_S = 10.0
@@ -28,12 +27,7 @@ def _missing(context: Context, user: User) -> str:
         return f"{home} may be written to by others"
     if not is_shared(context, home_of(context, user)):
         return ""
-    keys = home / ".ssh"
-    for name in (_KEY, f"{_KEY}.pub", "authorized_keys"):
-        if not (keys / name).is_file():
-            return f"{keys / name} is not there"
-    public = (keys / f"{_KEY}.pub").read_text().strip()
-    return "" if public in (keys / "authorized_keys").read_text().splitlines() else "its own key is not authorised"
+    return missing_key_pair(home / ".ssh")
 
 
 def check(context: Context) -> bool:
@@ -130,7 +124,7 @@ def _place(context: Context, home: Path, user: User) -> None:
 
 def _give_keys(home: Path, user: User, *, node: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder, _KEY)
+        made = Path(folder, KEY)
         run_program("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", user.name, "-f", str(made))
         pair = made.read_bytes(), made.with_suffix(".pub").read_bytes()
     complaint = as_user(user, lambda: _keep_keys(home, *pair, node=node))
@@ -146,11 +140,11 @@ def _keep_keys(home: Path, private: bytes, public: bytes, *, node: str) -> None:
     """As the user: the new pair where there is none, and the pair that is there authorised."""
     keys = home / ".ssh"
     if not keys.is_dir():
-        _make_folder(keys, {_KEY: private, f"{_KEY}.pub": public, "authorized_keys": public}, node=node)
-    if not (keys / _KEY).exists() and _is_first(keys / _KEY, private, node=node):
-        _write(keys / f"{_KEY}.pub", public, node=node, mode=0o644)
-    wait_until((keys / f"{_KEY}.pub").exists, timeout_s=_OTHERS_S)
-    own = (keys / f"{_KEY}.pub").read_text().strip()
+        _make_folder(keys, {KEY: private, f"{KEY}.pub": public, "authorized_keys": public}, node=node)
+    if not (keys / KEY).exists() and _is_first(keys / KEY, private, node=node):
+        _write(keys / f"{KEY}.pub", public, node=node, mode=0o644)
+    wait_until((keys / f"{KEY}.pub").exists, timeout_s=_OTHERS_S)
+    own = (keys / f"{KEY}.pub").read_text().strip()
     authorised = keys / "authorized_keys"
     before = authorised.read_text().splitlines() if authorised.exists() else []
     if own not in before:

@@ -18,6 +18,7 @@ import pytest
 from kubernetes_clients import kubectl
 from kubernetes_product import KubernetesProduct
 from local_eks import eventually_true
+from submitted_jobs import not_printed
 
 from holdfast.localcloud.containers import Store
 
@@ -208,18 +209,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Pat
     finally:
         product.run("down")
     assert not product.home.exists()
-
-
-def not_printed(lines: tuple[str, ...], output: list[str]) -> list[str]:
-    """Those of the lines for which there is no line of the output of their own."""
-    left, missing = list(output), []
-    for line in lines:
-        found = next((one for one in left if line in one), None)
-        if found is None:
-            missing.append(line)
-        else:
-            left.remove(found)
-    return missing
 
 
 def test_the_table_has_ten_kinds_and_at_most_two_are_refused() -> None:

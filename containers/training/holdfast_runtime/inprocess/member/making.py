@@ -31,7 +31,7 @@ class Making:
 
     def open(self, view: View) -> None:
         """Groups in which the script can make its model. Raises BrokenError."""
-        if view.plan.source != "fresh" or view.world_size == 1:
+        if not _is_together(view):
             self._peers.open_alone()
         elif others := self._others("models", has_one=False):
             raise BrokenError(f"{_ranks(others)} made a model before, and all begin again")
@@ -41,7 +41,7 @@ class Making:
 
     def check(self, view: View) -> None:
         """Raises StoppedError where this process has a model, and others have yet to make theirs together."""
-        if view.plan.source != "fresh" or view.world_size == 1 or view.epoch == self._all_made_in:
+        if not _is_together(view) or view.epoch == self._all_made_in:
             return
         if others := self._others("models", has_one=True):
             reason = f"{_ranks(others)} has no model yet: all begin again"
@@ -58,7 +58,7 @@ class Making:
             BrokenError: one of them is gone.
         """
         self.begun = None
-        if view.plan.source == "fresh" and view.world_size > 1:
+        if _is_together(view):
             self._others("made", has_one=True)
             self._all_made_in = view.epoch
         return view
@@ -71,12 +71,14 @@ class Making:
             return [rank for rank in range(self._own.world_size) if (store.get(str(rank)) == b"1") != has_one]
 
     def _is_of_peers(self, error: BaseException) -> bool:
-        """Whether the script failed because a peer is lost, while it made its model."""
-        return (
-            self.begun is not None
-            and isinstance(error, RuntimeError | OSError)
-            and (self._peers.told_to_leave(within_s=NOTICE_S))
-        )
+        """Return True if the script failed because a peer is lost, while it made its model."""
+        is_possible = self.begun is not None and isinstance(error, RuntimeError | OSError)
+        return is_possible and self._peers.told_to_leave(within_s=NOTICE_S)
+
+
+def _is_together(view: View) -> bool:
+    """Return True where all ranks of the view make their models in it: a newcomer makes its own alone."""
+    return view.plan.source == "fresh" and view.world_size > 1
 
 
 def _ranks(found: list[int]) -> str:

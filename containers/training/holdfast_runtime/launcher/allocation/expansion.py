@@ -184,8 +184,8 @@ class Expansion:
         command = ["sbatch", "--parsable", "--no-requeue", f"--chdir={Path.cwd()}", *output, *like(record, name=name)]
         extra = (await self._run(command, given=script)).strip().partition(";")[0]
         self._pending = extra
-        while not (found := re.match(r"RUNNING (\S+)", await self._state(extra))):
-            if not found and not await self._state(extra):
+        while not (found := re.match(r"RUNNING (\S+)", state := await self._state(extra))):
+            if not state:
                 raise ExpansionError(f"job {extra}, which was to bring it, has ended")
             await asyncio.sleep(LOOK_S)
         self._pending = ""
