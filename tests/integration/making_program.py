@@ -2,7 +2,8 @@
 A sharded job that is struck while its ranks make their models.
 
 Arguments: as those of ``sharded_program``. ``STRUCK`` names what happens, once in the life of the job: rank 1 is killed
-before its mesh, behind its mesh, or behind its model; "late": it has its model at once, and rank 0 a second later.
+before its mesh, behind its mesh, behind its model, or between ``Run`` and the loop, where the weights are changed;
+"late": it has its model at once, and rank 0 a second later.
 """
 
 import json
@@ -57,6 +58,10 @@ def main() -> None:
         (out / "struck").touch()
     strike("behind the model", out)
     run = holdfast.Run(model, optimizer, snapshot_every=2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(0.5)
+    strike("before the loop", out)
     for step in run.steps(total):
         with step:
             generator = torch.Generator().manual_seed(1000 * step.number + run.data_rank)

@@ -1,4 +1,4 @@
-"""A rank is lost while models are made: nothing is trained yet, so all begin again; no message blames the program."""
+"""A rank is lost before the first step: nothing is trained yet, so all begin again; no message blames the program."""
 
 import importlib.util
 from pathlib import Path
@@ -42,10 +42,11 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     [
         pytest.param("before the mesh", marks=pytest.mark.e2e),
         pytest.param("behind the mesh", marks=pytest.mark.e2e),
-        "behind the model",
+        pytest.param("behind the model", marks=pytest.mark.e2e),
+        "before the loop",
     ],
 )
-def test_a_rank_lost_while_models_are_made_has_all_begin_again(tmp_path: Path, calm: Outcome, struck: str) -> None:
+def test_a_rank_lost_before_the_first_step_has_all_begin_again(tmp_path: Path, calm: Outcome, struck: str) -> None:
     outcome = run(tmp_path / "job", struck)
 
     assert (tmp_path / "job" / "struck").exists()

@@ -14,7 +14,9 @@ from holdfast_runtime.inprocess import behind
 
 HEAD = """
 import contextlib
+import numpy as np
 import torch
+draws = torch.Generator()
 model = torch.nn.Linear(1, 1)
 scheduler, history = object(), []
 @contextlib.contextmanager
@@ -75,6 +77,13 @@ CASES: dict[str, tuple[str, str]] = {
         "if value < best:",
     ),
     "a list of the program": ("history.append(validate())", "history.append(validate())"),
+    "data of a generator of its own": (
+        "validate(); mean(torch.rand(2, generator=torch.Generator().manual_seed(3)))\n        torch.rand(2)",
+        "",
+    ),
+    "a generator of NumPy of its own": ("mean(1)\n        np.random.default_rng(3).normal(size=2)", ""),
+    "a generator of the program": ("mean(1)\n        draws.manual_seed(3)", "draws.manual_seed(3)"),
+    "the seed of all": ("mean(1)\n        torch.manual_seed(3)", "torch.manual_seed(3)"),
     "a counter": ("mean(1)\n        counter += 1", "counter += 1"),
     "a branch": ("mean(1)\n        if model.training:\n            scheduler.step()", "if model.training:"),
     "an attribute": ("mean(1)\n        model.rate = 1", "model.rate = 1"),

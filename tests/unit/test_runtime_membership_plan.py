@@ -127,6 +127,18 @@ def test_the_loss_of_every_copy_is_refused_and_never_becomes_step_zero() -> None
     assert reason == "no process has the state of step 7, and there is no checkpoint; ranks 0, 1, 2, 3 are lost"
 
 
+def test_a_state_that_is_lost_before_the_first_update_has_all_begin_again() -> None:
+    begun = [replace(item, twins=(), committed_step=0) for item in running(first(), step=0) if item.rank != 1]
+    spare = RankStatus(slot=Slot(2, 0), rank=-1)
+
+    view = next_view(first(), by_node([*begun, spare]), policy=REPLICAS)
+    known = [replace(each, known_step=1) for each in by_node([*begun, spare])]
+
+    assert isinstance(view, View)
+    assert (view.resume_step, view.lost_steps, set(view.sources)) == (0, 0, {"fresh"})
+    assert "no process has the state of step 1" in str(next_view(first(), known, policy=REPLICAS))
+
+
 def test_an_older_checkpoint_is_taken_only_by_a_job_that_allows_the_loss() -> None:
     spares = [status(2, *(process(2, index) for index in range(4)), checkpoint_step=5)]
     before = replace(first(), resume_step=7)

@@ -1,8 +1,8 @@
 """
 The cells of the grid: form x layout x place of a kill, with and without a collective before the change. Data only.
 
-Two layouts keep twins and redo nothing but the running step; FSDP2 has snapshots after each update ("fsdp") and after
-each third one ("fsdp3"), of which the kills are two updates away.
+Two layouts keep twins and redo nothing but the running step; FSDP2 has snapshots after each update ("fsdp"), after each
+third one ("fsdp3"), of which the kills are two updates away, and of the start alone ("fsdp0").
 """
 
 from collections.abc import Iterator
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from forms.catalogue import FORMS
 from forms.form import NAMED, NEITHER, REFUSED, SAME, THIN, Entry
 
-LAYOUTS = ("replicas", "hsdp", "fsdp", "fsdp3", "elastic")
-RANKS = {"replicas": 2, "hsdp": 4, "fsdp": 2, "fsdp3": 2, "elastic": 3}
+LAYOUTS = ("replicas", "hsdp", "fsdp", "fsdp3", "fsdp0", "elastic")
+RANKS = {"replicas": 2, "hsdp": 4, "fsdp": 2, "fsdp3": 2, "fsdp0": 2, "elastic": 3}
+SNAPSHOTS = "03"
 ALLOWED = {
     SAME: ("same",),
     NAMED: ("same", "named"),
@@ -30,6 +31,8 @@ PAUSES = ("pause", "mean")
 """After ``with step:``, and the survivors notice it between two steps: at the next one, or in a collective there."""
 WARM = ("backward", "vote", "pause")
 """Places of FSDP2 at which the kill waits until the spare has tried a step; at others it mostly has not."""
+START = ("pause",)
+"""Place with a snapshot of the start alone: all steps are done again."""
 ELASTIC = ("backward", "vote", "after", "between")
 """Places of a lost node in an elastic job."""
 
@@ -55,7 +58,7 @@ class Cell:
     @property
     def calm(self) -> "Cell":
         """The job whose bits this one has to have."""
-        return Cell(self.form, self.layout.rstrip("3"), CALM)
+        return Cell(self.form, self.layout.rstrip(SNAPSHOTS), CALM)
 
     @property
     def verdict(self) -> str:
@@ -63,7 +66,7 @@ class Cell:
         entry = self.entry
         if (self.place == "mean" or self.collective) and entry.verdict == SAME:
             return NAMED  # what stands behind a collective that was left may end the job, which names the statement
-        return entry.by_place.get(self.place) or entry.by_layout.get(self.layout.rstrip("3")) or entry.verdict
+        return entry.by_place.get(self.place) or entry.by_layout.get(self.layout.rstrip(SNAPSHOTS)) or entry.verdict
 
     @property
     def words(self) -> str:
@@ -113,13 +116,15 @@ def reason(entry: Entry, layout: str) -> str:
     """Why a form has no cells in a layout; empty if it has."""
     if layout == "elastic" and not entry.elastic:
         return "sizes change nothing of it: its fsdp cells count"
-    return entry.without.get(layout.rstrip("3"), "")
+    return entry.without.get(layout.rstrip(SNAPSHOTS), "")
 
 
 def places(entry: Entry, layout: str) -> tuple[str, ...]:
     """Places of kills of a form in a layout."""
     if layout == "elastic":
         return ELASTIC
+    if layout == "fsdp0":
+        return START
     if layout == "fsdp3":
         return ("after",) if entry.places == THIN else tuple(place for place in entry.places if place in THIRD)
     if layout == "hsdp" and entry.places == THIN:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cells import CALM, PAUSES, RANKS, WARM, Cell
+from cells import CALM, PAUSES, RANKS, SNAPSHOTS, WARM, Cell
 from killing import QUICK
 from ports import free_ports
 from warm_jobs import HUNG, PRELOAD, environment_of, run_launchers
@@ -227,13 +227,13 @@ def _own(folder: Path, node: int) -> dict[str, str]:
 
 
 def _of_cell(cell: Cell) -> dict[str, str]:
-    found = {"FORM": cell.form, "LAYOUT": cell.layout.rstrip("3"), "COLLECTIVE": "1" if cell.collective else "0"}
-    found["SNAPSHOT_EVERY"] = {"fsdp": "1", "fsdp3": "3", "elastic": "1"}.get(cell.layout, "never")
+    found = {"FORM": cell.form, "LAYOUT": cell.layout.rstrip(SNAPSHOTS), "COLLECTIVE": "1" if cell.collective else "0"}
+    found["SNAPSHOT_EVERY"] = {"fsdp": "1", "fsdp3": "3", "fsdp0": "12", "elastic": "1"}.get(cell.layout, "never")
     if cell.place == CALM:
         return found
     place = {"pause": "between", "mean": "between", "vote": "injected"}.get(cell.place, cell.place)
     found |= {"KILL": f"{place}:{cell.rank}:{cell.step}", "PAUSE": cell.place if cell.place in PAUSES else ""}
-    found["WARM_SPARE"] = str(int(cell.layout in ("fsdp", "fsdp3") and cell.place in WARM))
+    found["WARM_SPARE"] = str(int(cell.layout.startswith("fsdp") and cell.place in WARM))
     return {**found, **_faults(cell)}
 
 

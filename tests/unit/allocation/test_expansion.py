@@ -2,11 +2,20 @@
 
 import asyncio
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.launcher.allocation import WITHOUT, Expansion, Request, launcher, like, read_job, without_slurm
+from holdfast_runtime.launcher.allocation import (
+    WITHOUT,
+    Expansion,
+    Request,
+    launcher,
+    like,
+    read_job,
+    without_slurm,
+)
 from holdfast_runtime.membership import View
 
 SHOWN = (
@@ -131,6 +140,21 @@ def test_a_job_that_has_not_asked_is_told_once_what_it_lacks(programs: Path) -> 
         leader.made.installed()
         assert leader.said == [WITHOUT]
         assert "no spare until the job ends" in WITHOUT
+
+    asyncio.run(main())
+
+
+def test_a_slurmctld_that_does_not_answer_is_reported_and_its_client_ended(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("holdfast_runtime.launcher.allocation.expansion"), "COMMAND_S", 0.2)
+
+    async def main() -> None:
+        leader = Leader(programs, shown=WITHOUT_GPUS)
+        (programs / "scontrol").write_text(f"#!/bin/sh\necho $$ > {programs}/pid\nexec sleep 60\n")
+        await leader.run()
+        assert leader.said == ["no spare in place of node 2: scontrol: no answer within 0.2 s"]
+        assert not Path(f"/proc/{(programs / 'pid').read_text().strip()}").exists()
 
     asyncio.run(main())
 

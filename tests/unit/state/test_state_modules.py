@@ -103,17 +103,56 @@ def test_what_has_not_changed_is_not_sent_so_that_each_rank_keeps_its_own() -> N
     assert (newcomer.rate, newcomer.seen) == (1.0, [1, 2])
 
 
+def first_hook(*_: object) -> None: ...
+
+
+def later_hook(*_: object) -> None: ...
+
+
 def test_a_hook_that_was_removed_is_there_again() -> None:
     model = Mean()
-    handle = model.inner.register_forward_hook(lambda *_: None)
-    reader = ModelReader(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = model.inner.register_forward_hook(first_hook)
+    reader = ModelReader(model, optimizer)
     notes = reader.note()
     handle.remove()
+    optimizer.register_step_pre_hook(later_hook)
 
     reader.restore(notes)
 
     assert len(model.inner._forward_hooks) == 1
-    assert reader.hooks() == {"inner": ["forward_hooks test_a_hook_that_was_removed_is_there_again.<locals>.<lambda>"]}
+    assert reader.hook_names() == {"inner": ["forward_hooks first_hook"]}
+
+
+def test_a_state_takes_the_hooks_away_that_it_has_not() -> None:
+    """Registered by a step that is done again, or by a spare that has tried one."""
+    donor, other = Mean(), Mean()
+    for model in (donor, other):
+        model.inner.register_forward_hook(first_hook)
+        model.inner.weight.register_hook(first_hook)
+    optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
+    readers = ModelReader(donor), ModelReader(other, optimizer)
+    baselines = [reader.note() for reader in readers]
+    taken = readers[0].changes(readers[0].note(), baselines[0])
+    for hook in (first_hook, later_hook):
+        other.inner.register_forward_hook(hook)
+    other.inner.weight.register_hook(later_hook)
+    other.register_forward_pre_hook(later_hook)
+    optimizer.register_step_post_hook(later_hook)
+
+    readers[1].apply(taken, baselines[1])
+
+    assert readers[1].hook_names() == readers[0].hook_names() == taken["hooks"]
+    assert [*other.inner._forward_hooks.values()] == [first_hook]
+
+
+def test_a_hook_of_the_donor_that_is_missing_here_is_named() -> None:
+    donor, newcomer = ModelReader(Mean()), ModelReader(Mean())
+    baseline, own = donor.note(), newcomer.note()
+    donor.model.inner.register_forward_hook(later_hook)  # type: ignore[union-attr, operator]
+
+    with pytest.raises(StructureError, match=r"hooks.inner: forward_hooks later_hook .* register them before Run"):
+        newcomer.apply(donor.changes(donor.note(), baseline), own)
 
 
 @pytest.mark.parametrize(

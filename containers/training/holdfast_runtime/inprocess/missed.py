@@ -12,6 +12,7 @@ import functools
 import inspect
 import itertools
 import linecache
+import random
 import sysconfig
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,7 @@ from pathlib import Path
 from types import FunctionType, TracebackType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -189,6 +191,8 @@ def _harmless_call(call: ast.Call, names: Names, *, depth: int) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if name in HARMLESS:
         return True
+    if isinstance(call.func, ast.Attribute) and _is_new(call.func.value, names):
+        return True
     called = _known(call.func, names)
     of = _known(call.func.value, names) if isinstance(call.func, ast.Attribute) else None
     if called is None or isinstance(of, torch.Tensor):
@@ -205,6 +209,15 @@ def _harmless_call(call: ast.Call, names: Names, *, depth: int) -> bool:
         return name == "all_reduce_mean"
     library = home.partition(".")[0] in ("torch", "numpy", "math")
     return library and not name.endswith("_") and not name.startswith(("save", "set_", "manual_seed"))
+
+
+def _is_new(node: ast.expr, names: Names) -> bool:
+    """Return True for a generator of random numbers that the expression itself makes, so that nothing else holds it."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and _is_new(node.func.value, names):
+        return True
+    return _known(node.func, names) in (torch.Generator, np.random.default_rng, np.random.RandomState, random.Random)
 
 
 def _harmless_function(function: Callable[..., Any], *, depth: int) -> bool:

@@ -121,7 +121,7 @@ class TrainingState:
         """Names of values in ``rest`` that each rank has of its own."""
         self._of_ranks: dict[int, list[dict[Path, Any] | None]] = {}
         """Those of all ranks, by the number of updates; of the last two votes."""
-        self._reader = ModelReader(model)
+        self._reader = ModelReader(model, optimizer)
         known = [*self.added.values(), *([scheduler] if scheduler is not None else [])]
         self._schedulers = Schedulers(optimizer, known=known)
         """Those of the program that were not given to ``Run``."""
@@ -331,7 +331,6 @@ class TrainingState:
         if model == "all" and self._baseline is not None:
             now = self._reader.note(buffers=False)
             tree = {key: value for key, value in self.rest().items() if key not in ("begun", "by rank", "state")}
-            tree["hooks"] = self._reader.hooks()
             tree["objects"] = self._reader.unsent(now, self._baseline)
         elif model == "modes" and (modes := self._reader.modes()) != self._first_modes:
             changed = {name: {"training": mode} for name, mode in {*modes} - {*self._first_modes}}

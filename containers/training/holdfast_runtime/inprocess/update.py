@@ -172,9 +172,12 @@ class Updates:
         if self.trial:
             return
         generation = member.own.generation if member is not None else 0
-        if self.finished and (self._ended or generation != self._between_generation):
-            if self._kept is not None:
-                self._kept.after_step(self.finished)
+        is_first = generation != self._between_generation
+        if self._kept is not None and is_first:
+            self._kept.take(self.finished)
+        elif self._kept is not None and self._ended:
+            self._kept.after_step(self.finished)
+        if self.finished and (self._ended or is_first):
             self._committed()
         self._ended, self._between_generation = False, generation
 

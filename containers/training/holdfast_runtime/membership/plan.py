@@ -97,6 +97,8 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
         kept = step in source.snapshots or source.repeats(step, newest=newest, size=len(committed.ranks))
     elif checkpoint >= 0:
         step = checkpoint
+    elif newest == 0:  # nothing is trained yet: all begin again
+        step, origins = 0, tuple(made for _ in ranks)
     else:
         return Hopeless(_lost(committed, statuses, source, newest).without_checkpoint())
     if newest - step > policy.lost_steps_allowed and not kept:

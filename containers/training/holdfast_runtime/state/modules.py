@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, copy_into, is_library, put_back
+from holdfast_runtime.state import hooks
+from holdfast_runtime.state.values import IMMUTABLE, NotKeptError, copied, copy_into, put_back
 from holdfast_runtime.transfer import local
 
 STRUCTURE = frozenset(nn.Module().__dict__) - {"training"}
-HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
-_hooks_of = itemgetter(*HOOKS)
 _is_immutable = IMMUTABLE.issuperset
 
 
@@ -61,8 +60,8 @@ class ModelNotes:
 
     modules: list[_Note]
     trained: list[bool]
-    hooks: dict[str, dict[int, Any]]
-    """Of the program, on parameters."""
+    hooks: dict[tuple[str, str], dict[int, Any]]
+    """Of the program, on parameters and on the optimizer, by name and kind."""
     buffers: dict[str, Tensor | None] = field(default_factory=dict)
     """The buffers that modules had, as objects."""
     contents: dict[str, Tensor] = field(default_factory=dict)
@@ -71,10 +70,16 @@ class ModelNotes:
 
 
 class ModelReader:
-    """Reads and restores all of a model but its parameters' values."""
+    """
+    Reads and restores all of a model but its parameters' values.
 
-    def __init__(self, model: nn.Module) -> None:
+    Args:
+        optimizer: Whose hooks are read with those of the model. Default: none.
+    """
+
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
         self.model = model
+        self._optimizer = optimizer
         self.parameters = list(model.named_parameters())
         """By name, as they were when the training was made."""
         self._readers = [_Reader.of(name, module) for name, module in model.named_modules()]
@@ -124,10 +129,11 @@ class ModelReader:
                 reader = self._readers[index] = _Reader.of(reader.name, reader.module)
                 found = reader.read(values)
             copies = {} if _is_immutable(map(type, found)) else _copies(reader.keys, found)
-            hooks = _hooks(values) if any(_hooks_of(values)) else _NO_HOOKS
-            modules.append(_Note(reader.keys, found, copies, hooks))
+            own = hooks.by_kind(values) if any(hooks.all_of(values)) else hooks.NO_HOOKS
+            modules.append(_Note(reader.keys, found, copies, own))
         trained = [parameter.requires_grad for _, parameter in self.parameters]
-        notes = ModelNotes(modules, trained, self._parameter_hooks())
+        others = {place: hooks.of_program(home) for place, home in self._homes() if home}
+        notes = ModelNotes(modules, trained, others)
         for name, buffer, _ in self.buffers() if buffers else ():
             notes.buffers[name] = buffer
             old = before.contents.get(name) if before is not None else None
@@ -141,10 +147,11 @@ class ModelReader:
         """Have the model as it was."""
         for reader, note in zip(self._readers, notes.modules, strict=True):
             _restore(reader, note)
+            _restore_hooks(reader.values, note.hooks)
         for (_, parameter), trained in zip(self.parameters, notes.trained, strict=True):
             if parameter.requires_grad != trained:
                 parameter.requires_grad_(trained)
-        self._restore_parameter_hooks(notes.hooks)
+        self._restore_other_hooks(notes.hooks)
         for name, _, module in [*self.buffers()]:
             key = name.rpartition(".")[2]
             if name not in notes.buffers:
@@ -156,7 +163,7 @@ class ModelReader:
         self._restore_extra(notes.extra)
 
     def changes(self, now: ModelNotes, baseline: ModelNotes) -> dict[str, Any]:
-        """Return what is different from a baseline as a plain tree, to be sent: attributes and trained parameters."""
+        """Return what is different from a baseline as a plain tree, to be sent, and the names of hooks."""
         attributes = {}
         for reader, new, old in zip(self._readers, now.modules, baseline.modules, strict=True):
             if found := _different(new, old):
@@ -166,13 +173,18 @@ class ModelReader:
             for (name, _), new, old in zip(self.parameters, now.trained, baseline.trained, strict=True)
             if new != old
         }
-        return {"attributes": attributes, "trained": trained, "extra": now.extra}
+        return {"attributes": attributes, "trained": trained, "extra": now.extra, "hooks": self.hook_names()}
 
     @torch.no_grad()
     def apply(self, changes: Mapping[str, Any], baseline: ModelNotes) -> None:
-        """Have the baseline's attributes, with changes of another process. Buffers stay."""
+        """
+        Have the baseline's attributes, with changes of another process. Buffers stay.
+
+        Raises:
+            StructureError: this process has not a hook that the other one had.
+        """
         for reader, note in zip(self._readers, baseline.modules, strict=True):
-            _restore(reader, note, hooks=False)
+            _restore(reader, note)
             for key, value in changes["attributes"].get(reader.name, {}).items():
                 reader.values[key] = put_back(reader.values.get(key), value)
         for (name, parameter), trained in zip(self.parameters, baseline.trained, strict=True):
@@ -180,6 +192,7 @@ class ModelReader:
             if parameter.requires_grad != wanted:
                 parameter.requires_grad_(wanted)
         self._restore_extra(changes["extra"])
+        self._keep_hooks(changes["hooks"])
 
     def unsent(self, now: ModelNotes, baseline: ModelNotes) -> dict[str, dict[str, str]]:
         """Return the attributes that have another kind of value than at the baseline and cannot be sent, by module."""
@@ -187,45 +200,57 @@ class ModelReader:
         for reader, new, old in zip(self._readers, now.modules, baseline.modules, strict=True):
             before = dict(zip(old.keys, old.values, strict=True))
             kinds = {
-                key: _kind(value)
+                key: hooks.name_of(value)
                 for key, value in zip(new.keys, new.values, strict=True)
                 if type(value) not in IMMUTABLE
                 and key not in new.copies
                 and before.get(key) is not value
                 and not isinstance(value, Tensor)
-                and _kind(value) != _kind(before.get(key))
+                and hooks.name_of(value) != hooks.name_of(before.get(key))
             }
             if kinds:
                 found[reader.name] = kinds
         return found
 
-    def hooks(self) -> dict[str, list[str]]:
+    def hook_names(self) -> dict[str, list[str]]:
         """Return the names of the program's hooks, by module or parameter; they cannot be sent."""
-        found = {
-            name: [f"hook {_kind(hook)}" for hook in each.values()] for name, each in self._parameter_hooks().items()
-        }
+        return {name: [hook.text for hook in found] for name, found in self._hooks()}
+
+    def _hooks(self) -> Iterator[tuple[str, list[hooks.Hook]]]:
+        others: dict[str, list[hooks.Hook]] = {}
+        for (name, kind), home in self._homes():
+            if home:
+                others.setdefault(name, []).extend(hooks.of_home(kind, home))
+        yield from ((name, found) for name, found in others.items() if found)
         for reader in self._readers:
-            if any(_hooks_of(reader.values)) and (kinds := _hooks(reader.values)):
-                found[reader.name] = [
-                    f"{kind.strip('_')} {_kind(hook)}" for kind, each in kinds.items() for hook in each.values()
-                ]
-        return found
+            if found := [*hooks.of_module(reader.values)]:
+                yield reader.name, found
 
-    def _parameter_hooks(self) -> dict[str, dict[int, Any]]:
-        """Return the hooks of the program on parameters, by name of the parameter."""
-        return {
-            name: _program_hooks(hooks)
-            for name, parameter in self.parameters
-            if (hooks := parameter._backward_hooks) and _program_hooks(hooks)
-        }
-
-    def _restore_parameter_hooks(self, noted: Mapping[str, dict[int, Any]]) -> None:
+    def _homes(self) -> Iterator[tuple[tuple[str, str], dict[int, Any]]]:
+        """Yield where parameters and the optimizer have their hooks, by name and kind."""
         for name, parameter in self.parameters:
-            hooks: dict[int, Any] | None = parameter._backward_hooks
-            if hooks is not None and _program_hooks(hooks).keys() != noted.get(name, {}).keys():
-                for number in _program_hooks(hooks):
-                    del hooks[number]
-                hooks.update(noted.get(name, {}))
+            if parameter._backward_hooks is not None:
+                yield (name, "hook"), parameter._backward_hooks
+        for kind in hooks.OF_OPTIMIZERS:
+            if (home := getattr(self._optimizer, kind, None)) is not None:
+                yield ("optimizer", kind), home
+
+    def _keep_hooks(self, wanted: Mapping[str, list[str]]) -> None:
+        """Remove the program's hooks that a state has not. Raises StructureError for those that are missing here."""
+        own = dict(self._hooks())
+        for name in {**own, **wanted}:
+            if missing := hooks.keep(own.get(name, []), wanted.get(name, [])):
+                raise StructureError(
+                    f"hooks.{name or 'model'}: {', '.join(missing)} where the state comes from, and not in this "
+                    "process: hooks cannot be sent; register them before Run"
+                )
+
+    def _restore_other_hooks(self, noted: Mapping[tuple[str, str], dict[int, Any]]) -> None:
+        for place, home in self._homes():
+            if hooks.of_program(home).keys() != noted.get(place, {}).keys():
+                for number in hooks.of_program(home):
+                    del home[number]
+                home.update(noted.get(place, {}))
 
     def _restore_extra(self, extra: Mapping[str, Any]) -> None:
         for name, module in self._extra:
@@ -248,24 +273,8 @@ def put_buffers(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
         modules[owner]._buffers[key] = put_back(modules[owner]._buffers[key], tensor)
 
 
-_NO_HOOKS: dict[str, dict[int, Any]] = {}
-
-
 def _objects(parts: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(map(id, parts.values()))
-
-
-def _hooks(values: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
-    return {kind: found for kind in HOOKS if values[kind] and (found := _program_hooks(values[kind]))}
-
-
-def _program_hooks(hooks: Mapping[int, Any]) -> dict[int, Any]:
-    """Return the hooks of the program; those of libraries come and go with the state that they keep."""
-    return {
-        number: hook
-        for number, hook in hooks.items()
-        if not is_library(getattr(getattr(hook, "func", hook), "__module__", "") or "")
-    }
 
 
 def _copies(keys: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
@@ -280,7 +289,8 @@ def _copies(keys: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
     return found
 
 
-def _restore(reader: _Reader, note: _Note, *, hooks: bool = True) -> None:
+def _restore(reader: _Reader, note: _Note) -> None:
+    """Have the attributes of a note."""
     values = reader.values
     for key in [key for key in values if key not in STRUCTURE and key not in note.keys]:
         if type(values[key]) in IMMUTABLE or isinstance(values[key], Tensor):
@@ -290,12 +300,13 @@ def _restore(reader: _Reader, note: _Note, *, hooks: bool = True) -> None:
             values[key] = put_back(value, note.copies[key])
         elif values.get(key) is not value:
             values[key] = value
-    if not hooks:
-        return
-    for kind in HOOKS:
-        if not values[kind] and kind not in note.hooks:
+
+
+def _restore_hooks(values: dict[str, Any], noted: Mapping[str, dict[int, Any]]) -> None:
+    for kind in hooks.KINDS:
+        if not values[kind] and kind not in noted:
             continue
-        old, now = note.hooks.get(kind, {}), _hooks(values).get(kind, {})
+        old, now = noted.get(kind, {}), hooks.of_program(values[kind])
         for number in now.keys() - old.keys():
             del values[kind][number]
         values[kind].update(old)
@@ -312,10 +323,6 @@ def _different(new: _Note, old: _Note) -> dict[str, Any]:
         elif type(value) in IMMUTABLE and not (key in before and _equal(value, before[key])):
             found[key] = value
     return found
-
-
-def _kind(value: Any) -> str:
-    return str(getattr(value, "__qualname__", type(value).__qualname__))
 
 
 def _equal(one: Any, other: Any) -> bool:

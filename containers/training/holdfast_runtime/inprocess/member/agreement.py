@@ -81,8 +81,6 @@ class Agreement:
         self.judge(vote.count(tail, world_size=own.world_size))
         if made.sharded is not None:
             self.compare(digests, twins=made.sharded.twins)
-        if made.kept is not None:
-            made.kept.take(own.committed_step)
 
     def compare(self, digests: Sequence[int], *, twins: Sequence[int]) -> None:
         """Whether twins are equal, of digests by rank. Raises DivergenceError."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from holdfast_runtime.control import Deadlines, View
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.inprocess.errors import BrokenError
+from holdfast_runtime.inprocess.errors import BrokenError, StoppedError
 from holdfast_runtime.inprocess.member.peers import Peers, with_peers
 from holdfast_runtime.inprocess.member.recutting import Recutting
 from holdfast_runtime.inprocess.member.standing import Standing, Training
@@ -117,6 +117,8 @@ class Taking:
             own.validity = "torn"  # it is loaded by all ranks together
             return
         if source == "fresh":
+            if own.validity == "torn":
+                raise StoppedError("this process was in the middle of its first update: all begin again", 1)
             # Rank 0's parameters come when all are connected. Until that is confirmed there is nothing to count on.
             own.committed_step, own.validity = view.resume_step, "none"
             return

@@ -27,6 +27,8 @@ WITHOUT = f"no spare until the job ends; a job with the line '{LINE}' before sru
 LOOK_S = 3.0
 """Between two looks at whether Slurm has taken the lost node from the job: until then it would not miss one."""
 END_S = 10.0
+COMMAND_S = 60.0
+"""For a command that slurmctld answers at once; salloc waits for a node as long as the job runs."""
 _KEPT = ("SLURM_CONF",)
 _MOST_S = 60.0
 _BATCH = """#!/bin/sh
@@ -161,7 +163,8 @@ class Expansion:
 
     async def _merged(self, node: int, record: JobRecord, name: str) -> tuple[str, Coroutine[None, None, None]]:
         job = self._request.job
-        printed = await self._run(["salloc", "--no-shell", f"--dependency=expand:{job}", *like(record, name=name)])
+        salloc = ["salloc", "--no-shell", f"--dependency=expand:{job}", *like(record, name=name)]
+        printed = await self._run(salloc, has_deadline=False)
         found = re.search(r"Granted job allocation (\d+)", printed)
         if found is None:
             raise ExpansionError("salloc has granted no allocation")
@@ -223,8 +226,9 @@ class Expansion:
     def _variables(self) -> dict[str, str]:
         return {"HOLDFAST_ALLOCATION": self._request.job, "HOLDFAST_TOKEN": self._token}
 
-    async def _run(self, command: Sequence[str], *, given: str = "") -> str:
-        """What a command prints on both outputs. Raises ExpansionError, OSError."""
+    async def _run(self, command: Sequence[str], *, given: str = "", has_deadline: bool = True) -> str:
+        """What a command prints on both outputs. Raises ExpansionError, also at its deadline, and OSError."""
+        within_s = COMMAND_S if has_deadline else None
         child = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -233,11 +237,12 @@ class Expansion:
             env={**without_slurm(os.environ), **self._variables},
         )
         try:
-            printed = (await child.communicate(given.encode()))[0].decode(errors="replace")
-        except asyncio.CancelledError:
+            printed = (await asyncio.wait_for(child.communicate(given.encode()), within_s))[0].decode(errors="replace")
+        except asyncio.TimeoutError as error:
+            raise ExpansionError(f"{command[0]}: no answer within {within_s} s") from error
+        finally:
             with contextlib.suppress(ProcessLookupError):
                 child.terminate()  # salloc withdraws its request
-            raise
         if child.returncode:
             raise ExpansionError(f"{command[0]}: {printed.strip() or f'exit code {child.returncode}'}")
         return printed
