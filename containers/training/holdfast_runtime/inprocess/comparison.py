@@ -23,7 +23,7 @@ from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.inprocess.member import Member, Standing
 from holdfast_runtime.inprocess.reduction import vote
 from holdfast_runtime.inprocess.state import TrainingState
-from holdfast_runtime.sharded import Sharded, gathered
+from holdfast_runtime.sharded import Sharded, gathered, gathered_bytes
 from holdfast_runtime.state import Path, named, shown
 from holdfast_runtime.transfer import local
 
@@ -201,20 +201,6 @@ class Comparison:
             if dist.get_rank() == 0:
                 _LOG.warning("%s", LARGE_VALUES)
         self._state.keep_of_ranks(step, [_loaded(each) for each in found])
-
-
-def gathered_bytes(data: bytes, *, wait: Wait) -> list[bytes]:
-    """Return the bytes of each rank, by rank. Raises what ``wait`` does when a rank is lost."""
-    size = dist.get_world_size()
-    nccl = dist.get_backend() == "nccl"
-    device = torch.device("cuda") if nccl else torch.device("cpu")
-    lengths = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(size)]
-    wait(dist.all_gather(lengths, torch.tensor([len(data)], device=device), async_op=True))
-    most = max(1, *(int(length) for length in lengths))
-    own = torch.frombuffer(bytearray(data.ljust(most, b"\0")), dtype=torch.uint8).to(device)
-    found = [torch.zeros_like(own) for _ in range(size)]
-    wait(dist.all_gather(found, own, async_op=True))
-    return [each[: int(length)].cpu().numpy().tobytes() for each, length in zip(found, lengths, strict=True)]
 
 
 def digest_of_facts(facts: Mapping[Path, Any]) -> int:

@@ -3,7 +3,7 @@ A model that is divided among ranks: which part is whose, what follows its group
 a program cannot go on in place.
 """
 
-from holdfast_runtime.sharded.ballot import Ballot, gathered
+from holdfast_runtime.sharded.ballot import Ballot, gathered, gathered_bytes
 from holdfast_runtime.sharded.kept import Joined, Kept, Pace, check_memory, in_one_place
 from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, disagreement, exchange, survives, twins
 from holdfast_runtime.sharded.model import Sharded
@@ -35,6 +35,7 @@ __all__ = [
     "disagreement",
     "exchange",
     "gathered",
+    "gathered_bytes",
     "in_one_place",
     "snapshots_asked",
     "survival_asked",

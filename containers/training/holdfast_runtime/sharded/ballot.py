@@ -59,3 +59,17 @@ def gathered(number: int, *, world_size: int, wait: Callable[[Any], object]) -> 
     found = [torch.zeros(1, dtype=torch.int64) for _ in range(world_size)]
     wait(dist.all_gather(found, torch.tensor([number]), async_op=True))
     return [int(each) for each in found]
+
+
+def gathered_bytes(data: bytes, *, wait: Callable[[Any], object]) -> list[bytes]:
+    """Return the bytes of each rank, by rank. Raises what ``wait`` does when a rank is lost."""
+    size = dist.get_world_size()
+    nccl = dist.get_backend() == "nccl"
+    device = torch.device("cuda") if nccl else torch.device("cpu")
+    lengths = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(size)]
+    wait(dist.all_gather(lengths, torch.tensor([len(data)], device=device), async_op=True))
+    most = max(1, *(int(length) for length in lengths))
+    own = torch.frombuffer(bytearray(data.ljust(most, b"\0")), dtype=torch.uint8).to(device)
+    found = [torch.zeros_like(own) for _ in range(size)]
+    wait(dist.all_gather(found, own, async_op=True))
+    return [each[: int(length)].cpu().numpy().tobytes() for each, length in zip(found, lengths, strict=True)]

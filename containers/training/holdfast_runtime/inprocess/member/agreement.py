@@ -1,5 +1,6 @@
 """Whether all ranks can train together, and are equal where they have to be."""
 
+import json
 import os
 from collections.abc import Sequence
 
@@ -13,7 +14,17 @@ from holdfast_runtime.inprocess.member.peers import Peers, with_peers
 from holdfast_runtime.inprocess.member.standing import Standing, Training
 from holdfast_runtime.inprocess.member.telling import Telling
 from holdfast_runtime.inprocess.reduction import vote
-from holdfast_runtime.sharded import Facts, Joined, Sharded, disagreement, exchange, gathered, survives, twins
+from holdfast_runtime.sharded import (
+    Facts,
+    Joined,
+    Sharded,
+    disagreement,
+    exchange,
+    gathered,
+    gathered_bytes,
+    survives,
+    twins,
+)
 
 
 class Agreement:
@@ -76,8 +87,11 @@ class Agreement:
         vote.cast(tail, step=own.committed_step, digest=0 if made.sharded is not None else digest, loss=0.0)
         with with_peers("the ranks could not be compared"):
             self._peers.wait(dist.all_reduce(tail, async_op=True))
+            # One that has an older state does not know which values were seen to differ since.
+            names = gathered_bytes(json.dumps(sorted(made.state.by_rank)).encode(), wait=self._peers.wait)
             if made.sharded is not None:
                 digests = gathered(digest, world_size=own.world_size, wait=self._peers.wait)
+        made.state.by_rank |= {name for each in names for name in json.loads(each)}
         self.judge(vote.count(tail, world_size=own.world_size))
         if made.sharded is not None:
             self.compare(digests, twins=made.sharded.twins)

@@ -118,7 +118,7 @@ class Taking:
             return
         if source == "fresh":
             if own.validity == "torn":
-                raise StoppedError("this process was in the middle of its first update: all begin again", 1)
+                raise StoppedError("this process has no whole state: all begin again", 1)
             # Rank 0's parameters come when all are connected. Until that is confirmed there is nothing to count on.
             own.committed_step, own.validity = view.resume_step, "none"
             return
