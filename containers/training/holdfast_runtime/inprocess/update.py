@@ -374,13 +374,13 @@ class Updates:
             member.faults.point("commit")
 
     def _step_scheduler(self) -> None:
-        """Step the schedule of ``Run(scheduler=)``. Raises ValueError if the program steps it too."""
+        """Step the schedule of ``Run(scheduler=)``. Raises UnsupportedError if the program steps it too."""
         scheduler: Any = self._state.scheduler
         if scheduler is None:
             return
         steps = getattr(scheduler, "last_epoch", None)
         if self._stepped not in (None, (self.finished, steps)):
-            raise ValueError(
+            raise UnsupportedError(
                 f"Run(scheduler=...) steps {type(scheduler).__name__} after each update, and the program steps it too "
                 f"(last_epoch is {steps} after {self.finished} updates, and was {self._stepped[1]}); delete the "
                 "program's scheduler.step(), or give the scheduler to Run(state=...) instead"
@@ -426,7 +426,7 @@ class Updates:
     def _left(self, error: BaseException, *, number: int) -> bool:
         """Leave the generation after an error before the update. True if the step can be done again."""
         member = self._member
-        if isinstance(error, DivergenceError) and member is not None:
+        if isinstance(error, DivergenceError | UnsupportedError) and member is not None:
             member.telling.refuse(error)
             return False
         if member is None or not isinstance(error, Exception):
