@@ -59,7 +59,7 @@ class Runner:
         self._report = report
 
     def run(self, steps: Sequence[Step]) -> list[Result]:
-        """All results, in the order they came. Needs outside the given steps count as met."""
+        """All results, in the order of the steps. Needs outside the given steps count as met."""
         gc.freeze()  # or the collector of each child would copy every page that it looks at
         waiting = list(steps)
         running: list[_Running] = []
@@ -80,7 +80,7 @@ class Runner:
         finally:
             for left in running:
                 _end(left)
-        return list(results.values())
+        return [results[step.name] for step in steps]
 
     def _finish(self, results: dict[str, Result], result: Result) -> None:
         results[result.step] = result

@@ -315,6 +315,23 @@ def test_a_home_that_leads_elsewhere_is_refused(node: ScratchNode) -> None:
     assert "it is a link" in node.step("ubuntu_home").seen
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to other users")
+def test_what_the_account_has_put_into_its_folder_of_keys_leads_root_nowhere(node: ScratchNode) -> None:
+    ubuntu(node)
+    (node.root / "etc/passwd").write_text(node.read("etc/passwd").replace(f":{node.owner[0]}:", ":1000:"))
+    keys = node.root / "fsx/ubuntu/.ssh"
+    keys.mkdir(parents=True)
+    target = node.root / "etc/cron.d"
+    target.mkdir()
+    (keys / "authorized_keys").symlink_to(target / "job")
+    for path in (keys.parent, keys):
+        os.chown(path, 1000, 1000)
+
+    node.step("ubuntu_home")
+
+    assert [*target.iterdir()] == []
+
+
 @pytest.mark.parametrize("missing", ["account", "file system"])
 def test_ubuntu_stays_as_it_is_where_something_is_missing(node: ScratchNode, missing: str) -> None:
     if missing == "file system":

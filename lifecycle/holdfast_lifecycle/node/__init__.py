@@ -13,8 +13,9 @@ from holdfast_lifecycle.node.files import (
     with_lines,
     write_whole,
 )
+from holdfast_lifecycle.node.homes import make_home, missing_home, place_folder
 from holdfast_lifecycle.node.impersonation import as_user
-from holdfast_lifecycle.node.key_pairs import KEY, missing_key_pair
+from holdfast_lifecycle.node.key_pairs import KEY
 from holdfast_lifecycle.node.programs import find_program, has_program, run_program
 from holdfast_lifecycle.node.services import (
     add_to_unit,
@@ -54,9 +55,11 @@ __all__ = [
     "is_open_elsewhere",
     "is_shared",
     "is_written",
-    "missing_key_pair",
+    "make_home",
+    "missing_home",
     "name_of",
     "own_folder",
+    "place_folder",
     "point_to",
     "root_folder",
     "run_program",

@@ -1,0 +1,96 @@
+"""
+A home with its folder of keys, made for an account by whichever node is first.
+
+All nodes do this at the same time: a home, and the folder of its keys, get their names when they are whole, and the
+first ones in place are everybody's.
+"""
+
+import os
+from pathlib import Path
+
+from holdfast_lifecycle.model import Context, StepError, User
+from holdfast_lifecycle.node.accounts import home_of, is_shared
+from holdfast_lifecycle.node.key_pairs import give_key_pair, missing_key_pair
+
+_CLOSED = 0o750
+"""HOME_MODE of Ubuntu 22.04's login.defs."""
+
+
+def missing_home(context: Context, user: User) -> str:
+    """Return what of a user's home is not yet so; empty when all is."""
+    home = context.path(home_of(context, user))
+    if not home.is_dir() or home.is_symlink() or home.stat().st_uid != user.uid:
+        return f"{home} is not a folder of its own"
+    if home.stat().st_mode & 0o022:
+        return f"{home} may be written to by others"
+    if not is_shared(context, home_of(context, user)):
+        return ""
+    return missing_key_pair(home / ".ssh")
+
+
+def make_home(context: Context, user: User) -> None:
+    """
+    Make the home of a user; one on a shared file system has a key pair, for all nodes.
+
+    Raises:
+        StepError: what is there belongs to somebody else, or the file system does not take it.
+    """
+    home = context.path(home_of(context, user))
+    try:
+        if not home.is_symlink() and not home.exists():
+            place_folder(context, home, user)
+        _own(home, user)
+        if is_shared(context, home_of(context, user)):
+            give_key_pair(home, user, node=context.instance_id)
+    except OSError as error:
+        raise StepError(
+            expected=f"user '{user.name}' has the home {home_of(context, user)}",
+            seen=f"it cannot be made: {error}",
+            action="give the user another home under lifecycle.users, or make room for this one",
+        ) from error
+
+
+def place_folder(context: Context, home: Path, user: User) -> None:
+    """Make a folder under another name, which the step fsx leaves alone, and give it its own name when it is whole."""
+    import shutil  # only here: importing it takes as long as a step
+
+    home.parent.mkdir(parents=True, exist_ok=True)
+    fresh = home.with_name(f".{home.name}.{context.instance_id}")
+    shutil.rmtree(fresh, ignore_errors=True)
+    skeleton = context.path("/etc/skel")
+    shutil.copytree(skeleton, fresh, symlinks=True) if skeleton.is_dir() else fresh.mkdir()
+    for path in (fresh, *fresh.rglob("*")):
+        os.chown(path, user.uid, user.uid, follow_symlinks=False)
+    fresh.chmod(_CLOSED)
+    try:
+        fresh.rename(home)
+    except OSError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if not home.is_dir():
+            raise
+
+
+def _own(home: Path, user: User) -> None:
+    """Give the folder to the user, by a descriptor: a link that takes its place meanwhile leads root nowhere."""
+    try:
+        folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        raise _not_its_own(home, user, "it is a link or a file") from None
+    try:
+        state = os.fstat(folder)
+        if state.st_uid not in (0, user.uid):
+            raise _not_its_own(home, user, f"it belongs to uid {state.st_uid}")
+        if state.st_uid != user.uid and os.listdir(folder):  # noqa: PTH208  a descriptor, no path
+            raise _not_its_own(home, user, "it belongs to root and is not empty")
+        os.fchown(folder, user.uid, user.uid)
+        os.fchmod(folder, state.st_mode & 0o755)
+    finally:
+        os.close(folder)
+
+
+def _not_its_own(home: Path, user: User, seen: str) -> StepError:
+    return StepError(
+        expected=f"{home} is a folder that belongs to '{user.name}'",
+        seen=seen,
+        action="see whose it is and move it away, or give the user another home under lifecycle.users",
+    )
