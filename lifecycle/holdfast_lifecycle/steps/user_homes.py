@@ -1,4 +1,8 @@
-"""The users of the environment file have their homes, as AWS's add_users.sh and gen-keypair-ubuntu.sh leave them."""
+"""
+The users of the environment file have their homes; one on a shared file system also has a key pair, for all nodes.
+
+As AWS's add_users.sh and gen-keypair-ubuntu.sh leave them.
+"""
 
 from holdfast_lifecycle.model import Context, StepError, User
 from holdfast_lifecycle.node import home_of, make_home, missing_home, place_folder

@@ -45,7 +45,7 @@ class Story:
     def steps(self, first: int, last: int) -> None:
         for step in range(first, last + 1):
             self.now_s += 1
-            self.record.moved(step=step, loss=1.0 / step, of_first=self.rank == self.record.rank)
+            self.record.moved(step=step, loss=1.0 / step, total=40, of_first=self.rank == self.record.rank)
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]
@@ -66,6 +66,7 @@ def test_a_job_without_a_fault_has_a_start_progress_now_and_then_and_a_finish() 
     (job,) = timeline(story.events).jobs
     assert (job.steps, job.attempts, job.productive_s, job.last_loss) == (10, 1, 10.0, 0.1)
     assert story.events[0].detail["nodes"] == "i-0,i-1"
+    assert {event.detail["steps"] for event in story.events[1:]} == {40}
 
 
 def test_each_phase_of_a_recovery_is_on_its_account_and_only_training_is_useful() -> None:

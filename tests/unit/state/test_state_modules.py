@@ -149,7 +149,7 @@ def test_a_state_takes_the_hooks_away_that_it_has_not() -> None:
 def test_a_hook_of_the_donor_that_is_missing_here_is_named() -> None:
     donor, newcomer = ModelReader(Mean()), ModelReader(Mean())
     baseline, own = donor.note(), newcomer.note()
-    donor.model.inner.register_forward_hook(later_hook)  # type: ignore[union-attr, operator]
+    donor.model.inner.register_forward_hook(later_hook)  # type: ignore[union-attr]
 
     with pytest.raises(StructureError, match=r"hooks.inner: forward_hooks later_hook .* register them before Run"):
         newcomer.apply(donor.changes(donor.note(), baseline), own)

@@ -73,6 +73,8 @@ class Progress:
     phase: Phase
     loss: float | None = None
     """Mean over all ranks of the step that was just finished; None at any other moment, and where it is no number."""
+    total: int = 0
+    """Updates of the whole training; 0 while the program has asked for none."""
 
 
 @dataclass(frozen=True)

@@ -181,8 +181,8 @@ class Run:
 
     def steps(self, total: int) -> Iterator[Step]:
         """Steps until ``total`` updates are finished, from the one that is next, whatever happens in between."""
-        if self._member is not None and not self.step:
-            self._member.check_length(total)
+        if self._member is not None:
+            self._member.begin_loop(total)
         while True:
             while self.step < total:
                 yield from self.attempts(self.step)

@@ -83,10 +83,16 @@ class Member:
         self.taking.training = training
         self.peers.all_on_host = training.sharded is not None
 
-    def check_length(self, total: int) -> None:
-        """Raises UnsupportedError, and tells the job, where it would end before its first snapshot."""
+    def begin_loop(self, total: int) -> None:
+        """
+        The program asks for so many updates.
+
+        Raises:
+            UnsupportedError: the training would end before its first snapshot; the job is told.
+        """
+        self.telling.total = total
         kept = self.taking.made.kept
-        if kept is not None:
+        if kept is not None and not self.own.committed_step:
             try:
                 check_length(kept.every, total=total)
             except UnsupportedError as error:

@@ -49,6 +49,8 @@ class Telling:
     ) -> None:
         self.is_of_peers: Callable[[BaseException], bool] = lambda _error: False
         """Whether an exception that ends the program, and holds none of ours, goes back to the loss of a peer."""
+        self.total = 0
+        """Updates that the program asks for."""
         self._own = own
         self._deadlines = deadlines
         self._hand_over = HandOver(epoch=0, after_step=0)
@@ -63,7 +65,7 @@ class Telling:
     def progress(self, phase: Phase, *, loss: float | None = None) -> None:
         """This process is alive."""
         known = loss if loss is not None and math.isfinite(loss) else None
-        self.send(Progress(step=self._own.committed_step, phase=phase, loss=known))
+        self.send(Progress(step=self._own.committed_step, phase=phase, loss=known, total=self.total))
 
     def view(self, *, needed: bool) -> View | Stop:
         """

@@ -91,7 +91,8 @@ class Ranks:
                 self._slots.learn(message.step)
             self._departure.stepped()
             self._watch.moved(message.step)
-            self._record.moved(step=message.step, loss=message.loss, of_first=slot.rank == self._record.rank)
+            of_first = slot.rank == self._record.rank
+            self._record.moved(step=message.step, loss=message.loss, total=message.total, of_first=of_first)
             self._settling.moved(slot.index, message.phase)
         elif isinstance(message, Raised):
             self._judgement.raised(slot, message)

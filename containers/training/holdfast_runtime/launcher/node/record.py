@@ -63,7 +63,7 @@ class Record:
         self._start: tuple[int, View] | None = None
         """When scripts were started of which it is not known yet whether they say anything."""
         self._step, self._step_ns, self._loss = 0, 0, math.nan
-        self._from_step = 0
+        self._from_step = self._total = 0
         """What the committed view begins with."""
         self._told_step, self._told_ns = 0, 0
         self._began_ns, self._first_step, self._good_ns, self._since_ns = clock(), -1, 0, 0
@@ -78,12 +78,12 @@ class Record:
         """Whether this launcher does."""
         return any(slot.rank == self.rank for slot in self._slots)
 
-    def moved(self, *, step: int, loss: float | None, of_first: bool) -> None:
-        """A local rank has so many updates finished."""
+    def moved(self, *, step: int, loss: float | None, of_first: bool, total: int = 0) -> None:
+        """A local rank has so many updates finished, of ``total`` where it has told."""
         if step <= max(self._step, self._from_step):
             return
         self._step, self._step_ns = step, self._clock()
-        self._loss = math.nan if loss is None else loss
+        self._loss, self._total = math.nan if loss is None else loss, total
         if of_first and self._step_ns - self._told_ns > PROGRESS_EVERY_S * 1e9:
             self._progress()
 
@@ -218,6 +218,8 @@ class Record:
 
     def _last(self) -> "dict[str, str | int | float]":
         step: dict[str, str | int | float] = {"step": self._step} if self._slots.in_process else {}
+        if self._total:
+            step["steps"] = self._total
         return step | ({"loss": self._loss} if math.isfinite(self._loss) else {})
 
     def _write(
