@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from holdfast_agent.configuration import Configuration
+from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import (
     Checks,
     Clock,
@@ -97,7 +98,8 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
         standing=lambda: engines[0].standing() if engines else (),
     )
     detectors = (*detectors_of(configuration), *idle)
-    engine = _restored(state, outbox, detectors, watch, hands, node=node, boot=boot)
+    coverage = Coverage()
+    engine = _restored(state, outbox, detectors, coverage, watch, hands, node=node, boot=boot)
     engines.append(engine)
     service = Service(
         detectors=detectors,
@@ -109,6 +111,7 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
         watch=watch,
         companions=_companions(configuration),
         recording=Recording(Path(configuration.recording_path)) if configuration.recording_path else None,
+        coverage=coverage,
         described={
             "cluster": configuration.cluster_name,
             "node": configuration.node_instance_id,
@@ -130,6 +133,7 @@ def _restored(
     state: StateFile,
     outbox: Outbox,
     detectors: "tuple[Detector, ...]",
+    coverage: Coverage,
     watch: "Optional[ControllerWatch]",
     hands: Hands,
     *,
@@ -144,6 +148,10 @@ def _restored(
     if known is None:
         return Engine(policy=policy, boot_id=boot, node=node)
     outbox.restore(_object(known.get("outbox")))
+    try:
+        coverage.restore(known.get("coverage", ()), same_boot=same_boot)
+    except (ValueError, TypeError) as problem:
+        print(f"{state.path}: detectors that worked: saved state is invalid: {problem!r}", file=sys.stderr, flush=True)
     if same_boot:
         for detector in detectors:
             _restore(detector, _object(_object(known.get("detectors")).get(detector.name)))
