@@ -1,4 +1,4 @@
-"""A detector that worked and works no more is an event, whatever took its source away; one that never worked is none."""
+"""A detector that worked and works no more is an event, whatever took its source; one that never worked is none."""
 
 import json
 import time
@@ -10,8 +10,7 @@ from agent_parts import ScriptedChild, instant
 
 from holdfast_agent.coverage import Change, Coverage, Report
 from holdfast_agent.detectors import Checks, Detector, Fabric, Instant, KernelLog, Links, Mounts, Nvml, Seen
-from holdfast_agent.service import Outbox, Service, StateFile
-from holdfast_agent.service.seams import NoHands
+from holdfast_agent.service import NoHands, Outbox, Service, StateFile
 from holdfast_agent.verdicts import Engine, Policy
 from holdfast_common import kinds, parse_events
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from holdfast.cli import views
-from holdfast.cli.deployed import FileSystemView, JobView, NodeView, StatusView, direction, with_training
+from holdfast.cli.deployed import DetectorView, FileSystemView, JobView, NodeView, StatusView, direction, with_training
 from holdfast.cli.slurm import training_of
 from holdfast.cli.views import EventLine
 from holdfast.localcloud.processes import ProcessState
@@ -202,3 +202,8 @@ def test_jobs_of_kubernetes_have_their_own_names_in_columns() -> None:
     (row,) = [line for line in lines if line.startswith("team-a/")]
     more = lines[lines.index(row) + 1]
     assert more.startswith(" " * head.index("reason")), "a long reason goes on below itself"
+
+
+def test_the_screen_names_detectors_that_are_lost() -> None:
+    lost = DetectorView(node="i-1", host="ip-10-1-0-11", detector="nvml", part="", evidence="nvml: no driver")
+    assert "lost on ip-10-1-0-11 (i-1): nvml: no driver" in printed(views.render_status(view(lost_detectors=[lost])))
