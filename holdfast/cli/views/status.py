@@ -15,7 +15,13 @@ SHOWN_ENDED = 8
 T = TypeVar("T")
 
 
-NAMES = {"aws": "embedded AWS", "hyperpod": "control plane", "keeper": "keeper", "monitor": "monitor"}
+NAMES = {
+    "aws": "embedded AWS",
+    "hyperpod": "control plane",
+    "keeper": "keeper",
+    "kernel-log": "kernel logs",
+    "monitor": "monitor",
+}
 
 
 def render_status(view: StatusView) -> Group:
