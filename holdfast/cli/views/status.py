@@ -15,7 +15,7 @@ SHOWN_ENDED = 8
 T = TypeVar("T")
 
 
-NAMES = {
+PROCESS_NAMES = {
     "aws": "embedded AWS",
     "hyperpod": "control plane",
     "keeper": "keeper",
@@ -84,7 +84,7 @@ def _facts(view: StatusView) -> Facts:
         facts.append(("incidents", told))
     facts += [("detectors" if first else "", told) for first, told in _with_first(_lost(view))]
     facts += [("planted" if first else "", Text(one, style="yellow")) for first, one in _with_first(view.planted)]
-    facts += [(NAMES[one.name], _process_line(one)) for one in view.processes if one.state != "gone"]
+    facts += [(PROCESS_NAMES[one.name], _process_line(one)) for one in view.processes if one.state != "gone"]
     return Facts([*facts, ("", "")])
 
 

@@ -82,9 +82,9 @@ class KernelLogs:
 
     def process(self) -> tuple[int, int] | None:
         """
-        Pid and start, in clock ticks since boot, of the process that was started last; None when none was, or it was ended.
+        Return pid and start, in clock ticks since boot, of the process that was started last, whether or not it runs.
 
-        Whether it still runs is another question.
+        None: none was started, or ``stop`` ended it.
         """
         try:
             pid, ticks = (self._directory / _PROCESS).read_text().split()

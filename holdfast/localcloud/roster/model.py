@@ -31,7 +31,9 @@ class SystemProcess:
         stopped: What becomes of it after SIGSTOP.
         noticed_within_s: Of its loss.
         unit: On a node: the unit that is restarted by the control plane where systemd does not. Empty: none
-        mark: Bytes of its command line that tell it from others of its name.
+        marks: Bytes, some of which its command line holds, which tell it from others of its name. Default: any
+        shown: Names under which ps shows it. Default: its name
+        ends_when_stopped: The control plane kills it, and so has it restarted, when it stands still.
     """
 
     name: str
@@ -42,4 +44,9 @@ class SystemProcess:
     stopped: str
     noticed_within_s: float = NOTICED_WITHIN_S
     unit: str = ""
-    mark: bytes = b""
+    marks: tuple[bytes, ...] = ()
+    shown: tuple[str, ...] = ()
+    ends_when_stopped: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shown", self.shown or (self.name,))

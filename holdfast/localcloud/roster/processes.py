@@ -4,9 +4,11 @@ from holdfast.localcloud.roster.model import Place, SystemProcess
 
 _UNIT = "its unit, or the control plane after 8 s"
 _EVENT = "event `daemon_lost`, and `status` under the control plane"
-_ENDED = "reported after 3 s; killed, and so restarted, after 30 s"
 _GO_ON = "reported; runs again with `up`, or `kill -CONT`"
 _STATUS = "`status`"
+_PYTHONS = ("python", "python3", *(f"python3.{minor}" for minor in range(10, 16)))
+HYPERKUBE = "hyperkube"
+"""One program that holds those of Kubernetes."""
 
 
 def _own(name: str, what: str, *, restarted_by: str = "the keeper") -> SystemProcess:
@@ -15,9 +17,27 @@ def _own(name: str, what: str, *, restarted_by: str = "the keeper") -> SystemPro
     )
 
 
-def _daemon(name: str, place: Place, *, unit: str, what: str, mark: bytes = b"", stopped: str = _ENDED) -> SystemProcess:
+def _daemon(
+    name: str,
+    place: Place,
+    *,
+    unit: str,
+    what: str = "",
+    marks: tuple[bytes, ...] = (),
+    shown: tuple[str, ...] = (),
+    left_when_stopped: str = "",
+) -> SystemProcess:
     return SystemProcess(
-        name=name, place=place, what=what, restarted_by=_UNIT, reported=_EVENT, stopped=stopped, unit=unit, mark=mark
+        name=name,
+        place=place,
+        what=what or name,
+        restarted_by=_UNIT,
+        reported=_EVENT,
+        stopped=f"reported after 3 s; {left_when_stopped or 'killed, and so restarted, after 30 s'}",
+        unit=unit,
+        marks=marks,
+        shown=shown,
+        ends_when_stopped=not left_when_stopped,
     )
 
 
@@ -29,6 +49,8 @@ def _component(name: str) -> SystemProcess:
         restarted_by="a loop around it, after 1 s",
         reported="its log on the control plane's instance",
         stopped="restarted once the API server does not answer for 4 s",
+        shown=(name[:15], HYPERKUBE),
+        marks=(f"{name}\0".encode(),),
     )
 
 
@@ -45,27 +67,40 @@ EVERY: tuple[SystemProcess, ...] = (
         restarted_by="the control plane, which replaces the node",
         reported="event `node_lost`",
         stopped="the node does not answer, and is replaced",
-        mark=b"holdfast-init",
+        marks=(b"holdfast-init",),
     ),
-    _daemon("sshd", Place.NODE, unit="ssh", what="sshd", mark=b"/sshd -D"),
-    _daemon("holdfast-agent", Place.CONTROLLER, unit="holdfast-agent", what="health agent", mark=b"\0run\0"),
-    _daemon("holdfast-agent", Place.COMPUTE, unit="holdfast-agent", what="health agent", mark=b"\0run\0"),
-    _daemon("holdfast-agent", Place.WORKER, unit="holdfast-events", what="shipping of events", mark=b"\0ship\0"),
+    _daemon(
+        "sshd",
+        Place.NODE,
+        unit="ssh",
+        marks=(b"sshd\0-D", b"sshd -D"),
+        left_when_stopped="its sessions, which its unit would end with it, go on",
+    ),
+    _daemon("holdfast-agent", Place.CONTROLLER, unit="holdfast-agent", what="health agent", marks=(b"\0run\0",)),
+    _daemon("holdfast-agent", Place.COMPUTE, unit="holdfast-agent", what="health agent", marks=(b"\0run\0",)),
+    _daemon("holdfast-agent", Place.WORKER, unit="holdfast-events", what="shipping of events", marks=(b"\0ship\0",)),
     _daemon("munged", Place.CONTROLLER, unit="munge", what="MUNGE"),
     _daemon("munged", Place.COMPUTE, unit="munge", what="MUNGE"),
     _daemon("mariadbd", Place.CONTROLLER, unit="mariadb", what="MariaDB"),
-    _daemon("slurmdbd", Place.CONTROLLER, unit="slurmdbd", what="slurmdbd"),
-    _daemon("slurmctld", Place.CONTROLLER, unit="slurmctld", what="slurmctld"),
+    _daemon("slurmdbd", Place.CONTROLLER, unit="slurmdbd"),
+    _daemon("slurmctld", Place.CONTROLLER, unit="slurmctld"),
     _daemon(
         "slurmd",
         Place.COMPUTE,
         unit="slurmd",
-        what="slurmd",
-        stopped="reported after 3 s; Slurm gives the node up after SlurmdTimeout, and it is rebooted",
+        left_when_stopped="Slurm gives the node up after SlurmdTimeout, and it is rebooted",
+    ),
+    _daemon(
+        "witness",
+        Place.CONTROLLER,
+        unit="holdfast-witness",
+        what="witness of jobs",
+        marks=(b"holdfast_runtime.witness",),
+        shown=_PYTHONS,
     ),
     *map(_component, ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy")),
-    _daemon("containerd", Place.WORKER, unit="containerd", what="containerd"),
-    _daemon("kubelet", Place.WORKER, unit="kubelet", what="kubelet"),
+    _daemon("containerd", Place.WORKER, unit="containerd"),
+    _daemon("kubelet", Place.WORKER, unit="kubelet", marks=(b"kubelet\0",), shown=("kubelet", HYPERKUBE)),
 )
 
 

@@ -300,7 +300,7 @@ def mount_kernel_log(fuse: int) -> None:
 
 
 def mount_kernel_log_again(pid: int, fuse: int) -> None:
-    """In the node of this process, from the machine; whoever served the log before is gone. For a process of one thread."""
+    """Replace the log of the node with this PID 1, which nobody serves any more. For a program of one thread."""
     with open(f"/proc/{pid}/ns/mnt") as namespace:
         _call("setns", ctypes.c_int(namespace.fileno()), ctypes.c_int(CLONE_NEWNS))
     umount("/dev/kmsg", flags=MNT_DETACH)
