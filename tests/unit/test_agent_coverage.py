@@ -15,7 +15,7 @@ from holdfast_agent.verdicts import Engine, Policy
 from holdfast_common import kinds, parse_events
 
 
-def assessed(coverage: Coverage, times_s: range, **parts: str | None) -> list[tuple[float, str, bool]]:
+def assessed(coverage: Coverage, times_s: range, **parts: str | None) -> list[tuple[int, str, bool]]:
     """When which part changed; a part is named after an underscore, and the whole is ``_``."""
     given = {name.removeprefix("_"): why for name, why in parts.items()}
     found = []
