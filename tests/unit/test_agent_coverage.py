@@ -9,7 +9,7 @@ import pytest
 from agent_parts import ScriptedChild, instant
 
 from holdfast_agent.coverage import Change, Coverage, Report
-from holdfast_agent.detectors import Checks, Detector, Fabric, Instant, KernelLog, Links, Mounts, Nvml, Seen
+from holdfast_agent.detectors import Checks, Detector, Fabric, Instant, KernelLog, Links, Machine, Mounts, Nvml, Seen
 from holdfast_agent.service import NoHands, Outbox, Service, StateFile
 from holdfast_agent.verdicts import Engine, Policy
 from holdfast_common import kinds, parse_events
@@ -113,6 +113,16 @@ def test_a_file_of_metrics_that_is_taken_away_is_a_loss(tmp_path: Path) -> None:
     assert changes(detector, coverage, range(3)) == []
     snmp.unlink()
     assert [one.lost for one in changes(detector, coverage, range(3, 30))] == [True]
+
+
+def test_a_file_of_the_machines_metrics_that_is_taken_away_is_a_loss_of_its_own(tmp_path: Path) -> None:
+    for name in ("loadavg", "meminfo", "stat", "vmstat"):
+        (tmp_path / name).write_text("")
+    detector, coverage = Machine(proc=tmp_path), Coverage()
+    assert changes(detector, coverage, range(3)) == []
+    (tmp_path / "meminfo").unlink()
+    (lost,) = changes(detector, coverage, range(3, 30))
+    assert (lost.part, lost.lost) == ("meminfo", True)
 
 
 ROW = "36 35 0:30 / {point} rw - lustre 10.1.0.9@tcp:/fsx rw"

@@ -16,6 +16,7 @@ from holdfast_agent.detectors import (
     Hma,
     KernelLog,
     Links,
+    Machine,
     Mounts,
     Nvml,
     Slurmd,
@@ -25,7 +26,7 @@ from holdfast_agent.detectors import (
 from holdfast_agent.launchers import LauncherSocket
 from holdfast_agent.remedies import Remediator, RemedySettings
 from holdfast_agent.service.idling import idling
-from holdfast_agent.service.measuring import measuring
+from holdfast_agent.service.measuring import is_measured, measuring
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.seams import Companion, Hands, NoHands
@@ -60,6 +61,8 @@ def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
     ]
     if nvml is not None:
         found.insert(1, nvml)
+    if is_measured(configuration):
+        found.append(Machine())
     found.append(StuckProcesses(own=lambda: frozenset(pid for one in found for pid in one.processes())))
     return tuple(found)
 

@@ -27,6 +27,11 @@ class _NotServed:
         return {}
 
 
+def is_measured(configuration: Configuration) -> bool:
+    """Return True if metrics are served or sent."""
+    return bool(configuration.metrics_port or configuration.metrics_remote_write_url)
+
+
 def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") -> "tuple[Measuring, ...]":
     """
     The threads that a configuration asks for, loaded only then.
@@ -34,12 +39,9 @@ def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") ->
     A node whose metrics cannot be served, since another program has the port, is watched all the same; its status and
     standard error have the reason.
     """
-    if not configuration.metrics_port and not configuration.metrics_remote_write_url:
+    if not is_measured(configuration):
         return ()
-    from holdfast_agent.metrics import MetricsServer, Sender, machine_numbers, read_token
-
-    def all_numbers() -> Numbers:
-        return {**machine_numbers(), **numbers()}
+    from holdfast_agent.metrics import MetricsServer, Sender, read_token
 
     found: list[Measuring] = []
     if configuration.metrics_port:
@@ -48,7 +50,7 @@ def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") ->
                 address=configuration.metrics_address,
                 port=configuration.metrics_port,
                 token=read_token(Path(configuration.metrics_token_path)),
-                numbers=all_numbers,
+                numbers=numbers,
             )
             found.append(server)
         except (OSError, ValueError) as error:
@@ -65,7 +67,7 @@ def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") ->
             Sender(
                 url=configuration.metrics_remote_write_url,
                 labels=labels,
-                numbers=all_numbers,
+                numbers=numbers,
                 interval_s=configuration.metrics_interval_s,
             )
         )
