@@ -13,7 +13,7 @@ import pytest
 from ports import free_port
 
 from holdfast_agent.aws import AwsError, Settings
-from holdfast_agent.detectors import Machine
+from holdfast_agent.machine import Machine
 from holdfast_agent.metrics import MetricsServer, Sender, exposition
 from holdfast_agent.service import clocks
 

@@ -9,7 +9,8 @@ import pytest
 from agent_parts import ScriptedChild, instant
 
 from holdfast_agent.coverage import Change, Coverage, Report
-from holdfast_agent.detectors import Checks, Detector, Fabric, Instant, KernelLog, Links, Machine, Mounts, Nvml, Seen
+from holdfast_agent.detectors import Checks, Detector, Fabric, Instant, KernelLog, Links, Mounts, Nvml, Seen
+from holdfast_agent.machine import Machine
 from holdfast_agent.service import NoHands, Outbox, Service, StateFile
 from holdfast_agent.verdicts import Engine, Policy
 from holdfast_common import kinds, parse_events

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast_agent.configuration import load
-from holdfast_agent.detectors import Machine
+from holdfast_agent.machine import Machine
 from holdfast_agent.metrics import MetricsServer, compressed, exposition, read_token, write_request
 from holdfast_agent.service import measuring
 

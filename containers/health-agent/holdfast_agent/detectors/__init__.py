@@ -9,7 +9,6 @@ from holdfast_agent.detectors.fabric import Fabric
 from holdfast_agent.detectors.hma import Hma
 from holdfast_agent.detectors.kernel_log import KernelLog
 from holdfast_agent.detectors.links import Links
-from holdfast_agent.detectors.machine import Machine
 from holdfast_agent.detectors.mounts import Mounts
 from holdfast_agent.detectors.nvml import Nvml
 from holdfast_agent.detectors.ports import gpu_ports
@@ -26,7 +25,6 @@ __all__ = [
     "Instant",
     "KernelLog",
     "Links",
-    "Machine",
     "Mounts",
     "Nvml",
     "Seen",

@@ -16,7 +16,6 @@ from holdfast_agent.detectors import (
     Hma,
     KernelLog,
     Links,
-    Machine,
     Mounts,
     Nvml,
     Slurmd,
@@ -24,6 +23,7 @@ from holdfast_agent.detectors import (
     gpu_ports,
 )
 from holdfast_agent.launchers import LauncherSocket
+from holdfast_agent.machine import Machine
 from holdfast_agent.remedies import Remediator, RemedySettings
 from holdfast_agent.service.idling import idling
 from holdfast_agent.service.measuring import is_measured, measuring

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from holdfast_agent.detectors.detector import Detector, Instant, Seen
+from holdfast_agent.detectors import Detector, Instant, Seen
 from holdfast_agent.signals import Metric, Numbers
 
 _MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
