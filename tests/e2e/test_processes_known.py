@@ -100,7 +100,7 @@ def noticed(product: Any, one: Running, before: int) -> bool:
     if one.process.place is Place.MACHINE:
         return one.process.what in problem(product) or f"process {one.process.name} ended" in problem(product)
     told = events(product, "daemon_lost") + events(product, "agent_started")
-    return len([event for event in told if event["node"] == one.node]) > before
+    return len([event for event in told if event["node"] == one.node]) > before or again(product, one)
 
 
 def runs(one: Running) -> bool:
@@ -125,8 +125,9 @@ def strike(product: Any, one: Running, sign: signal.Signals) -> None:
 
 
 def again(product: Any, one: Running) -> bool:
+    """It runs, and not as the process that was killed: one that its unit has healed is noticed, too."""
     now = [other for other in of_the_system(product) if (other.process, other.node) == (one.process, one.node)]
-    return any(runs(other) and proc.state(other.pid) not in "Tt" for other in now)
+    return any(runs(other) and proc.state(other.pid) not in ("T", "t") for other in now)
 
 
 def advances(product: Any, job: str) -> None:

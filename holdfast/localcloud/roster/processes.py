@@ -4,6 +4,8 @@ from holdfast.localcloud.roster.model import Place, SystemProcess
 
 _UNIT = "its unit, or the control plane after 8 s"
 _EVENT = "event `daemon_lost`, and `status` under the control plane"
+_OR_LOST = "`daemon_lost` where it is not back after 3 s"
+_AGENT = f"event `agent_started`; {_OR_LOST}"
 _GO_ON = "reported; runs again with `up`, or `kill -CONT`"
 _STATUS = "`status`"
 _PYTHONS = ("python", "python3", *(f"python3.{minor}" for minor in range(10, 16)))
@@ -26,13 +28,14 @@ def _daemon(
     marks: tuple[bytes, ...] = (),
     shown: tuple[str, ...] = (),
     left_when_stopped: str = "",
+    reported: str = _EVENT,
 ) -> SystemProcess:
     return SystemProcess(
         name=name,
         place=place,
         what=what or name,
         restarted_by=_UNIT,
-        reported=_EVENT,
+        reported=reported,
         stopped=f"reported after 3 s; {left_when_stopped or 'killed, and so restarted, after 30 s'}",
         unit=unit,
         marks=marks,
@@ -76,9 +79,30 @@ EVERY: tuple[SystemProcess, ...] = (
         marks=(b"sshd\0-D", b"sshd -D"),
         left_when_stopped="its sessions, which its unit would end with it, go on",
     ),
-    _daemon("holdfast-agent", Place.CONTROLLER, unit="holdfast-agent", what="health agent", marks=(b"\0run\0",)),
-    _daemon("holdfast-agent", Place.COMPUTE, unit="holdfast-agent", what="health agent", marks=(b"\0run\0",)),
-    _daemon("holdfast-agent", Place.WORKER, unit="holdfast-events", what="shipping of events", marks=(b"\0ship\0",)),
+    _daemon(
+        "holdfast-agent",
+        Place.CONTROLLER,
+        unit="holdfast-agent",
+        what="health agent",
+        marks=(b"\0run\0",),
+        reported=_AGENT,
+    ),
+    _daemon(
+        "holdfast-agent",
+        Place.COMPUTE,
+        unit="holdfast-agent",
+        what="health agent",
+        marks=(b"\0run\0",),
+        reported=_AGENT,
+    ),
+    _daemon(
+        "holdfast-agent",
+        Place.WORKER,
+        unit="holdfast-events",
+        what="shipping of events",
+        marks=(b"\0ship\0",),
+        reported=_OR_LOST,
+    ),
     _daemon("munged", Place.CONTROLLER, unit="munge", what="MUNGE"),
     _daemon("munged", Place.COMPUTE, unit="munge", what="MUNGE"),
     _daemon("mariadbd", Place.CONTROLLER, unit="mariadb", what="MariaDB"),
@@ -97,6 +121,7 @@ EVERY: tuple[SystemProcess, ...] = (
         what="witness of jobs",
         marks=(b"holdfast_runtime.witness",),
         shown=_PYTHONS,
+        reported=f"event `witness_lost` of jobs; {_OR_LOST}",
     ),
     *map(_component, ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy")),
     _daemon("containerd", Place.WORKER, unit="containerd"),
