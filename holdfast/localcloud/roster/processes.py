@@ -51,7 +51,7 @@ def _component(name: str) -> SystemProcess:
         what=f"{name} of EKS",
         restarted_by="a loop around it, after 1 s",
         reported="its log on the control plane's instance",
-        stopped="restarted once the API server does not answer for 4 s",
+        stopped=f"{_STATUS} after 3 s; killed, and so restarted, after 30 s, or when the API server is silent for 4 s",
         shown=(name[:15], HYPERKUBE),
         marks=(f"{name}\0".encode(),),
     )
