@@ -99,7 +99,7 @@ def kill_own(product: Any, name: str) -> None:
     old = pid_of(product, name)
     os.kill(old, signal.SIGKILL)
     if name == "keeper":
-        told(product, "keeper of both is not running")
+        told(product, "keeper of the others is not running")
         product.run("up", "local")
     else:
         eventually(lambda: pid_of(product, name) != old and "is not running" not in problem(product), within_s=20.0)

@@ -203,11 +203,52 @@ def test_a_frozen_mount_is_told_in_ten_seconds_and_its_thaw_too(agent: RunningAg
         status = agent.status_or_none()
         answered_s = time.monotonic() - asked
         assert {one["name"]: one["hung"] for one in status["detectors"]}["mounts"] == 1
+        eventually(lambda: ("detector_lost", "mounts", str(frozen)) in losses(agent), "its loss", within_s=40)
         agent.say(XID_79.format(bus=5))
         eventually(lambda: ("verdict", "gpu-lost") in verdicts(agent), "another verdict meanwhile")
     eventually(lambda: ("verdict_withdrawn", "mount-stalled") in verdicts(agent), "its end")
+    eventually(lambda: losses(agent)[-1] == ("detector_back", "mounts", str(frozen)), "the probe's return")
     assert took_s < 15.0  # 10 s, on a machine that is not shared
     assert answered_s < 0.5
+    agent.end()
+
+
+def losses(agent: RunningAgent) -> list[tuple[str, str, str]]:
+    told = agent.told("detector_lost", "detector_back")
+    return [(event["kind"], event["detail"]["detector"], event["detail"].get("part", "")) for event in told]
+
+
+def test_a_kernel_log_that_is_taken_away_is_told_in_fifteen_seconds_and_again_by_the_next_agent(
+    agent: RunningAgent,
+) -> None:
+    agent.start()
+    eventually(lambda: supported(agent, "kernel-log"), "the log")
+    agent.kernel_log.unlink()
+    began = time.monotonic()
+    eventually(lambda: losses(agent) == [("detector_lost", "kernel-log", "")], "the loss", within_s=40)
+    took_s = time.monotonic() - began
+    agent.kill()
+    agent.start()
+    eventually(lambda: len(losses(agent)) == 2, "the next agent's word", within_s=40)
+    agent.kernel_log.touch()
+    eventually(lambda: losses(agent)[2:] == [("detector_back", "kernel-log", "")], "its end", within_s=40)
+    assert took_s < 20.0  # 15 s, on a machine that is not shared
+    agent.end()
+
+
+@pytest.mark.root
+def test_a_file_system_that_is_unmounted_is_told(agent: RunningAgent, tmp_path: Path) -> None:
+    place = tmp_path / "fsx"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(place)], check=True)
+    try:
+        agent.settings["mounts.paths"] = str(place)
+        agent.start()
+        eventually(lambda: supported(agent, "mounts"), "the mount")
+        eventually(lambda: agent.status_or_none()["lost"] == [] and not list(place.iterdir()), "a probe")
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+    eventually(lambda: losses(agent) == [("detector_lost", "mounts", str(place))], "the loss", within_s=60)
     agent.end()
 
 

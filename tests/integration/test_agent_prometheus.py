@@ -13,10 +13,14 @@ import pytest
 from ports import free_port
 
 from holdfast_agent.aws import AwsError, Settings
-from holdfast_agent.metrics import MetricsServer, Sender, exposition, machine_numbers
+from holdfast_agent.machine import Machine
+from holdfast_agent.metrics import MetricsServer, Sender, exposition
+from holdfast_agent.service import clocks
 
+MACHINE = Machine()
+MACHINE.look(clocks())
 NUMBERS = {
-    **machine_numbers(),
+    **MACHINE.numbers,
     ("DCGM_FI_DEV_GPU_TEMP", (("gpu", "3"), ("pci_bus_id", "00000000:53:00.0"))): 91.0,
     ("holdfast_agent_incident", (("fault", "gpu-lost"), ("device", 'odd "name"\n'))): 1.0,
 }

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from waiting import eventually
 
 from holdfast.localcloud import processes
 from holdfast.localcloud.keeper import Keeper
-from holdfast.localcloud.processes import process_state
+from holdfast.localcloud.kernel_log import KernelLogs
+from holdfast.localcloud.nodes import NodeError
+from holdfast.localcloud.processes import LocalCloud, process_state
 from holdfast.localcloud.supervision import Pass, Passes, passes_path
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -20,7 +23,7 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 @dataclass
 class Cloud:
-    """Two processes that sleep."""
+    """Two processes that sleep, and the one that serves kernel logs of no nodes."""
 
     home: Path
     started: list[str] = field(default_factory=list)
@@ -32,6 +35,15 @@ class Cloud:
     def start_hyperpod(self, *, region: str) -> bool:
         assert region == "us-west-2"
         return self._start("hyperpod")
+
+    def kernel_logs_died(self) -> bool:
+        return LocalCloud(home=self.home).kernel_logs_died()
+
+    def restore_kernel_logs(self) -> None:
+        if self.broken:
+            raise NodeError("i-1: the kernel log cannot be mounted again")
+        KernelLogs(self.home / "nodes").start()
+        self.started.append("kernel-log")
 
     def _start(self, name: str) -> bool:
         if self.broken:
@@ -91,7 +103,7 @@ def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, ke
     kill(cloud, "hyperpod")
     keeper.look()
     assert cloud.started == ["hyperpod"]
-    (aws, _) = keeper._told()
+    aws, *_ = keeper._told()
     assert aws.problem == "aws cannot be started again: no space left"
 
 
@@ -121,3 +133,75 @@ def test_a_process_that_runs_and_says_nothing_is_told(cloud: Cloud, monkeypatch:
 def test_a_process_that_is_not_there_is_told_and_a_keeper_that_nobody_asked_for_is_not(tmp_path: Path) -> None:
     assert process_state("aws", home=tmp_path).problems == ("the embedded AWS is not running",)
     assert process_state("keeper", home=tmp_path).problems == ()
+
+
+@pytest.fixture
+def logs(cloud: Cloud) -> Iterator[KernelLogs]:
+    (cloud.home / "nodes").mkdir()
+    made = KernelLogs(cloud.home / "nodes")
+    made.start()
+    yield made
+    made.stop()
+
+
+def server(logs: KernelLogs) -> int:
+    known = logs.process()
+    assert known is not None
+    return known[0]
+
+
+def dies(cloud: Cloud, logs: KernelLogs) -> int:
+    pid = server(logs)
+    os.kill(pid, signal.SIGKILL)
+    eventually(cloud.kernel_logs_died, "its death")
+    return pid
+
+
+def test_the_process_behind_the_kernel_logs_is_started_again_and_its_death_is_told(
+    cloud: Cloud, keeper: Keeper, logs: KernelLogs
+) -> None:
+    keeper.look()
+    assert cloud.started == []
+    old = dies(cloud, logs)
+    assert "the process behind the kernel logs of all nodes is not running" in LocalCloud(home=cloud.home).problems()
+    keeper.look()
+    assert cloud.started == ["kernel-log"]
+    assert server(logs) != old
+    (told,) = [one for one in keeper._told() if one.name == "kernel-log"]
+    assert (told.restarts, told.why) == (1, "it had died; see nodes/kernel-log/log")
+    assert process_state("kernel-log", home=cloud.home).state == "running"
+
+
+def test_kernel_logs_that_cannot_be_served_again_are_told(cloud: Cloud, keeper: Keeper, logs: KernelLogs) -> None:
+    cloud.broken = True
+    dies(cloud, logs)
+    keeper.look()
+    (told,) = [one for one in keeper._told() if one.name == "kernel-log"]
+    assert told.problem == "kernel-log cannot be started again: i-1: the kernel log cannot be mounted again"
+    cloud.broken = False
+
+
+def test_kernel_logs_that_were_ended_stay_so_and_nobody_misses_them(
+    cloud: Cloud, keeper: Keeper, logs: KernelLogs
+) -> None:
+    logs.stop()
+    keeper.look()
+    assert cloud.started == []
+    assert [one.name for one in LocalCloud(home=cloud.home).processes()] == ["aws", "hyperpod", "keeper"]
+
+
+def test_a_process_behind_the_kernel_logs_that_stands_still_is_told_and_let_go_on(
+    cloud: Cloud, keeper: Keeper, logs: KernelLogs
+) -> None:
+    pid = server(logs)
+    os.kill(pid, signal.SIGSTOP)
+    local = LocalCloud(home=cloud.home)
+    eventually(lambda: process_state("kernel-log", home=cloud.home).state == "stopped", "the stop")
+    for _ in range(300):  # and to look at it fills no queue of its
+        keeper.look()
+        local.processes()
+    assert cloud.started == []
+    assert f"let it go on with: kill -CONT {pid}" in "\n".join(local.problems())
+    local.go_on()
+    eventually(lambda: process_state("kernel-log", home=cloud.home).state == "running", "its return")
+    assert logs.names() == []

@@ -13,6 +13,9 @@ import pytest
 from holdfast.localcloud.kernel_log import KernelLogError, KernelLogs
 from holdfast.localcloud.nodes import Fleet, Node, NodeSpec
 from holdfast.localcloud.nodes.kernel import proc
+from holdfast_agent.coverage import Coverage, Report
+from holdfast_agent.detectors import Instant, KernelLog
+from holdfast_agent.logs import DeviceLog
 
 pytestmark = pytest.mark.root
 
@@ -162,16 +165,66 @@ def test_closing_releases_readers_also_when_the_process_that_serves_them_stands_
     assert proc.state(server) in ("", "Z")  # where nobody reaps what a machine's init should
 
 
-def test_a_node_that_boots_after_the_process_was_killed_has_a_log_and_one_that_ran_reads_an_error(fleet: Fleet):
+@pytest.mark.parametrize("containers", [False, True])
+def test_nodes_that_run_have_a_log_again_after_the_process_was_killed(fleet: Fleet, containers: bool):
+    nodes = [boot(fleet, number, containers=containers) for number in (11, 12)]
+    detector, coverage = LogOfNode(str(nodes[0].root / "dev/kmsg")), Coverage()
+    assert looked(detector, coverage, range(3)) == []
+    os.kill(_server(fleet), signal.SIGKILL)
+    assert _within(lambda: not fleet.kernel_logs.is_running())
+    assert nodes[0].run(["cat", "/dev/kmsg"], timeout_s=10).returncode != 0
+    assert looked(detector, coverage, range(3, 30)) == [True]
+    assert "endpoint is not connected" in detector.reason
+    fleet.restore_kernel_logs()
+    for node in nodes:
+        fleet.kernel_logs.write(node.spec.instance_id, [f"{XID} {node.spec.hostname}"])
+        assert said(node) == [f"{XID} {node.spec.hostname}"]
+        assert node.run(["grep", "-c", " /dev/kmsg ", "/proc/self/mountinfo"], timeout_s=10).stdout == "1\n"
+    assert looked(detector, coverage, range(30, 40)) == [False]
+    detector.close()
+    fleet.restore_kernel_logs()  # and to do it again loses nothing
+    assert said(nodes[0]) == [f"{XID} {nodes[0].spec.hostname}"]
+
+
+class LogOfNode(KernelLog):
+    """Seen from the machine, by another path than /dev/kmsg."""
+
+    def _opened(self) -> DeviceLog:
+        return DeviceLog(self._path)
+
+
+def looked(detector: KernelLog, coverage: Coverage, times_s: range) -> list[bool]:
+    """Losses (True) and returns of an agent's kernel log that looks each second."""
+    found = []
+    for time_s in times_s:
+        detector.look(Instant(boot_s=time_s, time_ns=time.time_ns()))
+        report = Report(detector=detector.name, parts=detector.parts, lost_after_s=detector.lost_after_s)
+        found += [change.lost for change in coverage.assess([report], boot_s=time_s)]
+    return found
+
+
+def test_a_service_that_was_confined_reads_the_log_that_is_served_again(fleet: Fleet):
+    node = boot(fleet, 11)
+    inside = node.popen(["unshare", "--mount", "--propagation", "slave", "sleep", "60"])
+    assert _within(lambda: node.run(["pgrep", "-x", "sleep"], timeout_s=10).stdout != "")
+    os.kill(_server(fleet), signal.SIGKILL)
+    assert _within(lambda: not fleet.kernel_logs.is_running())
+    fleet.restore_kernel_logs()
+    fleet.kernel_logs.write(node.spec.instance_id, [XID])
+    enter = ["sh", "-c", "nsenter -t $(pgrep -x -P1 sleep || pgrep -nx sleep) -m dmesg --notime"]
+    assert node.run(enter, timeout_s=10).stdout.splitlines()[-1] == XID
+    node.destroy()
+    inside.wait(10)
+
+
+def test_a_node_that_boots_after_the_process_was_killed_has_a_log_and_so_have_those_that_run(fleet: Fleet):
     before = boot(fleet, 11)
     os.kill(_server(fleet), signal.SIGKILL)
     assert _within(lambda: not fleet.kernel_logs.is_running())
-    assert before.run(["cat", "/dev/kmsg"], timeout_s=10).returncode != 0
     after = boot(fleet, 12)
-    fleet.kernel_logs.write(after.spec.instance_id, [XID])
-    assert said(after) == [XID]
-    with pytest.raises(KernelLogError, match="no such node"):
-        fleet.kernel_logs.write(before.spec.instance_id, [XID])
+    for node in (before, after):
+        fleet.kernel_logs.write(node.spec.instance_id, [XID])
+        assert said(node) == [XID]
 
 
 def test_writing_for_a_node_that_is_not_there_says_so(fleet: Fleet, tmp_path: Path):

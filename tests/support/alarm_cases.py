@@ -128,6 +128,12 @@ SLURM = {
         over=8,
         quiet=lambda _: own(kinds.REMEDY_REFUSED, 5, detail={"why": "observe"}),
     ),
+    "DetectorLost": AlarmCase(
+        fires=lambda _: own(kinds.DETECTOR_LOST, 5, detail={"detector": "kernel-log"}),
+        at=5,
+        over=8,
+        quiet=lambda _: [*own(kinds.DETECTOR_BACK, 5), *own(kinds.RECORDS_LOST, 6), *own(kinds.AGENT_STARTED, 7)],
+    ),
     "NoSpareLeft": AlarmCase(fires=lost(replaced=0), at=1, over=HOUR + 1, quiet=lost(replaced=1)),
     "GpuIdle": AlarmCase(
         fires=lambda _: own(kinds.JOB_PROGRESS, *range(5)),

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from agent_parts import instant
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast_agent.configuration import load
-from holdfast_agent.metrics import MetricsServer, compressed, exposition, machine_numbers, read_token, write_request
+from holdfast_agent.machine import Machine
+from holdfast_agent.metrics import MetricsServer, compressed, exposition, read_token, write_request
 from holdfast_agent.service import measuring
 
 TEMPERATURE = ("DCGM_FI_DEV_GPU_TEMP", (("gpu", "3"),))
@@ -118,15 +120,28 @@ def test_the_machine_is_measured_without_what_cannot_be_read(tmp_path: Path) -> 
     (tmp_path / "loadavg").write_text("0.50 0.40 0.30 1/200 4711\n")
     (tmp_path / "meminfo").write_text("MemTotal:       1024 kB\nMemAvailable:    512 kB\nOther: 1 kB\n")
     (tmp_path / "stat").write_text("cpu  100 0 50 1000 0 0 0 0 0 0\ncpu0 1 1\nbtime 1700000000\n")
+    detector = Machine(proc=tmp_path)
 
-    found = machine_numbers(tmp_path)
-
+    assert detector.look(instant(1.0)) == ()
+    found = detector.numbers
     assert found["node_load15", ()] == 0.3
     assert found["node_memory_MemTotal_bytes", ()] == 1 << 20
     assert found["node_cpu_seconds_total", (("mode", "system"),)] == 0.5
     assert found["node_boot_time_seconds", ()] == 1.7e9
     assert ("node_vmstat_oom_kill", ()) not in found
-    assert machine_numbers(Path("/proc"))["node_memory_MemAvailable_bytes", ()] > 0
+    assert detector.parts["loadavg"] == ""
+    assert "No such file" in (detector.parts["vmstat"] or "")
+    (tmp_path / "stat").write_text("cpu  one\n")
+    detector.look(instant(11.0))
+    assert ("node_boot_time_seconds", ()) not in detector.numbers
+    assert "could not convert" in (detector.parts["stat"] or "")
+
+
+def test_the_machine_itself_is_measured() -> None:
+    detector = Machine()
+    detector.look(instant(1.0))
+    assert detector.numbers["node_memory_MemAvailable_bytes", ()] > 0
+    assert {why for why in detector.parts.values() if why} == set()
 
 
 def test_a_port_that_is_taken_is_said_and_the_node_is_watched_all_the_same(
@@ -136,5 +151,6 @@ def test_a_port_that_is_taken_is_said_and_the_node_is_watched_all_the_same(
         port = taken.getsockname()[1]
         told = {"metrics.port": port, "metrics.token_path": tmp_path / "token"}
         configuration = load(file=None, assignments=[f"{key}={value}" for key, value in told.items()], environment={})
-        assert measuring(configuration, dict) == ()
+        (stands_in,) = measuring(configuration, dict)
+        assert f"port {port}" in (stands_in.state or "")
     assert f"metrics are not served at port {port}: " in capsys.readouterr().err

@@ -346,6 +346,7 @@ class Reader:
     """What serves or sends metrics, without a thread."""
 
     name, problem = "sending of metrics", "Unreachable: nobody answers"
+    state = problem
 
     def start(self) -> None: ...
 

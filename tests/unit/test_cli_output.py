@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from holdfast.cli import views
-from holdfast.cli.deployed import FileSystemView, JobView, NodeView, StatusView, direction, with_training
+from holdfast.cli.deployed import DetectorView, FileSystemView, JobView, NodeView, StatusView, direction, with_training
 from holdfast.cli.slurm import training_of
 from holdfast.cli.views import EventLine
 from holdfast.localcloud.processes import ProcessState
@@ -181,6 +181,13 @@ def test_a_running_job_has_its_step_and_what_does_not_come_back() -> None:
     assert training_of("8", events) == ""
     assert training_of("7", [*events, lost]) == "step 20, loss 2.5; no spare until the job ends"
     assert training_of("7", [*events, lost, event("spare_ready", 40)]) == "step 20, loss 2.5"
+    fewer = event("launcher_lost", 21, lost=2)
+    without = event("view_committed", 22, nodes="0,1,3", spares=1)
+    assert training_of("7", [*events, fewer, fewer, without]) == "step 20, loss 2.5; runs without launcher 2"
+    two = [*events, fewer, event("launcher_lost", 23, lost=0), event("view_committed", 24, nodes="1,3", spares=1)]
+    assert training_of("7", two) == "step 20, loss 2.5; runs without launchers 2, 0"
+    assert training_of("7", [*two, event("spare_ready", 40, launcher=2)]).endswith("; runs without launcher 0")
+    assert training_of("7", [*two, event("view_committed", 40, nodes="0,1,2,3", spares=1)]) == "step 20, loss 2.5"
     of_many = [replace(one, detail={**one.detail, "steps": 140}) for one in events]
     assert training_of("7", of_many, now_ns=20 * 10**9) == "step 20 of 140, loss 2.5, ends in 2 min"
 
@@ -202,3 +209,8 @@ def test_jobs_of_kubernetes_have_their_own_names_in_columns() -> None:
     (row,) = [line for line in lines if line.startswith("team-a/")]
     more = lines[lines.index(row) + 1]
     assert more.startswith(" " * head.index("reason")), "a long reason goes on below itself"
+
+
+def test_the_screen_names_detectors_that_are_lost() -> None:
+    lost = DetectorView(node="i-1", host="ip-10-1-0-11", detector="nvml", part="", evidence="nvml: no driver")
+    assert "lost on ip-10-1-0-11 (i-1): nvml: no driver" in printed(views.render_status(view(lost_detectors=[lost])))

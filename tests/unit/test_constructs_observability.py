@@ -104,6 +104,8 @@ def taken(line: Mapping[str, Any]) -> set[str]:
         ({"kind": kinds.VERDICT, "action": "restart-process", "detail": {"severity": "process"}}, {"Verdicts"}),
         ({"kind": kinds.REMEDY_REFUSED, "detail": {"why": "breaker"}}, {"RemediesRefused", "BreakerOpen"}),
         ({"kind": kinds.REMEDY_REFUSED, "detail": {"why": "controller"}}, {"RemediesRefused"}),
+        ({"kind": kinds.DETECTOR_LOST, "detail": {"detector": "nvml"}}, {"DetectorsLost"}),
+        ({"kind": kinds.DETECTOR_BACK, "detail": {"detector": "nvml"}}, {"DetectorsBack"}),
         ({"kind": kinds.REMEDY_REQUESTED, "action": "replace"}, {"RemediesRequested"}),
     ],
 )
@@ -244,6 +246,7 @@ def test_the_alarms_of_a_slurm_cluster_need_nothing_but_events_and_fsx(slurm: as
 
     assert sorted(found) == [
         "demo-BreakerOpen",
+        "demo-DetectorLost",
         "demo-EfaFaults",
         "demo-FaultFound",
         "demo-GpuIdle",
@@ -272,6 +275,7 @@ def test_on_eks_the_nodes_the_gpus_and_efa_are_watched_by_container_insights(eks
 
     assert sorted(set(found) - {"demo-EfaFaults", "demo-LustreFreeSpace", "demo-ReplacementFailed"}) == [
         "demo-BreakerOpen",
+        "demo-DetectorLost",
         "demo-EfaDrops",
         "demo-FaultFound",
         "demo-GpuIdle",
@@ -303,7 +307,9 @@ def test_nothing_waits_for_events_that_nothing_ships(silent: assertions.Template
 
     assert filters == {metric.name for metric in HYPERPOD_EVENTS}
     assert not used & OWN
-    assert not {"demo-GpuIdle", "demo-NoSpareLeft", "demo-FaultFound", "demo-BreakerOpen"} & set(alarms(silent))
+    assert not {"demo-GpuIdle", "demo-NoSpareLeft", "demo-FaultFound", "demo-BreakerOpen", "demo-DetectorLost"} & set(
+        alarms(silent)
+    )
     assert not [name for name in OWN if f'"{name}"' in json.dumps([each["properties"] for each in widgets(silent)])]
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast.localcloud.hyperpod.upkeep import Condition, Daemon, Decision, condition, decide
+from holdfast.localcloud.roster import Place
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,12 @@ from holdfast.localcloud.hyperpod.upkeep import Condition, Daemon, Decision, con
         ("slurmctld", "stopped", 30.0, True, "end"),
         ("munged", "stopped", 30.0, True, "end"),
         ("slurmd", "stopped", 300.0, True, ""),
+        ("sshd", "gone", 8.0, True, "start"),
+        ("sshd", "stopped", 3.0, False, "tell"),
+        ("sshd", "stopped", 300.0, True, ""),
+        ("mariadbd", "stopped", 30.0, True, "end"),
+        ("holdfast-agent", "gone", 3.0, False, "tell"),
+        ("kubelet", "stopped", 30.0, True, "end"),
     ],
 )
 def test_a_daemon_is_told_of_then_started_or_ended(
@@ -34,18 +41,24 @@ def test_a_unit_that_restarts_itself_has_its_turn_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "controller", "running", "expected"),
+    ("program", "place", "running", "expected"),
     [
-        ("slurmctld", True, "S", "well"),
-        ("slurmctld", True, "T", "stopped"),
-        ("slurmctld", True, None, "gone"),
-        ("slurmctld", False, None, "well"),
-        ("slurmd", True, None, "well"),
-        ("slurmd", False, None, "gone"),
-        ("munged", False, "D", "well"),
+        ("slurmctld", Place.CONTROLLER, "S", "well"),
+        ("slurmctld", Place.CONTROLLER, "T", "stopped"),
+        ("slurmctld", Place.CONTROLLER, None, "gone"),
+        ("slurmctld", Place.COMPUTE, None, "well"),
+        ("slurmd", Place.CONTROLLER, None, "well"),
+        ("slurmd", Place.COMPUTE, None, "gone"),
+        ("munged", Place.COMPUTE, "D", "well"),
+        ("sshd", Place.COMPUTE, None, "gone"),
+        ("sshd", Place.WORKER, None, "gone"),
+        ("mariadbd", Place.CONTROLLER, None, "gone"),
+        ("mariadbd", Place.COMPUTE, None, "well"),
+        ("kubelet", Place.WORKER, "T", "stopped"),
+        ("kubelet", Place.COMPUTE, None, "well"),
     ],
 )
 def test_what_need_not_run_on_a_node_is_not_missed(
-    program: str, controller: bool, running: str | None, expected: Condition
+    program: str, place: Place, running: str | None, expected: Condition
 ) -> None:
-    assert condition(program, controller=controller, running=running) == expected
+    assert condition(program, place=place, running=running) == expected

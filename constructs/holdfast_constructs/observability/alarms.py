@@ -205,6 +205,13 @@ class ClusterAlarms(Construct):
             metric=own("BreakerOpen"),
             threshold=1,
         )
+        self._alarm(
+            "DetectorLost",
+            "A detector of a health agent worked and works no more: its node is watched less than it was. "
+            "`holdfast status` names it.",
+            metric=own("DetectorsLost"),
+            threshold=1,
+        )
 
     def _progress(self) -> None:
         minutes = self._thresholds.gpu_idle_minutes

@@ -179,6 +179,7 @@ class ClusterDashboard(Construct):
                 "Faults found by the health agent", [own("NodeVerdicts"), own("Verdicts"), own("VerdictsWithdrawn")]
             ),
             _graph("Remedies asked for and refused", asked),
+            _graph("Detectors lost and back", [own("DetectorsLost"), own("DetectorsBack")]),
             _graph("Ranks handed over, nodes tried out", [own("HandedOver"), own("NodesQualified")]),
         ]
 

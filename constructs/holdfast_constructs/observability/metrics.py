@@ -60,6 +60,8 @@ OWN_EVENTS = (
     _of_kind("RemediesRequested", kinds.REMEDY_REQUESTED),
     _of_kind("RemediesRefused", kinds.REMEDY_REFUSED),
     LogMetric(name="BreakerOpen", pattern=f'{{ $.kind = "{kinds.REMEDY_REFUSED}" && $.detail.why = "breaker" }}'),
+    _of_kind("DetectorsLost", kinds.DETECTOR_LOST),
+    _of_kind("DetectorsBack", kinds.DETECTOR_BACK),
     _of_kind("HandedOver", kinds.HANDED_OVER),
     _of_kind("NodesQualified", kinds.NODE_QUALIFIED),
 )

@@ -12,6 +12,7 @@ from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
     from holdfast_common import node_socket, slurm_answers
+    from holdfast_common.detectors_lost import LostDetector, lost_detectors
     from holdfast_common.events import Event, ParsedEvents, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
@@ -31,6 +32,7 @@ __all__ = [
     "Fault",
     "Incident",
     "JobTimeline",
+    "LostDetector",
     "ParsedEvents",
     "Phase",
     "Remedy",
@@ -46,6 +48,7 @@ __all__ = [
     "in_order",
     "kinds",
     "kubernetes_trust",
+    "lost_detectors",
     "node_socket",
     "parse_events",
     "shares",
@@ -60,6 +63,7 @@ _FROM = {
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "in_order", "timeline"), "timelines"),
     "kubernetes_trust": "trust",
+    **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),
 }
 
 

@@ -21,7 +21,7 @@ _NOTICES = (kinds.NODE_LOST, kinds.NODE_FAILED)
 _UNDER_WAY = {kinds.NODE_REPLACING: Remedy.REPLACE.value, kinds.NODE_REBOOTING: Remedy.REBOOT.value}
 _DONE = {kinds.NODE_REPLACED: Remedy.REPLACE.value, kinds.NODE_REBOOTED: Remedy.REBOOT.value}
 _NOTHING = Remedy.NONE.value
-_PENDING = ("requested", "under way")
+_CURED_BY_REBOOT = ("", Remedy.RESTART_PROCESS.value, Remedy.RESET_GPU.value, Remedy.REBOOT.value)
 NAME_LENGTH = 10
 INJECTION_WRITTEN_WITHIN_NS = 5_000_000_000
 """A notice may be written before the injection that it is of; what is open for longer is another fault."""
@@ -38,6 +38,20 @@ class Draft:
     names: "list[str]" = field(default_factory=list)
     remedies: "list[RemedyStep]" = field(default_factory=list)
     evidence: "dict[str, Sighting]" = field(default_factory=dict)
+    repaired_with: "Optional[Draft]" = None
+
+    @property
+    def id(self) -> str:
+        return self.agent_id or self.names[0]
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether it asks for nothing, and nothing that it asked for is under way."""
+        return self.told.remedy == _NOTHING and not any(step.is_pending for step in self.remedies)
+
+    def asked_for(self, remedy: str) -> bool:
+        """Whether such a remedy of its own is pending."""
+        return any(step.is_pending and step.remedy == remedy for step in self.remedies)
 
     @property
     def is_open(self) -> bool:
@@ -60,7 +74,7 @@ class Draft:
         """Give the newest pending remedy of that kind its outcome; False where none is pending."""
         for at in range(len(self.remedies) - 1, -1, -1):
             step = self.remedies[at]
-            if step.outcome in _PENDING and remedy in ("", step.remedy) and way in ("", step.way):
+            if step.is_pending and remedy in ("", step.remedy) and way in ("", step.way):
                 self.remedies[at] = RemedyStep(step.time_ns, step.remedy, step.way, outcome)
                 return True
         return False
@@ -71,6 +85,7 @@ class Draft:
             id=names[0],
             names=names,
             host=self.told.host or hosts.get(self.told.node, ""),
+            repaired_with=self.repaired_with.id if self.repaired_with is not None else "",
             remedies=tuple(self.remedies),
             evidence=tuple(self.evidence.values()),
         )
@@ -118,7 +133,8 @@ def _tell(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]") -
         _restore(drafts, event, predecessors)
     elif kind in (kinds.NODE_DELETED, kinds.CLUSTER_DELETED):
         for draft in drafts:
-            if draft.is_open and (kind == kinds.CLUSTER_DELETED or draft.told.node == event.node):
+            is_meant = kind == kinds.CLUSTER_DELETED or draft.told.node == event.node
+            if is_meant and draft.is_open and not draft.is_noted:
                 draft.change(removed_ns=event.time_ns)
 
 
@@ -127,7 +143,7 @@ def _open_on(drafts: "list[Draft]", node: str) -> "list[Draft]":
     return [
         draft
         for draft in drafts
-        if draft.told.node == node and draft.is_open and not draft.is_of_process and draft.told.remedy != _NOTHING
+        if draft.told.node == node and draft.is_open and not draft.is_of_process and not draft.is_noted
     ]
 
 
@@ -187,7 +203,9 @@ def _judge(drafts: "list[Draft]", event: Event) -> None:
     code, signal = detail_number(event, "code"), event.detail.get("signal_ns")
     told = draft.told
     times = [time for time in (told.signalled_ns, signal) if isinstance(time, int) and 0 < time <= event.time_ns]
-    began_again = told.restored_ns is not None and not told.replacement
+    began_again = told.restored_ns is not None and not told.replacement and event.action != _NOTHING
+    if began_again:
+        draft.repaired_with = None
     draft.change(
         fault=event.fault or told.fault,
         code=told.code if code is None else int(code),
@@ -260,12 +278,12 @@ def _begin_repair(drafts: "list[Draft]", event: Event, predecessors: "dict[str, 
     new = _text(event, "replacement")
     if new and new not in meant:
         predecessors[new] = event.node
-    for draft in drafts:
-        if draft.told.node not in meant or draft.is_of_process or not _may_be_repaired(draft):
-            continue
+    cured = _cured(drafts, meant, remedy)
+    own = _own_repair(cured, remedy)
+    for draft in cured:
         if draft.told.out_ns is None:
             draft.change(out_ns=event.time_ns)
-        if not draft.settle("under way", remedy=remedy):
+        if draft in own and not draft.settle("under way", remedy=remedy):
             draft.remedies.append(RemedyStep(event.time_ns, remedy, CONTROL_PLANE, "under way"))
 
 
@@ -277,20 +295,40 @@ def _restore(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]"
         replaces = _text(event, "replaces")
         old, new = (replaces, event.node) if replaces else (event.node, _text(event, "replacement"))
     meant = _line_of(predecessors, old)
-    for draft in drafts:
-        if draft.told.node not in meant or draft.is_of_process or not _may_be_repaired(draft):
-            continue
-        if not draft.settle("done", remedy=remedy):
+    cured = _cured(drafts, meant, remedy)
+    own = _own_repair(cured, remedy)
+    for draft in cured:
+        if draft not in own:
+            draft.repaired_with = own[0]
+        elif not draft.settle("done", remedy=remedy):
             draft.remedies.append(RemedyStep(event.time_ns, remedy, CONTROL_PLANE, "done"))
         draft.change(restored_ns=event.time_ns, replacement=new)
 
 
+def _cured(drafts: "list[Draft]", nodes: "frozenset[str]", remedy: str) -> "list[Draft]":
+    """What such a repair of one of these instances ends."""
+    return [
+        draft
+        for draft in drafts
+        if draft.told.node in nodes
+        and not draft.is_of_process
+        and _may_be_repaired(draft)
+        and (remedy == Remedy.REPLACE.value or draft.asked_for(remedy) or draft.told.remedy in _CURED_BY_REBOOT)
+    ]
+
+
+def _own_repair(cured: "list[Draft]", remedy: str) -> "list[Draft]":
+    """Those of the incidents that a repair belongs to."""
+    asked = [draft for draft in cured if draft.asked_for(remedy)]
+    return asked or [draft for draft in cured if draft.told.out_ns is not None] or cured
+
+
 def _may_be_repaired(draft: Draft) -> bool:
-    """A repair that was asked for goes on when its verdict is withdrawn."""
-    return draft.is_open or (
+    """A repair that was asked for goes on when its verdict is withdrawn, or asks for nothing any more."""
+    return (draft.is_open and not draft.is_noted) or (
         draft.told.restored_ns is None
         and draft.told.removed_ns is None
-        and any(step.outcome in _PENDING for step in draft.remedies)
+        and any(step.is_pending for step in draft.remedies)
     )
 
 

@@ -30,7 +30,7 @@ class State(Enum):
     REPAIRED = "repaired"
     """The node is in service again or has a replacement; a fault of one process: the job trains again."""
     NOTED = "noted"
-    """The verdict asks for nothing."""
+    """The last verdict asks for nothing, and no remedy is under way."""
     WITHDRAWN = "withdrawn"
     """It was over by itself, or was none."""
     REMOVED = "removed"
@@ -50,6 +50,10 @@ class RemedyStep:
     """runtime, slurm, label or api; ``control-plane`` where the control plane began it; empty where nobody says."""
     outcome: str
     """requested, under way, done or refused."""
+
+    @property
+    def is_pending(self) -> bool:
+        return self.outcome in ("requested", "under way")
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ class Incident:
     """When the node was replaced, or rebooted."""
     replacement: str = ""
     """Instance id that took the node's place; empty while none has, and after a reboot."""
+    repaired_with: str = ""
+    """The incident whose repair ended this one, too; empty where the repair is its own."""
     strong_ns: Optional[int] = None
     """When no node was missing, and the job had its spare again."""
     job: str = ""
@@ -137,10 +143,10 @@ class Incident:
             return State.REPAIRED
         if self.noticed_ns is None:
             return State.UNNOTICED
+        if self.remedy == Remedy.NONE.value and not any(step.is_pending for step in self.remedies):
+            return State.NOTED
         if self.remedies:
             return State.REFUSED if self.remedies[-1].outcome == "refused" else State.REPAIRING
-        if self.remedy == Remedy.NONE.value:
-            return State.NOTED
         return State.WAITING if self.when == When.BOUNDARY.value else State.OPEN
 
     @property

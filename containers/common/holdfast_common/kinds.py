@@ -42,7 +42,7 @@ NODE_REBOOTED = "node_rebooted"
 NODE_DELETED = "node_deleted"
 """control-plane: the instance was removed on request"""
 DAEMON_LOST = "daemon_lost"
-"""control-plane: a daemon of Slurm on a node has ended or stands still; `evidence` which, `detail.program`"""
+"""control-plane: a daemon on a node has ended or stands still; `evidence` which, `detail.program`"""
 DAEMON_RESTORED = "daemon_restored"
 """control-plane: it runs again; `duration_s` since it was missed"""
 FILE_IMPORTED = "file_imported"
@@ -122,6 +122,13 @@ agent: the health agent of a node runs; `detail.mode` observe or act, `detail.de
 """
 RECORDS_LOST = "records_lost"
 """agent: the kernel overwrote records before they were read; `detail.lost`"""
+DETECTOR_LOST = "detector_lost"
+"""
+agent: a detector worked on this node and works no more; `evidence` why, `detail.detector`, `detail.part` such as a
+mount point, `duration_s` for how long it has failed. A restarted agent reports again what is lost
+"""
+DETECTOR_BACK = "detector_back"
+"""agent: it works again, or is not watched any more; the same details"""
 VERDICT = "verdict"
 """
 agent: what is seen means a fault, and what it asks for; `fault`, `evidence`, `action` the remedy; `detail.incident`,

@@ -47,12 +47,14 @@ from holdfast.cli.deployed.sessions import Context, Session, environments, recor
 from holdfast.cli.deployed.sizes import ask_for_size
 from holdfast.cli.deployed.slurm_jobs import check_job_id, expand_job_id, job_outcome, known_jobs, parse_scontrol
 from holdfast.cli.deployed.status import (
+    DetectorView,
     FileSystemView,
     IncidentView,
     JobView,
     NodeView,
     StatusView,
     direction,
+    lost_on,
     parse_drained,
     parse_slurm,
     read_status,
@@ -79,6 +81,7 @@ __all__ = [
     "AwsError",
     "Choice",
     "Context",
+    "DetectorView",
     "EksCluster",
     "FileSystemView",
     "IncidentView",
@@ -118,6 +121,7 @@ __all__ = [
     "lifecycle_stream",
     "lifecycle_streams",
     "locate",
+    "lost_on",
     "mount_paths",
     "parse_drained",
     "parse_scontrol",

@@ -101,6 +101,17 @@ class IncidentView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DetectorView:
+    """A detector of a health agent that worked on its node and works no more."""
+
+    node: str
+    host: str
+    detector: str
+    part: str
+    evidence: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatusView:
     """All that ``holdfast status`` shows."""
 
@@ -133,6 +144,8 @@ class StatusView:
     """Of the local cloud."""
     incidents: list[IncidentView] = field(default_factory=list)
     """Those of the last week that are open."""
+    lost_detectors: list[DetectorView] = field(default_factory=list)
+    """What health agents cannot see any more, of the last week."""
     planted: list[str] = field(default_factory=list)
     """Faults that last, each with its node: `holdfast inject --list` has the rest."""
 
@@ -182,6 +195,7 @@ def read_status(context: Context) -> StatusView:
         unseen=unseen,
         processes=context.local.processes() if session.cloud == "embedded" else [],
         incidents=open_incidents(events),
+        lost_detectors=lost_on(nodes, events),
         planted=_planted(context),
     )
 
@@ -206,6 +220,18 @@ def open_incidents(events: "list[Event]") -> list[IncidentView]:
         IncidentView(id=one.id, node=one.node, host=one.host, fault=one.fault, state=one.state.value)
         for one in timeline(events).incidents
         if one.is_open
+    ]
+
+
+def lost_on(nodes: list[dict[str, Any]], events: "list[Event]") -> list[DetectorView]:
+    """Of the nodes that the cluster has now."""
+    from holdfast_common import in_order, lost_detectors
+
+    hosts = {node["InstanceId"]: hostname_of(node) for node in nodes}
+    return [
+        DetectorView(node=one.node, host=hosts[one.node], detector=one.detector, part=one.part, evidence=one.evidence)
+        for one in lost_detectors(in_order(events))
+        if one.node in hosts
     ]
 
 

@@ -23,7 +23,7 @@ def training_of(job: str, events: "Sequence[Event]", *, now_ns: int | None = Non
         now_ns: Default: the machine's clock.
     """
     own = [event for event in events if event.job and event.job == job.partition("_")[0].partition("[")[0]]
-    parts = [text for text in (_progress(own, now_ns or time.time_ns()), _spare(own)) if text]
+    parts = [text for text in (_progress(own, now_ns or time.time_ns()), _launchers(own), _spare(own)) if text]
     return "; ".join(parts)
 
 
@@ -40,6 +40,24 @@ def _progress(events: "Sequence[Event]", now_ns: int) -> str:
         left_s = (int(total) - int(done)) * (last.time_ns - first.time_ns) / made / 1e9
         text += f", ends in {_span(max(0.0, left_s - (now_ns - last.time_ns) / 1e9))}"
     return text
+
+
+def _launchers(events: "Sequence[Event]") -> str:
+    """Those that were lost and have not come back."""
+    lost: dict[str, None] = {}
+    for event in events:
+        if event.kind in (kinds.JOB_STARTED, kinds.JOB_FINISHED, kinds.JOB_STOPPED):
+            lost.clear()
+        elif event.kind == kinds.LAUNCHER_LOST and "lost" in event.detail:
+            lost[str(event.detail["lost"])] = None
+        elif event.kind == kinds.SPARE_READY:
+            lost.pop(str(event.detail.get("launcher")), None)
+        elif event.kind == kinds.VIEW_COMMITTED:
+            for launcher in str(event.detail.get("nodes", "")).split(","):
+                lost.pop(launcher, None)
+    if not lost:
+        return ""
+    return f"runs without launcher{'s' if len(lost) > 1 else ''} {', '.join(lost)}"
 
 
 def _spare(events: "Sequence[Event]") -> str:

@@ -1,5 +1,7 @@
 """``holdfast status``: stack, cluster, nodes, orchestrator and jobs on one screen."""
 
+from typing import TypeVar
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -10,9 +12,16 @@ from holdfast.cli.views.layout import Column, Facts, Fitted, coloured
 from holdfast.localcloud.processes import ProcessState
 
 SHOWN_ENDED = 8
+T = TypeVar("T")
 
 
-NAMES = {"aws": "embedded AWS", "hyperpod": "control plane", "keeper": "keeper", "monitor": "monitor"}
+PROCESS_NAMES = {
+    "aws": "embedded AWS",
+    "hyperpod": "control plane",
+    "keeper": "keeper",
+    "kernel-log": "kernel logs",
+    "monitor": "monitor",
+}
 
 
 def render_status(view: StatusView) -> Group:
@@ -73,12 +82,17 @@ def _facts(view: StatusView) -> Facts:
         facts.append(("stood in for", named))
     if (told := open_line(view.incidents)) is not None:
         facts.append(("incidents", told))
+    facts += [("detectors" if first else "", told) for first, told in _with_first(_lost(view))]
     facts += [("planted" if first else "", Text(one, style="yellow")) for first, one in _with_first(view.planted)]
-    facts += [(NAMES[one.name], _process_line(one)) for one in view.processes if one.state != "gone"]
+    facts += [(PROCESS_NAMES[one.name], _process_line(one)) for one in view.processes if one.state != "gone"]
     return Facts([*facts, ("", "")])
 
 
-def _with_first(lines: list[str]) -> list[tuple[bool, str]]:
+def _lost(view: StatusView) -> list[Text]:
+    return [Text(f"lost on {one.host} ({one.node}): {one.evidence}", style="red") for one in view.lost_detectors]
+
+
+def _with_first(lines: list[T]) -> list[tuple[bool, T]]:
     return [(number == 0, line) for number, line in enumerate(lines)]
 
 

@@ -1,5 +1,6 @@
 """
-Starts the two processes of a local cloud again when they die, and tells of it.
+Restarts processes of a local cloud that have died, and reports it: the embedded AWS, the control plane, and the process
+behind the kernel logs of all nodes.
 
 It is not their parent: whoever started them, it finds them by their records, as ``up`` and ``down`` do. What ``down``
 ends has no record any more and stays down. One that a signal has stopped is told of and left to whoever stopped it.
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -36,11 +38,17 @@ class Cloud(Protocol):
 
     def start_hyperpod(self, *, region: str) -> bool: ...
 
+    def kernel_logs_died(self) -> bool: ...
+
+    def restore_kernel_logs(self) -> None: ...
+
 
 @dataclass(kw_only=True)
 class _Kept:
     name: str
-    start: Callable[[], bool]
+    has_died: Callable[[], bool]
+    start: Callable[[], object]
+    log: str
     restarts: int = 0
     why: str = ""
     restarted_at: float = 0.0
@@ -57,10 +65,20 @@ class Keeper:
         self._home, self._stopping = cloud.home, stopping
         self._looked_at = time.monotonic()
         self._kept = (
-            _Kept(name="aws", start=cloud.start_aws),
-            _Kept(name="hyperpod", start=lambda: cloud.start_hyperpod(region=region)),
+            self._recorded("aws", start=cloud.start_aws),
+            self._recorded("hyperpod", start=lambda: cloud.start_hyperpod(region=region)),
+            _Kept(
+                name="kernel-log",
+                has_died=cloud.kernel_logs_died,
+                start=cloud.restore_kernel_logs,
+                log="nodes/kernel-log/log",
+            ),
         )
         self._passes = Passes(path=passes_path(self._home, "keeper"), told=self._told)
+
+    def _recorded(self, name: str, *, start: Callable[[], object]) -> _Kept:
+        died = partial(processes.has_died, name=name, home=self._home)
+        return _Kept(name=name, has_died=died, start=start, log=f"log/{name}.log")
 
     def run(self) -> None:
         """Until it is asked to stop."""
@@ -74,17 +92,13 @@ class Keeper:
         """Start again what has died."""
         for one in self._kept:
             now = time.monotonic()
-            if (
-                not self._stopping.is_set()
-                and one.next_at <= now
-                and processes.has_died(name=one.name, home=self._home)
-            ):
+            if not self._stopping.is_set() and one.next_at <= now and one.has_died():
                 self._start(one, now)
 
     def _start(self, one: _Kept, now: float) -> None:
         steady = now - one.started_at > STEADY_AFTER_S
         one.pause_s = FIRST_PAUSE_S if steady else min(LONGEST_PAUSE_S, 2 * one.pause_s)
-        one.restarts, one.why, one.restarted_at = one.restarts + 1, f"it had died; see log/{one.name}.log", now
+        one.restarts, one.why, one.restarted_at = one.restarts + 1, f"it had died; see {one.log}", now
         _log.warning("%s has died and is started again", one.name)
         try:
             one.start()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from program.server import main; main()"
-_SOCKET = "socket"
+_SOCKET, _PROCESS = "socket", "process"
 _START_TIMEOUT_S = 30.0
 _ANSWER_TIMEOUT_S = 10.0
 _MOST_BYTES = 1 << 15
@@ -35,12 +35,22 @@ class KernelLogs:
     def __init__(self, directory: Path) -> None:
         self._directory = directory / "kernel-log"
 
-    def start(self) -> None:
-        """Start the process unless it runs; it listens when this returns. KernelLogError: it did not start."""
+    def start(self) -> bool:
+        """
+        Start the process unless it runs; it listens when this returns.
+
+        Returns:
+            True when it had to be started: nodes that run have no log then.
+
+        Raises:
+            KernelLogError: it did not start.
+        """
         self._directory.mkdir(exist_ok=True)
         with self._starting():
-            if not self.is_running():
-                self._start()
+            if self.is_running():
+                return False
+            self._start()
+            return True
 
     def _start(self) -> None:
         log = self._directory / "log"
@@ -56,9 +66,31 @@ class KernelLogs:
                 starting.kill()
                 starting.wait()
                 raise
-        if code:
+        if not code:
+            self._record()
+        else:
             said = log.read_text(errors="replace")[-500:]
             raise KernelLogError(f"the kernel logs of nodes are not served: exit code {code}: {said}")
+
+    def _record(self) -> None:
+        """Keep who serves: to connect to a process that stands still fills its queue."""
+        with self._connected() as connection:
+            pid = _peer(connection)
+        fresh = self._directory / f"{_PROCESS}.new"
+        fresh.write_text(f"{pid} {_start_ticks(pid)}")
+        fresh.replace(self._directory / _PROCESS)
+
+    def process(self) -> tuple[int, int] | None:
+        """
+        Return pid and start, in clock ticks since boot, of the process that was started last, whether or not it runs.
+
+        None: none was started, or ``stop`` ended it.
+        """
+        try:
+            pid, ticks = (self._directory / _PROCESS).read_text().split()
+        except (OSError, ValueError):
+            return None
+        return int(pid), int(ticks)
 
     def is_running(self) -> bool:
         """Whether the process answers. One that a signal has stopped counts as running."""
@@ -68,9 +100,9 @@ class KernelLogs:
 
     def stop(self) -> None:
         """End the process; whoever waits in a read of a log is released, also from what cannot be killed."""
+        (self._directory / _PROCESS).unlink(missing_ok=True)
         with contextlib.suppress(OSError), self._connected() as connection:
-            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            pidfd = os.pidfd_open(int.from_bytes(credentials[:4], sys.byteorder))
+            pidfd = os.pidfd_open(_peer(connection))
             try:
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
                 select.select([pidfd], [], [], _ANSWER_TIMEOUT_S)
@@ -141,6 +173,16 @@ class KernelLogs:
             yield
         finally:
             os.close(folder)
+
+
+def _peer(connection: socket.socket) -> int:
+    """The process at the other end of a socket."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(credentials[:4], sys.byteorder)
+
+
+def _start_ticks(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
 def _locked(descriptor: int) -> bool:

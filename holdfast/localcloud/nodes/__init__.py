@@ -42,7 +42,7 @@ from holdfast.localcloud.nodes.spec import NodeRecord
 from .fabric import METADATA_ADDRESS
 from .fleet import Fleet
 from .node import Node, kill_group
-from .programs import census
+from .programs import Sought, census
 from .root import REACHABLE, REACHABLE_NFS, SHIPPING_LOCK, UBUNTU_UID, python_mounts
 from .spec import FileSpec, Mount, NodeError, NodeSpec
 
@@ -60,6 +60,7 @@ __all__ = [
     "NodeError",
     "NodeRecord",
     "NodeSpec",
+    "Sought",
     "add_accounts",
     "census",
     "disk_mounts",

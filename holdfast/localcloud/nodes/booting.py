@@ -21,6 +21,10 @@ from .fabric import Fabric, Network, link_name, mac_of
 from .spec import NodeError, NodeRecord, NodeSpec, write_atomically
 
 BOOT_TIMEOUT_S = 30.0
+_MOUNT_AGAIN = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from boot import mount_kernel_log_again as mount; "
+    "mount(*map(int, sys.argv[1:]))"
+)
 
 
 def start(
@@ -64,6 +68,27 @@ def start(
             proc.kill(pid=pid, ticks=ticks, timeout_s=BOOT_TIMEOUT_S)
             raise _BootError
     return record
+
+
+def give_kernel_log(instance_id: str, *, pid: int, logs: KernelLogs) -> None:
+    """
+    Mount the kernel log of a running node again, whose log nobody serves any more.
+
+    Raises:
+        NodeError: it could not be mounted.
+        KernelLogError: it is mounted, and the process that serves logs did not take it.
+    """
+    with _fuse() as log:
+        if log is None:
+            return
+        command = [sys.executable, "-I", "-S", "-c", _MOUNT_AGAIN, str(Path(boot.__file__).parent), str(pid), str(log)]
+        done = subprocess.run(
+            command, pass_fds=(log,), capture_output=True, text=True, timeout=BOOT_TIMEOUT_S, check=False, cwd="/"
+        )
+        if done.returncode:
+            why = done.stderr.strip().rpartition("\n")[2]
+            raise NodeError(f"{instance_id}: the kernel log cannot be mounted again: {why}")
+        logs.attach(instance_id, fuse=log)
 
 
 def _plan(

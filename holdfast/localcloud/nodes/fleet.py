@@ -19,7 +19,7 @@ from holdfast.localcloud.nodes.kernel import boot as boot_module
 from holdfast.localcloud.nodes.kernel import host, proc
 
 from . import cgroups
-from .booting import BOOT_TIMEOUT_S, start
+from .booting import BOOT_TIMEOUT_S, give_kernel_log, start
 from .fabric import Fabric, Network, link_name
 from .lock import locked
 from .node import Node
@@ -112,12 +112,38 @@ class Fleet:
     def _locked(self, *, exclusive: bool) -> "contextlib.AbstractContextManager[int]":
         return locked(self._lock, exclusive=exclusive, timeout_s=_LOCK_TIMEOUT_S)
 
-    def _serve_kernel_logs(self) -> None:
-        """Also after the process that does it was killed: nodes that boot from then on have a log again."""
+    def _serve_kernel_logs(self) -> bool:
+        """True when the process that does it had to be started, such as after it was killed."""
         try:
-            self.kernel_logs.start()
+            return self.kernel_logs.start()
         except KernelLogError as error:
             raise NodeError(str(error)) from None
+
+    def restore_kernel_logs(self) -> None:
+        """
+        Serve the kernel logs of nodes again after the process that did was killed; what they had said is lost.
+
+        Raises:
+            NodeError: some node has none; the message says why.
+        """
+        with self._locked(exclusive=False):
+            if self._settings() is None or self._closing.exists():
+                return
+            self._serve_kernel_logs()
+            self._give_kernel_logs()
+
+    def _give_kernel_logs(self) -> None:
+        """To each running node that has none."""
+        problems = []
+        for node in self.nodes():
+            with locked(self.directory / node.spec.instance_id / "lock", exclusive=True, timeout_s=BOOT_TIMEOUT_S):
+                try:
+                    if node.alive() and node.spec.instance_id not in self.kernel_logs.names():
+                        give_kernel_log(node.spec.instance_id, pid=node.pid, logs=self.kernel_logs)
+                except (NodeError, KernelLogError) as error:
+                    problems.append(str(error))
+        if problems:
+            raise NodeError("; ".join(problems))
 
     def _settings(self) -> Network | None:
         try:
@@ -171,7 +197,8 @@ class Fleet:
         """
         with self._locked(exclusive=False) as lock:
             settings = self._require_open(spec)
-            self._serve_kernel_logs()
+            if self._serve_kernel_logs():
+                self._give_kernel_logs()
             directory = self.directory / spec.instance_id
             if keep_root and not (directory / "node.json").exists():
                 raise NodeError(f"{spec.instance_id}: no earlier root to keep; boot it with a fresh one")

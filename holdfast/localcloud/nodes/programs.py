@@ -1,23 +1,57 @@
 """Which programs run on which node, from one look at /proc: no program has to be started on a node for it."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from holdfast.localcloud.nodes.kernel import proc
 
 from .node import Node
 
 
-def census(nodes: Iterable[Node], *, names: frozenset[str]) -> Mapping[str, Mapping[str, str]]:
-    """Instance id -> program -> its state as ps shows it, of the programs with these names; zombies are not there."""
+@dataclass(frozen=True, kw_only=True)
+class Sought:
+    """
+    A program to look for.
+
+    Args:
+        name: By which it is told of.
+        shown: Names under which ps shows it. Default: the name
+        marks: Bytes, some of which its command line holds, which tell a daemon from its sessions. Default: any
+    """
+
+    name: str
+    shown: tuple[str, ...] = ()
+    marks: tuple[bytes, ...] = ()
+
+
+def census(nodes: Iterable[Node], *, sought: Iterable[Sought]) -> Mapping[str, Mapping[str, str]]:
+    """
+    Instance id -> program -> its state as ps shows it; zombies are not there.
+
+    Of several processes of one program the parent's state counts: children may run on when it has ended or is stopped.
+    """
+    wanted: dict[str, list[Sought]] = {}
+    for one in sought:
+        for shown in one.shown or (one.name,):
+            wanted.setdefault(shown, []).append(one)
     spaces = {proc.namespace(node.pid, "pid"): node.spec.instance_id for node in nodes if node.alive()}
     spaces.pop("", None)
-    found: dict[str, dict[str, str]] = {instance_id: {} for instance_id in spaces.values()}
+    found: dict[str, dict[str, dict[int, str]]] = {instance_id: {} for instance_id in spaces.values()}
     for pid in proc.pids():
         instance_id = spaces.get(proc.namespace(pid, "pid"))
-        if instance_id is None:
+        if instance_id is None or not (candidates := wanted.get(proc.program(pid))):
             continue
-        name = proc.program(pid)
-        state = proc.state(pid) if name in names else ""
+        state = proc.state(pid)
         if state and state not in "ZX":
-            found[instance_id][name] = state
-    return found
+            for one in candidates:
+                if not one.marks or any(mark in proc.command_line(pid) for mark in one.marks):
+                    found[instance_id].setdefault(one.name, {})[pid] = state
+    return {
+        instance_id: {name: _of_the_parent(processes) for name, processes in programs.items()}
+        for instance_id, programs in found.items()
+    }
+
+
+def _of_the_parent(processes: Mapping[int, str]) -> str:
+    """State of the process whose parent is none of these."""
+    return processes[min(processes, key=lambda pid: (proc.parent(pid) in processes, pid))]

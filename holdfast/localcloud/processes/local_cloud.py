@@ -27,7 +27,7 @@ from holdfast.localcloud.home import (
     release,
 )
 from holdfast.localcloud.processes import detached
-from holdfast.localcloud.processes.state import ProcessState, process_state
+from holdfast.localcloud.processes.state import KERNEL_LOG, ProcessState, found, process_state, serves_kernel_logs
 from holdfast.localcloud.supervision import together
 from holdfast_common import kinds, parse_events
 
@@ -130,14 +130,15 @@ class LocalCloud:
         return [line for one in self.processes() for line in one.problems]
 
     def processes(self) -> list[ProcessState]:
-        """The embedded AWS, the control plane and their keeper as they are now, and the monitor where there is one."""
+        """Those of this machine as they are now; the kernel logs' and the monitor's where there is one."""
+        logs = [KERNEL_LOG] if serves_kernel_logs(self.home) else []
         monitor = [MONITOR] if detached.has_record(name=MONITOR, home=self.home) else []
-        return [process_state(name, home=self.home) for name in (AWS, HYPERPOD, KEEPER, *monitor)]
+        return [process_state(name, home=self.home) for name in (AWS, HYPERPOD, KEEPER, *logs, *monitor)]
 
     def go_on(self) -> None:
         """Let processes run again that a signal has stopped."""
-        for name in (AWS, HYPERPOD, KEEPER, MONITOR):
-            process = detached.find(name=name, home=self.home)
+        for name in (AWS, HYPERPOD, KEEPER, KERNEL_LOG, MONITOR):
+            process = found(name, home=self.home)
             if process is not None and process.stands_still():
                 process.go_on()
 
@@ -182,6 +183,16 @@ class LocalCloud:
         """Start the HyperPod control plane unless it runs. It adopts nodes that an earlier one left running."""
         with detached.starting(name=HYPERPOD, home=self.home):
             return self._start_hyperpod(region=region)
+
+    def kernel_logs_died(self) -> bool:
+        """Whether the process that serves the kernel logs of nodes runs no more, and nobody ended it."""
+        return serves_kernel_logs(self.home) and found(KERNEL_LOG, home=self.home) is None
+
+    def restore_kernel_logs(self) -> None:
+        """Serve them again. Raises: NodeError, where some node has none."""
+        from holdfast.localcloud.nodes import Fleet
+
+        Fleet(home=self.home).restore_kernel_logs()
 
     def start_keeper(self, *, region: str) -> bool:
         """Start what starts the two again when they die, unless it runs."""

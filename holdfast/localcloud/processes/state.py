@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from holdfast.localcloud.kernel_log import KernelLogs
 from holdfast.localcloud.processes import detached
+from holdfast.localcloud.roster import named
 from holdfast.localcloud.supervision import ProcessPasses, passes_path, read_passes
 
 SILENT_AFTER_S = 15.0
 """A process that writes its passes every second and has not for this long does not work, whatever its state is."""
-NAMES = {"aws": "embedded AWS", "hyperpod": "HyperPod control plane", "keeper": "keeper of both", "monitor": "monitor"}
+KERNEL_LOG = "kernel-log"
 
 State = Literal["running", "stopped", "gone"]
 
@@ -31,7 +33,7 @@ class ProcessState:
 
 def process_state(name: str, *, home: Path) -> ProcessState:
     """Of the process of this name."""
-    process = detached.find(name=name, home=home)
+    process = found(name, home=home)
     passes, now = read_passes(passes_path(home, name)), time.monotonic()
     if process is None:
         if name == "keeper" and not detached.has_record(name=name, home=home):
@@ -42,10 +44,26 @@ def process_state(name: str, *, home: Path) -> ProcessState:
     return described(name, pid=process.pid, state=state, passes=own, now=now)
 
 
+def found(name: str, *, home: Path) -> detached.Process | None:
+    """The running process of this name; None where there is none."""
+    if name != KERNEL_LOG:
+        return detached.find(name=name, home=home)
+    known = KernelLogs(home / "nodes").process()
+    if known is None:
+        return None
+    process = detached.Process(pid=known[0], start_ticks=known[1])
+    return process if process.alive() else None
+
+
+def serves_kernel_logs(home: Path) -> bool:
+    """Whether nodes of this home had kernel logs, and nobody ended the process that serves them."""
+    return KernelLogs(home / "nodes").process() is not None
+
+
 def described(name: str, *, pid: int, state: State, passes: ProcessPasses | None, now: float) -> ProcessState:
     """What a person should know of it. Pure."""
     told: list[str] = []
-    what = f"the {NAMES[name]}"
+    what = f"the {named(name).what}"
     if state == "gone":
         told.append(f"{what} is not running")
     elif state == "stopped":

@@ -243,6 +243,8 @@ def _stage_seconds(ordered: Sequence[Event], incidents: Iterable[Incident]) -> d
             continue
         if incident.noticed_after_s is not None:
             seconds["detect"].append(incident.noticed_after_s)
+        if incident.repaired_with:
+            continue  # one repair is one sample
         begun_ns = _acted_on_ns(incident)
         if incident.restored_ns is not None and incident.noticed_ns is not None and begun_ns is not None:
             seconds["replace"].append((incident.restored_ns - begun_ns) / 1e9)

@@ -17,7 +17,7 @@ from holdfast_common import parse_events
 FIELDS = [
     "id", "node", "host", "fault", "state", "when", "started_ns", "signal_s", "verdict_s", "training_again_s",
     "replaced_s", "at_strength_s", "steps_lost", "steps_redone", "gpu_hours", "cost_usd", "job", "replacement",
-    "remedies", "evidence",
+    "repaired_with", "remedies", "evidence",
 ]  # fmt: skip
 Run = Callable[..., tuple[int, str, str]]
 

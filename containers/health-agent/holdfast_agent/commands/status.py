@@ -38,6 +38,9 @@ def _text(status: "dict[str, Any]") -> str:
         ago = "never" if one["looked_s_ago"] is None else f"{one['looked_s_ago']:.0f} s ago"
         state = "failed" if one["failed"] else f"{one['hung']} hung" if one["hung"] else one["support"]
         lines.append(f"{one['name']:16} {state:14} {ago:10} {one['reason']}".rstrip())
+    for one in status["lost"]:
+        name = f"{one['detector']} ({one['part']})" if one["part"] else one["detector"]
+        lines.append(f"lost: {name}: {one['why']}; it worked on this node before")
     lines.append("")
     for one in status["incidents"]:
         asks = one["remedy"] + (" at the boundary" if one["when"] == "boundary" and one["remedy"] != "none" else "")

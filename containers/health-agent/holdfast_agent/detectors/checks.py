@@ -19,6 +19,8 @@ from holdfast_agent.signals import Signal, conditions
 from holdfast_common import Remedy, Severity
 
 FOLDER_EVERY_S = 30.0
+LEAST_FAILURES = 2
+"""Runs in a row that cannot say, after which a check does not work."""
 _SETTINGS = {"interval_s": 60.0, "deadline_s": 10.0}
 _LEAST = {"interval_s": 1.0, "deadline_s": 0.1}
 _WORDS = {"severity": {item.value for item in Severity}, "remedy": {item.value for item in Remedy}}
@@ -33,6 +35,10 @@ class _Check:
         self.program = Program(deadline_s=settings["deadline_s"])
         self.due_s = float("-inf")
         self.problem = ""
+        self.failures = 0
+        """Runs in a row that could not say."""
+        self.state: Optional[str] = None
+        """Why it does not work; one run that cannot say changes nothing."""
         self.found: tuple[Signal, ...] = ()
 
 
@@ -64,7 +70,7 @@ class Checks(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if not self._directory:
-            return self.unsupported("checks.directory names no folder")
+            return self.switched_off("checks.directory names no folder")
         if at.boot_s >= self._folder_s + FOLDER_EVERY_S:
             self._folder_s = at.boot_s
             self._read_folder()
@@ -80,6 +86,7 @@ class Checks(Detector):
                 self._judge(at, check, ended)
         self.hung = sum(check.program.stuck for check in self._checks.values())
         problems = {name: check.problem for name, check in self._checks.items() if check.problem}
+        self.parts = {"": "", **{name: check.state for name, check in self._checks.items()}, **self.refused}
         self.reason = "; ".join(f"{name}: {why}" for name, why in sorted({**self.refused, **problems}.items()))
         return self.holding(at, tuple(one for check in self._checks.values() for one in check.found))
 
@@ -118,6 +125,14 @@ class Checks(Detector):
             self._checks[name].program.deadline_s = settings["deadline_s"]
 
     def _judge(self, at: Instant, check: _Check, ended: Ended) -> None:
+        """Take a run's finding, and whether the check works."""
+        self._find(at, check, ended)
+        says = ended.code in (0, 1)
+        check.failures = 0 if says else check.failures + 1
+        if says or check.failures >= LEAST_FAILURES:
+            check.state = "" if says else check.problem
+
+    def _find(self, at: Instant, check: _Check, ended: Ended) -> None:
         """Only exit code 1 is a finding; what cannot say leaves what was found before as it is."""
         check.problem = ended.problem
         if ended.code == 0:

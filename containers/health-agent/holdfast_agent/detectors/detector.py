@@ -41,6 +41,8 @@ class Detector:
     interval_s = 30.0
     deadline_s: Optional[float] = None
     """How long what is asked may take before that is itself a finding; None: nothing is asked that could hang."""
+    lost_after_s = 10.0
+    """How long it has to fail, after it worked, until it counts as lost."""
 
     def __init__(self) -> None:
         self.support = Support.UNKNOWN
@@ -48,6 +50,8 @@ class Detector:
         """Why it is not supported, or what is wrong with its source."""
         self.hung = 0
         """Processes that were asked and do not answer."""
+        self.parts: dict[str, Optional[str]] = {}
+        """What it watches, the whole as ``""`` -> why it does not work now; "" where it works, None: not known yet."""
         self.numbers: dict[Metric, float] = {}
         """What it measured, by the name of a metric and its labels."""
         self._standing: dict[tuple[str, str], tuple[float, Signal]] = {}
@@ -88,11 +92,17 @@ class Detector:
 
     def supported(self) -> None:
         """There is what it looks at."""
-        self.support, self.reason = Support.YES, ""
+        self.support, self.reason, self.parts[""] = Support.YES, "", ""
 
     def unsupported(self, reason: str) -> "tuple[Seen, ...]":
-        """There is nothing to look at, which says nothing about the node."""
+        """There is nothing to look at, which says nothing about the node; where there was, the detector is lost."""
+        self.support, self.reason, self.parts[""] = Support.NO, reason, reason
+        return ()
+
+    def switched_off(self, reason: str) -> "tuple[Seen, ...]":
+        """The configuration, or the kind of node, leaves it out."""
         self.support, self.reason = Support.NO, reason
+        self.parts = {}
         return ()
 
     def holding(self, at: Instant, found: "tuple[Signal, ...]") -> "tuple[Seen, ...]":

@@ -16,6 +16,7 @@ class Disks(Probing):
     """Every disk that is mounted, once, and the root."""
 
     name = "disk"
+    well_known = WELL_KNOWN
     interval_s = 5.0
     means = Conditions(
         stalled=conditions.MOUNT_STALLED,

@@ -44,7 +44,9 @@ class Fabric(Detector):
         answer = self._child.poll(at.boot_s)
         if answer is not None:
             self.reason = answer.error
-            if not answer.error:
+            if answer.error:
+                self.parts[""] = answer.error
+            else:
                 tell = self._judge(at, answer.value)
         if not self._seen_any and not Path(self._root).is_dir():
             self._asked_s = at.boot_s
@@ -55,6 +57,7 @@ class Fabric(Detector):
             self.hung = int(late)
             if late:
                 self.reason = f"{self._root} does not answer ({self._child.phase}) for {self._child.waited_s:.0f} s"
+                self.parts[""] = f"{self._root} does not answer ({self._child.phase})"
         elif at.boot_s >= self._asked_s + self.interval_s:
             self.hung = 0
             self._asked_s = at.boot_s

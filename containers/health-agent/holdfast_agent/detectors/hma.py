@@ -24,7 +24,7 @@ class Hma(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if self._file is None:
-            return self.unsupported("hma.path names no log file")
+            return self.switched_off("hma.path names no log file")
         batch = self._file.read()
         if batch.missing:
             self.unsupported(batch.missing)

@@ -14,6 +14,7 @@ class Mounts(Probing):
     """Every shared file system, and /fsx."""
 
     name = "mounts"
+    well_known = (WELL_KNOWN,)
     means = Conditions(
         stalled=conditions.MOUNT_STALLED,
         read_only=conditions.FILESYSTEM_READ_ONLY,

@@ -45,6 +45,8 @@ class Nvml(Detector):
     name = "nvml"
     interval_s = 5.0
     deadline_s: Optional[float] = 8.0
+    lost_after_s = 60.0
+    """A driver that is loaded again, after a reset or a boot, is not lost."""
 
     def __init__(self, *, library: str, expected: int = 0, child: Optional[Child] = None) -> None:
         super().__init__()
@@ -90,6 +92,7 @@ class Nvml(Detector):
             tell = self._judge(at, answer.value)
         if self._child.waiting and self._child.waited_s > self._deadline_s():
             self.hung = 1
+            self.parts[""] = f"NVML does not answer ({self._child.phase or BEGINS})"
             self._began_s = None
             self._stuck = (self._hung(at),)
             return tell + self.holding(at, (*self._found, *self._stuck))
@@ -143,7 +146,7 @@ class Nvml(Detector):
         return self.signal(at, conditions.DRIVER_HUNG, text, facts=facts)
 
     def _unusable(self, at: Instant, problem: str) -> "tuple[Seen, ...]":
-        self.reason = problem
+        self.reason = self.parts[""] = problem
         return self.holding(at, (*self._found, *self._stuck))
 
     def _judge(self, at: Instant, told: "Mapping[str, Any]") -> "tuple[Seen, ...]":
@@ -173,6 +176,7 @@ class Nvml(Detector):
         if not self._most and not self._expected:
             return self.unsupported(f"NVML has no driver: {text}")
         self.supported()
+        self.parts[""] = f"NVML had GPUs and fails: {text}"
         self._failures += 1
         began_s, self._began_s = self._began_s, None
         if self._failures < 2 or (began_s is None and not self._believed(at)):

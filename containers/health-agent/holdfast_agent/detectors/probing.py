@@ -123,6 +123,8 @@ class _Watched:
     due_s: float = float("-inf")
     writable: bool = False
     errors: int = 0
+    state: Optional[str] = None
+    """Why it cannot be probed now; "" where the last probe ended, None: none has yet."""
     stuck: "tuple[Signal, ...]" = ()
     found: "tuple[Signal, ...]" = ()
 
@@ -138,6 +140,8 @@ class Probing(Detector):
     interval_s = 3.0
     deadline_s: Optional[float] = 6.0
     means: Conditions
+    well_known: "tuple[str, ...]" = ()
+    """Mount points that are missed when they are not mounted any more; others come and go."""
 
     def __init__(
         self, *, paths: Optional[Sequence[str]] = None, node: str, mountinfo: str = "/proc/self/mountinfo"
@@ -147,6 +151,8 @@ class Probing(Detector):
         self._node = node or "node"
         self._mountinfo = mountinfo
         self._watched: dict[str, _Watched] = {}
+        self._table: Mapping[str, Mount] = {}
+        self._table_problem = ""
         self._table_s = float("-inf")
         self._memory: Mapping[str, Any] = {}
 
@@ -168,13 +174,16 @@ class Probing(Detector):
             self._table_s = at.boot_s
             self._read_table(at)
         if not self._watched:
-            return (*self.holding(at, ()), *self.unsupported("no such file system is mounted"))
+            told = (*self.holding(at, ()), *self.unsupported("no such file system is mounted"))
+            self._report_parts()
+            return told
         self.supported()
         found: list[Signal] = []
         for point, watched in self._watched.items():
             self._turn(at, point, watched)
             found += [*watched.stuck, *watched.found]
         self.hung = sum(1 for watched in self._watched.values() if watched.stuck and watched.child.waiting)
+        self._report_parts()
         return self.holding(at, tuple(found))
 
     def remember(self) -> "dict[str, Any]":
@@ -198,12 +207,23 @@ class Probing(Detector):
         for watched in self._watched.values():
             watched.child.close()
 
+    def _report_parts(self) -> None:
+        """The table of mounts, and each mount point; a path that was never a mount point is never lost."""
+        expected = self.well_known if self._paths is None else self._paths
+        missed = [point for point in expected if point not in self._table]
+        self.parts = {
+            "": self._table_problem,
+            **{point: watched.state for point, watched in self._watched.items()},
+            **{point: f"{point} is not mounted" for point in missed},
+        }
+
     def _read_table(self, at: Instant) -> None:
         try:
             table = mounts(Path(self._mountinfo).read_text("utf-8", "replace"))
         except OSError as problem:
-            self.reason = f"{self._mountinfo}: {problem.strerror}"
+            self.reason = self._table_problem = f"{self._mountinfo}: {problem.strerror}"
             return
+        self._table, self._table_problem = table, ""
         wanted = self.chosen(table) if self._paths is None else {path: path for path in self._paths}
         for point, folder in wanted.items():
             if point not in self._watched:
@@ -235,6 +255,8 @@ class Probing(Detector):
 
     def _turn(self, at: Instant, point: str, watched: _Watched) -> None:
         answer = watched.child.poll(at.boot_s)
+        if answer is not None:
+            watched.state = answer.error
         if answer is not None and not answer.error:
             watched.stuck = ()
             watched.found = self._judge(at, point, watched, answer.value)
@@ -247,6 +269,7 @@ class Probing(Detector):
 
     def _stalled(self, at: Instant, point: str, watched: _Watched) -> Signal:
         phase, waited_s = watched.child.phase or "open", round(watched.child.waited_s, 1)
+        watched.state = f"{point} does not answer: {phase} waits"
         text = f"{point} does not answer: {phase} has waited {waited_s:g} s in process {watched.child.pid}"
         facts: Facts = {"phase": phase, "waited_s": waited_s}
         return self.signal(at, self.means.stalled, text, device=point, facts=facts)

@@ -26,6 +26,8 @@ class Slurmd(Detector):
 
     name = "slurmd"
     interval_s = 15.0
+    lost_after_s = 120.0
+    """After a boot it starts when its controller answers."""
 
     def __init__(self, *, root: str = "/proc", ask: "tuple[str, ...]" = ()) -> None:
         super().__init__()

@@ -82,7 +82,7 @@ class IdleCheck(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if self._why_not:
-            return self.unsupported(self._why_not)
+            return self.switched_off(self._why_not)
         self.supported()
         now = Look(boot_s=at.boot_s, due=self._due(), is_sound=self._is_sound())
         told: list[Seen] = []

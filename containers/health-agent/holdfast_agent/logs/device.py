@@ -8,6 +8,7 @@ lost is known from the next sequence number.
 import errno
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Optional
 
 from holdfast_agent.logs.source import Batch, Source
@@ -45,9 +46,10 @@ class DeviceLog(Source):
         self._read_before = sequence if isinstance(sequence, int) and sequence >= 0 else None
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            with suppress(OSError):  # whoever served it may be gone; it is closed all the same
+                os.close(descriptor)
 
     def read(self) -> Batch:
         if self._descriptor < 0:

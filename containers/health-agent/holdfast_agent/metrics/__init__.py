@@ -5,7 +5,6 @@ Names are those of DCGM's exporter and of the node exporter where they mean the 
 work. What is measured is measured by the detectors; here it is written down, served and sent.
 """
 
-from holdfast_agent.metrics.machine import machine_numbers
 from holdfast_agent.metrics.names import NAMES
 from holdfast_agent.metrics.remote_write import compressed, write_request
 from holdfast_agent.metrics.sender import Sender
@@ -18,7 +17,6 @@ __all__ = [
     "Sender",
     "compressed",
     "exposition",
-    "machine_numbers",
     "read_token",
     "write_request",
 ]

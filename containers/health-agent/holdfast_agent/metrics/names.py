@@ -48,6 +48,7 @@ NAMES: "dict[str, tuple[str, str]]" = {
     "node_timex_maxerror_seconds": ("gauge", "How wrong the clock may be."),
     "holdfast_gpu_count": ("gauge", "GPUs that NVML sees."),
     "holdfast_detector_hung": ("gauge", "Processes of a detector that do not come back."),
+    "holdfast_detector_lost": ("gauge", "1 for each detector, or part of one, that worked and works no more."),
     "holdfast_agent_incidents": ("gauge", "Incidents that are not over."),
     "holdfast_agent_incident": ("gauge", "1 for each incident that is not over."),
     "holdfast_agent_events_written_total": ("counter", "Events written to the node's log."),

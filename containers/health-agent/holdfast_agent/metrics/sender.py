@@ -46,6 +46,13 @@ class Sender:
         """Why the last one was not taken; empty when it was."""
         self._thread = threading.Thread(target=self._run, name="metrics-sender", daemon=True)
 
+    @property
+    def state(self) -> Optional[str]:
+        """Why nothing is sent; "" where it is, None before the first."""
+        if self._thread.ident is not None and not self._thread.is_alive():
+            return "its thread has ended"
+        return self.problem or ("" if self._sent else None)
+
     def start(self) -> None:
         self._thread.start()
 

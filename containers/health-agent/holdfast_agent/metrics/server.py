@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Optional
 
 from holdfast_agent.metrics.text import CONTENT_TYPE, exposition
 from holdfast_agent.signals import Numbers
@@ -51,6 +52,13 @@ class MetricsServer:
         self._stopping = threading.Event()
         self._served = self._refused = 0
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
+
+    @property
+    def state(self) -> Optional[str]:
+        """Why nothing is served; "" where it is, None before it is started."""
+        if self._thread.ident is None:
+            return None
+        return "" if self._thread.is_alive() else "its thread has ended"
 
     def start(self) -> None:
         self._thread.start()

@@ -5,6 +5,7 @@ from holdfast_agent.service.examining import Examined, examined
 from holdfast_agent.service.measuring import measuring
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
+from holdfast_agent.service.seams import NoHands
 from holdfast_agent.service.service import Service, clocks
 from holdfast_agent.service.shipping import ship
 from holdfast_agent.service.state import LockedError, StateFile, boot_identity
@@ -12,6 +13,7 @@ from holdfast_agent.service.state import LockedError, StateFile, boot_identity
 __all__ = [
     "Examined",
     "LockedError",
+    "NoHands",
     "Outbox",
     "Recording",
     "Service",

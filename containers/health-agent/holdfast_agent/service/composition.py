@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from holdfast_agent.configuration import Configuration
+from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import (
     Checks,
     Clock,
@@ -22,9 +23,10 @@ from holdfast_agent.detectors import (
     gpu_ports,
 )
 from holdfast_agent.launchers import LauncherSocket
+from holdfast_agent.machine import Machine
 from holdfast_agent.remedies import Remediator, RemedySettings
 from holdfast_agent.service.idling import idling
-from holdfast_agent.service.measuring import measuring
+from holdfast_agent.service.measuring import is_measured, measuring
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.seams import Companion, Hands, NoHands
@@ -59,6 +61,8 @@ def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
     ]
     if nvml is not None:
         found.insert(1, nvml)
+    if is_measured(configuration):
+        found.append(Machine())
     found.append(StuckProcesses(own=lambda: frozenset(pid for one in found for pid in one.processes())))
     return tuple(found)
 
@@ -97,7 +101,8 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
         standing=lambda: engines[0].standing() if engines else (),
     )
     detectors = (*detectors_of(configuration), *idle)
-    engine = _restored(state, outbox, detectors, watch, hands, node=node, boot=boot)
+    coverage = Coverage()
+    engine = _restored(state, outbox, detectors, coverage, watch, hands, node=node, boot=boot)
     engines.append(engine)
     service = Service(
         detectors=detectors,
@@ -109,6 +114,7 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
         watch=watch,
         companions=_companions(configuration),
         recording=Recording(Path(configuration.recording_path)) if configuration.recording_path else None,
+        coverage=coverage,
         described={
             "cluster": configuration.cluster_name,
             "node": configuration.node_instance_id,
@@ -130,6 +136,7 @@ def _restored(
     state: StateFile,
     outbox: Outbox,
     detectors: "tuple[Detector, ...]",
+    coverage: Coverage,
     watch: "Optional[ControllerWatch]",
     hands: Hands,
     *,
@@ -144,6 +151,10 @@ def _restored(
     if known is None:
         return Engine(policy=policy, boot_id=boot, node=node)
     outbox.restore(_object(known.get("outbox")))
+    try:
+        coverage.restore(known.get("coverage", ()), same_boot=same_boot)
+    except (ValueError, TypeError) as problem:
+        print(f"{state.path}: detectors that worked: saved state is invalid: {problem!r}", file=sys.stderr, flush=True)
     if same_boot:
         for detector in detectors:
             _restore(detector, _object(_object(known.get("detectors")).get(detector.name)))

@@ -1,39 +1,61 @@
 """What becomes of the numbers: served to a scraper, sent to Prometheus, or neither."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from holdfast_agent.configuration import Configuration
-from holdfast_agent.service.seams import Companion
+from holdfast_agent.service.seams import Measuring
 from holdfast_agent.signals import Numbers
 
 
-def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") -> "tuple[Companion, ...]":
+class _NotServed:
+    """Stands for a server that could not be made."""
+
+    name = "serving of metrics"
+
+    def __init__(self, problem: str) -> None:
+        self.problem = self.state = problem
+
+    def start(self) -> None:
+        """Nothing runs."""
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+    def numbers(self) -> "Mapping[str, float]":
+        return {}
+
+
+def is_measured(configuration: Configuration) -> bool:
+    """Return True if metrics are served or sent."""
+    return bool(configuration.metrics_port or configuration.metrics_remote_write_url)
+
+
+def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") -> "tuple[Measuring, ...]":
     """
     The threads that a configuration asks for, loaded only then.
 
-    A node whose metrics cannot be served, since somebody has the port, is watched all the same, and a word says so.
+    A node whose metrics cannot be served, since another program has the port, is watched all the same; its status and
+    standard error have the reason.
     """
-    if not configuration.metrics_port and not configuration.metrics_remote_write_url:
+    if not is_measured(configuration):
         return ()
-    from holdfast_agent.metrics import MetricsServer, Sender, machine_numbers, read_token
+    from holdfast_agent.metrics import MetricsServer, Sender, read_token
 
-    def all_numbers() -> Numbers:
-        return {**machine_numbers(), **numbers()}
-
-    found: list[Companion] = []
+    found: list[Measuring] = []
     if configuration.metrics_port:
         try:
             server = MetricsServer(
                 address=configuration.metrics_address,
                 port=configuration.metrics_port,
                 token=read_token(Path(configuration.metrics_token_path)),
-                numbers=all_numbers,
+                numbers=numbers,
             )
             found.append(server)
         except (OSError, ValueError) as error:
-            print(f"metrics are not served at port {configuration.metrics_port}: {error}", file=sys.stderr, flush=True)
+            found.append(_NotServed(f"port {configuration.metrics_port}: {error}"))
+            print(f"metrics are not served at {found[-1].problem}", file=sys.stderr, flush=True)
     if configuration.metrics_remote_write_url:
         labels = (
             ("job", "holdfast-agent"),
@@ -45,7 +67,7 @@ def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") ->
             Sender(
                 url=configuration.metrics_remote_write_url,
                 labels=labels,
-                numbers=all_numbers,
+                numbers=numbers,
                 interval_s=configuration.metrics_interval_s,
             )
         )

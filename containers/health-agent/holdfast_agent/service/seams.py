@@ -1,7 +1,7 @@
 """What the service asks of the rooms beside it, and what stands there where a configuration leaves one out."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Optional, Protocol
 
 from holdfast_agent.signals import Happening
 from holdfast_agent.verdicts import Verdict
@@ -81,6 +81,14 @@ class Companion(Protocol):
 
     def numbers(self) -> "Mapping[str, float]":
         """For metrics."""
+
+
+class Measuring(Companion, Protocol):
+    """A companion that serves or sends metrics."""
+
+    @property
+    def state(self) -> Optional[str]:
+        """Why it does not work now; "" where it works, None where that is not known yet."""
 
 
 class NoHands:

@@ -14,11 +14,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Optional
 
+from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import Detector, Instant, Seen
+from holdfast_agent.service.covering import changed, reports
 from holdfast_agent.service.notify import notify, watchdog_s
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
-from holdfast_agent.service.seams import Companion, Hands, Launchers, Watch
+from holdfast_agent.service.seams import Companion, Hands, Launchers, Measuring, Watch
 from holdfast_agent.service.state import StateFile
 from holdfast_agent.service.telling import shown, told
 from holdfast_agent.signals import Happening, Metric, Numbers, Signal
@@ -49,6 +51,7 @@ class Service:
         watch: The controller's, on the controller. Default: none
         companions: Threads beside the loop.
         recording: Keeps signals, for replay.
+        coverage: Which detectors work. Default: none has worked yet
         described: What ``status`` says about the node, and ``agent_started`` about the agent.
         clock: Both clocks. Default: the machine's
     """
@@ -65,6 +68,7 @@ class Service:
         watch: Optional[Watch] = None,
         companions: "Sequence[Companion]" = (),
         recording: Optional[Recording] = None,
+        coverage: Optional[Coverage] = None,
         described: "Optional[dict[str, Any]]" = None,
         clock: "Callable[[], Instant]" = clocks,
     ) -> None:
@@ -77,6 +81,7 @@ class Service:
         self._watch = watch
         self._companions = tuple(companions)
         self._recording = recording
+        self._coverage = coverage or Coverage()
         self._described = described or {}
         self._clock = clock
         self._selector = selectors.DefaultSelector()
@@ -94,7 +99,7 @@ class Service:
         self._longest_turn_s = 0.0
         self._watchdog_s = watchdog_s()
         self._measured: Numbers = {}
-        self._is_measured = False
+        self._measuring: tuple[Measuring, ...] = ()
 
     def run(self, *, doors: "Sequence[tuple[Any, Callable[[], None]]]" = ()) -> None:
         """
@@ -151,10 +156,10 @@ class Service:
         """What ``numbers`` were a second ago; for the threads that ``measure`` was given."""
         return self._measured
 
-    def measure(self, companions: "Sequence[Companion]") -> None:
+    def measure(self, companions: "Sequence[Measuring]") -> None:
         """Before ``run``: threads that want ``measured``; for none nothing is measured."""
         self._companions += tuple(companions)
-        self._is_measured = bool(companions)
+        self._measuring = tuple(companions)
 
     def status(self) -> "dict[str, Any]":
         """What is known; nobody is asked."""
@@ -165,6 +170,7 @@ class Service:
             "since_s": round(at.boot_s - self._began.boot_s, 1),
             "longest_turn_s": round(self._longest_turn_s, 3),
             "detectors": [self._described_detector(at, one) for one in self.detectors],
+            "lost": [{"detector": key[0], "part": key[1], "why": why} for key, why in self._coverage.lost().items()],
             "incidents": [shown(verdict) for verdict in self.engine.standing()],
             "remedy": {"phase": self._hands.phase, "problem": self._hands.problem},
             "jobs": [job.job for job in self._launchers.jobs()] if self._launchers is not None else [],
@@ -183,6 +189,8 @@ class Service:
         found: dict[Metric, float] = {key: value for one in self.detectors for key, value in one.numbers.items()}
         for one in self.detectors:
             found["holdfast_detector_hung", (("detector", one.name),)] = float(one.hung)
+        for detector, part in self._coverage.lost():
+            found["holdfast_detector_lost", (("detector", detector), ("part", part))] = 1.0
         for companion in self._companions:
             found.update({(f"holdfast_agent_{name}", ()): value for name, value in companion.numbers().items()})
         found["holdfast_agent_events_written_total", ()] = float(self._outbox.written)
@@ -264,10 +272,12 @@ class Service:
             self._launchers.poll()
         if self._watch is not None:
             happenings += self._watch.poll(boot_s=at.boot_s)
+        states = reports(self.detectors, failed=self._failed, measuring=self._measuring)
+        happenings += map(changed, self._coverage.assess(states, boot_s=at.boot_s))
         if happenings:
             self._keep(at, happenings)
         self._act(at, verdicts)
-        if self._is_measured:
+        if self._measuring:
             self._measured = self.numbers()
         if self._outbox.pending and at.boot_s >= self._retry_s:
             self._retry_s = at.boot_s + RETRIED_EVERY_S
@@ -306,6 +316,7 @@ class Service:
                 "outbox": self._outbox.remember(),
                 "watch": self._watch.snapshot() if self._watch is not None else {},
                 "hands": self._hands.snapshot(),
+                "coverage": self._coverage.remember(),
             }
         )
         if not saved and not before:

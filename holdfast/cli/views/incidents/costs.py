@@ -4,9 +4,12 @@ What an incident took, in accelerator hours and dollars. Pure: types and prices 
 Counted are the instances of the job for as long as it stood still, and for as long as the steps had taken that were
 thrown away; and the broken instance from then on until it was in service again. It is None while the incident goes on,
 and wherever one of these is unknown, or the type or price of one of the instances.
+
+Time of an instance that several incidents share is counted once, in the one that began first, so that what incidents
+took can be added up.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.catalog import instance_types
@@ -15,6 +18,9 @@ from holdfast.cli.terminal import CommandError
 from holdfast_common import Event, Incident
 
 LIST_PRICE = "ec2-on-demand"
+Span = tuple[int, int]
+"""From one time to another, in nanoseconds."""
+Hours = Mapping[str, float] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,53 +85,72 @@ class Fleet:
         return self.price.usd_per_hour(self.type_of_node.get(node, ""))
 
 
-def gpu_hours(incident: Incident, fleet: Fleet) -> float | None:
+def gpu_hours(hours: Hours, fleet: Fleet) -> float | None:
     """GPUs or Trainium devices, times hours."""
-    return _weighted(instance_hours(incident), {node: fleet.accelerators(node) for node in _nodes(incident)})
+    return None if hours is None else _weighted(hours, {node: fleet.accelerators(node) for node in hours})
 
 
-def cost_usd(incident: Incident, fleet: Fleet) -> float | None:
-    return _weighted(instance_hours(incident), {node: fleet.usd_per_hour(node) for node in _nodes(incident)})
+def cost_usd(hours: Hours, fleet: Fleet) -> float | None:
+    return None if hours is None else _weighted(hours, {node: fleet.usd_per_hour(node) for node in hours})
 
 
-def instance_hours(incident: Incident) -> Mapping[str, float] | None:
-    """Hours that each instance did nothing useful because of the incident; None where they are not known."""
+def instance_hours(incidents: Sequence[Incident]) -> list[Hours]:
+    """For each incident: hours that each instance did nothing useful because of it; None where they are not known."""
+    counted: dict[str, list[Span]] = {}
+    found: dict[int, Hours] = {}
+    for place, incident in sorted(enumerate(incidents), key=lambda one: (one[1].start_ns, one[1].id)):
+        spans = _spans(incident)
+        own = {node: 0.0 for node, _ in spans or ()}
+        for node, span in spans or ():
+            fresh = _without(span, counted.get(node, ()))
+            own[node] += sum(end - start for start, end in fresh) / 3.6e12
+            counted.setdefault(node, []).extend(fresh)
+        found[place] = None if spans is None else own
+    return [found[place] for place in range(len(incidents))]
+
+
+def _spans(incident: Incident) -> list[tuple[str, Span]] | None:
+    """When which instance did nothing useful; None where that is not known."""
     if incident.is_open:
         return None
-    hours = dict.fromkeys(_nodes(incident), 0.0)
+    found: list[tuple[str, Span]] = []
     if incident.resumed_ns is not None:
         if incident.stopped_s is None or incident.thrown_away_s is None or not incident.job_nodes:
             return None
-        for node in incident.job_nodes:
-            hours[node] += (incident.stopped_s + incident.thrown_away_s) / 3600
+        stopped_ns = round((incident.stopped_s + incident.thrown_away_s) * 1e9)
+        span = (incident.resumed_ns - stopped_ns, incident.resumed_ns)
+        found += [(node, span) for node in incident.job_nodes]
     elif incident.job and incident.restored_ns is not None:
         return None
-    out_s = _out_of_service_s(incident)
-    if out_s is None:
-        return None
-    hours[incident.node] += out_s / 3600
-    return hours
+    out = _out_of_service(incident)
+    return None if out is None else [*found, (incident.node, out)]
 
 
-def _out_of_service_s(incident: Incident) -> float | None:
-    """How long the broken instance was of no use beyond the time that its job stood still."""
-    end_ns = incident.restored_ns if incident.restored_ns is not None else incident.removed_ns
+def _out_of_service(incident: Incident) -> Span | None:
+    """When the broken instance was of no use beyond the time that its job stood still."""
     if incident.is_of_nobody or incident.is_of_process:
-        return 0.0
-    starts = [time for time in (incident.resumed_ns, incident.out_ns) if time is not None]
-    if end_ns is None or not starts:
+        return (incident.start_ns, incident.start_ns)
+    end_ns = incident.restored_ns if incident.restored_ns is not None else incident.removed_ns
+    begun_ns = incident.resumed_ns if incident.resumed_ns is not None else incident.out_ns
+    if end_ns is None or begun_ns is None:
         return None
-    begun_ns = incident.resumed_ns if incident.resumed_ns is not None else starts[0]
-    return max(0.0, (end_ns - begun_ns) / 1e9)
+    return (begun_ns, max(begun_ns, end_ns))
 
 
-def _nodes(incident: Incident) -> list[str]:
-    return sorted({incident.node, *incident.job_nodes})
+def _without(span: Span, counted: Iterable[Span]) -> list[Span]:
+    """What of a span is in none of the others."""
+    left = [span]
+    for start, end in counted:
+        left = [
+            part
+            for begun, ended in left
+            for part in ((begun, min(ended, start)), (max(begun, end), ended))
+            if part[0] < part[1]
+        ]
+    return left
 
 
-def _weighted(hours: Mapping[str, float] | None, weights: Mapping[str, float | int | None]) -> float | None:
-    if hours is None:
-        return None
+def _weighted(hours: Mapping[str, float], weights: Mapping[str, float | int | None]) -> float | None:
     total = 0.0
     for node, spent in hours.items():
         weight = weights[node]

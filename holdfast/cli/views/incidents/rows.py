@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from holdfast.cli.terminal import CommandError
-from holdfast.cli.views.incidents.costs import Fleet, cost_usd, gpu_hours
+from holdfast.cli.views.incidents.costs import Fleet, Hours, cost_usd, gpu_hours, instance_hours
 from holdfast_common import Event, Incident, in_order, timeline
 
 SHORTEST_PREFIX = 3
@@ -52,6 +52,7 @@ class IncidentRow:
     cost_usd: float | None
     job: str | None
     replacement: str | None
+    repaired_with: str | None
     remedies: tuple[RemedyRow, ...]
     evidence: tuple[EvidenceRow, ...]
 
@@ -60,10 +61,14 @@ def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, Incid
     """The incidents of a cluster's events, oldest first."""
     ordered = in_order(events)
     known = fleet.with_nodes_of(ordered)
-    return [(incident, row_of(incident, known)) for incident in timeline(ordered).incidents]
+    found = timeline(ordered).incidents
+    return [
+        (incident, _row_of(incident, hours, known))
+        for incident, hours in zip(found, instance_hours(found), strict=True)
+    ]
 
 
-def row_of(incident: Incident, fleet: Fleet) -> IncidentRow:
+def _row_of(incident: Incident, hours: Hours, fleet: Fleet) -> IncidentRow:
     return IncidentRow(
         id=incident.id,
         node=incident.node or None,
@@ -79,10 +84,11 @@ def row_of(incident: Incident, fleet: Fleet) -> IncidentRow:
         at_strength_s=incident.at_strength_after_s,
         steps_lost=incident.steps_lost,
         steps_redone=incident.steps_redone,
-        gpu_hours=gpu_hours(incident, fleet),
-        cost_usd=cost_usd(incident, fleet),
+        gpu_hours=gpu_hours(hours, fleet),
+        cost_usd=cost_usd(hours, fleet),
         job=incident.job or None,
         replacement=incident.replacement or None,
+        repaired_with=incident.repaired_with or None,
         remedies=tuple(
             RemedyRow(
                 time_s=incident.after_s(step.time_ns),

@@ -39,6 +39,7 @@ from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, Slurms
 from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
 from holdfast.localcloud.kubernetes import Account, Binaries, Clusters, EksCluster
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
+from holdfast.localcloud.roster import Place
 from holdfast.localcloud.supervision import Complaints, Pass, Passes, passes_path
 from holdfast_common import kinds
 
@@ -272,11 +273,11 @@ class ControlPlane:
         }
         busy = self._work.busy()
         return [
-            Kept(node=node, cluster=cluster.name, controller=instance in cluster.with_role(CONTROLLER))
+            Kept(node=node, cluster=cluster.name, place=_place(cluster, instance))
             for node in self._fleet.nodes()
             if node.spec.instance_id in clusters and node.spec.instance_id not in busy
             for cluster, instance in (clusters[node.spec.instance_id],)
-            if cluster.status != "Deleting" and not cluster.kubernetes
+            if cluster.status != "Deleting"
         ]
 
     def _follow_clusters(self) -> None:
@@ -432,6 +433,12 @@ class ControlPlane:
         for node in strangers:
             _log.warning("%s belongs to no cluster any more and is destroyed", node)
             self._machines.end(node)
+
+
+def _place(cluster: Cluster, instance: Instance) -> Place:
+    if cluster.kubernetes:
+        return Place.WORKER
+    return Place.CONTROLLER if instance in cluster.with_role(CONTROLLER) else Place.COMPUTE
 
 
 def _leaving(observed: Observed) -> frozenset[str]:

@@ -1,6 +1,26 @@
-"""Slurm's daemons on nodes in service: noticed when they end or stand still, started again, and told of."""
+"""Daemons of nodes in service: noticed when they end or stand still, started again, and reported."""
 
-from holdfast.localcloud.hyperpod.upkeep.decisions import Condition, Daemon, Decision, condition, decide
+from holdfast.localcloud.hyperpod.upkeep.decisions import (
+    END_AFTER_S,
+    START_AFTER_S,
+    TELL_AFTER_S,
+    Condition,
+    Daemon,
+    Decision,
+    condition,
+    decide,
+)
 from holdfast.localcloud.hyperpod.upkeep.thread import Kept, Upkeep
 
-__all__ = ["Condition", "Daemon", "Decision", "Kept", "Upkeep", "condition", "decide"]
+__all__ = [
+    "END_AFTER_S",
+    "START_AFTER_S",
+    "TELL_AFTER_S",
+    "Condition",
+    "Daemon",
+    "Decision",
+    "Kept",
+    "Upkeep",
+    "condition",
+    "decide",
+]

@@ -8,14 +8,15 @@ A slurmd that stands still is left to Slurm, which gives its node up after Slurm
 from dataclasses import dataclass
 from typing import Literal
 
+from holdfast.localcloud.roster import EVERY, Place, upkept
+
 TELL_AFTER_S = 3.0
 """Longer than a restart on purpose."""
 START_AFTER_S = 8.0
 """Longer than RestartSec of the units of AWS's scripts and ours, which is 5 s."""
 END_AFTER_S = 30.0
 """As slurm.conf's SlurmctldTimeout here: a backup controller, where there is one, would take over then."""
-UNITS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "slurmdbd": "slurmdbd"}
-"""Program -> its unit."""
+_ENDED = frozenset(one.name for one in EVERY if one.ends_when_stopped)
 
 Condition = Literal["well", "gone", "stopped"]
 Decision = Literal["", "tell", "start", "end"]
@@ -32,12 +33,11 @@ class Daemon:
     told: bool = False
 
 
-def condition(program: str, *, controller: bool, running: str | None) -> Condition:
-    """From its state in /proc; what need not run on a node is well."""
+def condition(program: str, *, place: Place, running: str | None) -> Condition:
+    """From its state in /proc; what need not run on a node of this kind is well."""
     if running is not None:
         return "stopped" if running in "Tt" else "well"
-    needed = ("munged", "slurmctld", "slurmdbd") if controller else ("munged", "slurmd")
-    return "gone" if program in needed else "well"
+    return "gone" if program in {one.name for one in upkept(place)} else "well"
 
 
 def decide(daemon: Daemon) -> Decision:
@@ -46,6 +46,6 @@ def decide(daemon: Daemon) -> Decision:
         return ""
     if daemon.condition == "gone" and daemon.for_s >= START_AFTER_S:
         return "start"
-    if daemon.condition == "stopped" and daemon.for_s >= END_AFTER_S and daemon.program != "slurmd":
+    if daemon.condition == "stopped" and daemon.for_s >= END_AFTER_S and daemon.program in _ENDED:
         return "end"
     return "tell" if daemon.for_s >= TELL_AFTER_S and not daemon.told else ""

@@ -1,4 +1,4 @@
-"""The thread that looks after Slurm's daemons; what is to be done is ``decisions``'s."""
+"""The thread that watches daemons of nodes. ``decisions`` has what is to be done, ``roster`` the daemons."""
 
 import logging
 import subprocess
@@ -9,15 +9,26 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from holdfast.localcloud.hyperpod.logs import EventSink
-from holdfast.localcloud.hyperpod.upkeep.decisions import UNITS, Condition, Daemon, Decision, condition, decide
-from holdfast.localcloud.nodes import Node, NodeError, census
+from holdfast.localcloud.hyperpod.upkeep.decisions import Condition, Daemon, Decision, condition, decide
+from holdfast.localcloud.nodes import Node, NodeError, Sought, census
+from holdfast.localcloud.roster import Place, SystemProcess, upkept
 from holdfast.localcloud.supervision import Worker
 from holdfast_common import kinds
 
 LOOK_S = 1.0
 AGAIN_AFTER_S: dict[Decision, float] = {"tell": 2.0, "start": 10.0, "end": 10.0}
 COMMAND_TIMEOUT_S = 60.0
-_PROGRAMS = frozenset(UNITS)
+_PLACES = (Place.CONTROLLER, Place.COMPUTE, Place.WORKER)
+_DAEMONS = {place: {one.name: one for one in upkept(place)} for place in _PLACES}
+_SOUGHT = tuple(
+    Sought(
+        name=name,
+        shown=tuple(sorted({shown for one in same for shown in one.shown})),
+        marks=tuple(sorted({mark for one in same for mark in one.marks})),
+    )
+    for name in sorted({name for daemons in _DAEMONS.values() for name in daemons})
+    for same in ([daemons[name] for daemons in _DAEMONS.values() if name in daemons],)
+)
 
 _SCRIPTS: dict[Decision, str] = {
     # One that is being started is its unit's, whose Restart= says so.
@@ -30,11 +41,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A node that is in service, and what it is to Slurm."""
+    """A node that is in service, and which daemons it has."""
 
     node: Node
     cluster: str
-    controller: bool
+    place: Place
 
 
 @dataclass(kw_only=True)
@@ -88,19 +99,19 @@ class Upkeep:
     def look(self) -> None:
         """One pass."""
         kept = list(self._kept())
-        found = census((one.node for one in kept), names=_PROGRAMS)
+        found = census((one.node for one in kept), sought=_SOUGHT)
         present: set[tuple[str, int, str]] = set()
         for one in kept:
             running = found.get(one.node.spec.instance_id)
             if running is None:
                 continue
-            for program in _PROGRAMS:
+            for program in _DAEMONS[one.place]:
                 key = (one.node.spec.instance_id, one.node.pid, program)
                 present.add(key)
                 if program in running:
                     self._ran.add(key)
                 if key in self._ran:
-                    now_is = condition(program, controller=one.controller, running=running.get(program))
+                    now_is = condition(program, place=one.place, running=running.get(program))
                     self._consider(one, key, now_is)
         self._troubles = {key: trouble for key, trouble in self._troubles.items() if key in present}
         self._ran &= present
@@ -146,7 +157,7 @@ class Upkeep:
 
     @staticmethod
     def _on_node(kept: Kept, script: str, program: str) -> "subprocess.CompletedProcess[str]":
-        argv = ["/bin/sh", "-c", script, "holdfast", UNITS[program], program]
+        argv = ["/bin/sh", "-c", script, "holdfast", _daemon(kept, program).unit, program]
         return kept.node.run(argv, timeout_s=COMMAND_TIMEOUT_S)
 
     def _tell(self, kind: str, kept: Kept, program: str, trouble: _Trouble, *, since_s: float | None = None) -> None:
@@ -162,6 +173,10 @@ class Upkeep:
             duration_s=since_s,
             detail={"program": program},
         )
+
+
+def _daemon(kept: Kept, program: str) -> SystemProcess:
+    return _DAEMONS[kept.place][program]
 
 
 def _action(program: str, now_is: Condition) -> str:

@@ -23,7 +23,8 @@ from holdfast.localcloud.kubernetes.control import components
 from holdfast.localcloud.kubernetes.control.components import FOLDER, KEYS, Program, Settings
 from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
 from holdfast.localcloud.kubernetes.model import EksCluster
-from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec
+from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, Sought, census
+from holdfast.localcloud.roster import Place, at
 from holdfast.localcloud.supervision import Worker
 
 READY_WITHIN_S = 180.0
@@ -43,6 +44,8 @@ stopped=$(pgrep --runstates T,t --full "$1" || true)
 if [ -z "$stopped" ]; then stopped=$(pgrep --full "$1(hyperkube )?kube-apiserver" || true); fi
 for pid in $stopped; do kill -KILL "$pid"; done
 """
+
+_SOUGHT = tuple(Sought(name=one.name, shown=one.shown, marks=one.marks) for one in at(Place.CONTROL_PLANE))
 
 _log = logging.getLogger(__name__)
 
@@ -139,6 +142,14 @@ class ControlPlane:
                 raise NodeError(f"the API server of {self.cluster.name} is not ready: {self._last_words(node)}")
             time.sleep(POLL_S)
         self._run(node, second, stage="second")
+
+    def standing_still(self) -> list[str]:
+        """Its programs that a signal has stopped."""
+        node = self.node
+        if node is None:
+            return []
+        found = census([node], sought=_SOUGHT).get(node.spec.instance_id, {})
+        return sorted(name for name, state in found.items() if state in ("T", "t"))
 
     def revive(self) -> None:
         """

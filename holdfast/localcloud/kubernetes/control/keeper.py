@@ -2,7 +2,8 @@
 Looks whether control planes answer, and has one started again that does not.
 
 EKS replaces what does not answer (EKS user guide, "Amazon EKS architecture"); after how long is assumed. Programs that
-have ended are no matter of this: each is started again where it ran.
+have ended are no matter of this: each is started again where it ran. One that stands still while the API server
+answers, as a scheduler can, is reported, and killed after a while.
 """
 
 import logging
@@ -14,6 +15,7 @@ from holdfast.localcloud.kubernetes.control.control_plane import ControlPlane
 from holdfast.localcloud.supervision import Worker
 
 LOOK_EVERY_S, ANSWERS_WITHIN_S, SILENT_FOR_S = 2.0, 3.0, 4.0
+STOPPED_TOLD_AFTER_S, STOPPED_ENDED_AFTER_S = 3.0, 30.0
 STARTS_WITHIN_S = 20.0
 """For an API server that was started again, before it counts as silent once more."""
 
@@ -31,8 +33,12 @@ class Keeper:
     def __init__(self, *, planes: Callable[[], Iterable[ControlPlane]]) -> None:
         self._planes = planes
         self._silent_since: dict[str, float] = {}
+        self._stopped_since: dict[tuple[str, str], float] = {}
+        """Cluster and program -> since when it stands still."""
         self._stopping = threading.Event()
-        self.worker = Worker(name="kubernetes", work=self._run, stopping=self._stopping, late_after_s=120.0)
+        self.worker = Worker(
+            name="kubernetes", work=self._run, stopping=self._stopping, late_after_s=120.0, problem=self.problem
+        )
 
     def start(self) -> None:
         self.worker.start()
@@ -41,13 +47,30 @@ class Keeper:
         """It ends with its question; nobody waits for it."""
         self._stopping.set()
 
+    def problem(self) -> str:
+        """What is wrong now, for people."""
+        now = time.monotonic()
+        return "; ".join(
+            f"{program} of cluster {name} of EKS is stopped by a signal since {now - since:.0f} s"
+            for (name, program), since in sorted(self._stopped_since.items())
+            if now - since >= STOPPED_TOLD_AFTER_S
+        )
+
     def _run(self) -> None:
         while not self._stopping.wait(LOOK_EVERY_S):
-            for plane in self._planes():
-                self._look(plane)
+            self.look()
             self.worker.passed()
 
+    def look(self) -> None:
+        """One pass."""
+        planes = list(self._planes())
+        for plane in planes:
+            self._look(plane)
+        names = {plane.cluster.name for plane in planes}
+        self._stopped_since = {key: since for key, since in self._stopped_since.items() if key[0] in names}
+
     def _look(self, plane: ControlPlane) -> None:
+        self._end_stopped(plane)
         key, now = plane.cluster.key, time.monotonic()
         if not plane.is_started or plane.api.is_ready(timeout_s=ANSWERS_WITHIN_S):
             self._silent_since.pop(key, None)
@@ -55,3 +78,14 @@ class Keeper:
             _log.warning("cluster %s of EKS does not answer; it is started again", plane.cluster.name)
             plane.revive()
             self._silent_since[key] = time.monotonic() + STARTS_WITHIN_S
+
+    def _end_stopped(self, plane: ControlPlane) -> None:
+        name, now = plane.cluster.name, time.monotonic()
+        stopped = {(name, program) for program in plane.standing_still()}
+        for key in [key for key in self._stopped_since if key[0] == name and key not in stopped]:
+            del self._stopped_since[key]
+        for key in stopped:
+            self._stopped_since.setdefault(key, now)
+        if any(now - self._stopped_since[key] >= STOPPED_ENDED_AFTER_S for key in stopped):
+            _log.warning("cluster %s of EKS: %s stands still; it is ended and started again", name, self.problem())
+            plane.revive()

@@ -299,6 +299,14 @@ def mount_kernel_log(fuse: int) -> None:
     mount(source="kmsg", target="/dev/kmsg", kind="fuse.kmsg", flags=MS_NOSUID | MS_NODEV | MS_NOEXEC, data=data)
 
 
+def mount_kernel_log_again(pid: int, fuse: int) -> None:
+    """Replace the log of the node with this PID 1, which nobody serves any more. For a program of one thread."""
+    with open(f"/proc/{pid}/ns/mnt") as namespace:
+        _call("setns", ctypes.c_int(namespace.fileno()), ctypes.c_int(CLONE_NEWNS))
+    umount("/dev/kmsg", flags=MNT_DETACH)
+    mount_kernel_log(fuse)
+
+
 def _cover(plan: Plan) -> None:
     """Files that the node reads in place of the kernel's, and may write: the machine's own stay as they are."""
     for number, file in enumerate(plan["kernel_files"]):

@@ -124,6 +124,20 @@ def program(pid: int) -> str:
         return ""
 
 
+def command_line(pid: int) -> bytes:
+    """Its words, each with a zero byte behind it; empty if there is no such process."""
+    try:
+        return (PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def parent(pid: int) -> int:
+    """The process that it is a child of; 0 if there is no such process."""
+    fields = _stat_fields(pid)
+    return int(fields[1]) if fields else 0
+
+
 def signal_all(targets: list[int], sign: signal.Signals) -> None:
     for pid in targets:
         with contextlib.suppress(ProcessLookupError):

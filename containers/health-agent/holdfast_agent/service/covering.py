@@ -1,0 +1,42 @@
+"""Reports of detectors for coverage, and its changes as events."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from holdfast_agent.coverage import Change, Report
+from holdfast_agent.detectors import Detector
+from holdfast_agent.service.seams import Measuring
+from holdfast_agent.signals import Happening
+from holdfast_common import kinds
+
+METRICS_LOST_AFTER_S = 90.0
+"""Three sendings of metrics: a workspace that is away for a moment is no loss."""
+
+
+def reports(
+    detectors: "Sequence[Detector]", *, failed: "Mapping[str, str]", measuring: "Sequence[Measuring]"
+) -> "Iterator[Report]":
+    """
+    State of each detector, and of each thread that serves or sends metrics.
+
+    Args:
+        failed: Detector -> the exception that its last pass ended with.
+    """
+    for one in detectors:
+        parts = {**one.parts, "": failed[one.name]} if one.name in failed else one.parts
+        yield Report(detector=one.name, parts=parts, lost_after_s=one.lost_after_s)
+    for companion in measuring:
+        yield Report(detector=companion.name, parts={"": companion.state}, lost_after_s=METRICS_LOST_AFTER_S)
+
+
+def changed(change: Change) -> Happening:
+    """Return the event: a detector is lost, or back."""
+    detail = {"detector": change.detector}
+    if change.part:
+        detail["part"] = change.part
+    name = f"{change.detector} ({change.part})" if change.part else change.detector
+    return Happening(
+        kind=kinds.DETECTOR_LOST if change.lost else kinds.DETECTOR_BACK,
+        evidence=f"{name}: {change.why}"[:500],
+        duration_s=round(change.for_s, 1),
+        detail=detail,
+    )

@@ -1,0 +1,182 @@
+"""
+The list of processes against a running cluster: nothing of the system runs that it does not have, and each of its
+processes is noticed in its time when it is killed and when it stands still.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.localcloud import LocalCloud
+from holdfast.localcloud.nodes import Fleet, Node
+from holdfast.localcloud.nodes.kernel import proc
+from holdfast.localcloud.roster import EVERY, Place, SystemProcess, at
+
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(3600)]
+
+SLOW = 4.0
+"""How much later things may come on a busy machine."""
+BACK_WITHIN_S = 60.0
+HELPERS = (b"systemctl",)
+"""Of units: they supervise a process of the list, or what a user's unit starts."""
+UNDER_SLURM = (Place.MACHINE, Place.NODE, Place.CONTROLLER, Place.COMPUTE)
+WITHOUT_NODES_LOSS = [one for one in EVERY if one.place in UNDER_SLURM and one.name not in ("sh", "monitor")]
+"""PID 1 of a node is a node's loss, which the tests of healing have; a monitor is there only when it is asked for."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process of the list as it runs."""
+
+    process: SystemProcess
+    pid: int
+    ticks: int
+    node: str = ""
+
+
+def eventually(holds: Callable[[], Any], what: str, *, within_s: float) -> Any:
+    deadline = time.monotonic() + SLOW * within_s
+    while not (found := holds()):
+        assert time.monotonic() < deadline, f"{what}: not within {SLOW * within_s:g} s"
+        time.sleep(0.25)
+    return found
+
+
+def places(product: Any) -> dict[str, Place]:
+    nodes = product.status()["nodes"]
+    return {
+        one["instance_id"]: Place.CONTROLLER if one["instance_group"] == "controller" else Place.COMPUTE
+        for one in nodes
+    }
+
+
+def is_of(process: SystemProcess, pid: int) -> bool:
+    line = proc.command_line(pid)
+    return proc.program(pid) in process.shown and (not process.marks or any(mark in line for mark in process.marks))
+
+
+def on_node(node: Node, place: Place) -> Iterator[Running]:
+    """Processes of the list on a node; of several of one kind the parent."""
+    members = proc.members(node.pid)
+    for process in at(place):
+        own = {pid for pid in members if is_of(process, pid)}
+        for pid in own:
+            ticks = proc.start_ticks(pid)
+            if proc.parent(pid) not in own and ticks is not None:
+                yield Running(process, pid, ticks, node.spec.instance_id)
+
+
+def of_the_system(product: Any) -> list[Running]:
+    found = []
+    for state in LocalCloud(home=product.home, port=product.port).processes():
+        process = next(one for one in at(Place.MACHINE) if one.name == state.name)
+        found.append(Running(process, state.pid, proc.start_ticks(state.pid) or 0))
+    for node in Fleet(home=product.home).nodes():
+        place = places(product).get(node.spec.instance_id)
+        if place is not None:
+            found += on_node(node, place)
+    return found
+
+
+def events(product: Any, kind: str) -> list[dict[str, Any]]:
+    done = product.run("events", "--json", check=False)
+    told = [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
+    return [event for event in told if event["kind"] == kind]
+
+
+def problem(product: Any) -> str:
+    done = product.run("status", "--json", check=False)
+    return str(json.loads(done.stdout)["problem"]) if done.returncode == 0 else str(done.stderr)
+
+
+def noticed(product: Any, one: Running, before: int) -> bool:
+    if one.process.place is Place.MACHINE:
+        return one.process.what in problem(product) or f"process {one.process.name} ended" in problem(product)
+    told = events(product, "daemon_lost") + events(product, "agent_started")
+    return len([event for event in told if event["node"] == one.node]) > before or again(product, one)
+
+
+def runs(one: Running) -> bool:
+    return proc.alive(pid=one.pid, ticks=one.ticks)
+
+
+def strike(product: Any, one: Running, sign: signal.Signals) -> None:
+    told = events(product, "daemon_lost") + events(product, "agent_started")
+    before = len([event for event in told if event["node"] == one.node])
+    os.kill(one.pid, sign)
+    name = f"{one.process.name} of {one.node or 'this machine'}"
+    eventually(
+        lambda: noticed(product, one, before),
+        f"{name} after {sign.name} is noticed",
+        within_s=one.process.noticed_within_s,
+    )
+    if one.process.place is Place.MACHINE and (sign is signal.SIGSTOP or not one.process.restarted_by):
+        product.run("up", "local")  # which lets it go on, or starts it
+    elif sign is signal.SIGSTOP and not one.process.ends_when_stopped:
+        os.kill(one.pid, signal.SIGCONT)
+    eventually(lambda: again(product, one), f"{name} after {sign.name} runs", within_s=BACK_WITHIN_S)
+
+
+def again(product: Any, one: Running) -> bool:
+    """It runs, and not as the process that was killed: one that its unit has healed is noticed, too."""
+    now = [other for other in of_the_system(product) if (other.process, other.node) == (one.process, one.node)]
+    return any(runs(other) and proc.state(other.pid) not in ("T", "t") for other in now)
+
+
+def advances(product: Any, job: str) -> None:
+    def step() -> int:
+        return max((one["detail"]["step"] for one in events(product, "job_progress") if one["job"] == job), default=0)
+
+    before = step()
+    eventually(lambda: step() > before, "the job makes steps", within_s=60.0)
+
+
+def submitted(product: Any) -> str:
+    example = Path(__file__).parents[2] / "examples/bytelm"
+    told = product.run("submit", str(example / "bytelm.sbatch"), "--prepare", str(example / "prepare.py"), "--json")
+    return str(json.loads(told.stdout[told.stdout.index("{") :])["job_id"])
+
+
+def test_every_process_of_an_idle_cluster_is_on_the_list_or_belongs_to_one_that_is(product: Any) -> None:
+    product.run("up", "local")
+    known = {one.pid for one in of_the_system(product)}
+    assert {one.process for one in of_the_system(product)} >= set(WITHOUT_NODES_LOSS)
+    strangers = []
+    for node in Fleet(home=product.home).nodes():
+        for pid in proc.members(node.pid):
+            line = proc.command_line(pid)
+            ancestors = {pid, *_ancestors(pid, until=node.pid)}
+            is_helper = any(mark in line for mark in HELPERS) or proc.program(pid) == "sleep" or not line
+            if not ancestors & (known - {node.pid}) and pid != node.pid and not is_helper:
+                strangers.append((node.spec.hostname, proc.program(pid), line))
+    assert strangers == []
+
+
+def _ancestors(pid: int, *, until: int) -> Iterator[int]:
+    while (pid := proc.parent(pid)) not in (0, 1, until):
+        yield pid
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGSTOP], ids=lambda sign: sign.name)
+def test_each_process_of_the_list_is_noticed_in_its_time_under_a_job_that_goes_on(
+    product: Any, sign: signal.Signals
+) -> None:
+    product.run("up", "local")
+    job = submitted(product)
+    advances(product, job)
+    nodes = {one["instance_id"] for one in product.status()["nodes"]}
+    for process in WITHOUT_NODES_LOSS:
+        if sign is signal.SIGSTOP and process.name == "slurmd":
+            continue  # Slurm gives its node up, as tests/e2e/test_processes_die.py has it
+        one = next(found for found in of_the_system(product) if found.process == process)
+        strike(product, one, sign)
+        advances(product, job)
+    assert {one["instance_id"] for one in product.status()["nodes"]} == nodes
+    assert [event for event in events(product, "job_resumed") if event["job"] == job] == []

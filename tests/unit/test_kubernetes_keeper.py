@@ -1,0 +1,80 @@
+"""A program of a control plane of EKS that stands still: reported, then ended, while the API server answers."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast.localcloud.kubernetes.control import Keeper
+
+
+@dataclass
+class Plane:
+    """A control plane whose programs the test stops."""
+
+    stopped: list[str] = field(default_factory=list)
+    answers: bool = True
+    revived: int = 0
+    is_started: bool = True
+    cluster: Any = field(default_factory=lambda: SimpleNamespace(key="eks-1", name="demo"))
+
+    @property
+    def api(self) -> Any:
+        return SimpleNamespace(is_ready=lambda timeout_s: self.answers)
+
+    def standing_still(self) -> list[str]:
+        return self.stopped
+
+    def revive(self) -> None:
+        self.revived += 1
+        self.stopped = []
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1000.0]
+    monkeypatch.setattr("holdfast.localcloud.kubernetes.control.keeper.time.monotonic", lambda: now[0])
+    return now
+
+
+def passes(keeper: Keeper, clock: list[float], seconds: float) -> None:
+    for _ in range(int(seconds / 2)):
+        clock[0] += 2.0
+        keeper.look()
+
+
+def test_a_scheduler_that_stands_still_is_reported_and_then_ended(clock: list[float]) -> None:
+    plane = Plane()
+    keeper = Keeper(planes=lambda: [plane])  # type: ignore[list-item]
+    passes(keeper, clock, 10)
+    assert (keeper.problem(), plane.revived) == ("", 0)
+    plane.stopped = ["kube-scheduler"]
+    passes(keeper, clock, 6)
+    assert keeper.problem() == "kube-scheduler of cluster demo of EKS is stopped by a signal since 4 s"
+    assert plane.revived == 0
+    passes(keeper, clock, 28)
+    assert plane.revived == 1
+    passes(keeper, clock, 2)
+    assert keeper.problem() == ""
+
+
+def test_one_that_goes_on_in_time_is_left_alone(clock: list[float]) -> None:
+    plane = Plane()
+    keeper = Keeper(planes=lambda: [plane])  # type: ignore[list-item]
+    for _ in range(5):
+        plane.stopped = ["etcd"]
+        passes(keeper, clock, 20)
+        plane.stopped = []
+        passes(keeper, clock, 2)
+    assert (keeper.problem(), plane.revived) == ("", 0)
+
+
+def test_a_cluster_that_is_gone_is_told_of_no_more(clock: list[float]) -> None:
+    planes = [Plane(stopped=["etcd"])]
+    keeper = Keeper(planes=lambda: planes)  # type: ignore[arg-type, return-value]
+    passes(keeper, clock, 10)
+    assert "etcd of cluster demo" in keeper.problem()
+    planes.clear()
+    passes(keeper, clock, 2)
+    assert keeper.problem() == ""

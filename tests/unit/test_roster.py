@@ -1,0 +1,51 @@
+"""The list of processes: complete in itself, and as the page and `status` have it."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.views import PROCESS_NAMES
+from holdfast.localcloud.hyperpod.upkeep import END_AFTER_S, START_AFTER_S, TELL_AFTER_S, Daemon, decide
+from holdfast.localcloud.roster import EVERY, Place, SystemProcess, at, upkept
+
+PAGE = Path(__file__).parents[2] / "docs" / "processes.md"
+
+
+def test_each_process_is_noticed_in_time_and_either_restarted_or_reported() -> None:
+    assert len({(one.name, one.place) for one in EVERY}) == len(EVERY)
+    for one in EVERY:
+        assert one.noticed_within_s <= 60.0
+        assert one.reported
+        assert one.stopped
+    assert {one.name for one in EVERY if not one.restarted_by} == {"keeper", "monitor"}
+
+
+@pytest.mark.parametrize("daemon", [one for one in EVERY if one.unit], ids=lambda one: f"{one.name}-{one.place.name}")
+def test_a_daemon_is_reported_and_restarted_within_the_times_that_the_list_promises(daemon: SystemProcess) -> None:
+    look_s = 1.0
+    assert TELL_AFTER_S + look_s < daemon.noticed_within_s
+    assert decide(Daemon(program=daemon.name, condition="gone", for_s=TELL_AFTER_S)) == "tell"
+    assert decide(Daemon(program=daemon.name, condition="stopped", for_s=TELL_AFTER_S)) == "tell"
+    assert decide(Daemon(program=daemon.name, condition="gone", for_s=START_AFTER_S, told=True)) == "start"
+    ends = decide(Daemon(program=daemon.name, condition="stopped", for_s=END_AFTER_S, told=True)) == "end"
+    assert ends is daemon.ends_when_stopped
+    assert ends is ("killed" in daemon.stopped)
+
+
+def test_status_has_a_word_for_each_process_of_the_machine() -> None:
+    assert {one.name for one in at(Place.MACHINE)} == set(PROCESS_NAMES)
+
+
+def test_each_kind_of_node_has_the_daemons_of_every_node() -> None:
+    for place in (Place.CONTROLLER, Place.COMPUTE, Place.WORKER):
+        assert "sshd" in {one.name for one in upkept(place)}
+    assert {one.name for one in upkept(Place.COMPUTE)} == {"sshd", "munged", "slurmd", "holdfast-agent"}
+
+
+def test_the_page_has_the_list() -> None:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.read_text().splitlines()]
+    found = {tuple(row[:5]) for row in rows if len(row) == 6 and row[0].startswith("`")}
+    wanted = {
+        (f"`{one.name}`", one.place.value, one.restarted_by or "nothing", one.reported, one.stopped) for one in EVERY
+    }
+    assert found == wanted
