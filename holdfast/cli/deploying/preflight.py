@@ -31,6 +31,19 @@ MIN_FREE_GIB = 3.0
 _ASK_S = 20.0
 
 
+def check_system() -> None:
+    """
+    Return where namespaces and mounts can be made.
+
+    Raises:
+        CommandError: this is no Linux, or the user is not root.
+    """
+    if platform.system() != "Linux":
+        raise CommandError(f"the local cloud needs Linux (namespaces, overlay mounts); this is {platform.system()}")
+    if os.geteuid() != 0:
+        raise CommandError("the local cloud makes namespaces and mounts and needs root; run it with sudo")
+
+
 def check_machine(
     *, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm", nodes: int = 0, builds: bool = False
 ) -> str:
@@ -45,14 +58,11 @@ def check_machine(
     Raises:
         CommandError: naming everything that is missing and what to do about each.
     """
-    if platform.system() != "Linux":
-        raise CommandError(f"the local cloud needs Linux (namespaces, overlay mounts); this is {platform.system()}")
-    if os.geteuid() != 0:
-        raise CommandError("the local cloud makes namespaces and mounts and needs root; run it with sudo")
+    check_system()
     from holdfast.localcloud.nodes import Fleet
 
     lacking, notes = _for_kubernetes(nodes, builds=builds) if orchestrator == "eks" else ([], [])
-    problems = [*_missing_programs(), *_wrong_slurm(), *_too_little_disk(home), *Fleet.check_host(), *lacking]
+    problems = [*_too_little_disk(home), *_missing_programs(), *_wrong_slurm(), *Fleet.check_host(), *lacking]
     if problems:
         raise CommandError("this machine cannot run the local cloud:\n" + "\n".join(f"- {each}" for each in problems))
     from holdfast.localcloud.containers import missing
