@@ -2,7 +2,7 @@
 
 from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.cdk import PROJECT
-from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, taken_down_on
+from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, settle, taken_down_on
 from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
 from holdfast.cli.deploying.preflight import check_machine, check_system
 from holdfast.cli.deploying.remarks import not_here
@@ -24,6 +24,7 @@ __all__ = [
     "node_count",
     "not_here",
     "refuse_replacements",
+    "settle",
     "start_monitor",
     "stuck",
     "taken_down_on",

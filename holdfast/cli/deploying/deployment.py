@@ -95,10 +95,10 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
             start_local_cloud(local, region=definition.region)
         context = Context(session=session, local=local)
         if embedded:
-            _settle(context, stack=BOOTSTRAP_STACK)
+            settle(context, stack=BOOTSTRAP_STACK)
             _bootstrap(context, cdk=cdk, definition=definition)
             _make_administrators(context, definition=definition)
-        _settle(context, stack=definition.stack_name)
+        settle(context, stack=definition.stack_name)
         with step(Stage.COMPARE):
             refuse_replacements(definition, context)
         with step(Stage.SYNTH) as progress:
@@ -168,7 +168,7 @@ def start_local_cloud(local: LocalCloud, *, region: str) -> None:
         local.start_keeper(region=region)
 
 
-def _settle(context: Context, *, stack: str) -> None:
+def settle(context: Context, *, stack: str) -> None:
     """
     Wait for the operation of a stack that an earlier command began and did not see the end of.
 

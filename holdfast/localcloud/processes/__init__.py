@@ -4,7 +4,7 @@ The processes of a local cloud: started detached, found by their records, ended,
 """
 
 from holdfast.localcloud.processes.detached import Process, find, has_died, stop
-from holdfast.localcloud.processes.holding import HeldError, Hold, Holder, hold, holder_of
+from holdfast.localcloud.processes.holding import HeldError, Hold, Holder, hold, holder_of, is_going
 from holdfast.localcloud.processes.local_cloud import LocalCloud, from_environment
 from holdfast.localcloud.processes.spawning import ProcessError, Work, spawn, start, wait_until_ready
 from holdfast.localcloud.processes.state import ProcessState, control_plane, process_state
@@ -24,6 +24,7 @@ __all__ = [
     "has_died",
     "hold",
     "holder_of",
+    "is_going",
     "process_state",
     "spawn",
     "start",

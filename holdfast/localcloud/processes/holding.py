@@ -83,11 +83,14 @@ class Hold:
 
 def holder_of(home: Path) -> Holder | None:
     """The command that has a home now; None where there is none, or it has not recorded itself."""
-    try:
-        found = _parsed((home / LOCK).read_bytes()[:LENGTH])
-    except OSError:
-        return None
+    found = _last(home)
     return found if found is not None and found.process.alive() else None
+
+
+def is_going(home: Path) -> bool:
+    """Whether a command takes the home down, or was killed while it did."""
+    found = _last(home)
+    return found is not None and found.removing
 
 
 @contextlib.contextmanager
@@ -177,6 +180,14 @@ def _write(descriptor: int, holder: Holder | None) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
+
+
+def _last(home: Path) -> Holder | None:
+    """What the last command has recorded that had the home."""
+    try:
+        return _parsed((home / LOCK).read_bytes()[:LENGTH])
+    except OSError:
+        return None
 
 
 def _parsed(content: bytes) -> Holder | None:

@@ -27,6 +27,7 @@ from holdfast.localcloud.home import (
     made_keys,
     recognise,
     release,
+    unwritable,
 )
 from holdfast.localcloud.processes import detached, spawning
 from holdfast.localcloud.processes.holding import Hold, hold, removing
@@ -131,10 +132,13 @@ class LocalCloud:
         Make the home and its keys, or recognise that they are this user's.
 
         Raises:
-            LocalCloudError: the folder holds something else, or others can change it.
+            LocalCloudError: the folder holds something else, others can change it, or it cannot be written.
         """
-        claim(self.home)
-        made_keys(self.home)
+        try:
+            claim(self.home)
+            made_keys(self.home)
+        except OSError as error:
+            raise unwritable(self.home, error) from None
 
     def recognise(self) -> None:
         """
