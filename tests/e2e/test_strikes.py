@@ -8,10 +8,11 @@ moments: HOLDFAST_STRIKES says how often (default: 3), HOLDFAST_SEED from which 
 import os
 import random
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import own_traces
 from striking import STRIKES, Strike, full_cycle, up_begun
 
 from holdfast.cli.deploying import Stage
@@ -25,13 +26,16 @@ ELSEWHERE = {
     Stage.MONITOR: "only with --monitor; its own restart is that of test_monitor",
 }
 STAGES = [stage for stage in Stage if stage not in ELSEWHERE]
+Traces = Callable[[Path], set[str]]
 LONGEST_IN_A_STAGE_S = 1.5
 LONGEST_UP_S = 60.0
 
 
 @pytest.mark.parametrize("how", STRIKES)
 @pytest.mark.parametrize("stage", STAGES)
-def test_the_next_up_takes_a_home_whatever_stage_was_struck(product: Any, stage: Stage, how: Strike) -> None:
+def test_the_next_up_takes_a_home_whatever_stage_was_struck(
+    stage: Stage, how: Strike, product: Any, traces: Traces
+) -> None:
     environment = str(product.environment(workers=1, spares=0))
     pause_s = random.Random(f"{stage} {how}").uniform(0.0, LONGEST_IN_A_STAGE_S)
     with up_begun(product, environment) as up:
@@ -40,13 +44,13 @@ def test_the_next_up_takes_a_home_whatever_stage_was_struck(product: Any, stage:
         up.strike(how)
     if how != "SIGKILL" and up.child.returncode != 0:
         assert up.child.returncode == 130, up.shown
-        assert own_traces(product.home) == set()
+        assert traces(product.home) == set()
         assert not product.home.exists()
-    full_cycle(product, environment, traces=own_traces)
+    full_cycle(product, environment, traces=traces)
 
 
 @pytest.mark.timeout(24 * 3600)
-def test_strikes_at_random_moments_leave_a_home_that_the_next_up_takes(product: Any) -> None:
+def test_strikes_at_random_moments_leave_a_home_that_the_next_up_takes(product: Any, traces: Traces) -> None:
     seed = int(os.environ.get("HOLDFAST_SEED", "2026"))
     chance = random.Random(seed)
     environment = str(product.environment(workers=1, spares=0))
@@ -57,11 +61,13 @@ def test_strikes_at_random_moments_leave_a_home_that_the_next_up_takes(product: 
             time.sleep(moment_s)
             up.strike(how)
         if checked:
-            full_cycle(product, environment, traces=own_traces)
-    full_cycle(product, environment, traces=own_traces)
+            full_cycle(product, environment, traces=traces)
+    full_cycle(product, environment, traces=traces)
 
 
-def test_a_submit_in_the_middle_of_its_upload_ends_in_one_line_when_the_home_is_taken_down(product: Any) -> None:
+def test_a_submit_in_the_middle_of_its_upload_ends_in_one_line_when_the_home_is_taken_down(
+    product: Any, traces: Traces
+) -> None:
     product.run("up", str(product.environment(workers=1, spares=0)))
     folder = product.work / "job"
     folder.mkdir()
@@ -78,7 +84,7 @@ def test_a_submit_in_the_middle_of_its_upload_ends_in_one_line_when_the_home_is_
     if submit.returncode != 0:
         assert said.startswith(f"holdfast: the local cloud in {product.home} was taken down")
         assert said.count("\n") == 1
-    assert own_traces(product.home) == set()
+    assert traces(product.home) == set()
     assert not product.home.exists()
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 Strike = Literal["down", "SIGINT", "SIGKILL"]
 STRIKES: tuple[Strike, ...] = ("down", "SIGINT", "SIGKILL")
-ENDS_WITHIN_S = 150.0
+ENDS_WITHIN_S = 420.0
 BEGINS_WITHIN_S = 300.0
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

@@ -89,7 +89,7 @@ def claim(home: Path) -> None:
 
 
 def unwritable(home: Path, error: OSError) -> Exception:
-    """What to raise where a file of a home cannot be made: the error itself, or a sentence where that says too little."""
+    """The error to raise where a file of a home cannot be made: a sentence where the kernel's says too little."""
     if error.errno == errno.EROFS:
         return HomeError(
             f"{home} is on a file system that is mounted read-only; mount it for writing, "

@@ -1,8 +1,8 @@
 """
 One home, one command: a command that changes a home holds it by a lock on a file in it.
 
-The file holds a record of the command, so that a second one can name the first. The lock is the kernel's: a command that
-is killed holds nothing any more, and its record tells the next one what it was doing. Commands that only read take no lock.
+The file holds a record of the command, so that a second one can name the first. The lock is the kernel's: a command
+that is killed holds nothing any more, and its record tells the next one what it was doing. Readers take no lock.
 """
 
 import contextlib
@@ -123,7 +123,7 @@ def hold(home: Path, *, verb: str) -> Iterator[Hold]:
 
 @contextlib.contextmanager
 def removing(home: Path) -> Iterator[None]:
-    """Take down the home that this command has: where it is killed or fails meanwhile, the next one finishes that first."""
+    """Take down the home that this command has; the next command finishes that where this one is killed or fails."""
     holder = holder_of(home)
     if holder is None or holder.pid != os.getpid():
         yield
