@@ -64,7 +64,8 @@ def test_what_is_wrong_stays_wrong_however_fast_it_is(measured: list[Trial], tmp
     assert found(tmp_path).problems
 
 
-SHM = Path("/dev/shm")  # noqa: S108 - in memory: its speed is the processor's
+SHM = Path("/dev/shm")
+"""In memory: its speed is the processor's."""
 BUSY = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint('busy', flush=True)\nwhile True: pass\n"
 
 
