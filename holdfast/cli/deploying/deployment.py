@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.deployed import AwsError, Context, Session, eks_cluster, write_kubeconfig
 from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists, stack_status
-from holdfast.cli.deploying.preflight import check_machine
+from holdfast.cli.deploying.preflight import capacity_of, check_machine
 from holdfast.cli.deploying.remarks import not_here
 from holdfast.cli.deploying.stack_states import STUCK, after_failure, is_under_way, stuck
 from holdfast.cli.deploying.stages import Stage
@@ -83,6 +83,8 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
         with step(Stage.CHECK) as progress:
             nodes = node_count(definition)
             progress.update(check_machine(home=local.home, orchestrator=definition.orchestrator, nodes=nodes))
+        for line in capacity_of(home=local.home, orchestrator=definition.orchestrator).crowded(nodes):
+            console.print(f"note: {line}", soft_wrap=True)
     local.claim()
     if embedded:
         # There is no container engine: images are recorded, not built.
