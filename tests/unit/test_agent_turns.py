@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud.hyperpod.instances import turns_mount
-from holdfast_agent.__main__ import main
 from holdfast_agent.burn_in import IDLE, JOINING, TURNS, Trial, turn
+from holdfast_agent.commands import main
 
 
 @pytest.fixture

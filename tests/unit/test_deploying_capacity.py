@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from holdfast.catalog import LocalNodes, local_nodes
-from holdfast.cli.deploying import Capacity
+from holdfast.cli.deploying import Capacity, node_count
+from holdfast.config import load
+from holdfast.environments import environment_file
 
 GIB = 1 << 30
 FIGURES = LocalNodes(base_mib=1024, node_mib=64, nodes_per_core=24, source="", date="")
@@ -54,3 +56,7 @@ def test_nodes_that_run_by_now_ask_for_nothing_more() -> None:
     assert full.by_memory == 52
     (said,) = full.lacking(60)
     assert said.startswith("a cluster of 60 nodes needs 0.8 GiB of memory, 0.2 GiB are available, for 52 nodes; ")
+
+
+def test_spares_are_nodes_too() -> None:
+    assert node_count(load(environment_file("local"))) == 6

@@ -53,7 +53,7 @@ class Statuses:
         self.last = next(self._statuses, self.last)
         if not self.last:
             error = {"Code": "ValidationError", "Message": f"Stack with id {StackName} does not exist"}
-            raise ClientError({"Error": error}, "DescribeStacks")  # type: ignore[arg-type, typeddict-item]
+            raise ClientError({"Error": error}, "DescribeStacks")
         return {"Stacks": [{"StackStatus": self.last}]}
 
 

@@ -136,9 +136,9 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
 
 
 def node_count(definition: "Environment") -> int:
-    """How many nodes a cluster will have."""
+    """How many nodes a cluster will have, spares included."""
     cluster = definition.cluster
-    counts = [group.instance_count for group in cluster.instance_groups]
+    counts = [group.total_count for group in cluster.instance_groups]
     return sum([*counts, *(group.instance_count for group in cluster.restricted_instance_groups)])
 
 
