@@ -130,10 +130,12 @@ def test_a_second_command_says_in_one_line_who_has_the_home(words: tuple[str, ..
     assert first.poll() is None
 
 
-def test_readers_need_no_home_of_their_own(up: Start, home: Path) -> None:
-    up()
+def test_readers_take_no_lock_and_say_what_goes_on(up: Start, home: Path) -> None:
+    first = up()
     assert holdfast("images", "list", home=home).returncode == 0
-    assert holdfast("status", home=home).stderr.startswith(f"holdfast: nothing is up in {home}")
+    assert holdfast("status", home=home).stderr == (
+        f"holdfast: nothing is up in {home} yet: holdfast up (pid {first.pid}) has it\n"
+    )
 
 
 def test_a_second_down_says_who_takes_the_home_down(start: Start, home: Path) -> None:
@@ -226,7 +228,21 @@ def processes_that_name(text: str) -> list[str]:
     return found
 
 
-def test_a_process_that_a_killed_up_has_just_started_is_waited_for(
+def test_a_control_plane_that_a_killed_up_has_just_started_is_waited_for(tmp_path: Path) -> None:
+    local = LocalCloud(home=tmp_path / "home")
+    local.claim()
+    ready = local.home / "run" / "hyperpod.ready"
+    starts = f"import pathlib, time; time.sleep(0.5); pathlib.Path({str(ready)!r}).touch(); time.sleep(600)"
+    processes.start(name="hyperpod", argv=[sys.executable, "-c", starts], home=local.home, ready=lambda: True)
+    try:
+        assert not ready.exists()
+        assert not local.start_hyperpod(region="us-west-2")
+        assert ready.exists()
+    finally:
+        processes.stop(name="hyperpod", home=local.home)
+
+
+def test_an_embedded_aws_that_a_killed_up_has_just_started_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     local = LocalCloud(home=tmp_path / "home")

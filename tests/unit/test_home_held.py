@@ -117,6 +117,7 @@ def test_a_removal_that_was_cut_short_is_finished_by_the_next_command(home: Path
 
 def test_a_removal_that_fails_is_finished_by_the_next_command(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     local = LocalCloud(home=home)
+    (home / "kubernetes").mkdir()
 
     def fail(_: object) -> None:
         raise OSError("busy")
@@ -125,8 +126,10 @@ def test_a_removal_that_fails_is_finished_by_the_next_command(home: Path, monkey
         broken.setattr("holdfast.localcloud.home.marking.remove_tree", fail)
         with pytest.raises(OSError, match="busy"), local.held(verb="down"):
             local.remove()
+    assert (home / "kubernetes").exists()
     with local.held(verb="up") as found:
         assert found.fresh
+        assert not (home / "kubernetes").exists()
 
 
 def test_after_a_removal_nothing_is_there(home: Path) -> None:
