@@ -13,6 +13,7 @@ from holdfast.catalog.kubernetes import (
     kubernetes_versions,
     nvidia_device_plugin_mirror,
 )
+from holdfast.catalog.local_nodes import LOCAL_NODES_FILE, LocalNodes, local_nodes
 from holdfast.catalog.properties import (
     ASSOCIATION,
     AUTO_PATCH,
@@ -50,6 +51,7 @@ __all__ = [
     "KUBERNETES_FILE",
     "LARGEST_SUBNET",
     "LIMITS_FILE",
+    "LOCAL_NODES_FILE",
     "RESTRICTED_GROUP",
     "RESTRICTED_LUSTRE",
     "SCHEDULED_UPDATE",
@@ -60,6 +62,7 @@ __all__ = [
     "Bounds",
     "Chart",
     "InstanceType",
+    "LocalNodes",
     "LustreThroughput",
     "OpenZfsThroughput",
     "Orchestrator",
@@ -76,6 +79,7 @@ __all__ = [
     "kubernetes_versions",
     "least_metadata_iops",
     "limits",
+    "local_nodes",
     "nvidia_device_plugin_mirror",
     "prefix_length_for",
     "property_in",

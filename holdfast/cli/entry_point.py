@@ -1,9 +1,12 @@
 """The ``holdfast`` command: its verbs, and what becomes of an error."""
 
 import atexit
+import contextlib
 import errno
+import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
@@ -30,7 +33,9 @@ from holdfast.cli.deployed import AwsError, UnreachableError
 from holdfast.cli.submission import CommandWithArguments
 from holdfast.cli.terminal import Command, CommandError, Interrupted, error_console, installed_version
 from holdfast.environments import NoSuchEnvironmentError
-from holdfast.localcloud import LocalCloudError, ProcessError
+from holdfast.localcloud import LocalCloudError, ProcessError, from_environment
+from holdfast.localcloud.home import MARKER
+from holdfast.localcloud.processes import holder_of, is_going
 
 OF_A_PATH = frozenset(
     {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EROFS, errno.ENXIO}
@@ -97,26 +102,44 @@ def main() -> None:
         signal.signal(number, _interrupt)
     # Python takes handlers away before it ends: what was said holds, and nothing is left to interrupt.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    home = _claimed_home()
     try:
         app(standalone_mode=True)
-    except CommandError as error:
-        _fail(str(error), error.exit_code)
-    except (NoSuchEnvironmentError, LocalCloudError, ProcessError) as error:
-        _fail(str(error), 2)
     except Interrupted:
         _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:
-        message = _known_failure(error)
+        message = _taken_down(home) or _known_failure(error)
         if message is None:
             raise
-        _fail(message, 2)
+        _fail(message, error.exit_code if isinstance(error, CommandError) else 2)
+
+
+def _claimed_home() -> Path | None:
+    """The home that is there when the command begins, and stays as far as anybody knows."""
+    with contextlib.suppress(LocalCloudError, OSError):
+        local = from_environment()
+        return local.home if local.is_claimed() and not is_going(local.home) else None
+    return None
+
+
+def _taken_down(home: Path | None) -> str:
+    """Words for the failure of a command whose home another command has taken down meanwhile; empty where none has."""
+    if home is None or ((home / MARKER).exists() and not is_going(home)):
+        return ""
+    holder = holder_of(home)
+    if holder is not None and holder.pid == os.getpid():
+        return ""
+    by = f" by {holder}" if holder is not None else ""
+    return f"the local cloud in {home} was taken down{by} while this command ran; start it again with: holdfast up ENV"
 
 
 def _known_failure(error: Exception) -> str | None:
     """Words for failures of the floors below, imported only now because they are slow to import. None for a bug."""
+    if isinstance(error, CommandError | NoSuchEnvironmentError | LocalCloudError | ProcessError):
+        return str(error)
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
     from holdfast.localcloud.nodes import NodeError

@@ -115,6 +115,12 @@ def product(tmp_path: Path, new_product: Callable[[Path], Product]) -> Iterator[
     assert not product.home.exists()
 
 
+@pytest.fixture(scope="session")
+def traces() -> Callable[[Path], set[str]]:
+    """What of a home is still there."""
+    return own_traces
+
+
 def own_traces(home: Path) -> set[str]:
     """Processes and mounts of this home. A process inside a node names the home in its overlay mount."""
     name = str(home)

@@ -9,6 +9,7 @@ from hyperpod_lab import BUCKET, HyperPodLab, hyperpod_lab, ok
 from waiting import eventually
 
 from holdfast.localcloud.hyperpod.instances import AGENT
+from holdfast_agent.burn_in import TURNS
 
 pytestmark = [pytest.mark.root, pytest.mark.slurm]
 
@@ -75,6 +76,8 @@ def test_instances_of_a_group_with_checks_on_start_are_in_service_once_they_have
         )
     for name in lab.instances("lab", "others"):
         assert results(lab, name) == []
+    turns = {ok(lab.fleet.node(name), "stat", "-c", "%i", f"{TURNS}/joining/0") for name in lab.instances("lab")}
+    assert len(turns) == 1, "nodes of one machine do not share its turns"
     assert "hyperpod-deep-health-check" not in reservations(lab)
 
 

@@ -1,5 +1,9 @@
 """A trial that is slower than on other nodes: once may be chance, each time is the node."""
 
+import contextlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -58,3 +62,32 @@ def test_what_is_wrong_stays_wrong_however_fast_it_is(measured: list[Trial], tmp
     measured += [memory(0.3), memory(0.8, "2 blocks of memory did not keep what was written")]
 
     assert found(tmp_path).problems
+
+
+SHM = Path("/dev/shm")
+"""In memory: its speed is the processor's."""
+BUSY = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint('busy', flush=True)\nwhile True: pass\n"
+
+
+@pytest.fixture
+def core() -> Iterator[int]:
+    """The only core that this test has."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    yield min(cores)
+    os.sched_setaffinity(0, cores)
+
+
+def test_a_disk_is_not_slow_where_the_machine_is_busy(core: int) -> None:
+    """Its figures are by the clock, and it is broken where they are a tenth of those of others."""
+    disk = import_module("holdfast_agent.burn_in.burn_in").disk
+    calm = disk(seconds=0.4, folder=SHM).figures
+    with contextlib.ExitStack() as stack:
+        for _ in range(16):
+            command = [sys.executable, "-c", BUSY, str(core)]
+            one = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
+            stack.callback(one.kill)
+            assert one.stdout is not None
+            one.stdout.readline()
+        busy = disk(seconds=0.4, folder=SHM).figures
+    assert {name: rate > 0.3 * calm[name] for name, rate in busy.items()} == dict.fromkeys(calm, True), (busy, calm)

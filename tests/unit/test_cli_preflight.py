@@ -48,7 +48,7 @@ def test_missing_programs_come_with_the_command_that_installs_them(
     monkeypatch.setattr(
         "holdfast.cli.deploying.preflight._which", lambda program: None if program in ("slurmd", "munged") else program
     )
-    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/apt-get")
+    monkeypatch.setattr("shutil.which", lambda *_, **__: "/usr/bin/apt-get")
 
     with pytest.raises(CommandError) as caught:
         check_machine(home=tmp_path)
@@ -63,7 +63,7 @@ def test_without_apt_the_package_manager_is_left_to_the_user(tmp_path: Path, mon
     monkeypatch.setattr(
         "holdfast.cli.deploying.preflight._which", lambda program: None if program == "slurmd" else program
     )
-    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
 
     with pytest.raises(CommandError, match=r"missing programs: slurmd; install Slurm .* with your package manager"):
         check_machine(home=tmp_path)
@@ -165,6 +165,30 @@ def test_before_a_build_all_is_asked_of_the_machine_but_the_binaries(
     assert "holdfast kubernetes build" not in str(caught.value)
 
 
+def test_up_says_how_many_nodes_the_machine_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = replace(KUBERNETES, memory_bytes=24 << 30)
+    monkeypatch.setattr("holdfast.localcloud.kubernetes.binaries.observe_machine", lambda: machine)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+
+    assert ", 2 cores, room for 48 nodes" in check_machine(home=tmp_path, nodes=6)
+
+
+def test_more_nodes_than_there_is_memory_for_are_refused_with_the_number_that_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = replace(KUBERNETES, memory_bytes=4 << 30)
+    monkeypatch.setattr("holdfast.localcloud.kubernetes.binaries.observe_machine", lambda: machine)
+
+    assert "room for" in check_machine(home=tmp_path, nodes=51)
+    with pytest.raises(CommandError) as caught:
+        check_machine(home=tmp_path, nodes=64)
+
+    assert str(caught.value).splitlines()[1:] == [
+        "- a cluster of 64 nodes needs 4.6 GiB of memory, 4.0 GiB are available, for 51 nodes; end other programs, "
+        "reduce the counts, or use a larger machine"
+    ]
+
+
 @pytest.mark.usefixtures("without_binaries")
 def test_a_slurm_cluster_needs_no_binaries_of_kubernetes(tmp_path: Path) -> None:
     assert "Kubernetes" not in check_machine(home=tmp_path, orchestrator="slurm", nodes=6)
@@ -181,8 +205,8 @@ def test_all_that_kubernetes_lacks_is_named_at_once(tmp_path: Path, monkeypatch:
     assert [line.split(";")[0].split(",")[0] for line in str(caught.value).splitlines()[1:]] == [
         "- kubelets need the controllers cpu",
         "- there are no binaries of Kubernetes",
-        "- a cluster of 6 nodes needs 4.3 GiB of memory",
         "- the program iptables is missing",
+        "- a cluster of 6 nodes needs 4.3 GiB of memory",
     ]
 
 

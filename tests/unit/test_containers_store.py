@@ -1,5 +1,6 @@
 """The images of a local cloud, and what nodes are given of them."""
 
+import contextlib
 import errno
 import json
 from pathlib import Path
@@ -172,7 +173,7 @@ def test_the_training_image_is_built_in_any_folder_and_all_that_is_missing_is_na
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(images_module, "_store", lambda *, change: Store(home=tmp_path))
+    monkeypatch.setattr(images_module, "_changed_store", lambda *, verb: contextlib.nullcontext(Store(home=tmp_path)))
     monkeypatch.setattr("holdfast.localcloud.containers.building.shutil.which", lambda _: None)
     monkeypatch.setattr("holdfast.localcloud.containers.building.importlib.util.find_spec", lambda _: None)
     done = CliRunner().invoke(images_module.app, ["build"])

@@ -227,14 +227,14 @@ def test_described_types_are_found_by_their_mark_in_both_places(tmp_path: Path) 
 
 
 def test_a_capable_machine_lacks_nothing() -> None:
-    assert check_machine(machine=CAPABLE, binaries=BINARIES, nodes=6) == []
+    assert check_machine(machine=CAPABLE, binaries=BINARIES) == []
     assert notes_of_machine(machine=CAPABLE, binaries=BINARIES) == ["Kubernetes 1.20.2"]
 
 
 def test_a_machine_with_version_1_without_hierarchies_is_told_which_controllers_are_missing() -> None:
     without = replace(CAPABLE, controllers=frozenset(v1_controllers("0::/user.slice\n1:name=systemd:/user.slice\n")))
 
-    (said,) = check_machine(machine=without, binaries=BINARIES, nodes=6)
+    (said,) = check_machine(machine=without, binaries=BINARIES)
 
     assert said == (
         "kubelets need the controllers cpu, cpuacct, cpuset, devices, freezer, memory, pids, which cgroup v1 of this "
@@ -245,9 +245,9 @@ def test_a_machine_with_version_1_without_hierarchies_is_told_which_controllers_
 def test_a_machine_with_cgroup_v2_alone_runs_clusters_unless_a_controller_is_missing() -> None:
     machine = replace(CAPABLE, cgroups=2, controllers=frozenset(("cpu", "cpuset", "io", "memory", "pids")))
 
-    assert check_machine(machine=machine, binaries=BINARIES, nodes=6) == []
+    assert check_machine(machine=machine, binaries=BINARIES) == []
     without = replace(machine, controllers=frozenset(("cpu", "pids")))
-    (said,) = check_machine(machine=without, binaries=BINARIES, nodes=6)
+    (said,) = check_machine(machine=without, binaries=BINARIES)
     assert said.startswith("kubelets need the controllers cpuset, memory, which cgroup v2 of this machine has not; run")
 
 
@@ -258,7 +258,7 @@ def test_controllers_of_one_hierarchy_are_told_apart() -> None:
 
 
 def test_without_binaries_the_command_is_said_and_how_long_it_takes() -> None:
-    (said,) = check_machine(machine=CAPABLE, binaries=None, nodes=6)
+    (said,) = check_machine(machine=CAPABLE, binaries=None)
 
     assert said == (
         "there are no binaries of Kubernetes; "
@@ -270,30 +270,14 @@ def test_without_binaries_the_command_is_said_and_how_long_it_takes() -> None:
 def test_what_is_wrong_with_the_binaries_is_said_beside_the_rest() -> None:
     poor = replace(CAPABLE, iptables=False)
 
-    assert check_machine(machine=poor, binaries=BinariesError("a lacks b; do c"), nodes=6) == [
+    assert check_machine(machine=poor, binaries=BinariesError("a lacks b; do c")) == [
         "a lacks b; do c",
         "the program iptables is missing, and kube-proxy needs it; install the package iptables",
     ]
 
 
-@pytest.mark.parametrize("nodes", [1, 6, 24])
-def test_a_machine_with_4_gib_is_refused_however_small_the_cluster(nodes: int) -> None:
-    small = replace(CAPABLE, memory_bytes=4 << 30)
-
-    (said,) = check_machine(machine=small, binaries=BINARIES, nodes=nodes)
-
-    assert f"a cluster of {nodes} nodes needs {4 + nodes * 50 / 1024:.1f} GiB of memory, 4.0 GiB are available" in said
-
-
-def test_each_node_asks_for_memory_of_its_own() -> None:
-    machine = replace(CAPABLE, memory_bytes=(4 << 30) + 10 * (50 << 20))
-
-    assert check_machine(machine=machine, binaries=BINARIES, nodes=10) == []
-    assert len(check_machine(machine=machine, binaries=BINARIES, nodes=11)) == 1
-
-
 def test_another_user_than_root_is_told_so() -> None:
-    (said,) = check_machine(machine=replace(CAPABLE, root=False), binaries=BINARIES, nodes=1)
+    (said,) = check_machine(machine=replace(CAPABLE, root=False), binaries=BINARIES)
 
     assert said == "nodes of Kubernetes are namespaces and mounts and need root; run the command with sudo"
 
@@ -301,7 +285,7 @@ def test_another_user_than_root_is_told_so() -> None:
 def test_a_machine_without_sys_resource_runs_a_cluster_and_says_what_differs() -> None:
     without = replace(CAPABLE, bounding=CAPABLE.bounding & ~(1 << 24))
 
-    assert check_machine(machine=without, binaries=BINARIES, nodes=6) == []
+    assert check_machine(machine=without, binaries=BINARIES) == []
     assert notes_of_machine(machine=without, binaries=BINARIES) == [
         "Kubernetes 1.20.2",
         "there is no CAP_SYS_RESOURCE here: pods, privileged ones too, do without it",

@@ -245,6 +245,16 @@ def test_a_check_that_hangs_is_a_node_that_failed(node: ScratchNode, monkeypatch
     assert "did not end within" in node.step("burn_in").seen
 
 
+def test_a_check_that_waits_for_its_turn_on_a_shared_machine_does_not_hang(
+    node: ScratchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(burn_in, "_SLACK_S", 0.1)
+    monkeypatch.setattr(burn_in, "_TURN_S", 30.0)
+    node.write("opt/holdfast/turns/joining/0", "")
+    checking(node.has(health=WATCHED._replace(burn_in_s=0.1)), does=f"sleep 0.5\n{PASSES}")
+    assert node.step("burn_in").succeeded
+
+
 def test_a_history_that_is_damaged_accuses_nobody(node: ScratchNode, monkeypatch: pytest.MonkeyPatch) -> None:
     checking(node, does=PASSES)
     node.write("fsx/.holdfast/burn-in/local/failed/i-1.json", '[{"instance_id": "i-1"')

@@ -17,6 +17,7 @@ from holdfast.cli.deployed import aws
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud, from_environment
 from holdfast.localcloud.home import Keys
+from holdfast.localcloud.processes import holder_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +167,8 @@ def load() -> Context:
     local = from_environment()
     session = recorded(local.home)
     if session is None:
+        if holder := holder_of(local.home):
+            raise CommandError(f"nothing is up in {local.home} yet: {holder} has it")
         raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local")
     return context_of(session, local)
 

@@ -1,25 +1,32 @@
 """From a definition to a deployed stack: this machine's programs, the CDK as a child, the wait for nodes."""
 
 from holdfast.cli.deploying.administrators import make_missing_roles
+from holdfast.cli.deploying.capacity import Capacity
 from holdfast.cli.deploying.cdk import PROJECT
-from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, taken_down_on
+from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, settle, taken_down_on
 from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
-from holdfast.cli.deploying.preflight import check_machine
+from holdfast.cli.deploying.preflight import check_machine, check_system
 from holdfast.cli.deploying.remarks import not_here
-from holdfast.cli.deploying.stack_states import ROLLED_BACK, STUCK, after_failure, stuck
+from holdfast.cli.deploying.stack_states import ROLLED_BACK, STUCK, after_failure, is_under_way, stuck
+from holdfast.cli.deploying.stages import Stage
 
 __all__ = [
     "PROJECT",
     "ROLLED_BACK",
     "STUCK",
+    "Capacity",
+    "Stage",
     "after_failure",
     "check_machine",
     "check_monitor",
+    "check_system",
     "deploy",
+    "is_under_way",
     "make_missing_roles",
     "node_count",
     "not_here",
     "refuse_replacements",
+    "settle",
     "start_monitor",
     "stuck",
     "taken_down_on",

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.cli.terminal import CommandError
+from holdfast.localcloud.processes import spawn
 
 PROJECT = Path(__file__).resolve().parents[3]
 """The folder with app.py, cdk.json and node_modules: commands that deploy are run from a checkout."""
@@ -58,7 +59,7 @@ class Cdk:
         context = json.loads((PROJECT / "cdk.json").read_text()).get("context", {})
         context["environment"] = str(self.environment_file)
         variables = {"CDK_OUTDIR": str(self.assembly), "CDK_CONTEXT_JSON": json.dumps(context)}
-        return self._popen([sys.executable, "app.py"], cwd=PROJECT, extra=variables)
+        return self._popen("synth", [sys.executable, "app.py"], cwd=PROJECT, extra=variables)
 
     def start_deploy(self, *, stack_name: str) -> "subprocess.Popen[bytes]":
         return self._start(
@@ -87,22 +88,14 @@ class Cdk:
         if not cli.exists():
             raise CommandError(f"the CDK CLI is not installed in {PROJECT}; run: make setup")
         # Not in the project folder: the cdk.json there would make every call synthesise the app again.
-        return self._popen([_node(), str(cli), *arguments, "--no-notices", "--no-color"], cwd=self.work, extra={})
+        argv = [_node(), str(cli), *arguments, "--no-notices", "--no-color"]
+        return self._popen("cdk", argv, cwd=self.work, extra={})
 
-    def _popen(self, argv: list[str], *, cwd: Path, extra: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-        self.log.parent.mkdir(parents=True, exist_ok=True)
+    def _popen(self, name: str, argv: list[str], *, cwd: Path, extra: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        """In a session of its own: Ctrl-C reaches only this process, which ends the child in order."""
         path = os.pathsep.join((str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)))
-        with self.log.open("ab") as log:
-            # A session of its own: Ctrl-C reaches only us, and we end the child in order.
-            return subprocess.Popen(
-                argv,
-                cwd=cwd,
-                env={**os.environ, **self.variables, **extra, "PATH": path},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        environment = {**self.variables, **extra, "PATH": path}
+        return spawn(name=name, argv=argv, home=self.work, log=self.log, cwd=cwd, environment=environment)[0]
 
     def _reason(self) -> str:
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
@@ -124,15 +117,21 @@ def end(child: "subprocess.Popen[bytes]") -> None:
 
 def stack_exists(cloudformation: Any, *, name: str) -> bool:
     """Whether a stack of this name has been deployed."""
+    return bool(status := stack_status(cloudformation, name=name)) and not status.startswith(
+        ("REVIEW", "DELETE", "ROLLBACK")
+    )
+
+
+def stack_status(cloudformation: Any, *, name: str) -> str:
+    """The status of a stack; empty when there is none."""
     from botocore.exceptions import ClientError
 
     try:
-        stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+        return str(cloudformation.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"])
     except ClientError as error:
         if "does not exist" not in str(error):
             raise
-        return False
-    return not str(stack["StackStatus"]).startswith(("REVIEW", "DELETE", "ROLLBACK"))
+        return ""
 
 
 def _node() -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed import AwsError, Context, Session, eks_cluster, write_kubeconfig
 from holdfast.cli.deploying.administrators import make_missing_roles
-from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists
-from holdfast.cli.deploying.preflight import check_machine
+from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists, stack_status
+from holdfast.cli.deploying.preflight import capacity_of, check_machine
 from holdfast.cli.deploying.remarks import not_here
-from holdfast.cli.deploying.stack_states import STUCK, after_failure, stuck
+from holdfast.cli.deploying.stack_states import STUCK, after_failure, is_under_way, stuck
+from holdfast.cli.deploying.stages import Stage
 from holdfast.cli.terminal import CommandError, Step, console, step
 from holdfast.localcloud import LocalCloud
 
@@ -24,6 +25,10 @@ NODES_TIMEOUT_S = 3600.0
 
 
 NODES_POLL_S = 0.25
+
+
+SETTLES_WITHIN_S = 3600.0
+SETTLES_POLL_S = 0.5
 
 
 GIVEN_UP_AFTER_S = 5.0
@@ -75,9 +80,11 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
     )
     variables: dict[str, str] = {}
     if embedded:
-        with step("check this machine") as progress:
+        with step(Stage.CHECK) as progress:
             nodes = node_count(definition)
             progress.update(check_machine(home=local.home, orchestrator=definition.orchestrator, nodes=nodes))
+        for line in capacity_of(home=local.home, orchestrator=definition.orchestrator).crowded(nodes):
+            console.print(f"note: {line}", soft_wrap=True)
     local.claim()
     if embedded:
         # There is no container engine: images are recorded, not built.
@@ -90,16 +97,18 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
             start_local_cloud(local, region=definition.region)
         context = Context(session=session, local=local)
         if embedded:
+            settle(context, stack=BOOTSTRAP_STACK)
             _bootstrap(context, cdk=cdk, definition=definition)
             _make_administrators(context, definition=definition)
-        with step("compare with what is deployed"):
+        settle(context, stack=definition.stack_name)
+        with step(Stage.COMPARE):
             refuse_replacements(definition, context)
-        with step("synthesise the stack") as progress:
+        with step(Stage.SYNTH) as progress:
             cdk.wait(synth, what="cdk synth", progress=lambda: None)
             progress.update(definition.stack_name)
     finally:
         end(synth)
-    with step("deploy the stack") as progress:
+    with step(Stage.DEPLOY) as progress:
         begun_ns = time.time_ns()
         child = cdk.start_deploy(stack_name=definition.stack_name)
         watch = _DeploymentWatch(context=context, progress=progress)
@@ -115,21 +124,21 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
     if embedded:
         for line in watch.not_here():
             console.print(f"not here: {line}", soft_wrap=True)
-        with step("wait for the nodes") as progress:
+        with step(Stage.NODES) as progress:
             failed = watch.wait_for_nodes(progress)
             if failed:
                 raise CommandError("\n".join([*failed, *local.node_failures(since_ns=begun_ns)]), exit_code=1)
         if context.orchestrator == "eks" and not _is_record(context):
-            with step("tell kubectl of the cluster") as progress:
+            with step(Stage.KUBECTL) as progress:
                 progress.update(str(write_kubeconfig(context)))
     session.save(home=local.home)
     return context
 
 
 def node_count(definition: "Environment") -> int:
-    """How many nodes a cluster will have."""
+    """How many nodes a cluster will have, spares included."""
     cluster = definition.cluster
-    counts = [group.instance_count for group in cluster.instance_groups]
+    counts = [group.total_count for group in cluster.instance_groups]
     return sum([*counts, *(group.instance_count for group in cluster.restricted_instance_groups)])
 
 
@@ -152,19 +161,38 @@ def _said_of(node: dict[str, Any]) -> str:
 
 
 def start_local_cloud(local: LocalCloud, *, region: str) -> None:
-    with step("start the embedded AWS") as progress:
+    with step(Stage.AWS) as progress:
         local.go_on()
         local.start_aws()
         progress.update(local.endpoint)
-    with step("start the HyperPod control plane"):
+    with step(Stage.CONTROL_PLANE):
         local.start_hyperpod(region=region)
         local.start_keeper(region=region)
+
+
+def settle(context: Context, *, stack: str) -> None:
+    """
+    Wait for the operation of a stack that an earlier command began and did not see the end of.
+
+    Raises:
+        CommandError: it takes more than an hour.
+    """
+    client = context.client("cloudformation")
+    if not is_under_way(stack_status(client, name=stack)):
+        return
+    with step(Stage.SETTLE) as progress:
+        deadline = time.monotonic() + SETTLES_WITHIN_S
+        while is_under_way(status := stack_status(client, name=stack)):
+            progress.update(f"stack {stack} is in {status}")
+            if time.monotonic() > deadline:
+                raise CommandError(f"stack {stack} is in {status} for an hour; run holdfast up again", exit_code=1)
+            time.sleep(SETTLES_POLL_S)
 
 
 def _bootstrap(context: Context, *, cdk: Cdk, definition: "Environment") -> None:
     if stack_exists(context.client("cloudformation"), name=BOOTSTRAP_STACK):
         return
-    with step("bootstrap the CDK"):
+    with step(Stage.BOOTSTRAP):
         child = cdk.start_bootstrap(account=definition.account, region=definition.region)
         cdk.wait(child, what="cdk bootstrap", progress=lambda: None)
 
@@ -172,7 +200,7 @@ def _bootstrap(context: Context, *, cdk: Cdk, definition: "Environment") -> None
 def _make_administrators(context: Context, *, definition: "Environment") -> None:
     if definition.eks is None or not definition.eks.admin_role_arns:
         return
-    with step("find who administers Kubernetes") as progress:
+    with step(Stage.ADMINISTRATORS) as progress:
         made = make_missing_roles(context.client("iam"), definition.eks.admin_role_arns, account=definition.account)
         progress.update(f"made the roles that are missing: {', '.join(made)}" if made else "all roles are there")
 

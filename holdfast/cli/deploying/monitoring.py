@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.deploying.stages import Stage
 from holdfast.cli.terminal import CommandError, console, step
 from holdfast.localcloud import LocalCloud
 from holdfast.localcloud.monitor import MonitorError, check_rules
@@ -36,7 +37,7 @@ def check_monitor(rules: Path, definition: "Environment") -> None:
 
 def start_monitor(rules: Path, definition: "Environment", *, local: LocalCloud) -> None:
     """Start both, and say where they are."""
-    with step("start Prometheus and Alertmanager") as progress:
+    with step(Stage.MONITOR) as progress:
         access = local.start_monitor(rules=rules, cluster=definition.cluster_name)
         progress.update(f"{access.prometheus}, {access.alertmanager}")
     where = local.home / "monitor" / "access.json"

@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Literal
 
+from holdfast.catalog import local_nodes
+from holdfast.cli.deploying.capacity import Capacity
 from holdfast.cli.terminal import CommandError
 
 PROGRAMS = {
@@ -31,6 +33,19 @@ MIN_FREE_GIB = 3.0
 _ASK_S = 20.0
 
 
+def check_system() -> None:
+    """
+    Return where namespaces and mounts can be made.
+
+    Raises:
+        CommandError: this is no Linux, or the user is not root.
+    """
+    if platform.system() != "Linux":
+        raise CommandError(f"the local cloud needs Linux (namespaces, overlay mounts); this is {platform.system()}")
+    if os.geteuid() != 0:
+        raise CommandError("the local cloud makes namespaces and mounts and needs root; run it with sudo")
+
+
 def check_machine(
     *, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm", nodes: int = 0, builds: bool = False
 ) -> str:
@@ -39,30 +54,49 @@ def check_machine(
 
     Args:
         orchestrator: Default: Slurm, for which no Kubernetes is needed.
-        nodes: How many there will be; their memory is asked for on EKS.
+        nodes: How many there will be, for whose memory is asked.
         builds: Default: no build of Kubernetes follows, so its binaries have to exist.
 
     Raises:
         CommandError: naming everything that is missing and what to do about each.
     """
-    if platform.system() != "Linux":
-        raise CommandError(f"the local cloud needs Linux (namespaces, overlay mounts); this is {platform.system()}")
-    if os.geteuid() != 0:
-        raise CommandError("the local cloud makes namespaces and mounts and needs root; run it with sudo")
+    check_system()
     from holdfast.localcloud.nodes import Fleet
 
-    lacking, notes = _for_kubernetes(nodes, builds=builds) if orchestrator == "eks" else ([], [])
-    problems = [*_missing_programs(), *_wrong_slurm(), *_too_little_disk(home), *Fleet.check_host(), *lacking]
+    lacking, notes = _for_kubernetes(builds=builds) if orchestrator == "eks" else ([], [])
+    room = capacity_of(home=home, orchestrator=orchestrator)
+    problems = [
+        *_too_little_disk(home),
+        *_missing_programs(),
+        *_wrong_slurm(),
+        *Fleet.check_host(),
+        *lacking,
+        *room.lacking(nodes),
+    ]
     if problems:
         raise CommandError("this machine cannot run the local cloud:\n" + "\n".join(f"- {each}" for each in problems))
     from holdfast.localcloud.containers import missing
 
     if orchestrator == "slurm" and (without := missing()):
         notes.append(f"srun --container-image is not offered: {without[0]}")
-    return "; ".join([f"{platform.system()} {platform.release()}, {os.cpu_count()} cores", *notes])
+    return "; ".join([f"{platform.system()} {platform.release()}, {room.cores} cores, {room}", *notes])
 
 
-def _for_kubernetes(nodes: int, *, builds: bool) -> tuple[list[str], list[str]]:
+def capacity_of(*, home: Path, orchestrator: Literal["slurm", "eks"]) -> Capacity:
+    """What this machine can hold of a cluster beside what runs on it, but for nodes of this home."""
+    from holdfast.localcloud.kubernetes import binaries as kubernetes
+    from holdfast.localcloud.nodes import Fleet
+
+    real = orchestrator == "eks" and not kubernetes.wants_records(os.environ)
+    return Capacity(
+        figures=local_nodes()["eks" if real else "slurm"],
+        memory_bytes=kubernetes.observe_machine().memory_bytes,
+        cores=len(os.sched_getaffinity(0)),
+        running=sum(node.alive() for node in Fleet(home=home).nodes()),
+    )
+
+
+def _for_kubernetes(*, builds: bool) -> tuple[list[str], list[str]]:
     """What an EKS cluster lacks on this machine, and what will be different."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
 
@@ -74,7 +108,7 @@ def _for_kubernetes(nodes: int, *, builds: bool) -> tuple[list[str], list[str]]:
     except kubernetes.BinariesError as error:
         found = error
     machine = kubernetes.observe_machine()
-    lacking = kubernetes.check_machine(machine=machine, binaries=found, nodes=nodes, builds=builds)
+    lacking = kubernetes.check_machine(machine=machine, binaries=found, builds=builds)
     return lacking, kubernetes.notes_of_machine(machine=machine, binaries=found)
 
 

@@ -21,6 +21,11 @@ def after_failure(stack: str, *, status: str) -> str:
     return f"stack {stack} is in {status}: {what}"
 
 
+def is_under_way(status: str) -> bool:
+    """Return True where an operation runs that refuses every other one."""
+    return status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS"
+
+
 def stuck(stack: str) -> str:
     """Return why no update can begin in ``UPDATE_ROLLBACK_FAILED``, and what to do."""
     return (

@@ -7,13 +7,25 @@ removed from it that the local cloud did not make.
 
 from holdfast.localcloud.home.errors import LocalCloudError
 from holdfast.localcloud.home.keys import Keys, fresh_keys, keys_of, made_keys
-from holdfast.localcloud.home.marking import MARKER, OURS, HomeError, claim, recognise, release
+from holdfast.localcloud.home.marking import (
+    LOCK,
+    MARKER,
+    OURS,
+    HomeError,
+    claim,
+    is_fresh,
+    make_folder,
+    recognise,
+    release,
+    unwritable,
+)
 from holdfast.localcloud.home.private import private_bytes, write_private
 from holdfast.localcloud.home.setting_aside import set_aside, spared
 from holdfast.localcloud.home.signing import signed_headers
 from holdfast.localcloud.home.trees import remove_tree, remove_tree_quietly
 
 __all__ = [
+    "LOCK",
     "MARKER",
     "OURS",
     "HomeError",
@@ -21,8 +33,10 @@ __all__ = [
     "LocalCloudError",
     "claim",
     "fresh_keys",
+    "is_fresh",
     "keys_of",
     "made_keys",
+    "make_folder",
     "private_bytes",
     "recognise",
     "release",
@@ -31,5 +45,6 @@ __all__ = [
     "set_aside",
     "signed_headers",
     "spared",
+    "unwritable",
     "write_private",
 ]

@@ -1,6 +1,7 @@
 """Whose a home is: marked when it is made, recognised before anything is read, and emptied of what was made there."""
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -11,6 +12,8 @@ from holdfast.localcloud.home.private import fault, write_private
 from holdfast.localcloud.home.trees import remove_tree
 
 MARKER = ".holdfast-home"
+LOCK = ".holdfast-command"
+"""What the command that has the home has locked. It goes after the marker: nobody takes a home that is half removed."""
 OURS = (
     "auto-resume",
     "aws",
@@ -40,30 +43,61 @@ class HomeError(LocalCloudError):
     """A folder is not, or must not be, the home of a local cloud."""
 
 
-def claim(home: Path) -> None:
+def make_folder(home: Path) -> None:
     """
-    Make a folder the home of a local cloud, or recognise that it is one.
+    Make the folder of a home, or return when there is one, or an empty folder of this user's.
 
     Raises:
-        HomeError: it holds something and has no marker, or it is not this user's alone.
+        HomeError: it holds something and has no marker, it is not this user's alone, or it cannot be made.
     """
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError:
         raise HomeError(f"{home} is not a folder; name another one with HOLDFAST_HOME=<folder>") from None
-    if (home / MARKER).is_symlink() or (home / MARKER).exists():
+    except OSError as error:
+        raise unwritable(home, error) from None
+    if _has_marker(home):
         recognise(home)
         return
     _must_be_private(home)
-    if any(home.iterdir()):
+    if not is_fresh(home):
         raise HomeError(
             f"{home} is not empty and has no {MARKER}, so it is not the home of a local cloud; "
             "name an empty or a new folder with HOLDFAST_HOME=<folder>"
         )
+
+
+def is_fresh(home: Path) -> bool:
+    """Whether nothing is in a folder but what a command leaves that was killed before it had made a home of it."""
+    return all(entry.name in (LOCK, f"{MARKER}.part") for entry in home.iterdir())
+
+
+def claim(home: Path) -> None:
+    """
+    Make a folder the home of a local cloud, or recognise that it is one.
+
+    Raises:
+        HomeError: as `make_folder`.
+    """
+    make_folder(home)
+    if _has_marker(home):
+        return
     from importlib.metadata import version  # only for a new home: it takes 20 ms to load
 
     home.chmod(0o700)
     write_private(home / MARKER, (json.dumps({"holdfast": version("holdfast-hyperpod")}) + "\n").encode())
+
+
+def unwritable(home: Path, error: OSError) -> Exception:
+    """The error to raise where a file of a home cannot be made: a sentence where the kernel's says too little."""
+    if error.errno == errno.EROFS:
+        return HomeError(
+            f"{home} is on a file system that is mounted read-only; mount it for writing, "
+            "or name another folder with HOLDFAST_HOME=<folder>"
+        )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return HomeError(f"{error.filename or home} cannot be written, the disk is full; free some space there")
+    return error
 
 
 def recognise(home: Path) -> None:
@@ -103,12 +137,16 @@ def release(home: Path) -> list[str]:
     for part in home.glob("*.part"):
         if part.name.removesuffix(".part") in (MARKER, *OURS):
             part.unlink()
-    left = sorted(entry.name for entry in home.iterdir() if entry.name != MARKER)
+    left = sorted(entry.name for entry in home.iterdir() if entry.name not in (MARKER, LOCK))
     (home / MARKER).unlink(missing_ok=True)
     if not left:
-        with contextlib.suppress(OSError):  # a mount point stays
+        with contextlib.suppress(OSError):  # a mount point stays, and what a command has locked
             home.rmdir()
     return left
+
+
+def _has_marker(home: Path) -> bool:
+    return (home / MARKER).is_symlink() or (home / MARKER).exists()
 
 
 def _must_be_private(home: Path) -> None:

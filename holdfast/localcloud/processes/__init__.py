@@ -3,11 +3,16 @@ The processes of a local cloud: started detached, found by their records, ended,
 `from_environment`, `process_state`). What runs in them is for aws and hyperpod.
 """
 
-from holdfast.localcloud.processes.detached import Process, ProcessError, Work, find, has_died, start, stop
+from holdfast.localcloud.processes.detached import Process, find, has_died, stop
+from holdfast.localcloud.processes.holding import HeldError, Hold, Holder, hold, holder_of, is_going
 from holdfast.localcloud.processes.local_cloud import LocalCloud, from_environment
+from holdfast.localcloud.processes.spawning import ProcessError, Work, spawn, start, wait_until_ready
 from holdfast.localcloud.processes.state import ProcessState, control_plane, process_state
 
 __all__ = [
+    "HeldError",
+    "Hold",
+    "Holder",
     "LocalCloud",
     "Process",
     "ProcessError",
@@ -17,7 +22,12 @@ __all__ = [
     "find",
     "from_environment",
     "has_died",
+    "hold",
+    "holder_of",
+    "is_going",
     "process_state",
+    "spawn",
     "start",
     "stop",
+    "wait_until_ready",
 ]

@@ -10,7 +10,8 @@ import json
 import os
 import socket
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,15 @@ from holdfast.localcloud.home import (
     LocalCloudError,
     claim,
     fresh_keys,
+    is_fresh,
     keys_of,
     made_keys,
     recognise,
     release,
+    unwritable,
 )
-from holdfast.localcloud.processes import detached
+from holdfast.localcloud.processes import detached, spawning
+from holdfast.localcloud.processes.holding import Hold, hold, removing
 from holdfast.localcloud.processes.state import KERNEL_LOG, ProcessState, found, process_state, serves_kernel_logs
 from holdfast.localcloud.supervision import together
 from holdfast_common import kinds, parse_events
@@ -39,6 +43,8 @@ DEFAULT_PORT = 5710
 ACCOUNT = "123456789012"
 
 AWS, HYPERPOD, KEEPER, MONITOR = "aws", "hyperpod", "keeper", "monitor"
+OF_COMMANDS = ("cdk", "synth")
+"""Processes that end with the command that started them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,15 +102,53 @@ class LocalCloud:
         """What boto3 and botocore need to reach this cloud. Raises: LocalCloudError, as `keys`."""
         return {"endpoint_url": self.endpoint, **self.keys().boto}
 
+    @contextlib.contextmanager
+    def held(self, *, verb: str) -> Iterator[Hold]:
+        """
+        Have the home for the time of one command, and finish what an earlier command was killed in.
+
+        Args:
+            verb: Of the command, such as ``up``.
+
+        Raises:
+            HeldError: another command has it.
+            LocalCloudError: the folder holds something else, or others can change it, or it cannot be written.
+        """
+        with hold(self.home, verb=verb) as found:
+            self._end_children()
+            if found.unfinished and verb != "down":
+                self.remove()
+            try:
+                yield replace(found, fresh=found.fresh or found.unfinished)
+            finally:
+                self._end_children()
+
+    def _end_children(self) -> None:
+        for name in OF_COMMANDS:
+            detached.stop(name=name, home=self.home)
+
     def claim(self) -> None:
         """
         Make the home and its keys, or recognise that they are this user's.
 
         Raises:
-            LocalCloudError: the folder holds something else, or others can change it.
+            LocalCloudError: the folder holds something else, others can change it, or it cannot be written.
         """
-        claim(self.home)
-        made_keys(self.home)
+        try:
+            claim(self.home)
+            made_keys(self.home)
+        except OSError as error:
+            raise unwritable(self.home, error) from None
+
+    def recognise(self) -> None:
+        """
+        Return when the folder is a home of this user's, or one that a command was killed in before it was one.
+
+        Raises:
+            LocalCloudError: it is something else.
+        """
+        if not is_fresh(self.home):
+            recognise(self.home)
 
     def is_claimed(self) -> bool:
         """Whether the home carries the mark of one; whose it is, is another question."""
@@ -167,14 +211,18 @@ class LocalCloud:
             )
 
     def _start_aws(self) -> bool:
-        if detached.find(name=AWS, home=self.home):
+        def ready() -> bool:
+            return self.health() is not None
+
+        if found := detached.find(name=AWS, home=self.home):
+            spawning.wait_until_ready(found, name=AWS, home=self.home, ready=ready)
             return False
         self._refuse_taken_port()
-        detached.start(
+        spawning.start(
             name=AWS,
             argv=[sys.executable, "-m", "holdfast.localcloud.aws", "--home", str(self.home), "--port", str(self.port)],
             home=self.home,
-            ready=lambda: self.health() is not None,
+            ready=ready,
             endpoint=self.endpoint,
         )
         return True
@@ -201,7 +249,7 @@ class LocalCloud:
                 return False
             argv = [sys.executable, "-m", "holdfast.localcloud.keeper", "--home", str(self.home)]
             argv += ["--port", str(self.port), "--region", region]
-            detached.start(name=KEEPER, argv=argv, home=self.home, ready=lambda: True)
+            spawning.start(name=KEEPER, argv=argv, home=self.home, ready=lambda: True)
             return True
 
     def start_monitor(self, *, rules: Path, cluster: str) -> "Access":
@@ -222,19 +270,20 @@ class LocalCloud:
             recognise(self.home)
             argv = [sys.executable, "-m", "holdfast.localcloud.monitor", "--home", str(self.home)]
             argv += ["--rules", str(rules.absolute()), "--cluster", cluster]
-            detached.start(name=MONITOR, argv=argv, home=self.home, ready=lambda: is_ready(self.home))
+            spawning.start(name=MONITOR, argv=argv, home=self.home, ready=lambda: is_ready(self.home))
         found = access_of(self.home)
         assert found is not None
         return found
 
     def _start_hyperpod(self, *, region: str) -> bool:
-        if detached.find(name=HYPERPOD, home=self.home):
+        ready = self.home / "run" / "hyperpod.ready"
+        if found := detached.find(name=HYPERPOD, home=self.home):
+            spawning.wait_until_ready(found, name=HYPERPOD, home=self.home, ready=ready.exists)
             return False
         recognise(self.home)
-        ready = self.home / "run" / "hyperpod.ready"
         ready.unlink(missing_ok=True)
         argv = [sys.executable, "-m", "holdfast.localcloud.hyperpod", "--home", str(self.home)]
-        detached.start(
+        spawning.start(
             name=HYPERPOD,
             argv=[*argv, "--endpoint", self.endpoint, "--region", region],
             home=self.home,
@@ -277,11 +326,12 @@ class LocalCloud:
         if not self.home.exists():
             return []
         recognise(self.home)
-        self.stop()
-        fleet = Fleet(home=self.home)
-        end_all(fleet)
-        fleet.close()
-        return release(self.home)
+        with removing(self.home):
+            self.stop()
+            fleet = Fleet(home=self.home)
+            end_all(fleet)
+            fleet.close()
+            return release(self.home)
 
 
 def _instances(names: list[str]) -> str:

@@ -4,7 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +18,7 @@ from holdfast.cli.deployed import Context, Session, locate
 from holdfast.cli.slurm import DELIMITER
 from holdfast.cli.submission import Environment
 from holdfast.localcloud import LocalCloud, containers
+from holdfast.localcloud.home import claim
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast_common import Event, kinds
 
@@ -134,6 +135,7 @@ class FakeNode:
 def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A local cloud of one node that answers whatever a command asks."""
     home = tmp_path / "home"
+    claim(home)
     Session(
         environment="local", cloud="embedded", region="us-west-2", stack_name="s", cluster_name="local", port=1
     ).save(home=home)
@@ -159,7 +161,8 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "holdfast.cli.commands.cluster.packages.make_environment": lambda *_, **__: Environment(
             path="/fsx/envs/x", python="3.11.2", packages=("numpy",)
         ),
-        "holdfast.cli.commands.deployment.images._store": lambda *, change: SimpleNamespace(list=list),
+        "holdfast.cli.commands.deployment.images._store": lambda: SimpleNamespace(list=list),
+        "holdfast.cli.commands.deployment.images._changed_store": lambda *, verb: nullcontext(),
         "holdfast.localcloud.kubernetes.binaries.build": lambda **_: Binaries(directory=tmp_path, version="1.20.2"),
         "holdfast.localcloud.kubernetes.binaries.find_binaries": lambda _: None,
         "holdfast.cli.deployed.nodes.instance": lambda context, *, node: FakeNode(),

@@ -134,6 +134,7 @@ def test_a_deployment_that_fails_leaves_the_current_environment_and_says_so(
         raise CommandError("the stack was rolled back", exit_code=1)
 
     monkeypatch.setattr("holdfast.cli.commands.deployment.up.deploy", refuse)
+    monkeypatch.setattr("holdfast.cli.commands.deployment.up.check_system", lambda: None)
     done = CliRunner().invoke(cli.app, ["up", str(tmp_path / "red.yaml")])
     assert str(done.exception) == "the stack was rolled back\ncurrent: green, as before"
     assert current(home) == "green"
@@ -170,7 +171,7 @@ def test_a_session_is_recorded_after_the_nodes_run_and_not_before(
     module = "holdfast.cli.deploying.deployment"
     for name, value in {"Cdk": Cdk, "_DeploymentWatch": Watch, "check_machine": lambda **_: ""}.items():
         monkeypatch.setattr(f"{module}.{name}", value)
-    for name in ("end", "start_local_cloud", "_bootstrap", "refuse_replacements"):
+    for name in ("end", "start_local_cloud", "settle", "_bootstrap", "refuse_replacements"):
         monkeypatch.setattr(f"{module}.{name}", lambda *_, **__: None)
     monkeypatch.setattr(Context, "orchestrator", "slurm")
     definition = load(tmp_path / "red.yaml")

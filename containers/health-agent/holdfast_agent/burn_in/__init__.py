@@ -3,5 +3,6 @@
 from holdfast_agent.burn_in.burn_in import burn_in
 from holdfast_agent.burn_in.peers import medians, slower
 from holdfast_agent.burn_in.trial import Trial
+from holdfast_agent.burn_in.turns import IDLE, JOINING, TURNS, turn
 
-__all__ = ["Trial", "burn_in", "medians", "slower"]
+__all__ = ["IDLE", "JOINING", "TURNS", "Trial", "burn_in", "medians", "slower", "turn"]

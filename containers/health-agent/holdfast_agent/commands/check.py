@@ -1,6 +1,7 @@
 """``holdfast-agent check``: look at this node once, with ``--deep`` under load."""
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast_agent.burn_in import Trial, burn_in, medians, slower
+from holdfast_agent.burn_in import IDLE, JOINING, TURNS, Trial, burn_in, medians, slower, turn
 from holdfast_agent.commands.configured import configured, declare_configuration
 from holdfast_agent.configuration import Configuration
 from holdfast_agent.service import Examined, examined
@@ -39,9 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.idle:
         os.nice(19)
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    looked = examined(configuration)
-    others = medians(Path(arguments.peers)) if arguments.peers else {}
-    trials = _trials(arguments, configuration, others) if arguments.deep else []
+    with turn(Path(TURNS, IDLE if arguments.idle else JOINING)) if arguments.deep else contextlib.nullcontext():
+        looked = examined(configuration)
+        others = medians(Path(arguments.peers)) if arguments.peers else {}
+        trials = _trials(arguments, configuration, others) if arguments.deep else []
     report = _report(looked, trials, others)
     print(json.dumps(report) if arguments.json else _text(report))
     return 1 if report["problems"] else 0 if report["looked"] else 2

@@ -23,6 +23,7 @@ def rehearse(
         check_job_file(file)
     context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast rehearse")
-    events = rehearse_jobs(context, files=files, prepare=prepare, fault=fault)
+    with context.local.held(verb="rehearse"):
+        events = rehearse_jobs(context, files=files, prepare=prepare, fault=fault)
     if json:
         print_json([event.to_json() for event in events])

@@ -1,23 +1,53 @@
 """``holdfast down``: end the local cloud and leave nothing of it behind."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 from holdfast.cli.terminal import CommandError, console, step
-from holdfast.localcloud import from_environment
+from holdfast.localcloud import LocalCloud, from_environment
+from holdfast.localcloud.processes import HeldError
+
+ENDS_WITHIN_S = 90.0
+"""Of a command that is ended: it takes down what it began."""
 
 
 def down() -> None:
     """Remove the local cloud: nodes, processes, namespaces, mounts, files. Safe to repeat, also after a crash."""
     local = from_environment()
-    if not local.home.is_dir() or not (local.is_claimed() or any(local.home.iterdir())):
+    if not local.home.is_dir() or not any(local.home.iterdir()):
         console.print(f"nothing is up in {local.home}")
         return
     if os.geteuid() != 0:
         raise CommandError("down removes namespaces and mounts and needs root; run it with sudo")
-    if local.is_claimed():
+    local.recognise()
+    with _held(local):
+        if not local.is_claimed():
+            console.print(f"nothing is up in {local.home}")
+            return
         console.print("down deletes nodes, file systems, buckets and logs of this local cloud, and all that is in them")
-    with step("take the local cloud down") as progress:
-        progress.update(str(local.home))
-        left = local.remove()
+        with step("take the local cloud down") as progress:
+            progress.update(str(local.home))
+            left = local.remove()
     if left:
         console.print(f"left in {local.home}, because Holdfast did not make it: {', '.join(left)}", markup=False)
+
+
+@contextlib.contextmanager
+def _held(local: LocalCloud) -> Iterator[None]:
+    """Have the home, and end the command that has it, unless that takes it down, too."""
+    ended = 0
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(local.held(verb="down"))
+                break
+            except HeldError as error:
+                holder = error.holder
+                if holder is None or holder.verb == "down" or holder.pid == ended:
+                    raise
+            with step(f"end {holder}") as progress:
+                progress.update(f"at most {ENDS_WITHIN_S:g} s")
+                holder.process.end(timeout_s=ENDS_WITHIN_S)
+            ended = holder.pid
+        yield

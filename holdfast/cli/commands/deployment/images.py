@@ -1,7 +1,9 @@
 """``holdfast images``: the container images of the local cloud, for ``srun --container-image`` and for pods."""
 
+import contextlib
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +19,7 @@ _JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 @app.command("list", cls=Command)
 def list_images(json: _JSON = False) -> None:
     """Names that --container-image and pods may use on the local cloud."""
-    images = _store(change=False).list()
+    images = _store().list()
     if json:
         print_json([{"name": image.name, "digest": image.digest} for image in images])
         return
@@ -44,13 +46,13 @@ def build(
             f"got --containers {folder}; allowed: the folder containers/ of a checkout of Holdfast; "
             "the distribution holdfast-constructs brings one: pip install holdfast-constructs"
         )
-    store = _store(change=True)
-    try:
-        image = build_training_image(
-            store, containers=folder, name=name, progress=(lambda _: None) if json else console.print
-        )
-    except ImageError as error:
-        raise CommandError(str(error)) from error
+    with _changed_store(verb="images build") as store:
+        try:
+            image = build_training_image(
+                store, containers=folder, name=name, progress=(lambda _: None) if json else console.print
+            )
+        except ImageError as error:
+            raise CommandError(str(error)) from error
     _added(image, json=json)
 
 
@@ -63,10 +65,11 @@ def add(
     """Unpack an image for the nodes."""
     from holdfast.localcloud.containers import ImageError, add_image
 
-    try:
-        image = add_image(_store(change=True), source=source, name=name)
-    except ImageError as error:
-        raise CommandError(str(error)) from error
+    with _changed_store(verb="images add") as store:
+        try:
+            image = add_image(store, source=source, name=name)
+        except ImageError as error:
+            raise CommandError(str(error)) from error
     _added(image, json=json)
 
 
@@ -75,10 +78,11 @@ def remove(name: Annotated[str, typer.Argument(help="As holdfast images list sho
     """Forget a name, and the image when it has no other; no step may be running in it."""
     from holdfast.localcloud.containers import ImageError
 
-    try:
-        _store(change=True).remove(name)
-    except ImageError as error:
-        raise CommandError(str(error)) from error
+    with _changed_store(verb="images remove") as store:
+        try:
+            store.remove(name)
+        except ImageError as error:
+            raise CommandError(str(error)) from error
 
 
 def _shipped() -> Path:
@@ -88,15 +92,20 @@ def _shipped() -> Path:
     return shipped if shipped is not None and shipped.is_dir() else Path(__file__).resolve().parents[4] / "containers"
 
 
-def _store(*, change: bool) -> Any:
+def _store() -> Any:
     from holdfast.localcloud.containers import Store
 
-    if change and os.geteuid() != 0:
+    return Store(home=from_environment().home)
+
+
+@contextlib.contextmanager
+def _changed_store(*, verb: str) -> Iterator[Any]:
+    if os.geteuid() != 0:
         raise CommandError("images are kept with the files and owners that they have and need root; run it with sudo")
     local = from_environment()
-    if change:
+    with local.held(verb=verb):
         local.claim()
-    return Store(home=local.home)
+        yield _store()
 
 
 def _added(image: Any, *, json: bool) -> None:

@@ -15,7 +15,7 @@ import typer
 
 from holdfast.cli.definitions import judged_definition
 from holdfast.cli.deployed import VARIABLE, Session, read_status, recorded
-from holdfast.cli.deploying import check_monitor, deploy, start_monitor, taken_down_on
+from holdfast.cli.deploying import check_monitor, check_system, deploy, start_monitor, taken_down_on
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_fits, check_job_file
 from holdfast.cli.terminal import CommandError, Interrupted, console, print_json
@@ -50,16 +50,20 @@ def up(
     local = from_environment()
     if monitor is not None:
         check_monitor(monitor, definition)
-    begun_here = definition.cloud == "embedded" and not (local.home.exists() and any(local.home.iterdir()))
+    embedded = definition.cloud == "embedded"
+    if embedded:
+        check_system()
     before = recorded(local.home)
-    with taken_down_on(BaseException, local, begun_here=begun_here), _naming_current(before, new=definition.name):
-        context = deploy(definition, path=path, local=local)
-        if monitor is not None:
-            start_monitor(monitor, definition, local=local)
-    if rehearse:
-        # A rehearsal that fails leaves the cluster up to look at; Ctrl-C means no to all of it.
-        with taken_down_on(Interrupted, local, begun_here=begun_here):
-            rehearse_jobs(context, files=rehearse, prepare=prepare)
+    with local.held(verb="up") as home:
+        begun_here = embedded and home.fresh
+        with taken_down_on(BaseException, local, begun_here=begun_here), _naming_current(before, new=definition.name):
+            context = deploy(definition, path=path, local=local)
+            if monitor is not None:
+                start_monitor(monitor, definition, local=local)
+        if rehearse:
+            # A rehearsal that fails leaves the cluster up to look at; Ctrl-C means no to all of it.
+            with taken_down_on(Interrupted, local, begun_here=begun_here):
+                rehearse_jobs(context, files=rehearse, prepare=prepare)
     view = read_status(context)
     if json:
         print_json(view)

@@ -32,7 +32,8 @@ def use(
             f"{session.environment} is gone: stack {session.stack_name} {seen}; others that were deployed: {others}; "
             f"deploy it with: holdfast up {environment}"
         )
-    session.save(home=home)
+    with context.local.held(verb="use"):
+        session.save(home=home)
     console.print(
         f"current: {session.environment} (cluster {session.cluster_name} in {session.region}, stack {status})",
         highlight=False,

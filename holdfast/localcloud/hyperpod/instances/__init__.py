@@ -9,5 +9,6 @@ from holdfast.localcloud.hyperpod.instances.machines import Machines
 from holdfast.localcloud.hyperpod.instances.members import Members
 from holdfast.localcloud.hyperpod.instances.memory import Memory
 from holdfast.localcloud.hyperpod.instances.procedures import Procedure
+from holdfast.localcloud.hyperpod.instances.turns import turns_mount
 
-__all__ = ["AGENT", "Machines", "Members", "Memory", "Procedure", "shared_home"]
+__all__ = ["AGENT", "Machines", "Members", "Memory", "Procedure", "shared_home", "turns_mount"]

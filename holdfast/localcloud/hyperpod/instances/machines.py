@@ -11,6 +11,7 @@ from holdfast.localcloud import containers, job_plugins
 from holdfast.localcloud.gpus import Gpus
 from holdfast.localcloud.hyperpod.fsx import ensure_directory
 from holdfast.localcloud.hyperpod.instances.images import Images
+from holdfast.localcloud.hyperpod.instances.turns import turns_mount
 from holdfast.localcloud.hyperpod.lifecycle import (
     AWS_SETTINGS,
     EVENTS,
@@ -101,6 +102,7 @@ class Machines:
         self._job_plugins = job_plugins.prepare(home=home, variables=(LEFT_BY_SCRIPTS, JOB_VARIABLES))
         self._gpus = Gpus(home=home)
         self._programs = environment_programs(home / "hyperpod" / "programs", at=TRAINING_ENVIRONMENT)
+        self._turns = turns_mount(home)
         self._boots = threading.Semaphore(BOOTS_AT_ONCE)
 
     def find(self, instance_id: str) -> Node | None:
@@ -148,6 +150,7 @@ class Machines:
                 *image.mounts,
                 *self._containers.of_node(instance.instance_id),
                 *self._job_plugins.mounts,
+                self._turns,
                 *(self._gpus.mounts(kind) if kind else ()),
                 *self._reachable(),
                 *self._storage(group),

@@ -1,7 +1,7 @@
 """
 Whether a machine can run a cluster, judged from what ``observing`` has seen of it.
 
-Namespaces and overlay mounts are asked for where nodes are made, programs of Slurm by the command line.
+Namespaces and overlay mounts are asked for where nodes are made, programs of Slurm and memory by the command line.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,6 @@ _WAYS = {
 }
 SYS_RESOURCE = 24
 """Bit of CAP_SYS_RESOURCE: capability.h of Linux."""
-BASE_GIB = 4.0
-"""The embedded AWS, the CDK's synthesis, a control plane (450 MiB), and pods that train."""
-NODE_MIB = 50.0
-"""kubelet and containerd of one node: 43 MiB measured."""
 BUILD_TAKES = "about 5 minutes on two free cores, once"
 
 
@@ -53,15 +49,12 @@ class Machine:
     root: bool
 
 
-def check_machine(
-    *, machine: Machine, binaries: Binaries | BinariesError | None, nodes: int, builds: bool = False
-) -> list[str]:
+def check_machine(*, machine: Machine, binaries: Binaries | BinariesError | None, builds: bool = False) -> list[str]:
     """
     What a cluster lacks on a machine, a sentence each, with what to do; empty if it can run.
 
     Args:
         binaries: What ``find_binaries`` returned or raised.
-        nodes: How many nodes the cluster will have.
         builds: Default: no build follows, and without binaries no cluster can run.
     """
     problems = []
@@ -78,13 +71,6 @@ def check_machine(
         problems.append(
             f"there are no binaries of Kubernetes; run: holdfast kubernetes build ({BUILD_TAKES}), "
             f"or set {VARIABLE}=records to have EKS clusters as records only"
-        )
-    needed_gib = BASE_GIB + nodes * NODE_MIB / 1024
-    available_gib = machine.memory_bytes / 2**30
-    if available_gib < needed_gib:
-        problems.append(
-            f"a cluster of {nodes} nodes needs {needed_gib:.1f} GiB of memory, {available_gib:.1f} GiB are available; "
-            "end other programs, reduce the counts, or use a larger machine"
         )
     if not machine.iptables:
         problems.append("the program iptables is missing, and kube-proxy needs it; install the package iptables")

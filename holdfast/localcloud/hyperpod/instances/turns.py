@@ -1,0 +1,26 @@
+"""Turns of burn-ins: nodes share this machine, and would fail their trials for the load of all others."""
+
+import os
+from pathlib import Path
+
+from holdfast.localcloud.nodes import Mount
+
+AT = "/opt/holdfast/turns"
+"""Where the health agent looks for them; a node with a machine of its own has none."""
+MOST_AT_ONCE = 4
+"""More, and each would be a tenth as fast as alone on the machine, which is what a broken disk is known by."""
+
+
+def turns_mount(home: Path, *, cores: int = os.cpu_count() or 1) -> Mount:
+    """
+    A folder that all nodes of a home see, with a file for each burn-in that may run at the same time.
+
+    The files are root's alone: a job takes no turn away.
+    """
+    place = home / "hyperpod" / "turns"
+    for kind, count in (("joining", max(1, min(cores, MOST_AT_ONCE))), ("idle", 1)):
+        folder = place / kind
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for number in range(count):
+            (folder / str(number)).touch(mode=0o600)
+    return Mount(source=place, target=AT, read_only=True)

@@ -1,0 +1,190 @@
+"""
+Background processes of the local cloud are started: detached, recorded before they run, and waited for until they are
+ready. What they do is theirs.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from holdfast.localcloud.processes.detached import Process, record_path, start_ticks, stat_fields
+
+STALL_S = 30.0
+"""A process that is starting and has done nothing for this long is given up."""
+LEAST_SHARE = 0.02
+"""Of a processor, by which a process counts as doing something; to be asked whether it is ready takes less."""
+LEAST_BYTES = 1 << 20
+LONGEST_START_S = 1800.0
+LONGEST_POLL_S = 0.5
+GATE = 'read -r _ && exec "$@" </dev/null'
+"""Of a shell: run the program when a line arrives, and end where the writer is gone instead."""
+
+
+class ProcessError(Exception):
+    """A background process could not be started; the message holds the end of its log."""
+
+
+def spawn(
+    *,
+    name: str,
+    argv: Sequence[str],
+    home: Path,
+    log: Path,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    endpoint: str = "",
+) -> "tuple[subprocess.Popen[bytes], Process]":
+    """
+    Start ``argv`` detached from the terminal, in a session of its own, with its output in ``log``.
+
+    Its identity is in ``home/run/NAME.json`` before it runs: a caller that is killed at any moment leaves nothing that
+    the next command cannot find.
+    """
+    record = record_path(home=home, name=name)
+    for folder in (log.parent, record.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            ["/bin/sh", "-c", GATE, "sh", *argv],
+            cwd=cwd,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env={**os.environ, **(environment or {})},
+        )
+    assert child.stdin is not None
+    with child.stdin as gate:
+        process = Process(pid=child.pid, start_ticks=start_ticks(child.pid) or 0, endpoint=endpoint)
+        fresh = record.with_suffix(".new")
+        fresh.write_text(json.dumps(asdict(process)))
+        fresh.replace(record)
+        with contextlib.suppress(BrokenPipeError):  # it was ended meanwhile
+            os.write(gate.fileno(), b"\n")
+    return child, process
+
+
+def start(
+    *,
+    name: str,
+    argv: Sequence[str],
+    home: Path,
+    ready: Callable[[], bool],
+    endpoint: str = "",
+    environment: Mapping[str, str] | None = None,
+    stall_s: float = STALL_S,
+) -> Process:
+    """
+    Start ``argv`` detached from the terminal and return once ``ready()`` holds.
+
+    Its output goes to ``home/log/NAME.log``, its identity to ``home/run/NAME.json``. How long it takes is its affair
+    (what it restores may be large, and the machine busy) as long as it does something.
+
+    Raises:
+        ProcessError: it ended, or did nothing for ``stall_s`` without being ready; nothing is left running.
+    """
+    log = _log_path(home=home, name=name)
+    child, process = spawn(name=name, argv=argv, home=home, log=log, environment=environment, endpoint=endpoint)
+    try:
+        _wait_until_ready(process, ended=lambda: _exit_code(child), name=name, log=log, ready=ready, stall_s=stall_s)
+    except BaseException:
+        process.stop(timeout_s=2.0)
+        child.poll()
+        record_path(home=home, name=name).unlink(missing_ok=True)
+        raise
+    # The child outlives this process on purpose; this tells subprocess not to warn about it.
+    child.returncode = 0
+    return process
+
+
+def wait_until_ready(process: Process, *, name: str, home: Path, ready: Callable[[], bool]) -> None:
+    """
+    Return once ``ready()`` holds of a process that another command started, and perhaps did not wait for.
+
+    Raises:
+        ProcessError: as `start`; the process is left as it is.
+    """
+    log = _log_path(home=home, name=name)
+
+    def ended() -> str:
+        return "" if process.alive() else "ended"
+
+    _wait_until_ready(process, ended=ended, name=name, log=log, ready=ready, stall_s=STALL_S)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What a process and its children have done so far."""
+
+    cpu_s: float = 0.0
+    transferred: int = 0
+    """Bytes read and written."""
+
+    def is_beyond(self, other: "Work", *, stall_s: float) -> bool:
+        """Whether this is enough more than the other to be no mere waiting for ``stall_s``."""
+        return self.cpu_s - other.cpu_s >= LEAST_SHARE * stall_s or self.transferred - other.transferred >= LEAST_BYTES
+
+
+def _work_of(pid: int) -> Work:
+    family = [pid, *_descendants(pid)]
+    ticks = sum(int(field) for each in family for field in stat_fields(each)[11:15])
+    transferred = 0
+    for each in family:
+        with contextlib.suppress(OSError):
+            lines = [line.split(": ") for line in Path(f"/proc/{each}/io").read_text().splitlines()]
+            transferred += sum(int(count) for name, count in lines if name in ("rchar", "wchar"))
+    return Work(cpu_s=ticks / os.sysconf("SC_CLK_TCK"), transferred=transferred)
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """Children that run, and theirs: what those have done counts for their parent only when they have ended."""
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, path.read_text().split()):
+                yield child
+                yield from _descendants(child)
+
+
+def _wait_until_ready(
+    process: Process,
+    *,
+    ended: Callable[[], str],
+    name: str,
+    log: Path,
+    ready: Callable[[], bool],
+    stall_s: float,
+) -> None:
+    began = last = time.monotonic()
+    done, pause_s = Work(), 0.05
+    while not ready():
+        if why := ended():
+            raise ProcessError(f"{name} {why} while starting:\n{_tail(log)}")
+        now, work = time.monotonic(), _work_of(process.pid)
+        if work.is_beyond(done, stall_s=stall_s):
+            last, done = now, work
+        if now - last > stall_s or now - began > LONGEST_START_S:
+            raise ProcessError(
+                f"{name} was not ready after {now - began:.0f} s and did nothing for the last {now - last:.0f} s; "
+                f"its log ends with:\n{_tail(log)}"
+            )
+        time.sleep(pause_s)
+        if now - began > 5.0:
+            pause_s = LONGEST_POLL_S
+
+
+def _exit_code(child: "subprocess.Popen[bytes]") -> str:
+    code = child.poll()
+    return "" if code is None else f"ended with exit code {code}"
+
+
+def _log_path(*, home: Path, name: str) -> Path:
+    return home / "log" / f"{name}.log"
+
+
+def _tail(log: Path, *, lines: int = 8) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
