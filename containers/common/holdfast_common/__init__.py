@@ -7,11 +7,12 @@ Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
 from typing import TYPE_CHECKING, Any
 
 from holdfast_common import kinds
-from holdfast_common.log import EventLog, events_log_group
+from holdfast_common.log import EventLog, events_log_group, log_of_jobs, stream_of_jobs
 from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
     from holdfast_common import node_socket, slurm_answers
+    from holdfast_common.collecting import is_of_stream, of_job
     from holdfast_common.events import Event, ParsedEvents, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
@@ -44,16 +45,21 @@ __all__ = [
     "events_log_group",
     "fault_named",
     "in_order",
+    "is_of_stream",
     "kinds",
     "kubernetes_trust",
+    "log_of_jobs",
     "node_socket",
+    "of_job",
     "parse_events",
     "shares",
     "slurm_answers",
+    "stream_of_jobs",
     "timeline",
 ]
 
 _FROM = {
+    **dict.fromkeys(("is_of_stream", "of_job"), "collecting"),
     **dict.fromkeys(("Event", "ParsedEvents", "parse_events"), "events"),
     **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),

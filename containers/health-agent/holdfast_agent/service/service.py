@@ -184,7 +184,8 @@ class Service:
         for one in self.detectors:
             found["holdfast_detector_hung", (("detector", one.name),)] = float(one.hung)
         for companion in self._companions:
-            found.update({(f"holdfast_agent_{name}", ()): value for name, value in companion.numbers().items()})
+            for name, value in companion.numbers().items():  # of two that ship, the sum
+                found[f"holdfast_agent_{name}", ()] = found.get((f"holdfast_agent_{name}", ()), 0.0) + value
         found["holdfast_agent_events_written_total", ()] = float(self._outbox.written)
         found["holdfast_agent_events_lost_total", ()] = float(self._outbox.lost)
         standing = self.engine.standing()
