@@ -1,12 +1,13 @@
 """
 What an incident took, in accelerator hours and dollars. Pure: types and prices are given.
 
-Counted are the instances of the job for as long as it stood still, and for as long as the steps had taken that were
-thrown away; and the broken instance from then on until it was in service again. It is None while the incident goes on,
-and wherever one of these is unknown, or the type or price of one of the instances.
+Counted is the broken instance for as long as it was out of service, as the cluster itself tells. What the job reports
+stands apart, since every user of a node can write it: its other instances for as long as it stood still, and for as
+long as the steps had taken that were thrown away. Each is None wherever one of these is unknown, or the type or price
+of one of the instances; the first also while the incident goes on.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.catalog import instance_types
@@ -67,7 +68,10 @@ class Fleet:
         known = {
             event.node: self.type_of_group[group]
             for event in events
-            if event.node and isinstance(group := event.detail.get("group"), str) and group in self.type_of_group
+            if event.source != "job"
+            and event.node
+            and isinstance(group := event.detail.get("group"), str)
+            and group in self.type_of_group
         }
         return Fleet(type_of_node={**known, **self.type_of_node}, type_of_group=self.type_of_group, price=self.price)
 
@@ -81,54 +85,50 @@ class Fleet:
 
 def gpu_hours(incident: Incident, fleet: Fleet) -> float | None:
     """GPUs or Trainium devices, times hours."""
-    return _weighted(instance_hours(incident), {node: fleet.accelerators(node) for node in _nodes(incident)})
+    return _weighted(instance_hours(incident), fleet.accelerators)
 
 
 def cost_usd(incident: Incident, fleet: Fleet) -> float | None:
-    return _weighted(instance_hours(incident), {node: fleet.usd_per_hour(node) for node in _nodes(incident)})
+    return _weighted(instance_hours(incident), fleet.usd_per_hour)
+
+
+def reported_gpu_hours(incident: Incident, fleet: Fleet) -> float | None:
+    return _weighted(reported_hours(incident), fleet.accelerators)
+
+
+def reported_cost_usd(incident: Incident, fleet: Fleet) -> float | None:
+    return _weighted(reported_hours(incident), fleet.usd_per_hour)
 
 
 def instance_hours(incident: Incident) -> Mapping[str, float] | None:
-    """Hours that each instance did nothing useful because of the incident; None where they are not known."""
+    """Hours that the broken instance was out of service, of which no job tells; None where they are not known."""
     if incident.is_open:
         return None
-    hours = dict.fromkeys(_nodes(incident), 0.0)
-    if incident.resumed_ns is not None:
-        if incident.stopped_s is None or incident.thrown_away_s is None or not incident.job_nodes:
-            return None
-        for node in incident.job_nodes:
-            hours[node] += (incident.stopped_s + incident.thrown_away_s) / 3600
-    elif incident.job and incident.restored_ns is not None:
-        return None
-    out_s = _out_of_service_s(incident)
-    if out_s is None:
-        return None
-    hours[incident.node] += out_s / 3600
-    return hours
-
-
-def _out_of_service_s(incident: Incident) -> float | None:
-    """How long the broken instance was of no use beyond the time that its job stood still."""
-    end_ns = incident.restored_ns if incident.restored_ns is not None else incident.removed_ns
     if incident.is_of_nobody or incident.is_of_process:
-        return 0.0
-    starts = [time for time in (incident.resumed_ns, incident.out_ns) if time is not None]
-    if end_ns is None or not starts:
+        return {}
+    begun_ns = incident.resumed_ns if incident.resumed_by_agent else incident.out_ns
+    end_ns = incident.restored_ns if incident.restored_ns is not None else incident.removed_ns
+    if begun_ns is None or end_ns is None:
         return None
-    begun_ns = incident.resumed_ns if incident.resumed_ns is not None else starts[0]
-    return max(0.0, (end_ns - begun_ns) / 1e9)
+    return {incident.node: max(0, end_ns - begun_ns) / 3.6e12}
 
 
-def _nodes(incident: Incident) -> list[str]:
-    return sorted({incident.node, *incident.job_nodes})
+def reported_hours(incident: Incident) -> Mapping[str, float] | None:
+    """Hours that the other instances of the job did nothing useful, as the job reports them."""
+    if not incident.job:
+        return {}
+    if incident.stopped_s is None or incident.thrown_away_s is None or not incident.job_nodes:
+        return None
+    others = [node for node in incident.job_nodes if node != incident.node or incident.is_of_process]
+    return dict.fromkeys(others, (incident.stopped_s + incident.thrown_away_s) / 3600)
 
 
-def _weighted(hours: Mapping[str, float] | None, weights: Mapping[str, float | int | None]) -> float | None:
+def _weighted(hours: Mapping[str, float] | None, weight_of: Callable[[str], float | None]) -> float | None:
     if hours is None:
         return None
     total = 0.0
     for node, spent in hours.items():
-        weight = weights[node]
+        weight = weight_of(node)
         if spent and weight is None:
             return None
         total += spent * (weight or 0.0)

@@ -4,10 +4,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from holdfast.cli.terminal import CommandError
-from holdfast.cli.views.incidents.costs import Fleet, cost_usd, gpu_hours
+from holdfast.cli.views.incidents.costs import (
+    Fleet,
+    cost_usd,
+    gpu_hours,
+    reported_cost_usd,
+    reported_gpu_hours,
+)
 from holdfast_common import Event, Incident, in_order, timeline
 
 SHORTEST_PREFIX = 3
+_FIELDS = {"resumed_ns": "training_again_s", "strong_ns": "at_strength_s"}
+"""Fields of a row that are made of one of an incident with another name."""
 SHOWN_IDS = 10
 
 
@@ -50,10 +58,14 @@ class IncidentRow:
     steps_redone: int | None
     gpu_hours: float | None
     cost_usd: float | None
+    reported_gpu_hours: float | None
+    reported_cost_usd: float | None
     job: str | None
     replacement: str | None
     remedies: tuple[RemedyRow, ...]
     evidence: tuple[EvidenceRow, ...]
+    reported_by_job: tuple[str, ...]
+    """Fields of these that only the log of a job tells, which every user of a node can write."""
 
 
 def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:
@@ -81,6 +93,8 @@ def row_of(incident: Incident, fleet: Fleet) -> IncidentRow:
         steps_redone=incident.steps_redone,
         gpu_hours=gpu_hours(incident, fleet),
         cost_usd=cost_usd(incident, fleet),
+        reported_gpu_hours=reported_gpu_hours(incident, fleet),
+        reported_cost_usd=reported_cost_usd(incident, fleet),
         job=incident.job or None,
         replacement=incident.replacement or None,
         remedies=tuple(
@@ -96,7 +110,14 @@ def row_of(incident: Incident, fleet: Fleet) -> IncidentRow:
             EvidenceRow(time_s=incident.after_s(line.time_ns), source=line.source, text=line.text)
             for line in incident.evidence
         ),
+        reported_by_job=_reported(incident),
     )
+
+
+def _reported(incident: Incident) -> tuple[str, ...]:
+    names = {**{name: name for name in ("steps_lost", "steps_redone", "job")}, **_FIELDS}
+    of_job = [names[name] for name in incident.reported_by_job if name in names]
+    return (*of_job, "reported_gpu_hours", "reported_cost_usd") if incident.job else tuple(of_job)
 
 
 def chosen(
