@@ -1,4 +1,4 @@
-"""What a job writes into its log opens, closes and prices no incident, and is marked as its report where it is shown."""
+"""What a job writes into its log opens, closes and prices no incident, and is marked as reported where it is shown."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
