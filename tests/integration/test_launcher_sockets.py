@@ -1,4 +1,4 @@
-"""Sockets of launchers are their user's: another user can neither reach them nor have something heard in their place."""
+"""Sockets of launchers are their user's: another user neither reaches them nor is heard in their place."""
 
 import json
 import os

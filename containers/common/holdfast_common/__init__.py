@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
     from holdfast_common.lending import Elastic, Waiting, shares
+    from holdfast_common.texts import plain, visible
     from holdfast_common.timelines import JobTimeline, Phase, Timeline, in_order, timeline
     from holdfast_common.trust import kubernetes_trust
 
@@ -52,10 +53,12 @@ __all__ = [
     "node_socket",
     "of_job",
     "parse_events",
+    "plain",
     "shares",
     "slurm_answers",
     "stream_of_jobs",
     "timeline",
+    "visible",
 ]
 
 _FROM = {
@@ -65,6 +68,7 @@ _FROM = {
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "in_order", "timeline"), "timelines"),
+    **dict.fromkeys(("plain", "visible"), "texts"),
     "kubernetes_trust": "trust",
 }
 

@@ -8,6 +8,7 @@ business of the CDK; what runs on its nodes is the business of the control plane
 import contextlib
 import json
 import os
+import re
 import socket
 import sys
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ DEFAULT_PORT = 5710
 ACCOUNT = "123456789012"
 
 AWS, HYPERPOD, KEEPER, MONITOR = "aws", "hyperpod", "keeper", "monitor"
+
+_OWN_EVENT = re.compile(r"^[\d-]+ [\d:,]+ INFO \S*events: (\{.*)$", re.MULTILINE)
+"""A record that is an event of the control plane; one that only quotes another's words begins otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +247,7 @@ class LocalCloud:
             text = (self.home / "log" / "hyperpod.log").read_text(errors="replace")
         except OSError:
             return []
-        events = parse_events(line[line.index("{") :] for line in text.splitlines() if "{" in line).events
+        events = parse_events(match[1] for match in _OWN_EVENT.finditer(text)).events
         nodes: dict[str, list[str]] = {}
         for event in events:
             if event.kind == kinds.NODE_FAILED and event.time_ns >= since_ns:

@@ -6,6 +6,7 @@ from holdfast.localcloud.supervision.batch import Batcher
 from holdfast.localcloud.supervision.collector import spare_collector
 from holdfast.localcloud.supervision.complaints import Complaints
 from holdfast.localcloud.supervision.http_service import HttpService
+from holdfast.localcloud.supervision.log_lines import LineFormatter, start_log
 from holdfast.localcloud.supervision.passes import Pass, Passes, ProcessPasses, passes_path, read_passes, told
 from holdfast.localcloud.supervision.together import together
 from holdfast.localcloud.supervision.worker import Worker
@@ -14,6 +15,7 @@ __all__ = [
     "Batcher",
     "Complaints",
     "HttpService",
+    "LineFormatter",
     "Pass",
     "Passes",
     "ProcessPasses",
@@ -21,6 +23,7 @@ __all__ = [
     "passes_path",
     "read_passes",
     "spare_collector",
+    "start_log",
     "together",
     "told",
 ]

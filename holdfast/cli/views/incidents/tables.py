@@ -8,9 +8,9 @@ from rich.text import Text
 
 from holdfast.cli.deployed import IncidentView
 from holdfast.cli.views.incidents.rows import IncidentRow
-from holdfast.cli.views.incidents.words import count, dollars, moment, number, plain, seconds, text_or
+from holdfast.cli.views.incidents.words import count, dollars, moment, number, seconds, text_or
 from holdfast.cli.views.layout import Column, Facts, Fitted
-from holdfast_common import State
+from holdfast_common import State, plain
 
 COLOURS = {
     State.UNNOTICED: "yellow",

@@ -4,7 +4,6 @@ Sockets of the launchers of this node: where ``holdfast-run status`` asks when n
 A socket counts by whose it is: it lies in a folder of its user alone, and the kernel says that this user listens on it.
 """
 
-import os
 import re
 import socket
 import struct
@@ -53,10 +52,10 @@ def find_sockets(
         job: Of Slurm, whose own come first and, where there are some, alone.
     """
     found = [
-        Found(path=place / name, run=match["run"], node=int(match["node"]))
+        Found(path=path, run=match["run"], node=int(match["node"]))
         for place in places
-        for name in sorted(os.listdir(place))
-        if (match := _NAME.fullmatch(name))
+        for path in sorted(place.iterdir())
+        if (match := _NAME.fullmatch(path.name))
     ]
     found = [one for one in found if run in (None, one.run) and node in (None, one.node)]
     return [one for one in found if job and one.run == job] or found

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from holdfast_common import plain
 from holdfast_runtime.control import listen
 from holdfast_runtime.launcher.asking import (
     Situation,
@@ -206,7 +207,7 @@ def print_status(arguments: Sequence[str]) -> int:
             print(f"  {error}", file=sys.stderr if values.json else sys.stdout)
             code = 1
             continue
-        print(json.dumps(found, indent=2) if values.json else "\n".join(_lines(found)))
+        print(json.dumps(found, indent=2) if values.json else "\n".join(map(plain, _lines(found))))
     return code
 
 
@@ -248,7 +249,7 @@ def ask_for_size(arguments: Sequence[str]) -> int:
     except AnswerError as error:
         parser.exit(1, f"{error}\n")
     if found["refused"]:
-        parser.exit(1, f"{found['refused']}\n")
+        parser.exit(1, f"{plain(str(found['refused']))}\n")
     print(f"{values.nodes} nodes are asked for; holdfast-run status says what the job has")
     return 0
 

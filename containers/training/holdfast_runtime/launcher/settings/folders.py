@@ -1,8 +1,8 @@
 """The folder of a user for the sockets of launchers: nobody else can put anything there, or reach what is there."""
 
-import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -35,10 +35,8 @@ def check_folder(path: Path, *, uid: int) -> None:
 
 def make_folder(path: Path, *, uid: int) -> None:
     """Make a folder that is the user's alone, or take the one there is. Raises OSError, FolderError."""
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        pass
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
     check_folder(path, uid=uid)
 
 

@@ -23,9 +23,9 @@ from holdfast.cli.views.incidents import (
 from holdfast.cli.views.incidents.page.drawing import JOB_COLOURS, drawing
 from holdfast.cli.views.incidents.page.rates import Pace, paces
 from holdfast.cli.views.incidents.page.style import OWN, colours, picture_colours
-from holdfast.cli.views.incidents.words import moment, plain, seconds, text_or
+from holdfast.cli.views.incidents.words import moment, seconds, text_or
 from holdfast.cli.views.pages import STYLE
-from holdfast_common import Event, Incident, State
+from holdfast_common import Event, Incident, State, plain
 
 MARK = "<!doctype html>\n<!-- incidents, written by holdfast -->\n"
 PICTURE_MARK = "<!-- incidents, written by holdfast -->\n"
