@@ -53,9 +53,7 @@ def _of_kind(
     return LogMetric(name=name, pattern=f"{{ {' && '.join(parts)} }}", value=value, unit=unit)
 
 
-def _of_job(
-    name: str, kind: str, value: str = "1", unit: cloudwatch.Unit = cloudwatch.Unit.COUNT
-) -> LogMetric:
+def _of_job(name: str, kind: str, value: str = "1", unit: cloudwatch.Unit = cloudwatch.Unit.COUNT) -> LogMetric:
     """What jobs report of themselves."""
     return _of_kind(name, kind, value, unit, more='$.source = "job"')
 

@@ -46,7 +46,7 @@ class Callers:
         self._selector = selectors.DefaultSelector()
         self._callers: list[_Caller] = []
         """Oldest first."""
-        listening.setblocking(False)
+        listening.settimeout(0.0)
         self._selector.register(listening, selectors.EVENT_READ)
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Callers:
         own = [one for one in self._callers if one.address == address]
         self._make_room(own[:1] if len(own) >= MOST_OF_AN_ADDRESS else [])
         self._make_room(self._callers[:1] if len(self._callers) >= MOST_CALLERS else [])
-        line.setblocking(False)
+        line.settimeout(0.0)
         caller = _Caller(line=line, address=str(address), until_s=time.monotonic() + self._deadline_s)
         self._callers.append(caller)
         self._selector.register(line, selectors.EVENT_READ, caller)
