@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from holdfast_agent.configuration import load
 from holdfast_agent.metrics import MetricsServer, compressed, exposition, machine_numbers, read_token, write_request
 from holdfast_agent.service import measuring
+from holdfast_agent.signals import Metric
 
 TEMPERATURE = ("DCGM_FI_DEV_GPU_TEMP", (("gpu", "3"),))
 
@@ -155,7 +156,7 @@ def test_a_request_that_comes_a_byte_at_a_time_is_ended_and_holds_up_nobody(serv
 
 
 def test_whoever_never_reads_the_answer_is_left_and_holds_up_nobody() -> None:
-    numbers = {("node_load1", (("n", "x" * 1000 + str(number)),)): 0.5 for number in range(20_000)}
+    numbers: dict[Metric, float] = {("node_load1", (("n", "x" * 1000 + str(number)),)): 0.5 for number in range(20_000)}
     made = MetricsServer(address="127.0.0.1", port=0, token="secret", numbers=lambda: numbers)
     made.start()
     asking = socket.socket()

@@ -5,8 +5,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-SHIP = ("logs:GetLogEvents", "logs:PutLogEvents")
-"""Streams of events: counted after a loss of state, written."""
+STREAMS = ("logs:CreateLogStream", "logs:GetLogEvents")
+"""Streams of events: made, and counted after a loss of state."""
 
 
 def shipping(events: logs.ILogGroup) -> "list[iam.PolicyStatement]":
@@ -18,8 +18,8 @@ def shipping(events: logs.ILogGroup) -> "list[iam.PolicyStatement]":
         arn_format=ArnFormat.COLON_RESOURCE_NAME,
     )
     return [
-        iam.PolicyStatement(sid="MakeStreams", actions=["logs:CreateLogStream"], resources=[events.log_group_arn]),
-        iam.PolicyStatement(sid="ShipEvents", actions=list(SHIP), resources=[streams]),
+        iam.PolicyStatement(sid="MakeStreams", actions=list(STREAMS), resources=[events.log_group_arn]),
+        iam.PolicyStatement(sid="ShipEvents", actions=["logs:PutLogEvents"], resources=[streams]),
     ]
 
 

@@ -33,8 +33,9 @@ def of_job(line: str, *, cluster: str, node: str, now_ns: int) -> str:
     except EventError:
         return f"{NO_EVENT}: {line}"
     time_ns = event.time_ns if event.time_ns <= now_ns + AHEAD_NS else now_ns
-    collected = {name: value for name, value in (("cluster", cluster), ("node", node)) if value}
-    return replace(event, source="job", time_ns=time_ns, **collected).to_json()
+    return replace(
+        event, source="job", time_ns=time_ns, cluster=cluster or event.cluster, node=node or event.node
+    ).to_json()
 
 
 def is_of_stream(event: Event, stream: str) -> bool:

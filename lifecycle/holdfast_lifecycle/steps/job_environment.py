@@ -125,11 +125,11 @@ def _wrong(context: Context) -> list[str]:
             wrong.append(name)
         elif name in _MODES and _mode(path) != _MODES[name]:
             wrong.append(f"mode of {name}")
-    for path, mode in _logs(context).items():
-        if _mode(context.path(path).parent) != _FOLDER_MODE:
-            wrong.append(f"mode of {Path(path).parent}")
-        if _mode(context.path(path)) != mode:
-            wrong.append(f"mode of {path}")
+    for log, mode in _logs(context).items():
+        if _mode(context.path(log).parent) != _FOLDER_MODE:
+            wrong.append(f"mode of {Path(log).parent}")
+        if _mode(context.path(log)) != mode:
+            wrong.append(f"mode of {log}")
     return wrong
 
 
