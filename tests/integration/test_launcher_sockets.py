@@ -19,7 +19,9 @@ from plain_launchers import PLAIN
 from ports import free_ports
 from waiting import eventually
 
-from holdfast.cli.deployed.sizes import _ASK
+from holdfast.cli.deployed import ask_for_size
+from holdfast.cli.slurm import JobRecord
+from holdfast.cli.terminal import CommandError
 from holdfast_runtime.launcher.asking import ask_socket, folders
 
 PYTHON = "/usr/bin/python3"
@@ -154,6 +156,36 @@ def test_what_another_user_has_put_where_the_folder_goes_is_neither_used_nor_bel
     assert "mode 0700" in said
 
 
+Asking = Callable[..., str]
+
+
+@pytest.fixture
+def scale(monkeypatch: pytest.MonkeyPatch) -> Asking:
+    """What ``holdfast scale`` says after it has asked as root on a node, which is this machine."""
+
+    def of(user: int, job: str = "7") -> str:
+        values: dict[str, Any] = dict.fromkeys(JobRecord.__dataclass_fields__, "")
+        record = JobRecord(**{**values, "job_id": job, "state": "RUNNING", "nodes": "n", "user": str(user)})
+
+        def run(_context: object, *, node: str, argv: list[str]) -> Any:
+            if argv[0] == "scontrol":
+                return SimpleNamespace(returncode=0, stdout=f"{node}\n", stderr="")
+            return run_as(0, PYTHON, *argv[1:])
+
+        for name, value in {
+            "known_jobs": lambda _context, *, jobs: [record],
+            "controller_hostname": lambda _context: "head",
+            "run": run,
+        }.items():
+            monkeypatch.setattr(f"holdfast.cli.deployed.sizes.{name}", value)
+        context: Any = SimpleNamespace(orchestrator="slurm", session=SimpleNamespace(cloud="local"))
+        with pytest.raises(CommandError) as refused:
+            ask_for_size(context, job=job, nodes=3)
+        return str(refused.value)
+
+    return of
+
+
 class Liar:
     """A socket in a folder of USER, on which a process of another user, or one that never ends, answers."""
 
@@ -207,17 +239,17 @@ def liar(place: Path) -> Iterator[Callable[..., Liar]]:
         one.close()
 
 
-def test_a_process_of_another_user_is_not_heard_wherever_it_listens(liar: Callable[..., Liar]) -> None:
+def test_a_process_of_another_user_is_not_heard_wherever_it_listens(liar: Callable[..., Liar], scale: Asking) -> None:
     one = liar(lambda asking: asking.sendall(b'{"refused": "\\u001b]0;owned\\u0007"}'), uid=OTHER)
 
     with pytest.raises(PermissionError, match=f"a process of uid {OTHER} listens there"):
         ask_socket(one.path, say="", uids=(0, USER), within_s=5.0)
-    assert run_as(0, PYTHON, "-c", _ASK, str(USER), "7", "scale 3").stdout == ""
+    assert "no launcher of job 7 answers" in scale(USER)
 
 
 @pytest.mark.parametrize("behaviour", [endless, slow])
 def test_an_answer_is_bounded_in_size_and_in_time(
-    liar: Callable[..., Liar], behaviour: Callable[[socket.socket], None]
+    liar: Callable[..., Liar], behaviour: Callable[[socket.socket], None], scale: Asking
 ) -> None:
     one = liar(behaviour)
     began = time.monotonic()
@@ -225,20 +257,19 @@ def test_an_answer_is_bounded_in_size_and_in_time(
     with pytest.raises((ValueError, TimeoutError)):
         ask_socket(one.path, say="", uids=(USER,), within_s=1.0)
     assert time.monotonic() - began < 3.0
-    assert run_as(0, PYTHON, "-c", _ASK, str(USER), "7", "scale 3").stdout == ""
+    assert "no launcher of job 7 answers" in scale(USER)
     assert time.monotonic() - began < 12.0
 
 
-def test_root_asks_the_launcher_of_the_jobs_user_for_another_size(launch: Callable[..., Any], place: Path) -> None:
+def test_root_asks_the_launcher_of_the_jobs_user_for_another_size(
+    launch: Callable[..., Any], place: Path, scale: Asking
+) -> None:
     launch()
     eventually((place / "7-0.sock").exists)
 
-    answer = run_as(0, PYTHON, "-c", _ASK, str(USER), "7", "scale 3").stdout
-
-    assert "refused" in json.loads(answer)
-    assert run_as(0, PYTHON, "-c", _ASK, str(USER), "8", "scale 3").stdout == ""
-    assert run_as(0, PYTHON, "-c", _ASK, str(OTHER), "7", "scale 3").stdout == ""
-    assert "refused" in json.loads(run_as(USER, PYTHON, "-c", _ASK, "", "", "scale 3").stdout)
+    assert "no launcher" not in scale(USER), "it refuses: the job is not elastic"
+    assert "no launcher of job 8 answers" in scale(USER, "8")
+    assert "no launcher of job 7 answers" in scale(OTHER)
 
 
 def test_callers_that_say_and_read_nothing_keep_no_other_from_an_answer(launch: Callable[..., Any]) -> None:

@@ -12,8 +12,7 @@ from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
     from holdfast_common import node_socket, slurm_answers
-    from holdfast_common.collecting import is_of_stream, of_job
-    from holdfast_common.events import Event, ParsedEvents, parse_events
+    from holdfast_common.events import Event, ParsedEvents, is_of_stream, of_job, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
     from holdfast_common.lending import Elastic, Waiting, shares
@@ -62,8 +61,7 @@ __all__ = [
 ]
 
 _FROM = {
-    **dict.fromkeys(("is_of_stream", "of_job"), "collecting"),
-    **dict.fromkeys(("Event", "ParsedEvents", "parse_events"), "events"),
+    **dict.fromkeys(("Event", "ParsedEvents", "is_of_stream", "of_job", "parse_events"), "events"),
     **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
