@@ -4,27 +4,17 @@ Everything that listens while a cluster runs is in the table of the page about s
 On the local cluster that runs: HOLDFAST_HOME names its home. One of Slurm, one of EKS, with or without a job.
 """
 
-import contextlib
-import subprocess
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from listening import Listening, absent, listening, rows, unknown
+from listening import absent, places_of, rows, sockets, unknown
 
 from holdfast.localcloud import from_environment
-from holdfast.localcloud.nodes import Fleet, Node
+from holdfast.localcloud.nodes import Fleet
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.timeout(300)]
 
 PAGE = rows((Path(__file__).parents[2] / "docs/security.md").read_text())
-PROGRAMS = (
-    ("slurmctld", ("every Slurm node", "Slurm controller")),
-    ("slurmd", ("every Slurm node", "Slurm compute node")),
-    ("kube-apiserver", ("EKS control plane",)),
-    ("kubelet", ("EKS node",)),
-)
-"""Which program makes a node what it is; one with none of them is a login node."""
 
 
 @pytest.fixture(scope="module")
@@ -35,41 +25,12 @@ def fleet() -> Fleet:
     return found
 
 
-def sockets(*, namespace: Path) -> set[Listening]:
-    told = subprocess.run(
-        ["nsenter", f"--net={namespace}", "cat", "/proc/net/tcp", "/proc/net/tcp6"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    ).stdout
-    lines = told.splitlines()
-    second = max(number for number, line in enumerate(lines) if "local_address" in line)
-    return listening("\n".join(lines[:second]), "\n".join(lines[second:]))
-
-
-def programs(node: Node) -> Counter[str]:
-    """Names of the processes in the node's network."""
-    own = Path(f"/proc/{node.pid}/ns/net").readlink()
-    found: Counter[str] = Counter()
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            if (process / "ns/net").readlink() == own:
-                found[(process / "comm").read_text().strip()] += 1
-    return found
-
-
-def places_of(node: Node) -> tuple[str, ...]:
-    run = programs(node)
-    return next((places for program, places in PROGRAMS if run[program]), ("every Slurm node", "Slurm login node"))
-
-
 def test_each_node_listens_at_the_ports_of_the_page_and_at_no_other(fleet: Fleet) -> None:
     wrong = []
     for node in (one for one in fleet.nodes() if one.alive()):
-        allowed = [row for row in PAGE if row.place in places_of(node)]
+        allowed = [row for row in PAGE if row.place in places_of(node.pid)]
         found = sockets(namespace=Path(f"/proc/{node.pid}/ns/net"))
-        name = f"{node.spec.hostname} ({', '.join(places_of(node))})"
+        name = f"{node.spec.hostname} ({', '.join(places_of(node.pid))})"
         wrong += [f"{name}: {one} is in no row" for one in unknown(found, allowed)]
         wrong += [f"{name}: nothing listens for {row.cells[0]}, {row.cells[2]}" for row in absent(found, allowed)]
     assert wrong == []

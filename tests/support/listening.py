@@ -1,14 +1,24 @@
 """What listens on TCP, by the kernel's tables, and what the page about security says may."""
 
+import contextlib
 import ipaddress
 import re
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 _BEGIN, _END = "<!-- ports: begin -->", "<!-- ports: end -->"
 _PORT = re.compile(r"`(?:(?P<address>\[[0-9a-f:]+\]|[0-9.*]+):)?(?P<first>\d+)(?:-(?P<last>\d+))?`")
 _LISTEN = "0A"
 ALWAYS = "always"
+PROGRAMS = (
+    ("slurmctld", ("every Slurm node", "Slurm controller")),
+    ("slurmd", ("every Slurm node", "Slurm compute node")),
+    ("kube-apiserver", ("EKS control plane",)),
+    ("kubelet", ("EKS node",)),
+)
+"""Which program makes a node what it is; one with none of them is a login node."""
 
 
 @dataclass(frozen=True, order=True)
@@ -90,3 +100,28 @@ def absent(found: Iterable[Listening], allowed: Iterable[Row]) -> list[Row]:
     """Rows that say always, and nothing is there."""
     sockets = [*found]
     return [row for row in allowed if row.when == ALWAYS and not any(row.allows(one) for one in sockets)]
+
+
+def sockets(*, namespace: Path) -> set[Listening]:
+    """What listens in a network namespace, given as its file."""
+    enter = ["nsenter", f"--net={namespace}", "cat"]
+    tables = [
+        subprocess.run([*enter, path], capture_output=True, text=True, check=True, timeout=30).stdout
+        for path in ("/proc/net/tcp", "/proc/net/tcp6")
+    ]
+    return listening(*tables)
+
+
+def places_of(pid: int) -> tuple[str, ...]:
+    """What the node with this process is, in the words of the page."""
+    run = _programs(Path(f"/proc/{pid}/ns/net").readlink())
+    return next((places for program, places in PROGRAMS if program in run), ("every Slurm node", "Slurm login node"))
+
+
+def _programs(namespace: Path) -> set[str]:
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if (process / "ns/net").readlink() == namespace:
+                found.add((process / "comm").read_text().strip())
+    return found
