@@ -270,3 +270,26 @@ def test_a_record_of_a_log_is_one_line_with_its_time_whatever_its_message_holds(
 
     assert steering(first) == set()
     assert all(line.startswith("    ") for line in others)
+
+
+def test_the_agent_shows_the_evidence_of_others_as_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from holdfast_agent.__main__ import main
+
+    detector = {"name": HOSTILE, "failed": False, "hung": 0, "support": HOSTILE, "looked_s_ago": 1.0, "reason": HOSTILE}
+    incident = {"incident": HOSTILE, "fault": HOSTILE, "device": HOSTILE, "remedy": "none", "when": "now"}
+    told = {
+        "node": HOSTILE, "cluster": HOSTILE, "pid": 1, "since_s": 1.0, "mode": "act", "detectors": [detector],
+        "incidents": [{**incident, "evidence": [HOSTILE]}], "remedy": {"phase": HOSTILE, "problem": HOSTILE},
+        "events": {"problem": HOSTILE}, "state": {"problem": HOSTILE},
+        "beside": [{"name": HOSTILE, "problem": HOSTILE}],
+    }  # fmt: skip
+    monkeypatch.setattr("holdfast_agent.commands.status.ask_status", lambda _: told)
+    monkeypatch.setattr(sys, "argv", ["holdfast-agent", "status"])
+
+    assert main() == 0
+
+    out = capsys.readouterr().out
+    assert out.count("owned") > 10
+    assert steering(out) == set()

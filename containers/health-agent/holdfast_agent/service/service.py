@@ -23,7 +23,7 @@ from holdfast_agent.service.state import StateFile
 from holdfast_agent.service.telling import shown, told
 from holdfast_agent.signals import Happening, Metric, Numbers, Signal
 from holdfast_agent.verdicts import Engine, Verdict
-from holdfast_common import kinds
+from holdfast_common import kinds, plain, visible
 
 TURN_S = 1.0
 """Longest time between two turns."""
@@ -220,7 +220,7 @@ class Service:
         except Exception as problem:  # noqa: BLE001 - whatever it is, the others go on
             text = f"{type(problem).__name__}: {problem}"
             if self._failed.get(detector.name) != text:
-                print(f"detector {detector.name} failed: {text}", file=sys.stderr, flush=True)
+                print(f"detector {detector.name} failed: {visible(text)}", file=sys.stderr, flush=True)
             self._failed[detector.name] = text
             seen = ()
         self._looked_s[detector.name] = at.boot_s
@@ -293,7 +293,7 @@ class Service:
         done = self._hands.consider(tuple(verdicts), jobs=jobs, boot_s=at.boot_s, answers=answers)
         before, self._hindered = self._hindered, self._hands.problem
         if self._hindered not in ("", before):
-            print(f"remedy failed: {self._hindered}; it is tried again", file=sys.stderr, flush=True)
+            print(f"remedy failed: {plain(self._hindered)}; it is tried again", file=sys.stderr, flush=True)
         if done:
             self._keep(at, done)
 
