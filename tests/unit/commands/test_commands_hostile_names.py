@@ -275,7 +275,7 @@ def test_a_record_of_a_log_is_one_line_with_its_time_whatever_its_message_holds(
 def test_the_agent_shows_the_evidence_of_others_as_text(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from holdfast_agent.__main__ import main
+    from holdfast_agent.commands import main
 
     detector = {"name": HOSTILE, "failed": False, "hung": 0, "support": HOSTILE, "looked_s_ago": 1.0, "reason": HOSTILE}
     incident = {"incident": HOSTILE, "fault": HOSTILE, "device": HOSTILE, "remedy": "none", "when": "now"}
