@@ -24,7 +24,7 @@ class _Reporter:
 
     def __init__(self, context: Context, *, root_log: Path) -> None:
         root_log.parent.mkdir(parents=True, exist_ok=True)
-        root_log.parent.chmod(0o1777)
+        root_log.parent.chmod(0o755)
         self._log = root_log
         self.events = EventLog(
             path=context.path(context.events_path),

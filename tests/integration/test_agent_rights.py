@@ -22,7 +22,7 @@ from holdfast_agent.slurm import Program
 REGION, ACCOUNT = "us-west-2", "123456789012"
 GROUP = "/holdfast/lab/events"
 TEMPLATES = Path(__file__).parents[1] / "snapshot" / "__snapshots__" / "test_environments"
-STATEMENTS = ("ShipEvents", "WatchNodes", "ReadHealthRecords")
+STATEMENTS = ("MakeStreams", "ShipEvents", "WatchNodes", "ReadHealthRecords")
 
 
 def statements() -> dict[str, list[str]]:
@@ -71,8 +71,12 @@ class Lab:
     def settings(self, *, without: str = "", elsewhere: str = "") -> Settings:
         """Of a session of a role with the statements, but one action, or with one about another resource."""
         logs = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group"
-        resources = {"ShipEvents": f"{logs}:{GROUP}:*", "ReadHealthRecords": f"{logs}:{self.records}:*"}
-        resources["WatchNodes"] = self.cluster
+        resources = {
+            "MakeStreams": f"{logs}:{GROUP}:*",
+            "ShipEvents": f"{logs}:{GROUP}:log-stream:i-*",
+            "ReadHealthRecords": f"{logs}:{self.records}:*",
+            "WatchNodes": self.cluster,
+        }
         rights = [
             {"Effect": "Allow", "Action": left, "Resource": resources[name] + ("x" if name == elsewhere else "")}
             for name, actions in GIVEN.items()
@@ -163,7 +167,7 @@ def looked(settings: Settings, folder: Path, *, cluster: str) -> tuple[set[str],
 
 def all_of(lab: Lab, folder: Path, settings: Settings) -> tuple[set[str], list[str]]:
     """What an agent of the controller calls, and what it says went wrong."""
-    calls, first = shipped(settings, folder, stream=folder.name)
+    calls, first = shipped(settings, folder, stream=f"i-{folder.name}")
     watched, second = looked(settings, folder, cluster=lab.cluster)
     return calls | watched, [*first, *second]
 
@@ -180,6 +184,15 @@ def test_without_one_action_it_says_which_call_was_refused(lab: Lab, tmp_path: P
     _, problems = all_of(lab, tmp_path, lab.settings(without=action))
     assert problems
     assert all(f"to perform: {action} " in f"{problem} " for problem in problems), problems
+
+
+@pytest.mark.parametrize("stream", ["control-plane", "cli"])
+def test_no_node_writes_a_stream_of_the_control_plane_or_the_command_line(
+    lab: Lab, tmp_path: Path, stream: str
+) -> None:
+    _, problems = shipped(lab.settings(), tmp_path, stream=stream)
+    assert problems
+    assert all("to perform: logs:" in problem for problem in problems), problems
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)

@@ -12,6 +12,7 @@ from typing import Any
 import boto3
 import pytest
 from footing import ready_network, service_role
+from listening import places_of, rows, sockets, unknown
 from waiting import eventually
 
 from holdfast.localcloud.aws import serve
@@ -146,13 +147,16 @@ class Lab:
         return set(self.instances().values()) == {"Running"}
 
     def events(self, *, stream: str, cluster: str = "lab") -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.lines(stream=stream, cluster=cluster)]
+
+    def lines(self, *, stream: str, cluster: str = "lab") -> list[str]:
         try:
             found = self.logs.get_log_events(
                 logGroupName=f"/holdfast/{cluster}/events", logStreamName=stream, startFromHead=True
             )
         except self.logs.exceptions.ResourceNotFoundException:
             return []
-        return [json.loads(event["message"]) for event in found["events"]]
+        return [event["message"] for event in found["events"]]
 
 
 @pytest.fixture(scope="module")
@@ -396,6 +400,44 @@ def test_a_file_that_is_open_for_writing_is_not_exported(lab: Lab) -> None:
         file.write(b" whole")
     eventually(lambda: "Contents" in lab.s3.list_objects_v2(Bucket=BUCKET, Prefix="out/growing"))
     assert lab.s3.get_object(Bucket=BUCKET, Key="out/growing")["Body"].read() == b"half whole"
+
+
+def test_nodes_and_their_network_listen_at_no_port_that_the_page_about_security_lacks(lab: Lab) -> None:
+    page = rows((Path(__file__).parents[2] / "docs/security.md").read_text())
+    nodes = [node for node in lab.fleet.nodes() if node.alive()]
+    namespaces: dict[tuple[str, ...], Path] = {("nodes' network",): lab.fleet.fabric.path}
+    namespaces |= {places_of(node.pid): Path(f"/proc/{node.pid}/ns/net") for node in nodes}
+    found = {places: sockets(namespace=namespace) for places, namespace in namespaces.items()}
+
+    assert {"Slurm controller", "Slurm compute node"} <= {place for places in found for place in places}
+    assert all(found.values())
+    wrong = [
+        f"{', '.join(places)}: {one}"
+        for places, listens in found.items()
+        for one in unknown(listens, [row for row in page if row.place in places])
+    ]
+    assert wrong == []
+
+
+def test_what_a_user_of_a_node_forged_is_put_as_a_jobs_of_that_node(lab: Lab) -> None:
+    worker, other = lab.workers()[:2]
+    node, log = lab.fleet.node(worker), "/var/log/holdfast/jobs/events.jsonl"
+    lies = [
+        {"version": 1, "time_ns": time.time_ns(), "source": source, "kind": "node_lost", "node": about}
+        for source in ("agent", "control-plane")
+        for about in (worker, other, "i-of-no-cluster")
+    ]
+    as_lifecycle_does = f"mkdir -p {Path(log).parent} && touch {log} && chmod 666 {log}"
+    assert node.run(["sh", "-c", as_lifecycle_does], timeout_s=5).returncode == 0
+    lines = "".join(json.dumps(lie) + "\n" for lie in lies) + "none\n"
+    assert node.run(["sh", "-c", f"printf %s '{lines}' >> {log}"], user="ubuntu", timeout_s=5).returncode == 0
+
+    eventually(lambda: len(lab.lines(stream=f"{worker}/jobs")) == len(lies) + 1)
+
+    *events, none = lab.lines(stream=f"{worker}/jobs")
+    told = {(event["source"], event["node"], event["cluster"]) for event in map(json.loads, events)}
+    assert told == {("job", worker, "lab")}
+    assert none == "[holdfast] no event in the log of jobs: none"
 
 
 def test_a_restarted_control_plane_adopts_nodes_and_ships_each_line_once(lab: Lab) -> None:

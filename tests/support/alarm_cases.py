@@ -34,7 +34,8 @@ class AlarmCase:
 
 def own(kind: str, *minutes: int, **content: Any) -> Feed:
     """Events of Holdfast."""
-    return [Line(minute, {"kind": kind, **content}) for minute in minutes]
+    source = "job" if kind.startswith("job_") else "agent"
+    return [Line(minute, {"kind": kind, "source": source, **content}) for minute in minutes]
 
 
 def health(status: str, reason: str, minute: int) -> Line:

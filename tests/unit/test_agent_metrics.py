@@ -1,8 +1,11 @@
 """The agent's numbers: as text, in a remote write, and who gets them."""
 
+import contextlib
 import http.client
 import socket
 import struct
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from holdfast_agent.configuration import load
 from holdfast_agent.machine import Machine
 from holdfast_agent.metrics import MetricsServer, compressed, exposition, read_token, write_request
 from holdfast_agent.service import measuring
+from holdfast_agent.signals import Metric
 
 TEMPERATURE = ("DCGM_FI_DEV_GPU_TEMP", (("gpu", "3"),))
 
@@ -97,6 +101,76 @@ def test_a_scraper_with_the_token_gets_the_numbers(server: MetricsServer) -> Non
 def test_whoever_has_no_token_is_told_nothing(server: MetricsServer, token: str | None) -> None:
     assert ask(server, token=token) == (401, "")
     assert ask(server, token=token, path="/elsewhere") == (401, "")
+
+
+def scraped(server: MetricsServer, *, source: str = "127.0.0.1") -> bytes:
+    """The answer to a scraper at an address of its own, as another node is."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5, source_address=(source, 0)) as line:
+        line.sendall(b"GET /metrics HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n")
+        return b"".join(iter(lambda: line.recv(65536), b""))
+
+
+def hold(server: MetricsServer, count: int, said: bytes) -> list[socket.socket]:
+    """Connections from one address that say so much and no more, and read nothing."""
+    lines = []
+    for _ in range(count):
+        line = socket.create_connection(("127.0.0.1", server.port), timeout=2)
+        line.setblocking(False)
+        with contextlib.suppress(OSError):
+            line.sendall(said)
+        lines.append(line)
+    return lines
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /metrics HTTP/1.1\r\n", b"x" * 7000])
+def test_one_caller_with_many_connections_takes_the_numbers_from_no_other(server: MetricsServer, said: bytes) -> None:
+    held = hold(server, 150, said)
+    began = time.monotonic()
+
+    assert all(b"node_load1 0.5" in scraped(server, source="127.0.0.9") for _ in range(5))
+    assert b"node_load1 0.5" in scraped(server), "not even from an agent's own address"
+    assert time.monotonic() - began < 2.0
+    for line in held:
+        line.close()
+
+
+def test_a_request_that_comes_a_byte_at_a_time_is_ended_and_holds_up_nobody(server: MetricsServer) -> None:
+    line = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    began, ended = time.monotonic(), threading.Event()
+
+    def drip() -> None:
+        with contextlib.suppress(OSError):
+            while not ended.wait(0.1):
+                line.sendall(b"G")
+
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    try:
+        assert b"node_load1 0.5" in scraped(server)
+        assert time.monotonic() - began < 2.0
+        with contextlib.suppress(ConnectionResetError):
+            assert line.recv(10) == b""
+        assert 3.0 < time.monotonic() - began < 9.0
+    finally:
+        ended.set()
+        dripping.join()
+        line.close()
+
+
+def test_whoever_never_reads_the_answer_is_left_and_holds_up_nobody() -> None:
+    numbers: dict[Metric, float] = {("node_load1", (("n", "x" * 1000 + str(number)),)): 0.5 for number in range(20_000)}
+    made = MetricsServer(address="127.0.0.1", port=0, token="secret", numbers=lambda: numbers)
+    made.start()
+    asking = socket.socket()
+    asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    asking.connect(("127.0.0.1", made.port))
+    asking.sendall(b"GET /metrics HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n")
+    began = time.monotonic()
+
+    assert len(scraped(made)) > 20_000_000
+    assert time.monotonic() - began < 4.0
+    asking.close()
+    made.stop()
 
 
 def test_there_is_one_path(server: MetricsServer) -> None:

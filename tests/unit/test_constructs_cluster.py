@@ -248,8 +248,10 @@ def test_the_agent_of_each_node_ships_events_and_that_of_the_controller_watches_
     now = statements_of(allowed, "ClusterRoleDefaultPolicy")
     more = {sid: each for sid, each in now.items() if each not in before}
     assert {sid: each["Action"] for sid, each in more.items()} == {
-        "ShipEvents": ["logs:CreateLogStream", "logs:GetLogEvents", "logs:PutLogEvents"]
+        "MakeStreams": ["logs:CreateLogStream", "logs:GetLogEvents"],
+        "ShipEvents": "logs:PutLogEvents",
     }
+    assert ":log-stream:i-*" in json.dumps(more["ShipEvents"]["Resource"])
     watching = statements_of(allowed, "ClusterHealthAgent")
     assert {sid: each["Action"] for sid, each in watching.items()} == {
         "WatchNodes": "sagemaker:ListClusterNodes",

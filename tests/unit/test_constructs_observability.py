@@ -74,13 +74,13 @@ def matches(pattern: str, line: Mapping[str, Any]) -> bool:
             if not any(matches(f"{{ {one} }}", line) for one in term.strip("()").split(" || ")):
                 return False
             continue
-        found = re.fullmatch(r'\$\.(\S+) = (?:"(.*)"|(\*))', term)
+        found = re.fullmatch(r'\$\.(\S+) (?:!?)= (?:"(.*)"|(\*))', term)
         assert found is not None, f"unknown syntax: {term}"
         value: Any = line
         for part in found[1].split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         wanted = ".*" if found[3] else ".*".join(map(re.escape, found[2].split("*")))
-        if value is None or not re.fullmatch(wanted, str(value)):
+        if value is None or (re.fullmatch(wanted, str(value)) is None) != (" != " in term):
             return False
     return True
 
@@ -110,9 +110,19 @@ def taken(line: Mapping[str, Any]) -> set[str]:
     ],
 )
 def test_metrics_are_taken_from_the_events_that_mean_them(event: dict[str, Any], names: set[str]) -> None:
-    written = Event(time_ns=1, source="control-plane", cluster="demo", **event).to_json()
+    source = "job" if event["kind"].startswith("job_") else "control-plane"
+    written = Event(time_ns=1, source=source, cluster="demo", **event).to_json()
 
     assert taken(json.loads(written)) == names
+
+
+@pytest.mark.parametrize("kind", sorted(value for name, value in vars(kinds).items() if name.isupper()))
+def test_no_forged_event_of_a_job_counts_in_a_metric_that_others_write(kind: str) -> None:
+    detail: dict[str, str | float] = {"why": "breaker", "severity": "node", "step": 1, "loss": 1.0}
+    forged = Event(time_ns=1, source="job", kind=kind, action="replace", duration_s=1.0, detail=detail).to_json()
+
+    of_jobs = {"JobProgress", "JobStep", "JobLoss", "JobsResumed", "CheckpointSeconds"}
+    assert taken(json.loads(forged)) <= of_jobs
 
 
 def hyperpod_event(kind: str, detail: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What passes bytes on tells each side of the end of the other one."""
 
+import contextlib
 import socket
 import struct
 from collections.abc import Iterator
@@ -65,3 +66,25 @@ def test_a_server_hears_of_a_caller_that_was_killed(far: socket.socket, near: so
         near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         near.close()
         assert server.recv(100) == b""
+
+
+def test_one_caller_takes_the_connections_of_no_other(far: socket.socket) -> None:
+    far.listen(200)
+    listener = socket.create_server(("127.0.0.1", 0), backlog=200)
+    forwarder = Forwarder(listener=listener, host="127.0.0.1", port=far.getsockname()[1])
+    forwarder.start()
+    held = [socket.create_connection(listener.getsockname(), timeout=TIMEOUT_S) for _ in range(150)]
+    served = 0
+    far.settimeout(2.0)
+    with contextlib.suppress(TimeoutError), contextlib.ExitStack() as stack:
+        while True:
+            stack.enter_context(far.accept()[0])
+            served += 1
+    other = socket.create_connection(listener.getsockname(), timeout=TIMEOUT_S, source_address=("127.0.0.9", 0))
+    far.settimeout(TIMEOUT_S)
+    reached = far.accept()[0]
+    for one in (*held, other, reached):
+        one.close()
+    forwarder.stop()
+
+    assert served == 64

@@ -87,6 +87,7 @@ def test_instances_that_failed_for_one_reason_share_a_line(tmp_path: Path) -> No
     log = tmp_path / "log" / "hyperpod.log"
     log.parent.mkdir()
     lines = [line("i-1", "x"), line("i-2", "y"), line("i-3", "x"), line("i-4", "z", "node_lost"), "no event {"]
+    lines += [line("i-5", "quoted").replace("INFO events:", "WARNING events: a line was refused:")]
     log.write_text("\n".join(lines))
 
     assert LocalCloud(home=tmp_path).node_failures() == ["instance i-1 and 1 more: x", "instance i-2: y"]

@@ -97,6 +97,7 @@ class Rig:
             cluster=CLUSTER,
             group="g",
             events=self.file,  # type: ignore[arg-type]  # a Path has what is needed
+            job_events=self.folder / "none",  # type: ignore[arg-type]
             provisioning_log=self.folder / "none",  # type: ignore[arg-type]
             lock=self.lock,
         )

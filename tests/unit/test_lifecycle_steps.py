@@ -207,7 +207,7 @@ def test_the_profile_works_in_a_shell_however_often_it_is_read(node: Node, prese
     assert variables["HOLDFAST_CLUSTER"] == "local"
     assert variables["HOLDFAST_INSTANCE_ID"] == "i-1"
     assert variables["HOLDFAST_INSTANCE_GROUP"] == "workers"
-    assert variables["HOLDFAST_EVENTS"] == "/var/log/holdfast/events.jsonl"
+    assert variables["HOLDFAST_EVENTS"] == "/var/log/holdfast/jobs/events.jsonl"
     library = node.root / "opt/holdfast/lib"
     imported = subprocess.run(
         [sys.executable, "-S", "-c", "import holdfast_common; print(holdfast_common.__file__)"],
@@ -218,8 +218,17 @@ def test_the_profile_works_in_a_shell_however_often_it_is_read(node: Node, prese
         timeout=20,
     )
     assert imported.stdout.startswith(str(library))
-    assert (node.root / "var/log/holdfast").stat().st_mode & 0o7777 == 0o1777
-    assert (node.root / "var/log/holdfast/events.jsonl").stat().st_mode & 0o777 == 0o666
+
+
+def test_jobs_write_a_log_of_their_own_and_cannot_put_a_line_into_the_other(node: Node) -> None:
+    assert node.run("--only", "job_environment") == 0
+
+    modes = {
+        path: (node.root / path).stat().st_mode & 0o7777
+        for path in ("var/log/holdfast", "var/log/holdfast/jobs", "var/log/holdfast/events.jsonl",
+                     "var/log/holdfast/jobs/events.jsonl")
+    }  # fmt: skip
+    assert [*modes.values()] == [0o755, 0o755, 0o640, 0o666]
 
 
 @pytest.mark.parametrize(

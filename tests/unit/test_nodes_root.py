@@ -169,7 +169,11 @@ def test_a_kept_root_gets_only_the_files_of_the_spec_and_what_a_boot_forgets(tmp
     files = {"/x": FileSpec(content=b"", owner="trainer")}
     spec = NodeSpec(instance_id="i-1", hostname="n1", address="10.1.0.5", files=files)
     _, written = root_contents(spec, kept=tmp_path)
-    assert [(file["path"], file["uid"]) for file in written] == [("/run/holdfast/shipping.lock", 0), ("/x", 2000)]
+    assert [(file["path"], file["uid"]) for file in written] == [
+        ("/run/holdfast/shipping.lock", 0),
+        ("/run/holdfast/shipping-jobs.lock", 0),
+        ("/x", 2000),
+    ]
 
 
 def test_an_interpreter_outside_the_shared_directories_is_mounted_where_its_environment_expects_it(tmp_path: Path):

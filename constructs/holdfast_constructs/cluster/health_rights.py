@@ -1,17 +1,26 @@
 """What the health agent of nodes may ask of AWS, statement by statement; docs/security.md lists them."""
 
-from aws_cdk import Fn, Stack
+from aws_cdk import ArnFormat, Fn, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-SHIP = ("logs:CreateLogStream", "logs:GetLogEvents", "logs:PutLogEvents")
-"""Streams of events: made, counted after a loss of state, written."""
+STREAMS = ("logs:CreateLogStream", "logs:GetLogEvents")
+"""Streams of events: made, and counted after a loss of state."""
 
 
-def shipping(events: logs.ILogGroup) -> iam.PolicyStatement:
-    """Of every node: to put its events into the cluster's log group."""
-    return iam.PolicyStatement(sid="ShipEvents", actions=list(SHIP), resources=[events.log_group_arn])
+def shipping(events: logs.ILogGroup) -> "list[iam.PolicyStatement]":
+    """Of every node: to put its events into streams of instances, and into no other of the cluster's log group."""
+    streams = Stack.of(events).format_arn(
+        service="logs",
+        resource="log-group",
+        resource_name=f"{events.log_group_name}:log-stream:i-*",
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    )
+    return [
+        iam.PolicyStatement(sid="MakeStreams", actions=list(STREAMS), resources=[events.log_group_arn]),
+        iam.PolicyStatement(sid="ShipEvents", actions=["logs:PutLogEvents"], resources=[streams]),
+    ]
 
 
 def watching(scope: Construct, construct_id: str, *, role: iam.IRole, name: str, arn: str) -> iam.Policy:

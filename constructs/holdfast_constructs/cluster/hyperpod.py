@@ -256,7 +256,8 @@ class HyperPodCluster(ClusterBase):
             events: The log group of the cluster's events.
         """
         for role in self._allowed.values():
-            role.add_to_principal_policy(shipping(events))
+            for statement in shipping(events):
+                role.add_to_principal_policy(statement)
         for role in self._controller_roles[:1]:
             watching(self, "HealthAgent", role=role, name=self.cluster_name, arn=self.cluster_arn)
 

@@ -224,7 +224,7 @@ class ClusterAlarms(Construct):
         )
         self._alarm(
             "GpuIdle",
-            f"No job reported progress for {minutes} minutes: the GPUs cost and do not train.",
+            f"No job reported progress for {minutes} minutes: the GPUs cost and do not train. Jobs alone tell of it.",
             metric=progress,
             threshold=1,
             operator=BELOW,

@@ -37,9 +37,25 @@ class LogMetric:
     unit: cloudwatch.Unit = cloudwatch.Unit.COUNT
 
 
-def _of_kind(name: str, kind: str, value: str = "1", unit: cloudwatch.Unit = cloudwatch.Unit.COUNT) -> LogMetric:
-    matched = f'$.kind = "{kind}"' + ("" if value == "1" else f" && {value} = *")
-    return LogMetric(name=name, pattern=f"{{ {matched} }}", value=value, unit=unit)
+_NO_JOB = '$.source != "job"'
+"""Every user of a node can write the log of jobs; who collects it writes this source into each line."""
+
+
+def _of_kind(
+    name: str,
+    kind: str,
+    value: str = "1",
+    unit: cloudwatch.Unit = cloudwatch.Unit.COUNT,
+    *,
+    more: str = _NO_JOB,
+) -> LogMetric:
+    parts = [f'$.kind = "{kind}"', *([] if value == "1" else [f"{value} = *"]), more]
+    return LogMetric(name=name, pattern=f"{{ {' && '.join(parts)} }}", value=value, unit=unit)
+
+
+def _of_job(name: str, kind: str, value: str = "1", unit: cloudwatch.Unit = cloudwatch.Unit.COUNT) -> LogMetric:
+    """What jobs report of themselves."""
+    return _of_kind(name, kind, value, unit, more='$.source = "job"')
 
 
 _GRAVE = '($.detail.severity = "node" || $.action = "reboot" || $.action = "replace")'
@@ -49,17 +65,17 @@ OWN_EVENTS = (
     _of_kind("NodesReplaced", kinds.NODE_REPLACED),
     _of_kind("NodesRebooted", kinds.NODE_REBOOTED),
     _of_kind("ReplacementSeconds", kinds.NODE_REPLACED, "$.duration_s", cloudwatch.Unit.SECONDS),
-    _of_kind("JobProgress", kinds.JOB_PROGRESS),
-    _of_kind("JobStep", kinds.JOB_PROGRESS, "$.detail.step"),
-    _of_kind("JobLoss", kinds.JOB_PROGRESS, "$.detail.loss", cloudwatch.Unit.NONE),
-    _of_kind("JobsResumed", kinds.JOB_RESUMED),
-    _of_kind("CheckpointSeconds", kinds.CHECKPOINT_SAVED, "$.duration_s", cloudwatch.Unit.SECONDS),
+    _of_job("JobProgress", kinds.JOB_PROGRESS),
+    _of_job("JobStep", kinds.JOB_PROGRESS, "$.detail.step"),
+    _of_job("JobLoss", kinds.JOB_PROGRESS, "$.detail.loss", cloudwatch.Unit.NONE),
+    _of_job("JobsResumed", kinds.JOB_RESUMED),
+    _of_job("CheckpointSeconds", kinds.CHECKPOINT_SAVED, "$.duration_s", cloudwatch.Unit.SECONDS),
     _of_kind("Verdicts", kinds.VERDICT),
-    LogMetric(name="NodeVerdicts", pattern=f'{{ $.kind = "{kinds.VERDICT}" && {_GRAVE} }}'),
+    _of_kind("NodeVerdicts", kinds.VERDICT, more=f"{_NO_JOB} && {_GRAVE}"),
     _of_kind("VerdictsWithdrawn", kinds.VERDICT_WITHDRAWN),
     _of_kind("RemediesRequested", kinds.REMEDY_REQUESTED),
     _of_kind("RemediesRefused", kinds.REMEDY_REFUSED),
-    LogMetric(name="BreakerOpen", pattern=f'{{ $.kind = "{kinds.REMEDY_REFUSED}" && $.detail.why = "breaker" }}'),
+    _of_kind("BreakerOpen", kinds.REMEDY_REFUSED, more=f'{_NO_JOB} && $.detail.why = "breaker"'),
     _of_kind("DetectorsLost", kinds.DETECTOR_LOST),
     _of_kind("DetectorsBack", kinds.DETECTOR_BACK),
     _of_kind("HandedOver", kinds.HANDED_OVER),

@@ -7,16 +7,17 @@ Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
 from typing import TYPE_CHECKING, Any
 
 from holdfast_common import kinds
-from holdfast_common.log import EventLog, events_log_group
+from holdfast_common.log import EventLog, events_log_group, log_of_jobs, stream_of_jobs
 from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 
 if TYPE_CHECKING:
     from holdfast_common import node_socket, slurm_answers
     from holdfast_common.detectors_lost import LostDetector, lost_detectors
-    from holdfast_common.events import Event, ParsedEvents, parse_events
+    from holdfast_common.events import Event, ParsedEvents, is_of_stream, of_job, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
     from holdfast_common.lending import Elastic, Waiting, shares
+    from holdfast_common.texts import plain, visible
     from holdfast_common.timelines import JobTimeline, Phase, Timeline, in_order, timeline
     from holdfast_common.trust import kubernetes_trust
 
@@ -46,22 +47,29 @@ __all__ = [
     "events_log_group",
     "fault_named",
     "in_order",
+    "is_of_stream",
     "kinds",
     "kubernetes_trust",
+    "log_of_jobs",
     "lost_detectors",
     "node_socket",
+    "of_job",
     "parse_events",
+    "plain",
     "shares",
     "slurm_answers",
+    "stream_of_jobs",
     "timeline",
+    "visible",
 ]
 
 _FROM = {
-    **dict.fromkeys(("Event", "ParsedEvents", "parse_events"), "events"),
+    **dict.fromkeys(("Event", "ParsedEvents", "is_of_stream", "of_job", "parse_events"), "events"),
     **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "in_order", "timeline"), "timelines"),
+    **dict.fromkeys(("plain", "visible"), "texts"),
     "kubernetes_trust": "trust",
     **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),
 }

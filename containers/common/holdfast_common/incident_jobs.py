@@ -1,5 +1,6 @@
 """
-What an incident did to a job, and when the cluster was at full strength again. From the events of jobs alone.
+What an incident did to a job, and when the cluster was at full strength again. From the events of jobs alone, so all
+of it is reported by the job, but for a hand-over, of which the agent tells.
 
 A job goes on at ``job_started``, ``job_resumed`` or ``handed_over``; whatever of it is missing leaves None.
 """
@@ -70,7 +71,7 @@ class _Job:
 def with_jobs(incidents: Iterable[Incident], ordered: Sequence[Event]) -> "tuple[Incident, ...]":
     """The incidents with what they did to jobs, and when the cluster was at full strength again."""
     jobs = _jobs(ordered)
-    handed_over = [event for event in ordered if event.kind == kinds.HANDED_OVER]
+    handed_over = [event for event in ordered if event.kind == kinds.HANDED_OVER and event.source != "job"]
     told = [_hit(incident, jobs, handed_over) for incident in incidents]
     return tuple(replace(incident, strong_ns=_strong_ns(incident, told, jobs)) for incident in told)
 
@@ -216,6 +217,7 @@ def _gone_on(incident: Incident, handed: Event, job: Optional[_Job]) -> Incident
         job=job.name if job else handed.job,
         job_nodes=tuple(sorted(attempt.nodes)) if attempt else (),
         resumed_ns=handed.time_ns,
+        resumed_by_agent=True,
         steps_lost=lost,
         steps_redone=done,
         stopped_s=handed.duration_s,

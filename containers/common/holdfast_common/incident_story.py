@@ -4,7 +4,8 @@ From events to incidents: what begins one, what belongs to it, what is asked for
 ``fault_injected``, a verdict, ``node_lost`` and ``node_failed`` each belong to an incident of their node that is open,
 or begin one. A verdict belongs by the id that the agent gave it, or else to what was injected or noticed before and has
 no verdict yet, the same fault first. Whatever may begin an incident leaves a name in it, made of that event alone: an
-id that a reader has seen is still a name when later events have put another one first.
+id that a reader has seen is still a name when later events have put another one first. What a job reports begins,
+changes and ends none: every user of a node can write its log.
 """
 
 import hashlib
@@ -104,6 +105,8 @@ def stories(ordered: Iterable[Event]) -> "tuple[Incident, ...]":
     hosts: dict[str, str] = {}
     predecessors: dict[str, str] = {}
     for event in ordered:
+        if event.source == "job":
+            continue
         host = event.detail.get("host")
         if event.node and isinstance(host, str) and host:
             hosts.setdefault(event.node, host)
@@ -303,6 +306,15 @@ def _restore(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]"
         elif not draft.settle("done", remedy=remedy):
             draft.remedies.append(RemedyStep(event.time_ns, remedy, CONTROL_PLANE, "done"))
         draft.change(restored_ns=event.time_ns, replacement=new)
+    _end_processes(drafts, event, meant)
+
+
+def _end_processes(drafts: "list[Draft]", event: Event, nodes: "frozenset[str]") -> None:
+    """What was wrong with a process of a node is over where the node has booted since, or is none any more."""
+    for draft in drafts:
+        if draft.told.node in nodes and draft.is_of_process and draft.is_open and draft.told.remedy != _NOTHING:
+            draft.change(withdrawn_ns=event.time_ns)
+            draft.see(event, f"{event.kind}: no process of before is left")
 
 
 def _cured(drafts: "list[Draft]", nodes: "frozenset[str]", remedy: str) -> "list[Draft]":

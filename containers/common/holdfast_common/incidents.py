@@ -28,7 +28,7 @@ class State(Enum):
     REPAIRING = "repairing"
     """A remedy was asked for or is under way."""
     REPAIRED = "repaired"
-    """The node is in service again or has a replacement; a fault of one process: the job trains again."""
+    """The node is in service again or has a replacement; a fault of one process: its ranks were handed over."""
     NOTED = "noted"
     """The last verdict asks for nothing, and no remedy is under way."""
     WITHDRAWN = "withdrawn"
@@ -106,6 +106,8 @@ class Incident:
     job_nodes: tuple[str, ...] = ()
     """Instances that it ran on when it was hit."""
     resumed_ns: Optional[int] = None
+    resumed_by_agent: bool = False
+    """Whether the agent of the node said so: it asks the kernel whose launcher it hears."""
     steps_lost: Optional[int] = None
     """Steps that were done and were thrown away when the job went on."""
     steps_redone: Optional[int] = None
@@ -139,7 +141,7 @@ class Incident:
             return State.WITHDRAWN
         if self.removed_ns is not None:
             return State.REMOVED
-        if self.is_of_process and self.resumed_ns is not None:
+        if self.is_of_process and self.resumed_by_agent:
             return State.REPAIRED
         if self.noticed_ns is None:
             return State.UNNOTICED
@@ -162,6 +164,18 @@ class Incident:
     def is_of_nobody(self) -> bool:
         """Whether there was nothing to repair: it was withdrawn, or asks for nothing."""
         return self.state in (State.WITHDRAWN, State.NOTED)
+
+    @property
+    def reported_by_job(self) -> "tuple[str, ...]":
+        """
+        Fields that are known from the log of a job alone, which every user of a node can write.
+
+        They open and close no incident, and count in no price.
+        """
+        of_job = ["job_nodes", "steps_lost", "steps_redone", "thrown_away_s"]
+        of_job += [] if self.resumed_by_agent else ["job", "resumed_ns", "stopped_s"]
+        of_job += ["strong_ns"] if self.job else []
+        return tuple(name for name in of_job if getattr(self, name) not in (None, "", ()))
 
     @property
     def asked_ns(self) -> Optional[int]:

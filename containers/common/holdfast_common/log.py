@@ -9,9 +9,13 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Optional
+from typing import Optional, Union
 
 from holdfast_common.schema import VERSION, Detail, check_fields, to_line
+
+_JOBS = "jobs"
+_MODE, _JOBS_MODE = 0o640, 0o666
+"""Of a log that is made: jobs of all users write one, and none other."""
 
 
 class EventLog:
@@ -93,7 +97,8 @@ class EventLog:
         }
         check_fields(values)
         if self.path is not None:
-            _append(self.path, to_line(values).encode() + b"\n")
+            mode = _JOBS_MODE if self._fields["source"] == "job" else _MODE
+            _append(self.path, to_line(values).encode() + b"\n", mode=mode)
 
 
 def _job(environment: Mapping[str, str]) -> str:
@@ -102,13 +107,13 @@ def _job(environment: Mapping[str, str]) -> str:
     return next((environment[name] for name in names if environment.get(name)), "")
 
 
-def _append(path: Path, line: bytes) -> None:
+def _append(path: Path, line: bytes, *, mode: int) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags)
     except FileNotFoundError:
         # O_CREAT only now: the kernel refuses it on another user's file in a world-writable sticky directory.
-        descriptor = os.open(path, flags | os.O_CREAT, 0o666)
+        descriptor = os.open(path, flags | os.O_CREAT, mode)
     try:
         written = os.write(descriptor, line)
     finally:
@@ -120,3 +125,14 @@ def _append(path: Path, line: bytes) -> None:
 def events_log_group(cluster_name: str) -> str:
     """The CloudWatch log group that carries a cluster's events."""
     return f"/holdfast/{cluster_name}/events"
+
+
+def log_of_jobs(events: "Union[str, Path]") -> Path:
+    """Path of the log that jobs write, beside that of the agent. Pods mount its folder, which holds nothing else."""
+    path = Path(events)
+    return path.parent / _JOBS / path.name
+
+
+def stream_of_jobs(node: str) -> str:
+    """Stream of the log group that a node's log of jobs is put into."""
+    return f"{node}/{_JOBS}"

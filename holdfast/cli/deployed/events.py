@@ -15,10 +15,10 @@ EVENT_PAGE = 10_000
 
 
 def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
-    """Every event of the cluster since ``since_ns``, in time order."""
-    from holdfast_common import events_log_group, parse_events
+    """Every event of the cluster since ``since_ns``, in time order; none that its stream does not speak for."""
+    from holdfast_common import events_log_group, is_of_stream, parse_events
 
-    lines: list[str] = []
+    lines: dict[str, list[str]] = {}
     token: dict[str, str] = {}
     while True:
         page = context.ask(
@@ -29,14 +29,22 @@ def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
             limit=EVENT_PAGE,
             **token,
         )
-        lines += [entry["message"] for entry in page["events"]]
+        for entry in page["events"]:
+            lines.setdefault(entry["logStreamName"], []).append(entry["message"])
         if not page.get("nextToken"):
             break
         token = {"nextToken": page["nextToken"]}
-    parsed = parse_events(lines)
-    if parsed.problems:
-        _tell_of_strangers(len(parsed.problems), parsed.problems[0])
-    return sorted(parsed.events, key=lambda event: event.time_ns)
+    found: list[Event] = []
+    problems: list[str] = []
+    for stream, of_stream in lines.items():
+        parsed = parse_events(of_stream)
+        own = [event for event in parsed.events if is_of_stream(event, stream)]
+        foreign = len(parsed.events) - len(own)
+        found += own
+        problems += [*parsed.problems, *[f"stream {stream}: of a source that does not write there"] * foreign]
+    if problems:
+        _tell_of_strangers(len(problems), problems[0])
+    return sorted(found, key=lambda event: event.time_ns)
 
 
 _told_of_strangers: list[str] = []

@@ -108,7 +108,8 @@ def _may_heal(context: Context, events: "list[Event]") -> bool:
     from holdfast_common import kinds
 
     acting = any(
-        event.kind == kinds.AGENT_STARTED and event.detail.get("mode") == "act" for event in read_events(context)
+        event.kind == kinds.AGENT_STARTED and event.source == "agent" and event.detail.get("mode") == "act"
+        for event in read_events(context)
     )
     return acting and _has(events, kinds.VIEW_COMMITTED)
 

@@ -12,6 +12,8 @@ from holdfast.cli.terminal.output import (
     console,
     error_console,
     print_json,
+    print_line,
+    print_output,
     step,
     stream_width,
 )
@@ -28,6 +30,8 @@ __all__ = [
     "error_console",
     "installed_version",
     "print_json",
+    "print_line",
+    "print_output",
     "step",
     "stream_width",
 ]

@@ -6,14 +6,18 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, is_dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
 
+from holdfast_common import visible
+
 if TYPE_CHECKING:
+    from rich.console import ConsoleOptions, RenderableType
     from rich.status import Status  # what draws a spinner is slow to load, and most commands have no step
 
 PIPE_WIDTH = 160
@@ -21,7 +25,7 @@ PIPE_WIDTH = 160
 
 
 class UncutConsole(Console):
-    """One that never cuts what is too wide: a terminal wraps it, and a pipe takes it as it is."""
+    """One that never cuts what is too wide, and shows of texts of others only what can be seen."""
 
     aside = False
     """Whether all of it goes to standard error, because standard output is for a program that reads JSON."""
@@ -36,6 +40,14 @@ class UncutConsole(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*objects, **{"crop": False, **options})
+
+    def render(self, renderable: "RenderableType", options: "ConsoleOptions | None" = None) -> "Iterable[Segment]":
+        """As it is laid out, and of its text nothing that steers the terminal: names and messages are of others."""
+        for segment in super().render(renderable, options):
+            if segment.control or (shown := visible(segment.text)) == segment.text:
+                yield segment
+            else:
+                yield Segment(shown, segment.style)
 
 
 def stream_width(stream: IO[str]) -> int | None:
@@ -57,6 +69,16 @@ def json_alone() -> Iterator[None]:
         yield
     finally:
         console.aside = False
+
+
+def print_line(text: str) -> None:
+    """Without what draws: as fast, and as fit to be shown."""
+    print(visible(text))
+
+
+def print_output(line: str) -> None:
+    """A line that a program wrote: as it is for another program, and fit to be shown on a terminal."""
+    print(visible(line) if sys.stdout.isatty() else line, flush=True)
 
 
 def print_json(value: Any) -> None:

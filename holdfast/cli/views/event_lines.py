@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from holdfast.cli.views.layout import at_words, broken, uncut
-from holdfast_common import Event
+from holdfast_common import Event, plain
 
 COLOURS = {"control-plane": "cyan", "lifecycle": "blue", "job": "green", "cli": "magenta"}
 BAD = frozenset({"fault_injected", "node_lost", "node_failed", "step_failed", "cluster_failed", "job_stopped"})
@@ -28,10 +28,10 @@ class EventLine:
             (at, "dim"),
             "  ",
             (f"{event.source:<13}", COLOURS.get(event.source, "white")),
-            f" {event.node:<19} ",
-            (f"{event.kind:<19}", "bold red" if event.kind in BAD else "bold"),
+            f" {plain(event.node):<19} ",
+            (f"{plain(event.kind):<19}", "bold red" if event.kind in BAD else "bold"),
         )
-        self._facts = Text("  ".join(fact for fact in _facts(event) if fact))
+        self._facts = Text("  ".join(plain(fact) for fact in _facts(event) if fact))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         whole = Text.assemble(self._head, " ", self._facts)
@@ -44,7 +44,8 @@ class EventLine:
 
 
 def _facts(event: Event) -> Iterable[str]:
-    yield from (event.fault, event.action, event.evidence, f"job {event.job}" if event.job else "")
+    evidence = "; ".join(line for line in event.evidence.splitlines() if line)
+    yield from (event.fault, event.action, evidence, f"job {event.job}" if event.job else "")
     yield from (f"{key}={_short(value)}" for key, value in sorted(event.detail.items()))
     if event.duration_s is not None:
         yield f"{event.duration_s:.1f} s"

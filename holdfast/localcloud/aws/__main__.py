@@ -10,7 +10,7 @@ from pathlib import Path
 
 from holdfast.localcloud.aws.host import PortBusyError, serve
 from holdfast.localcloud.home import LocalCloudError
-from holdfast.localcloud.supervision import spare_collector
+from holdfast.localcloud.supervision import spare_collector, start_log
 
 CANNOT_START = 2
 
@@ -19,9 +19,7 @@ def main() -> int:
     """Serve until asked to stop; the exit status."""
     spare_collector()
     arguments = _arguments()
-    logging.basicConfig(
-        level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, force=True
-    )
+    start_log(level=logging.WARNING, pattern="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("holdfast").setLevel(logging.DEBUG if arguments.verbose else logging.INFO)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -5,6 +5,7 @@ Where the listening socket comes from, and in which network the other place is, 
 """
 
 import asyncio
+import collections
 import contextlib
 import socket
 import threading
@@ -16,6 +17,8 @@ from holdfast.localcloud.supervision import Worker
 AWS_PORT = 5710
 """On the gateway of the nodes' network: the embedded AWS."""
 CHUNK = 65536
+MOST_OF_AN_ADDRESS = 64
+"""Connections of one caller at a time: what it is passed on to serves all of them."""
 PASS_S = 1.0
 CONNECT_S = 10.0
 
@@ -53,17 +56,26 @@ class Forwarder:
 
     async def _serve(self) -> None:
         callers: set[asyncio.Task[None]] = set()
+        of_address: collections.Counter[str] = collections.Counter()
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
+            address = str((writer.get_extra_info("peername") or [""])[0])
             callers.add(task)
+            of_address[address] += 1
             try:
+                if of_address[address] > MOST_OF_AN_ADDRESS:
+                    writer.close()
+                    return
                 await self._connect(reader, writer)
             except asyncio.CancelledError:
                 writer.close()  # asyncio would take it for a failure and report it
             finally:
                 callers.discard(task)
+                of_address[address] -= 1
+                if not of_address[address]:
+                    del of_address[address]
 
         stop = asyncio.Event()
         self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set)

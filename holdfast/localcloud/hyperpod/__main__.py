@@ -1,7 +1,6 @@
 """The control plane as a process: ``python -m holdfast.localcloud.hyperpod --home DIR --endpoint URL``."""
 
 import argparse
-import logging
 import os
 import signal
 import sys
@@ -12,7 +11,7 @@ from holdfast.localcloud.hyperpod.api import DEFAULT_REGION
 from holdfast.localcloud.hyperpod.control import ControlPlane
 from holdfast.localcloud.kubernetes import find_binaries
 from holdfast.localcloud.nodes import Fleet
-from holdfast.localcloud.supervision import spare_collector
+from holdfast.localcloud.supervision import spare_collector, start_log
 
 
 def main() -> int:
@@ -22,7 +21,7 @@ def main() -> int:
     parser.add_argument("--endpoint", required=True, help="URL of the embedded AWS, such as http://localhost:5710")
     parser.add_argument("--region", default=os.environ.get("AWS_REGION", DEFAULT_REGION))
     options = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    start_log()
     problems = Fleet.check_host()
     if problems:
         sys.stderr.write("this machine cannot run nodes: " + "; ".join(problems) + "\n")

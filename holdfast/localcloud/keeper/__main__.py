@@ -1,7 +1,6 @@
 """``python -m holdfast.localcloud.keeper``: starts the embedded AWS and the control plane again when they die."""
 
 import argparse
-import logging
 import signal
 import sys
 import threading
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from holdfast.localcloud.keeper.restarts import Keeper
 from holdfast.localcloud.processes import LocalCloud
+from holdfast.localcloud.supervision import start_log
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--port", type=int, required=True, help="of the embedded AWS")
     parser.add_argument("--region", required=True, help="that the control plane serves")
     options = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    start_log()
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())

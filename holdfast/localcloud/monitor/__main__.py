@@ -1,7 +1,6 @@
 """``python -m holdfast.localcloud.monitor``: Prometheus and Alertmanager beside the nodes of a local cloud."""
 
 import argparse
-import logging
 import signal
 import sys
 import threading
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from holdfast.localcloud.monitor.monitor import Monitor
 from holdfast.localcloud.monitor.programs import MonitorError
+from holdfast.localcloud.supervision import start_log
 
 
 def main() -> int:
@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--rules", type=Path, required=True, help="file of alert rules")
     parser.add_argument("--cluster", required=True, help="value of the label cluster")
     options = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    start_log()
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())

@@ -43,10 +43,11 @@ from .fabric import METADATA_ADDRESS
 from .fleet import Fleet
 from .node import Node, kill_group
 from .programs import Sought, census
-from .root import REACHABLE, REACHABLE_NFS, SHIPPING_LOCK, UBUNTU_UID, python_mounts
+from .root import JOBS_SHIPPING_LOCK, REACHABLE, REACHABLE_NFS, SHIPPING_LOCK, UBUNTU_UID, python_mounts
 from .spec import FileSpec, Mount, NodeError, NodeSpec
 
 __all__ = [
+    "JOBS_SHIPPING_LOCK",
     "METADATA_ADDRESS",
     "REACHABLE",
     "REACHABLE_NFS",

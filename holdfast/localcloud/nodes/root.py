@@ -44,6 +44,8 @@ _LOGIN_UIDS = range(1000, 60000)  # Debian gives packages 60000-64999 and counts
 UBUNTU_UID = 1000
 SHIPPING_LOCK = "/run/holdfast/shipping.lock"
 """Held by whoever ships the node's events: its health agent, or the control plane from outside."""
+JOBS_SHIPPING_LOCK = "/run/holdfast/shipping-jobs.lock"
+"""The same, for the events of jobs."""
 
 REACHABLE = "/run/holdfast/lustre"
 """Below it stand file systems that root of the node can mount: DNS name, then mount name."""
@@ -180,7 +182,8 @@ def _text(path: str, default: str = "") -> str:
 
 def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[plan.Directory], list[plan.File]]:
     """Directories and files of a node's root. A root ``kept`` over a reboot has its accounts and names already."""
-    own = {SHIPPING_LOCK: FileSpec(content=b"", mode=0o600), **spec.files}
+    locks = dict.fromkeys((SHIPPING_LOCK, JOBS_SHIPPING_LOCK), FileSpec(content=b"", mode=0o600))
+    own = {**locks, **spec.files}
     if kept is not None:
         accounts = Accounts(passwd=_text(f"{kept}/etc/passwd"), group=_text(f"{kept}/etc/group"))
         return _runtime_directories(accounts), [_file(path, file, accounts) for path, file in own.items()]

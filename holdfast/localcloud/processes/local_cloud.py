@@ -8,6 +8,7 @@ business of the CDK; what runs on its nodes is the business of the control plane
 import contextlib
 import json
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator
@@ -45,6 +46,9 @@ ACCOUNT = "123456789012"
 AWS, HYPERPOD, KEEPER, MONITOR = "aws", "hyperpod", "keeper", "monitor"
 OF_COMMANDS = ("cdk", "synth")
 """Processes that end with the command that started them."""
+
+_OWN_EVENT = re.compile(r"^[\d-]+ [\d:,]+ INFO \S*events: (\{.*)$", re.MULTILINE)
+"""A record that is an event of the control plane; one that only quotes another's words begins otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,7 +307,7 @@ class LocalCloud:
             text = (self.home / "log" / "hyperpod.log").read_text(errors="replace")
         except OSError:
             return []
-        events = parse_events(line[line.index("{") :] for line in text.splitlines() if "{" in line).events
+        events = parse_events(match[1] for match in _OWN_EVENT.finditer(text)).events
         nodes: dict[str, list[str]] = {}
         for event in events:
             if event.kind == kinds.NODE_FAILED and event.time_ns >= since_ns:

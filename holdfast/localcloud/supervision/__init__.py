@@ -5,22 +5,27 @@ as one small file that other processes read (``Passes``). Its collector is spare
 from holdfast.localcloud.supervision.batch import Batcher
 from holdfast.localcloud.supervision.collector import spare_collector
 from holdfast.localcloud.supervision.complaints import Complaints
-from holdfast.localcloud.supervision.http_service import HttpService
+from holdfast.localcloud.supervision.http_service import MOST_CONNECTIONS, HttpService, RequestHandler
+from holdfast.localcloud.supervision.log_lines import LineFormatter, start_log
 from holdfast.localcloud.supervision.passes import Pass, Passes, ProcessPasses, passes_path, read_passes, told
 from holdfast.localcloud.supervision.together import together
 from holdfast.localcloud.supervision.worker import Worker
 
 __all__ = [
+    "MOST_CONNECTIONS",
     "Batcher",
     "Complaints",
     "HttpService",
+    "LineFormatter",
     "Pass",
     "Passes",
     "ProcessPasses",
+    "RequestHandler",
     "Worker",
     "passes_path",
     "read_passes",
     "spare_collector",
+    "start_log",
     "together",
     "told",
 ]

@@ -1,14 +1,43 @@
-"""An HTTP server on a socket that was made elsewhere, such as in a node's network: watched, with bounded threads."""
+"""
+An HTTP server on a socket that was made elsewhere, such as in a node's network: watched, with bounded threads.
+
+One caller takes it from no other: an address has a part of the connections, a request has one deadline for all of it,
+and where no connection is left the oldest that still waits for its request makes room.
+"""
 
 import contextlib
 import http.server
 import socket
 import threading
+import time
+from dataclasses import dataclass
 from typing import Any
 
 from holdfast.localcloud.supervision.worker import Worker
 
 MOST_CONNECTIONS = 64
+MOST_OF_AN_ADDRESS = 16
+REQUEST_S = 10.0
+"""From the end of an answer, or the beginning of a connection, until a request is there with all of its headers."""
+
+
+_Caller = tuple[Any, ...]
+"""Address and port."""
+
+
+class RequestHandler(http.server.BaseHTTPRequestHandler):
+    """Tells the server when it waits for a request, and when it has one."""
+
+    server: "_Server"
+
+    def handle_one_request(self) -> None:
+        self.server.note(self.client_address, self.connection, waits=True)
+        super().handle_one_request()
+
+    def parse_request(self) -> bool:
+        parsed = super().parse_request()
+        self.server.note(self.client_address, self.connection, waits=False)
+        return parsed
 
 
 class HttpService:
@@ -19,13 +48,23 @@ class HttpService:
         name: Of its thread.
         listener: Listens already; the service closes it.
         handler: Makes the answers.
+        most_of_an_address: Connections that one address may have. Default: MOST_OF_AN_ADDRESS
+        request_s: How long a connection may wait for its request. Default: REQUEST_S
     """
 
     def __init__(
-        self, *, name: str, listener: socket.socket, handler: type[http.server.BaseHTTPRequestHandler]
+        self,
+        *,
+        name: str,
+        listener: socket.socket,
+        handler: type[RequestHandler],
+        most_of_an_address: int | None = None,
+        request_s: float | None = None,
     ) -> None:
         self._stopping = threading.Event()
         self._server = _Server(listener, handler)
+        self._server.most_of_an_address = most_of_an_address or MOST_OF_AN_ADDRESS
+        self._server.request_s = request_s or REQUEST_S
         self.worker = Worker(name=name, work=self._server.serve_forever, stopping=self._stopping)
         self._server.worker = self.worker
 
@@ -40,35 +79,89 @@ class HttpService:
         self.worker.join(5.0)
 
 
+@dataclass
+class _Connection:
+    line: socket.socket
+    waits_since_s: float | None
+    """None: it has asked, and is answered."""
+
+
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     worker: Worker
+    most_of_an_address: int
+    request_s: float
 
     def __init__(self, listener: socket.socket, handler: Any) -> None:
         super().__init__(("", 0), handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
-        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._lock = threading.Lock()
+        self._open: dict[_Caller, _Connection] = {}
+        """Oldest first."""
 
     def service_actions(self) -> None:
         """Called twice a second by ``serve_forever``."""
         self.worker.passed()
+        late_s = time.monotonic() - self.request_s
+        with self._lock:
+            for caller, known in [*self._open.items()]:
+                if known.waits_since_s is not None and known.waits_since_s < late_s:
+                    self._end(caller)
+
+    def note(self, caller: "_Caller", line: socket.socket, *, waits: bool) -> None:
+        """
+        Remember whether a connection waits for its request.
+
+        Args:
+            line: Its socket, which is another than the accepted one where it speaks TLS.
+        """
+        with self._lock:
+            if caller in self._open:
+                self._open[caller] = _Connection(line=line, waits_since_s=time.monotonic() if waits else None)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._room.acquire(blocking=False):
+        with self._lock:
+            has_room = self._make_room(client_address[0])
+            if has_room:
+                self._open[client_address] = _Connection(line=request, waits_since_s=time.monotonic())
+        if not has_room:
             self.shutdown_request(request)
             return
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._room.release()
+            self._forget(client_address)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self._forget(client_address)
+
+    def _make_room(self, address: str) -> bool:
+        """Whether there is room for one more of an address, after one that waits was ended for it."""
+        own = [caller for caller in self._open if caller[0] == address]
+        if len(own) >= self.most_of_an_address:
+            return self._end_oldest(own)
+        return len(self._open) < MOST_CONNECTIONS or self._end_oldest([*self._open])
+
+    def _end_oldest(self, among: "list[_Caller]") -> bool:
+        waiting = [one for one in among if self._open[one].waits_since_s is not None]
+        for caller in waiting[:1]:
+            self._end(caller)
+        return bool(waiting)
+
+    def _end(self, caller: "_Caller") -> None:
+        """Its thread reads no more, and ends."""
+        line = self._open.pop(caller).line
+        with contextlib.suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+
+    def _forget(self, caller: "_Caller") -> None:
+        with self._lock:
+            self._open.pop(caller, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that broke is nobody's concern; what handlers cannot do they say themselves."""

@@ -5,8 +5,11 @@ A failure that somebody injected says nothing about how often instances fail, bu
 it counts for the stages only. A verdict that was withdrawn, or asks for nothing, counts for neither.
 
 Instance-hours are counted while an instance is in service: from ``node_in_service``, ``node_replaced``,
-``node_rebooted`` or the first start of a job on it, to ``node_lost``, ``node_failed``, ``node_deleted``,
-``cluster_deleted`` or the latest event there is.
+``node_rebooted`` or the first word of the instance's own agent or lifecycle, to ``node_lost``, ``node_failed``,
+``node_deleted``, ``cluster_deleted`` or the latest event there is.
+
+Every user of a node can write the log of jobs, so no failure, no instance-hour and no time to detect or replace comes
+from it. How long a job took to resume and to save is known from nothing else: ``REPORTED`` names these.
 """
 
 import itertools
@@ -31,10 +34,13 @@ _NS_PER_HOUR = 3.6e12
 _LOST = (kinds.NODE_LOST, kinds.NODE_FAILED)
 _GONE = (*_LOST, kinds.NODE_DELETED, kinds.NODE_REPLACING, kinds.NODE_REBOOTING)
 _THERE = (kinds.NODE_IN_SERVICE, kinds.NODE_REPLACED, kinds.NODE_REBOOTED)
+_FIRST_WORDS = (kinds.AGENT_STARTED, kinds.LIFECYCLE_FINISHED)
 NOT_IN_SERVICE = "lifecycle-failed"
 """The fault of an instance that never came into service; it stopped no job."""
 
 STAGES = ("detect", "replace", "resume", "checkpoint write", "checkpoint interval")
+REPORTED = ("resume", "checkpoint write", "checkpoint interval")
+"""Stages that are learned from the reports of jobs alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +63,8 @@ class Comparison:
     actual: float | None
     low: float | None
     high: float | None
+    reported_by_jobs: bool = False
+    """Whether the actual figure is known from the logs of jobs alone, which every user of a node can write."""
 
     @property
     def within(self) -> bool | None:
@@ -173,7 +181,7 @@ def compare(
     wall = sum(book.wall_ns for book in books)
     actual = sum(book.totals_ns["useful"] for book in books) / wall if wall else None
     rows = [
-        Comparison(what="goodput", plan=goodput(scenario), actual=actual, low=None, high=None),
+        Comparison(what="goodput", reported_by_jobs=True, plan=goodput(scenario), actual=actual, low=None, high=None),
         Comparison(
             what="failures per instance-hour",
             plan=scenario.failures.per_instance_hour,
@@ -194,6 +202,7 @@ def compare(
         rows.append(
             Comparison(
                 what=f"{name}, mean, s",
+                reported_by_jobs=name in REPORTED,
                 plan=plan,
                 actual=None if seen is None else seen.mean_s,
                 low=None if seen is None else seen.low_s,
@@ -201,7 +210,14 @@ def compare(
             )
         )
     rows += [
-        Comparison(what=f"{name}, 90th percentile, s", plan=seconds, actual=seen.percentile_90_s, low=None, high=None)
+        Comparison(
+            what=f"{name}, 90th percentile, s",
+            reported_by_jobs=name in REPORTED,
+            plan=seconds,
+            actual=seen.percentile_90_s,
+            low=None,
+            high=None,
+        )
         for name, seconds in percentile_90_s.items()
         if (seen := stages.get(name)) is not None
     ]
@@ -211,13 +227,15 @@ def compare(
 def instance_hours(ordered: Sequence[Event]) -> float:
     """Hours that instances were in service, summed over all, from events in order of time."""
     since: dict[str, int] = {}
+    known: set[str] = set()
     total_ns = 0
     for event in ordered:
-        if event.kind in _THERE and event.node:
+        if event.source == "job" or not (event.node or event.kind == kinds.CLUSTER_DELETED):
+            continue
+        is_new = event.node not in known and event.kind in _FIRST_WORDS
+        known.add(event.node)
+        if event.kind in _THERE or is_new:
             since.setdefault(event.node, event.time_ns)
-        elif event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED):
-            for node in filter(None, str(event.detail.get("nodes", "")).split(",")):
-                since.setdefault(node, event.time_ns)
         elif event.kind in _GONE:
             total_ns += event.time_ns - since.pop(event.node, event.time_ns)
         elif event.kind == kinds.CLUSTER_DELETED:
@@ -252,10 +270,10 @@ def _stage_seconds(ordered: Sequence[Event], incidents: Iterable[Incident]) -> d
                 begun_ns = incident.restored_ns
         if incident.resumed_ns is not None and begun_ns is not None:
             seconds["resume"].append((incident.resumed_ns - begun_ns) / 1e9)
-    jobs = {event.job for event in ordered if event.kind == kinds.CHECKPOINT_SAVED}
-    for job in jobs:
+    reports = [event for event in ordered if event.source == "job"]
+    for job in {event.job for event in reports if event.kind == kinds.CHECKPOINT_SAVED}:
         saved: list[Event] = []
-        for event in ordered:
+        for event in reports:
             if event.job != job:
                 continue
             if event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED):

@@ -17,6 +17,8 @@ a fault that was injected, after the last step  redo: steps that no report tells
 anything else, and the end of the log           idle
 ==============================================  ===========================================================
 
+The rows of a job are what its log says, those of nodes and agents what the cluster's own components say.
+
 The accounts are whole nanoseconds between the first start of the job and its end, so they add up to the wall clock.
 """
 
@@ -122,6 +124,8 @@ def _counts(event: Event, job: str, running: Sequence[Event]) -> bool:
     """Whether an event ends a stretch of the job: its own events, and those of its nodes while it does not run."""
     if event.job == job and event.source == "job":
         return _is_of_job(event)
+    if event.source == "job":
+        return False
     if event.kind == kinds.HANDED_OVER:
         return event.job == job and not _is_told(event, running)
     if event.kind not in _BETWEEN_ATTEMPTS:

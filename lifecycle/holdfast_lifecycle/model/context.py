@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Optional
 
+from holdfast_common import log_of_jobs
 from holdfast_lifecycle.model.bundle import (
     AccountingDatabase,
     Health,
@@ -87,6 +88,11 @@ class Context(NamedTuple):
     """Where the file system of home directories is mounted. Default: there is none"""
     remote_write_url: str = ""
     """Where the agent sends its numbers. Default: empty, nowhere"""
+
+    @property
+    def job_events_path(self) -> str:
+        """The log of jobs, which all users of the node write."""
+        return str(log_of_jobs(self.events_path))
 
     @property
     def script(self) -> str:

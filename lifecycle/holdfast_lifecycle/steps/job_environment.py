@@ -48,8 +48,9 @@ PYTHONPATH=${{PYTHONPATH:+$PYTHONPATH:}}{_LIBRARY} exec "$python" -m holdfast_ru
 _OF_THE_NODE = ("HOLDFAST_INSTANCE_ID", "HOLDFAST_INSTANCE_GROUP")
 _MODES = {_LAUNCHER: 0o755}
 _FILE_MODE = 0o644
-_SHARED_FOLDER_MODE = 0o1777
-_SHARED_FILE_MODE = 0o666
+_FOLDER_MODE = 0o755
+_EVENTS_MODE, _JOB_EVENTS_MODE = 0o640, 0o666
+"""Jobs write a log of their own: what is in the other is the agent's and the lifecycle's."""
 
 
 def _variables(context: Context) -> dict[str, str]:
@@ -58,7 +59,7 @@ def _variables(context: Context) -> dict[str, str]:
         "HOLDFAST_CLUSTER": context.cluster_name,
         "HOLDFAST_INSTANCE_ID": context.instance_id,
         "HOLDFAST_INSTANCE_GROUP": context.instance_group,
-        "HOLDFAST_EVENTS": context.events_path,
+        "HOLDFAST_EVENTS": context.job_events_path,
         **image,
         **_series(context),
         **context.job_environment,
@@ -124,12 +125,17 @@ def _wrong(context: Context) -> list[str]:
             wrong.append(name)
         elif name in _MODES and _mode(path) != _MODES[name]:
             wrong.append(f"mode of {name}")
-    events = context.path(context.events_path)
-    if _mode(events.parent) != _SHARED_FOLDER_MODE:
-        wrong.append(f"mode of {Path(context.events_path).parent}")
-    if _mode(events) != _SHARED_FILE_MODE:
-        wrong.append(f"mode of {context.events_path}")
+    for log, mode in _logs(context).items():
+        if _mode(context.path(log).parent) != _FOLDER_MODE:
+            wrong.append(f"mode of {Path(log).parent}")
+        if _mode(context.path(log)) != mode:
+            wrong.append(f"mode of {log}")
     return wrong
+
+
+def _logs(context: Context) -> dict[str, int]:
+    """Each log of events with its mode; both folders are root's, so no user puts another file in their place."""
+    return {context.events_path: _EVENTS_MODE, context.job_events_path: _JOB_EVENTS_MODE}
 
 
 def check(context: Context) -> bool:
@@ -144,11 +150,12 @@ def apply(context: Context) -> None:
         unfinished.write_bytes(content)
         unfinished.chmod(_MODES.get(name, _FILE_MODE))
         unfinished.replace(path)
-    events = context.path(context.events_path)
-    events.parent.mkdir(parents=True, exist_ok=True)
-    events.parent.chmod(_SHARED_FOLDER_MODE)
-    events.touch()
-    events.chmod(_SHARED_FILE_MODE)
+    for name, mode in _logs(context).items():
+        path = context.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.chmod(_FOLDER_MODE)
+        path.touch()
+        path.chmod(mode)
 
 
 def verify(context: Context) -> str:

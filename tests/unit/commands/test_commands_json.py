@@ -48,7 +48,7 @@ ANSWERS: dict[str, Any] = {
     "DescribeCluster": {"ClusterArn": ARN, "ClusterStatus": "InService", "InstanceGroups": [GROUP]},
     "ListClusterNodes": {"ClusterNodeSummaries": [NODE]},
     "ListTags": {"Tags": []},
-    "FilterLogEvents": {"events": [{"message": event.to_json()} for event in TOLD]},
+    "FilterLogEvents": {"events": [{"message": event.to_json(), "logStreamName": "i-4/jobs"} for event in TOLD]},
     "CreateLogStream": {},
     "PutLogEvents": {},
     "DescribeFileSystems": {"FileSystems": [{"Lifecycle": "AVAILABLE", "StorageCapacity": 1200}]},

@@ -122,7 +122,7 @@ def test_the_launcher_of_the_first_pod_that_runs_is_asked(pods: Any) -> None:
         0,
         "job team/night: 3 nodes are asked for; holdfast events shows the change\n",
     )
-    assert pods.asked == [("team", "night-1", "train", "python3", "*", "scale 3")]
+    assert pods.asked == [("team", "night-1", "train", "python3", "", "scale 3")]
 
 
 def test_containers_without_a_launcher_are_passed_over(pods: Any) -> None:

@@ -16,8 +16,8 @@ from holdfast_common import parse_events
 
 FIELDS = [
     "id", "node", "host", "fault", "state", "when", "started_ns", "signal_s", "verdict_s", "training_again_s",
-    "replaced_s", "at_strength_s", "steps_lost", "steps_redone", "gpu_hours", "cost_usd", "job", "replacement",
-    "repaired_with", "remedies", "evidence",
+    "replaced_s", "at_strength_s", "steps_lost", "steps_redone", "gpu_hours", "cost_usd", "reported_gpu_hours",
+    "reported_cost_usd", "job", "replacement", "repaired_with", "remedies", "evidence", "reported_by_job",
 ]  # fmt: skip
 Run = Callable[..., tuple[int, str, str]]
 
@@ -97,12 +97,17 @@ def test_a_refused_incident_leaves_its_node_in_the_job_and_says_why(run: Run, lo
     assert [[step["outcome"] for step in row["remedies"]] for row in refused] == [["refused"]] * 3
 
 
-def test_what_it_took_is_counted_from_the_instances_of_the_job_and_the_broken_one(run: Run, logs: Path) -> None:
+def test_the_broken_instance_is_priced_and_what_the_job_reports_of_the_others_stands_apart(
+    run: Run, logs: Path
+) -> None:
     (row,) = told(run, logs / "hand-over.jsonl", "--price", "36")
 
-    instance_hours = (4 * 0.74 + (10.1 - 1.92)) / 3600
-    assert row["gpu_hours"] == pytest.approx(8 * instance_hours)
-    assert row["cost_usd"] == pytest.approx(36 * instance_hours)
+    broken, others = (10.1 - 1.92) / 3600, 3 * 0.74 / 3600
+    assert (row["gpu_hours"], row["cost_usd"]) == (pytest.approx(8 * broken), pytest.approx(36 * broken))
+    assert row["reported_gpu_hours"] == pytest.approx(8 * others)
+    assert row["reported_cost_usd"] == pytest.approx(36 * others)
+    assert {"steps_lost", "at_strength_s", "reported_cost_usd"} < set(row["reported_by_job"])
+    assert not {"cost_usd", "gpu_hours", "training_again_s"} & set(row["reported_by_job"])
 
 
 def test_what_it_took_is_unknown_without_instance_types_and_while_an_incident_goes_on(run: Run, logs: Path) -> None:
@@ -222,6 +227,7 @@ def cluster_on_aws(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> 
     monkeypatch.setattr(Context, "ask", ask)
 
 
+STREAMS = {"control-plane": "control-plane", "cli": "cli", "agent": "i-1", "lifecycle": "i-1", "job": "i-1/jobs"}
 ARN = "arn:aws:sagemaker:us-east-2:111122223333:cluster/abc123def456"
 DESCRIBED = {
     "ClusterName": "prod",
@@ -233,7 +239,7 @@ def test_a_cluster_on_aws_is_found_by_its_arn_and_its_types_are_its_own(
     run: Run, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = (logs / "hand-over.jsonl").read_text().splitlines()
-    found = {"events": [{"message": line} for line in lines]}
+    found = {"events": [{"message": line, "logStreamName": STREAMS[json.loads(line)["source"]]} for line in lines]}
     nodes: dict[str, Any] = {"ClusterNodeSummaries": []}
     cluster_on_aws(monkeypatch, {"DescribeCluster": DESCRIBED, "ListClusterNodes": nodes, "FilterLogEvents": found})
 
@@ -241,7 +247,7 @@ def test_a_cluster_on_aws_is_found_by_its_arn_and_its_types_are_its_own(
 
     assert code == 0, err
     (row,) = json.loads(out)
-    assert (row["id"], row["gpu_hours"]) == ("i3-4f1c-1", pytest.approx(0.0247, abs=1e-3))
+    assert (row["id"], row["gpu_hours"]) == ("i3-4f1c-1", pytest.approx(8 * (10.1 - 1.92) / 3600))
 
 
 def test_a_cluster_without_a_log_group_is_told_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

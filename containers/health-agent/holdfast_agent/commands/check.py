@@ -13,6 +13,7 @@ from holdfast_agent.burn_in import IDLE, JOINING, TURNS, Trial, burn_in, medians
 from holdfast_agent.commands.configured import configured, declare_configuration
 from holdfast_agent.configuration import Configuration
 from holdfast_agent.service import Examined, examined
+from holdfast_common import visible
 
 _SEVERE = ("device", "node")
 
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         others = medians(Path(arguments.peers)) if arguments.peers else {}
         trials = _trials(arguments, configuration, others) if arguments.deep else []
     report = _report(looked, trials, others)
-    print(json.dumps(report) if arguments.json else _text(report))
+    print(json.dumps(report) if arguments.json else visible(_text(report)))
     return 1 if report["problems"] else 0 if report["looked"] else 2
 
 

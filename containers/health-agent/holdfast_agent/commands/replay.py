@@ -9,6 +9,7 @@ from pathlib import Path
 
 from holdfast_agent.replay import Word, replayed
 from holdfast_agent.verdicts import Policy
+from holdfast_common import plain
 
 _COLUMNS = ("time", "line", "incident", "fault", "code", "device", "severity", "remedy", "when")
 _LONGEST_CELL = 40
@@ -95,6 +96,6 @@ def _show(file: str, words: "Iterator[Word]") -> None:
     cells = [_COLUMNS, *(tuple(cell[:_LONGEST_CELL] for cell in row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(_COLUMNS))]
     for row in cells:
-        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        print(plain("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()))
     asked = sorted({(remedy, incident) for incident, remedy in last.items() if remedy not in ("none", "withdrawn")})
     print("  asked for in the end: " + (", ".join(f"{remedy} ({incident})" for remedy, incident in asked) or "nothing"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast_agent.commands.configured import configured, declare_configuration
 from holdfast_agent.status import ask_status
+from holdfast_common import visible
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         print(f"error: no agent answers at {path}: {error}; is holdfast-agent running?", file=sys.stderr)
         return 2
-    print(json.dumps(status) if arguments.json else _text(status))
+    print(json.dumps(status) if arguments.json else visible(_text(status)))
     return 1 if any(one["remedy"] != "none" for one in status["incidents"]) else 0
 
 

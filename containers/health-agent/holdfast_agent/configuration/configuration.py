@@ -79,7 +79,7 @@ class Configuration(NamedTuple):
 
 KEYS = {
     "kernel_log_path": Key("kernel_log.path", "the kernel log: its device, or a file"),
-    "events_path": Key("events.path", "where events are appended"),
+    "events_path": Key("events.path", "where events are appended; `jobs/` beside it has those of jobs"),
     "state_path": Key("state.path", "what a restarted agent goes on from; its lock is beside it"),
     "recording_path": Key(
         "recording.path", "where signals are recorded for `replay`, at most 16 MiB; empty for nowhere"

@@ -1,7 +1,7 @@
 """
 Where Prometheus scrapes the agent: one path, for whoever has the token.
 
-A thread that answers one caller after the other, each within two seconds; a scraper asks once in half a minute.
+One thread answers several callers at once (``Callers``), so one that is slow or endless keeps no other waiting.
 """
 
 import hmac
@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Optional
 
+from holdfast_agent.metrics.callers import Callers
 from holdfast_agent.metrics.text import CONTENT_TYPE, exposition
 from holdfast_agent.signals import Numbers
 
 PATH = "/metrics"
-ANSWERED_WITHIN_S = 2.0
-_LONGEST_REQUEST = 8192
+_LOOK_S = 5.0
 
 
 def read_token(path: Path) -> str:
@@ -67,25 +67,19 @@ class MetricsServer:
         self._stopping.set()
         with suppress(OSError):  # wakes the thread, which waits for a caller
             self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
         if self._thread.is_alive():
             self._thread.join(5.0)
+        self._listening.close()
 
     def numbers(self) -> "Mapping[str, float]":
         """Of itself."""
         return {"scrapes_total": float(self._served), "scrapes_refused_total": float(self._refused)}
 
     def _run(self) -> None:
+        callers = Callers(self._listening, answer=self._answer)
         while not self._stopping.is_set():
-            try:
-                asking, _ = self._listening.accept()
-            except OSError:
-                if self._stopping.wait(0.2):
-                    return
-                continue
-            with asking, suppress(OSError):
-                asking.settimeout(ANSWERED_WITHIN_S)
-                asking.sendall(self._answer(_request(asking)))
+            callers.serve(_LOOK_S)
+        callers.close()
 
     def _answer(self, request: bytes) -> bytes:
         first, _, rest = request.partition(b"\r\n")
@@ -104,17 +98,6 @@ class MetricsServer:
         self._served += 1
         body = exposition(self._numbers()).encode()
         return _response("200 OK", b"" if method == "HEAD" else body, f"Content-Type: {CONTENT_TYPE}\r\n")
-
-
-def _request(asking: socket.socket) -> bytes:
-    """Line and headers, as far as they came in time."""
-    found = b""
-    while b"\r\n\r\n" not in found and len(found) < _LONGEST_REQUEST:
-        part = asking.recv(_LONGEST_REQUEST)
-        if not part:
-            break
-        found += part
-    return found.partition(b"\r\n\r\n")[0]
 
 
 def _response(status: str, body: bytes, headers: str = "") -> bytes:

@@ -7,7 +7,7 @@ from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.seams import NoHands
 from holdfast_agent.service.service import Service, clocks
-from holdfast_agent.service.shipping import ship
+from holdfast_agent.service.shipping import ship, shippers
 from holdfast_agent.service.state import LockedError, StateFile, boot_identity
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "measuring",
     "serve",
     "ship",
+    "shippers",
 ]

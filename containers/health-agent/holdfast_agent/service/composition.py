@@ -31,7 +31,7 @@ from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
 from holdfast_agent.service.seams import Companion, Hands, NoHands
 from holdfast_agent.service.service import Service, clocks
-from holdfast_agent.service.shipping import shipper
+from holdfast_agent.service.shipping import shippers
 from holdfast_agent.service.state import StateFile, boot_identity
 from holdfast_agent.status import StatusSocket
 from holdfast_agent.verdicts import Engine, Policy, SnapshotError
@@ -218,7 +218,7 @@ def _slurm_version(configuration: Configuration) -> str:
 
 
 def _companions(configuration: Configuration) -> "tuple[Companion, ...]":
-    shipping = (shipper(configuration),) if configuration.shipping_enabled and configuration.events_path else ()
+    shipping = shippers(configuration) if configuration.shipping_enabled and configuration.events_path else ()
     if not configuration.lending_enabled or configuration.cluster_orchestrator == "eks":
         return shipping
     from holdfast_agent.lending import Lender

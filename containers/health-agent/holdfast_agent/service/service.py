@@ -25,7 +25,7 @@ from holdfast_agent.service.state import StateFile
 from holdfast_agent.service.telling import shown, told
 from holdfast_agent.signals import Happening, Metric, Numbers, Signal
 from holdfast_agent.verdicts import Engine, Verdict
-from holdfast_common import kinds
+from holdfast_common import kinds, plain, visible
 
 TURN_S = 1.0
 """Longest time between two turns."""
@@ -192,7 +192,8 @@ class Service:
         for detector, part in self._coverage.lost():
             found["holdfast_detector_lost", (("detector", detector), ("part", part))] = 1.0
         for companion in self._companions:
-            found.update({(f"holdfast_agent_{name}", ()): value for name, value in companion.numbers().items()})
+            for name, value in companion.numbers().items():  # of two that ship, the sum
+                found[f"holdfast_agent_{name}", ()] = found.get((f"holdfast_agent_{name}", ()), 0.0) + value
         found["holdfast_agent_events_written_total", ()] = float(self._outbox.written)
         found["holdfast_agent_events_lost_total", ()] = float(self._outbox.lost)
         standing = self.engine.standing()
@@ -227,7 +228,7 @@ class Service:
         except Exception as problem:  # noqa: BLE001 - whatever it is, the others go on
             text = f"{type(problem).__name__}: {problem}"
             if self._failed.get(detector.name) != text:
-                print(f"detector {detector.name} failed: {text}", file=sys.stderr, flush=True)
+                print(f"detector {detector.name} failed: {visible(text)}", file=sys.stderr, flush=True)
             self._failed[detector.name] = text
             seen = ()
         self._looked_s[detector.name] = at.boot_s
@@ -302,7 +303,7 @@ class Service:
         done = self._hands.consider(tuple(verdicts), jobs=jobs, boot_s=at.boot_s, answers=answers)
         before, self._hindered = self._hindered, self._hands.problem
         if self._hindered not in ("", before):
-            print(f"remedy failed: {self._hindered}; it is tried again", file=sys.stderr, flush=True)
+            print(f"remedy failed: {plain(self._hindered)}; it is tried again", file=sys.stderr, flush=True)
         if done:
             self._keep(at, done)
 

@@ -15,20 +15,41 @@ if TYPE_CHECKING:
 REST_S = 10.0
 
 
-def shipper(configuration: Configuration) -> "EventShipper":
-    """Loaded only where it is wanted: what speaks TLS costs ten megabytes."""
+def shippers(configuration: Configuration) -> "tuple[EventShipper, EventShipper]":
+    """
+    Of the agent's own events, and of the log of jobs, whose lines are a job's of this node whatever they say.
+
+    Loaded only where it is wanted: what speaks TLS costs ten megabytes.
+    """
     from holdfast_agent.aws import LOGS, Api, Settings
-    from holdfast_agent.shipping import EventShipper, LogStream
-    from holdfast_common import events_log_group
+    from holdfast_agent.shipping import JOBS_TURNS, EventShipper, LogStream
+    from holdfast_common import events_log_group, log_of_jobs, of_job, stream_of_jobs
 
     name = configuration.node_instance_id or configuration.node_host
-    stream = LogStream(
-        api=Api(service=LOGS, settings=Settings.read()),
-        group=events_log_group(configuration.cluster_name),
-        stream=name,
-    )
+    cluster, node = configuration.cluster_name, configuration.node_instance_id
     events, folder = Path(configuration.events_path), Path(configuration.state_path).parent
-    return EventShipper(path=events, stream=stream, state=folder / "shipped.json", stream_name=name)
+    settings, group = Settings.read(), events_log_group(cluster)
+
+    def stream(called: str) -> LogStream:
+        return LogStream(api=Api(service=LOGS, settings=settings), group=group, stream=called)
+
+    jobs = stream(stream_of_jobs(name))
+
+    def collected(line: str) -> str:
+        return of_job(line, cluster=cluster, node=node, now_ns=jobs.now_ms() * 1_000_000)
+
+    return (
+        EventShipper(path=events, stream=stream(name), state=folder / "shipped.json", stream_name=name),
+        EventShipper(
+            path=log_of_jobs(events),
+            stream=jobs,
+            state=folder / "shipped-jobs.json",
+            stream_name=stream_of_jobs(name),
+            turns=JOBS_TURNS,
+            collected=collected,
+            of="events of jobs",
+        ),
+    )
 
 
 def ship(configuration: Configuration) -> None:
@@ -36,15 +57,19 @@ def ship(configuration: Configuration) -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    one, said = shipper(configuration), ""
-    one.start()
+    working = shippers(configuration)
+    said = dict.fromkeys(working, "")
+    for one in working:
+        one.start()
     notify("READY=1")
     while not stopping.wait(watchdog_s() or REST_S):
         notify("WATCHDOG=1")
-        if one.problem != said:
-            said = one.problem
-            print(said or "events are shipped again", file=sys.stderr, flush=True)
-    one.stop()
+        for one in working:
+            if one.problem != said[one]:
+                said[one] = one.problem
+                print(f"{one.name}: {one.problem or 'goes on'}", file=sys.stderr, flush=True)
+    for one in working:
+        one.stop()
 
 
-__all__ = ["ship", "shipper"]
+__all__ = ["ship", "shippers"]

@@ -8,11 +8,12 @@ is killed, and nothing grows in memory while CloudWatch is away.
 from holdfast_agent.shipping.batches import Batch, Entry, next_batch, stamped
 from holdfast_agent.shipping.lines import Line, Lines
 from holdfast_agent.shipping.passage import Passage
-from holdfast_agent.shipping.shipper import EventShipper
+from holdfast_agent.shipping.shipper import JOBS_TURNS, EventShipper
 from holdfast_agent.shipping.state import Position, PositionFile
 from holdfast_agent.shipping.stream import LogStream
 
 __all__ = [
+    "JOBS_TURNS",
     "Batch",
     "Entry",
     "EventShipper",

@@ -6,7 +6,9 @@ renamed is read to its end before the new one is begun; one that became shorter 
 """
 
 import contextlib
+import errno
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Optional
@@ -79,7 +81,7 @@ class Lines:
         if self._file is None:
             path = self._path if self._inode == 0 else self._with_inode()
             try:
-                self._file = path.open("rb", buffering=0)
+                self._file = _regular(path)
                 inode = os.fstat(self._file.fileno()).st_ino
                 if inode != self._inode:
                     self._offset = 0 if self._inode else self._offset
@@ -131,3 +133,12 @@ class Lines:
 
     def _hold(self, part: bytes) -> None:
         self._held = (self._held + part)[:MOST_LINE_BYTES]
+
+
+def _regular(path: Path) -> BinaryIO:
+    """The file itself: others may put a link to what only this process reads there, or a pipe that nobody writes to."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return os.fdopen(descriptor, "rb", buffering=0)

@@ -28,6 +28,7 @@ class Passage:
         state: Where the position is kept.
         shown_after_s: How long the service may take to show what it took.
         wait: Waits so many seconds; True: stop waiting.
+        collected: A line as it is put. Default: as it is.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class Passage:
         state: PositionFile,
         shown_after_s: float,
         wait: Callable[[float], bool],
+        collected: Callable[[str], str] = str,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._path, self._stream, self._state = path, stream, state
         self._shown_after_s, self._wait, self._monotonic = shown_after_s, wait, monotonic
+        self._collected = collected
         self._position = state.read()
         self._lines = Lines(path=path, inode=self._position.inode, offset=self._position.offset)
         self._waiting: list[Line] = []
@@ -81,7 +84,7 @@ class Passage:
 
     def _read(self) -> None:
         if not self._waiting:
-            self._waiting = self._lines.read()
+            self._waiting = [replace(line, text=self._collected(line.text)) for line in self._lines.read()]
 
     def _passed(self, lines: "list[Line]") -> None:
         count = self._position.lines + len(lines)

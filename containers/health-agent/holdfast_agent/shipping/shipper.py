@@ -20,6 +20,8 @@ SHOWN_AFTER_S = 10.0
 LONGEST_REST_S = 15.0
 TURNS = Path("/run/holdfast/shipping.lock")
 """On a node of a rehearsal whoever runs the node ships, too, while no agent does: what a dead one left."""
+JOBS_TURNS = Path("/run/holdfast/shipping-jobs.lock")
+"""The same, for the log of jobs."""
 
 
 class EventShipper:
@@ -34,9 +36,9 @@ class EventShipper:
         shown_after_s: Default: 10 s
         longest_rest_s: Between two attempts while the service is away. Default: 15 s
         turns: A file that is locked by whoever ships, where there is one. Default: /run/holdfast/shipping.lock
+        collected: A line as it is put. Default: as it is.
+        of: What is shipped, in words. Default: events
     """
-
-    name = "shipping of events"
 
     def __init__(
         self,
@@ -49,7 +51,10 @@ class EventShipper:
         shown_after_s: float = SHOWN_AFTER_S,
         longest_rest_s: float = LONGEST_REST_S,
         turns: Path = TURNS,
+        collected: Callable[[str], str] = str,
+        of: str = "events",
     ) -> None:
+        self.name = f"shipping of {of}"
         self._lock_path, self._turns = state.with_name(f"{state.name}.lock"), turns
         self._look_s, self._longest_rest_s = look_s, longest_rest_s
         self._stopping = threading.Event()
@@ -61,6 +66,7 @@ class EventShipper:
             state=PositionFile(path=state, stream=stream_name),
             shown_after_s=shown_after_s,
             wait=self._stopping.wait,
+            collected=collected,
         )
         self._passage: Optional[Passage] = None
         self._failures = 0

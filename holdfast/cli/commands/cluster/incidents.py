@@ -31,6 +31,7 @@ from holdfast.cli.views.incidents import (
     chosen,
     incident_detail,
     incident_table,
+    reported_note,
     rows_of,
 )
 from holdfast.environments import environment_file
@@ -81,6 +82,8 @@ def incidents(
             console.print(incident_detail(row, price_note=fleet.price.note))
     elif rows:
         console.print(incident_table(rows))
+        if remark := reported_note(rows):
+            console.print(remark, style="dim")
     else:
         error_console.print("no incidents" if since is None else f"no incidents since {since}")
     if html is not None:

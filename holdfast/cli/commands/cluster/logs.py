@@ -31,7 +31,7 @@ from holdfast.cli.deployed import (
     stream_lines,
     written_so_far,
 )
-from holdfast.cli.terminal import console, print_json
+from holdfast.cli.terminal import console, print_json, print_output
 
 POLL_S = 0.5
 
@@ -132,7 +132,7 @@ def _follow(
             title = [heading(path)] if fresh and len(files) > 1 and path != last else []
             last = path if fresh else last
             for line in (*title, *fresh):
-                print(json_format.dumps(line) if as_json else line, flush=True)
+                print_output(json_format.dumps(line) if as_json else line)
         if ends:
             return
         time.sleep(POLL_S)
@@ -142,4 +142,4 @@ def _print(lines: list[str], *, as_json: bool) -> None:
     if as_json:
         print_json(lines)
     for line in [] if as_json else lines:
-        print(line)
+        print_output(line)

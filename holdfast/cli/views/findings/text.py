@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast.cli.terminal import print_line
 from holdfast.cli.views.findings.causes import by_cause
 from holdfast.cli.views.findings.place import place_of
 from holdfast.validation import Finding
@@ -18,11 +19,11 @@ def print_findings(findings: Sequence[Finding], *, checked: Path) -> None:
     for finding in findings:
         if finding.severity != "not-checked":
             _say(f"{finding.severity} {finding.code}", finding.severity, str(place_of(finding, checked=checked)))
-            print(f"    {finding.message}\n    fix: {finding.fix}")
+            print_line(f"    {finding.message}\n    fix: {finding.fix}")
     causes = by_cause(findings)
     for group in causes:
         _print_cause(group, checked)
-    print(_summary(findings, len(causes), os.path.relpath(checked)))
+    print_line(_summary(findings, len(causes), os.path.relpath(checked)))
 
 
 def _print_cause(group: Sequence[Finding], checked: Path) -> None:
@@ -30,12 +31,12 @@ def _print_cause(group: Sequence[Finding], checked: Path) -> None:
     codes = sorted({finding.code for finding in group})
     shown = ", ".join(codes[:_MOST_CODES]) + (f" and {len(codes) - _MOST_CODES} more" if codes[_MOST_CODES:] else "")
     _say(f"not-checked {shown}", first.severity, str(place_of(first, checked=checked)))
-    print(f"    {first.cause or first.message}\n    fix: {first.fix}")
+    print_line(f"    {first.cause or first.message}\n    fix: {first.fix}")
 
 
 def _say(marked: str, severity: str, rest: str) -> None:
     if not sys.stdout.isatty():
-        print(f"{marked} {rest}")
+        print_line(f"{marked} {rest}")
         return
     from rich.text import Text
 

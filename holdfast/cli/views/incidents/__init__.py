@@ -2,10 +2,23 @@
 
 from holdfast.cli.views.incidents.costs import LIST_PRICE, Fleet, Price
 from holdfast.cli.views.incidents.rows import IncidentRow, chosen, rows_of
-from holdfast.cli.views.incidents.tables import incident_detail, incident_figures, incident_table, open_line, steps_of
+from holdfast.cli.views.incidents.tables import (
+    REPORTED,
+    incident_detail,
+    incident_figures,
+    incident_table,
+    marked,
+    open_line,
+    reported_note,
+    reported_text,
+    steps_of,
+    steps_text,
+    took_text,
+)
 
 __all__ = [
     "LIST_PRICE",
+    "REPORTED",
     "Fleet",
     "IncidentRow",
     "Price",
@@ -13,7 +26,12 @@ __all__ = [
     "incident_detail",
     "incident_figures",
     "incident_table",
+    "marked",
     "open_line",
+    "reported_note",
+    "reported_text",
     "rows_of",
     "steps_of",
+    "steps_text",
+    "took_text",
 ]

@@ -1,15 +1,16 @@
 """
 What an incident took, in accelerator hours and dollars. Pure: types and prices are given.
 
-Counted are the instances of the job for as long as it stood still, and for as long as the steps had taken that were
-thrown away; and the broken instance from then on until it was in service again. It is None while the incident goes on,
-and wherever one of these is unknown, or the type or price of one of the instances.
+Counted is the broken instance for as long as it was out of service, as the cluster itself tells. What the job reports
+stands apart, since every user of a node can write it: its other instances for as long as it stood still, and for as
+long as the steps had taken that were thrown away. Each is None wherever one of these is unknown, or the type or price
+of one of the instances; the first also while the incident goes on.
 
 Time of an instance that several incidents share is counted once, in the one that began first, so that what incidents
-took can be added up.
+took can be added up; no report of a job takes away from what the cluster tells.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.catalog import instance_types
@@ -20,7 +21,18 @@ from holdfast_common import Event, Incident
 LIST_PRICE = "ec2-on-demand"
 Span = tuple[int, int]
 """From one time to another, in nanoseconds."""
-Hours = Mapping[str, float] | None
+ByNode = Mapping[str, float] | None
+"""Hours of each instance; None where they are not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hours:
+    """What one incident took."""
+
+    own: ByNode
+    """Of the broken instance."""
+    reported: ByNode
+    """Of the other instances of the job, as it reports them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +85,10 @@ class Fleet:
         known = {
             event.node: self.type_of_group[group]
             for event in events
-            if event.node and isinstance(group := event.detail.get("group"), str) and group in self.type_of_group
+            if event.source != "job"
+            and event.node
+            and isinstance(group := event.detail.get("group"), str)
+            and group in self.type_of_group
         }
         return Fleet(type_of_node={**known, **self.type_of_node}, type_of_group=self.type_of_group, price=self.price)
 
@@ -85,56 +100,58 @@ class Fleet:
         return self.price.usd_per_hour(self.type_of_node.get(node, ""))
 
 
-def gpu_hours(hours: Hours, fleet: Fleet) -> float | None:
+def gpu_hours(hours: ByNode, fleet: Fleet) -> float | None:
     """GPUs or Trainium devices, times hours."""
-    return None if hours is None else _weighted(hours, {node: fleet.accelerators(node) for node in hours})
+    return _weighted(hours, fleet.accelerators)
 
 
-def cost_usd(hours: Hours, fleet: Fleet) -> float | None:
-    return None if hours is None else _weighted(hours, {node: fleet.usd_per_hour(node) for node in hours})
+def cost_usd(hours: ByNode, fleet: Fleet) -> float | None:
+    return _weighted(hours, fleet.usd_per_hour)
 
 
-def instance_hours(incidents: Sequence[Incident]) -> list[Hours]:
-    """For each incident: hours that each instance did nothing useful because of it; None where they are not known."""
+def hours_of(incidents: Sequence[Incident]) -> list[Hours]:
+    """For each incident: hours that each instance did nothing useful because of it."""
+    order = sorted(range(len(incidents)), key=lambda place: (incidents[place].start_ns, incidents[place].id))
     counted: dict[str, list[Span]] = {}
-    found: dict[int, Hours] = {}
-    for place, incident in sorted(enumerate(incidents), key=lambda one: (one[1].start_ns, one[1].id)):
-        spans = _spans(incident)
-        own = {node: 0.0 for node, _ in spans or ()}
-        for node, span in spans or ():
-            fresh = _without(span, counted.get(node, ()))
-            own[node] += sum(end - start for start, end in fresh) / 3.6e12
-            counted.setdefault(node, []).extend(fresh)
-        found[place] = None if spans is None else own
-    return [found[place] for place in range(len(incidents))]
+    own = {place: _counted_once(_out_of_service(incidents[place]), counted) for place in order}
+    reported = {place: _counted_once(_stood_still(incidents[place]), counted) for place in order}
+    return [Hours(own=own[place], reported=reported[place]) for place in range(len(incidents))]
 
 
-def _spans(incident: Incident) -> list[tuple[str, Span]] | None:
-    """When which instance did nothing useful; None where that is not known."""
+def _out_of_service(incident: Incident) -> list[tuple[str, Span]] | None:
+    """When the broken instance was of no use, of which no job tells; None where it is not known."""
     if incident.is_open:
         return None
-    found: list[tuple[str, Span]] = []
-    if incident.resumed_ns is not None:
-        if incident.stopped_s is None or incident.thrown_away_s is None or not incident.job_nodes:
-            return None
-        stopped_ns = round((incident.stopped_s + incident.thrown_away_s) * 1e9)
-        span = (incident.resumed_ns - stopped_ns, incident.resumed_ns)
-        found += [(node, span) for node in incident.job_nodes]
-    elif incident.job and incident.restored_ns is not None:
-        return None
-    out = _out_of_service(incident)
-    return None if out is None else [*found, (incident.node, out)]
-
-
-def _out_of_service(incident: Incident) -> Span | None:
-    """When the broken instance was of no use beyond the time that its job stood still."""
     if incident.is_of_nobody or incident.is_of_process:
-        return (incident.start_ns, incident.start_ns)
+        return []
+    begun_ns = incident.resumed_ns if incident.resumed_by_agent else incident.out_ns
     end_ns = incident.restored_ns if incident.restored_ns is not None else incident.removed_ns
-    begun_ns = incident.resumed_ns if incident.resumed_ns is not None else incident.out_ns
-    if end_ns is None or begun_ns is None:
+    if begun_ns is None or end_ns is None:
         return None
-    return (begun_ns, max(begun_ns, end_ns))
+    return [(incident.node, (begun_ns, max(begun_ns, end_ns)))]
+
+
+def _stood_still(incident: Incident) -> list[tuple[str, Span]] | None:
+    """When the other instances of the job did nothing useful, as the job reports it; None where it does not."""
+    if not incident.job:
+        return []
+    if incident.stopped_s is None or incident.thrown_away_s is None or not incident.job_nodes:
+        return None
+    end_ns = incident.resumed_ns if incident.resumed_ns is not None else incident.start_ns
+    span = (end_ns - round((incident.stopped_s + incident.thrown_away_s) * 1e9), end_ns)
+    return [(node, span) for node in incident.job_nodes if node != incident.node or incident.is_of_process]
+
+
+def _counted_once(spans: list[tuple[str, Span]] | None, counted: dict[str, list[Span]]) -> ByNode:
+    """Hours by instance that are in no span counted so far; they are counted from now on."""
+    if spans is None:
+        return None
+    found: dict[str, float] = {}
+    for node, span in spans:
+        fresh = _without(span, counted.setdefault(node, []))
+        found[node] = found.get(node, 0.0) + sum(end - start for start, end in fresh) / 3.6e12
+        counted[node] += fresh
+    return found
 
 
 def _without(span: Span, counted: Iterable[Span]) -> list[Span]:
@@ -150,10 +167,12 @@ def _without(span: Span, counted: Iterable[Span]) -> list[Span]:
     return left
 
 
-def _weighted(hours: Mapping[str, float], weights: Mapping[str, float | int | None]) -> float | None:
+def _weighted(hours: ByNode, weight_of: Callable[[str], float | None]) -> float | None:
+    if hours is None:
+        return None
     total = 0.0
     for node, spent in hours.items():
-        weight = weights[node]
+        weight = weight_of(node)
         if spent and weight is None:
             return None
         total += spent * (weight or 0.0)

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from holdfast.cli.terminal import CommandError
-from holdfast.cli.views.incidents.costs import Fleet, Hours, cost_usd, gpu_hours, instance_hours
+from holdfast.cli.views.incidents.costs import Fleet, Hours, cost_usd, gpu_hours, hours_of
 from holdfast_common import Event, Incident, in_order, timeline
 
 SHORTEST_PREFIX = 3
+_FIELDS = {"resumed_ns": "training_again_s", "strong_ns": "at_strength_s"}
+"""Fields of a row that are made of one of an incident with another name."""
 SHOWN_IDS = 10
 
 
@@ -50,11 +52,15 @@ class IncidentRow:
     steps_redone: int | None
     gpu_hours: float | None
     cost_usd: float | None
+    reported_gpu_hours: float | None
+    reported_cost_usd: float | None
     job: str | None
     replacement: str | None
     repaired_with: str | None
     remedies: tuple[RemedyRow, ...]
     evidence: tuple[EvidenceRow, ...]
+    reported_by_job: tuple[str, ...]
+    """Fields of these that only the log of a job tells, which every user of a node can write."""
 
 
 def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:
@@ -62,10 +68,7 @@ def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, Incid
     ordered = in_order(events)
     known = fleet.with_nodes_of(ordered)
     found = timeline(ordered).incidents
-    return [
-        (incident, _row_of(incident, hours, known))
-        for incident, hours in zip(found, instance_hours(found), strict=True)
-    ]
+    return [(incident, _row_of(incident, hours, known)) for incident, hours in zip(found, hours_of(found), strict=True)]
 
 
 def _row_of(incident: Incident, hours: Hours, fleet: Fleet) -> IncidentRow:
@@ -84,8 +87,10 @@ def _row_of(incident: Incident, hours: Hours, fleet: Fleet) -> IncidentRow:
         at_strength_s=incident.at_strength_after_s,
         steps_lost=incident.steps_lost,
         steps_redone=incident.steps_redone,
-        gpu_hours=gpu_hours(hours, fleet),
-        cost_usd=cost_usd(hours, fleet),
+        gpu_hours=gpu_hours(hours.own, fleet),
+        cost_usd=cost_usd(hours.own, fleet),
+        reported_gpu_hours=gpu_hours(hours.reported, fleet),
+        reported_cost_usd=cost_usd(hours.reported, fleet),
         job=incident.job or None,
         replacement=incident.replacement or None,
         repaired_with=incident.repaired_with or None,
@@ -102,7 +107,14 @@ def _row_of(incident: Incident, hours: Hours, fleet: Fleet) -> IncidentRow:
             EvidenceRow(time_s=incident.after_s(line.time_ns), source=line.source, text=line.text)
             for line in incident.evidence
         ),
+        reported_by_job=_reported(incident),
     )
+
+
+def _reported(incident: Incident) -> tuple[str, ...]:
+    names = {**{name: name for name in ("steps_lost", "steps_redone", "job")}, **_FIELDS}
+    of_job = [names[name] for name in incident.reported_by_job if name in names]
+    return (*of_job, "reported_gpu_hours", "reported_cost_usd") if incident.job else tuple(of_job)
 
 
 def chosen(

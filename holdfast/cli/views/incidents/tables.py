@@ -8,9 +8,9 @@ from rich.text import Text
 
 from holdfast.cli.deployed import IncidentView
 from holdfast.cli.views.incidents.rows import IncidentRow
-from holdfast.cli.views.incidents.words import count, dollars, moment, number, plain, seconds, text_or
+from holdfast.cli.views.incidents.words import count, dollars, moment, number, seconds, text_or
 from holdfast.cli.views.layout import Column, Facts, Fitted
-from holdfast_common import State
+from holdfast_common import State, plain
 
 COLOURS = {
     State.UNNOTICED: "yellow",
@@ -24,6 +24,12 @@ COLOURS = {
     State.REMOVED: "dim",
 }
 IN_A_LINE = 3
+_COLUMNS = {
+    "training_again_s": "training", "at_strength_s": "strength", "steps_lost": "lost", "steps_redone": "redone",
+    "job": "job",
+}  # fmt: skip
+REPORTED = "reported by the job"
+"""Beside what only the log of a job tells."""
 
 
 def state_text(state: str) -> Text:
@@ -64,6 +70,12 @@ def incident_table(rows: Sequence[IncidentRow]) -> Fitted:
     )
 
 
+def reported_note(rows: Sequence[IncidentRow]) -> str:
+    """Which columns only jobs tell of; empty where none of these does."""
+    names = dict.fromkeys(_COLUMNS[name] for row in rows for name in row.reported_by_job if name in _COLUMNS)
+    return f"{', '.join(names)}: {REPORTED}, counted in no price" if names else ""
+
+
 def incident_detail(row: IncidentRow, *, price_note: str = "") -> RenderableType:
     """Everything that is known of one: facts, its steps in order, evidence."""
     facts: list[tuple[str, str | Text]] = [
@@ -72,9 +84,10 @@ def incident_detail(row: IncidentRow, *, price_note: str = "") -> RenderableType
         ("fault", text_or(row.fault) + (f", due {plain(row.when)}" if row.when else "")),
         ("node", "  ".join(plain(one) for one in (row.host, row.node) if one) or text_or(None)),
         ("replaced by", text_or(row.replacement)),
-        ("job", text_or(row.job)),
-        ("steps", f"{count(row.steps_lost)} lost, {count(row.steps_redone)} of them done again"),
-        ("took", f"{number(row.gpu_hours, digits=3)} GPU-hours, {dollars(row.cost_usd)}"),
+        ("job", marked(text_or(row.job), row, "job")),
+        ("steps", steps_text(row)),
+        ("took", took_text(row)),
+        *([("", reported_text(row))] if row.job else []),
     ]
     if row.cost_usd is not None and price_note:
         facts.append(("", Text(price_note, style="dim")))
@@ -93,18 +106,45 @@ def incident_figures(row: IncidentRow) -> Table:
         Text(f"incident {plain(row.id)}", style="bold red"), Text.assemble(where, "  ", state_text(row.state))
     )
     figures = (
-        ("first sign", row.signal_s),
-        ("verdict", row.verdict_s),
-        (f"job {plain(row.job)} trains again" if row.job else "training again", row.training_again_s),
-        (f"replaced by {plain(row.replacement)}" if row.replacement else "node back", row.replaced_s),
-        ("full strength", row.at_strength_s),
+        ("first sign", row.signal_s, "signal_s"),
+        ("verdict", row.verdict_s, "verdict_s"),
+        (
+            f"job {plain(row.job)} trains again" if row.job else "training again",
+            row.training_again_s,
+            "training_again_s",
+        ),
+        (f"replaced by {plain(row.replacement)}" if row.replacement else "node back", row.replaced_s, "replaced_s"),
+        ("full strength", row.at_strength_s, "at_strength_s"),
     )
-    for name, after in figures:
-        table.add_row(f"  {name}", "not known" if after is None else f"after {seconds(after)}")
-    table.add_row("  steps", f"{count(row.steps_lost)} lost, {count(row.steps_redone)} of them done again")
+    for name, after, field in figures:
+        known = "not known" if after is None else marked(f"after {seconds(after)}", row, field)
+        table.add_row(f"  {name}", known)
+    table.add_row("  steps", steps_text(row))
     if row.gpu_hours is not None:
-        table.add_row("  took", f"{number(row.gpu_hours, digits=3)} GPU-hours, {dollars(row.cost_usd)} at list price")
+        table.add_row("  took", f"{took_text(row)} at list price")
+    if row.reported_gpu_hours is not None and row.job:
+        table.add_row("", reported_text(row))
     return table
+
+
+def marked(text: str, row: IncidentRow, *fields: str) -> str:
+    """The text, and who says so where that is the job."""
+    return f"{text} ({REPORTED})" if set(fields) & set(row.reported_by_job) else text
+
+
+def steps_text(row: IncidentRow) -> str:
+    text = f"{count(row.steps_lost)} lost, {count(row.steps_redone)} of them done again"
+    return marked(text, row, "steps_lost", "steps_redone")
+
+
+def took_text(row: IncidentRow) -> str:
+    return f"{number(row.gpu_hours, digits=3)} GPU-hours, {dollars(row.cost_usd)}"
+
+
+def reported_text(row: IncidentRow) -> str:
+    """What the other instances of the job took besides."""
+    took = f"{number(row.reported_gpu_hours, digits=3)} GPU-hours, {dollars(row.reported_cost_usd)}"
+    return f"the rest of the job: {took} ({REPORTED})"
 
 
 def _steps(row: IncidentRow) -> Fitted:
@@ -119,9 +159,9 @@ def steps_of(row: IncidentRow) -> list[tuple[float, str]]:
     known = [
         (row.signal_s, "first sign"),
         (row.verdict_s, "verdict"),
-        (row.training_again_s, f"job {text_or(row.job)} trains again"),
+        (row.training_again_s, marked(f"job {text_or(row.job)} trains again", row, "training_again_s")),
         (row.replaced_s, f"{text_or(row.replacement)} in its place" if row.replacement else "node in service again"),
-        (row.at_strength_s, "full strength"),
+        (row.at_strength_s, marked("full strength", row, "at_strength_s")),
     ]
     asked = [
         (

@@ -1,17 +1,10 @@
 """Texts from a log that anybody on a node can write to, and numbers that may be unknown, made fit to be shown."""
 
-import unicodedata
 from datetime import UTC, datetime
 
+from holdfast_common import plain
+
 UNKNOWN = "-"
-_HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-
-
-def plain(text: str) -> str:
-    """Without anything that steers a terminal, turns the direction of writing, or cannot be written as UTF-8."""
-    return "".join(
-        f"\\u{ord(one):04x}" if unicodedata.category(one) in _HIDDEN and one != "\t" else one for one in text
-    )
 
 
 def seconds(value: float | None) -> str:

@@ -237,7 +237,7 @@ def comparison_rows(compared: PlanAgainstActual) -> list[tuple[str, ...]]:
     """A row for each figure of the plan."""
     return [
         (
-            row.what,
+            f"{row.what} (reported by jobs)" if row.reported_by_jobs else row.what,
             number(row.plan),
             number(row.actual),
             "-" if row.low is None or row.high is None else f"{number(row.low)} to {number(row.high)}",

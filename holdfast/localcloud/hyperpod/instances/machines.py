@@ -3,11 +3,12 @@
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from holdfast.catalog import InstanceType, instance_types
 from holdfast.localcloud import containers, job_plugins
+from holdfast.localcloud.confined import Links
 from holdfast.localcloud.gpus import Gpus
 from holdfast.localcloud.hyperpod.fsx import ensure_directory
 from holdfast.localcloud.hyperpod.instances.images import Images
@@ -15,6 +16,7 @@ from holdfast.localcloud.hyperpod.instances.turns import turns_mount
 from holdfast.localcloud.hyperpod.lifecycle import (
     AWS_SETTINGS,
     EVENTS,
+    JOB_EVENTS,
     JOB_VARIABLES,
     LEFT_BY_SCRIPTS,
     LIFE_CYCLE_CONFIG,
@@ -36,6 +38,7 @@ from holdfast.localcloud.hyperpod.slurm import PLUGSTACK_CONF, boot, munge_key
 from holdfast.localcloud.image import TRAINING_ENVIRONMENT, environment_programs
 from holdfast.localcloud.kubernetes import Clusters, Member, Parts
 from holdfast.localcloud.nodes import (
+    JOBS_SHIPPING_LOCK,
     REACHABLE,
     REACHABLE_NFS,
     SHIPPING_LOCK,
@@ -59,11 +62,12 @@ class _ShippingLock:
     node: Node = field(compare=False)
     pid: int
     start_ticks: int
+    path: str
 
     def open(self) -> int:
         if not self.node.alive():
             raise FileNotFoundError
-        with self.node.inside(SHIPPING_LOCK).open("rb") as file:
+        with self.node.inside(self.path).open("rb") as file:
             return os.dup(file.fileno())
 
 
@@ -116,13 +120,17 @@ class Machines:
 
     def follow(self, node: Node, *, cluster: Cluster, group: str, is_new: bool = False) -> None:
         """Ship what the node logs. ``is_new``: it has shipped nothing yet."""
+        lock = _ShippingLock(node=node, pid=node.pid, start_ticks=node.start_ticks, path=SHIPPING_LOCK)
         self._tailer.follow(
             instance_id=node.spec.instance_id,
             cluster=cluster,
             group=group,
             events=node.outside(EVENTS),
+            # A pod that mounts the folder may put a link there; root reads what it leads to.
+            job_events=replace(node.outside(JOB_EVENTS), links=Links.REFUSED),
             provisioning_log=node.outside(PROVISIONING_LOG),
-            lock=_ShippingLock(node=node, pid=node.pid, start_ticks=node.start_ticks),
+            lock=lock,
+            jobs_lock=replace(lock, path=JOBS_SHIPPING_LOCK),
             is_new=is_new,
         )
 

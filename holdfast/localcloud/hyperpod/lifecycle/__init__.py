@@ -6,6 +6,7 @@ script is for `instances`.
 from holdfast.localcloud.hyperpod.lifecycle.node_files import (
     AWS_SETTINGS,
     EVENTS,
+    JOB_EVENTS,
     JOB_VARIABLES,
     LEFT_BY_SCRIPTS,
     LIFE_CYCLE_CONFIG,
@@ -38,6 +39,7 @@ from holdfast.localcloud.hyperpod.lifecycle.scripts import (
 __all__ = [
     "AWS_SETTINGS",
     "EVENTS",
+    "JOB_EVENTS",
     "JOB_VARIABLES",
     "LEFT_BY_SCRIPTS",
     "LIFE_CYCLE_CONFIG",

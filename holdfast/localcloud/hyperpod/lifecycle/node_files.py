@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from holdfast.localcloud.hyperpod.model import COMPUTE, CONTROLLER, LOGIN, Cluster, Group, Instance
 from holdfast.localcloud.hyperpod.slurm import DEFAULT_PARTITION
+from holdfast_common import log_of_jobs
 
 RESOURCE_CONFIG = "/opt/ml/config/resource_config.json"
 PROVISIONING_PARAMETERS = "/opt/ml/config/provisioning_parameters.json"
@@ -16,6 +17,7 @@ AWS_SETTINGS = "/etc/holdfast/aws"
 """Where the image's ``aws`` finds the embedded AWS; sudo empties the environment."""
 PROVISIONING_LOG = "/var/log/provision/provisioning.log"
 EVENTS = "/var/log/holdfast/events.jsonl"
+JOB_EVENTS = str(log_of_jobs(EVENTS))
 JOB_VARIABLES = "/opt/holdfast/slurm/job_environment"
 LEFT_BY_SCRIPTS = "/etc/holdfast/environment"
 """Variables for jobs that lifecycle scripts left; they precede those of JOB_VARIABLES."""
@@ -94,7 +96,11 @@ def job_variables(environment: Mapping[str, str]) -> str:
 
 def job_environment(cluster: Cluster, instance: Instance) -> dict[str, str]:
     """What a job finds in its environment on this instance."""
-    return {"HOLDFAST_CLUSTER": cluster.name, "HOLDFAST_INSTANCE_ID": instance.instance_id, "HOLDFAST_EVENTS": EVENTS}
+    return {
+        "HOLDFAST_CLUSTER": cluster.name,
+        "HOLDFAST_INSTANCE_ID": instance.instance_id,
+        "HOLDFAST_EVENTS": JOB_EVENTS,
+    }
 
 
 def instance_metadata(cluster: Cluster, instance: Instance, *, region: str, zone: str) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """
 Events on their way to the cluster's log group: the control plane's own, and those in the files of nodes.
 
-Two files of a node are shipped: its events, and provisioning.log, as the CloudWatch agent of HyperPod's images does
-(SageMaker developer guide, FAQ). A file is read from outside the node, so what a node wrote before it died is not lost.
+Three files of a node are shipped: its events, those of its jobs, and provisioning.log, as the CloudWatch agent of
+HyperPod's images does (SageMaker developer guide, FAQ). A file is read from outside the node, so what a node wrote
+before it died is not lost. What jobs wrote is put as theirs, whatever it says (`holdfast_common.of_job`).
 How far a file was shipped is what its stream holds already: nothing has to be remembered, and no line is put twice.
 A node's health agent ships its events itself; here is put what it does not, when it does not (`turns`).
 """
@@ -22,7 +23,7 @@ from holdfast.localcloud.hyperpod.logs.shipping import MAX_LINE_BYTES, Line, Log
 from holdfast.localcloud.hyperpod.logs.turns import Lock, Turn
 from holdfast.localcloud.hyperpod.model import Cluster
 from holdfast.localcloud.supervision import Complaints, Worker
-from holdfast_common import Event, events_log_group
+from holdfast_common import Event, events_log_group, of_job, stream_of_jobs
 
 OWN_STREAM = "control-plane"
 TAIL_S = 0.25
@@ -105,6 +106,8 @@ class Tail:
     is_cut_off: bool = False
     turn: Turn = field(default_factory=lambda: Turn(lock=None))
     """Whose it is to ship. Default: nobody else's."""
+    collected: Callable[[str], str] = str
+    """A line as it is put. Default: as it is."""
 
     @property
     def about(self) -> str:
@@ -174,8 +177,10 @@ class Tailer:
         cluster: Cluster,
         group: str,
         events: Inside,
+        job_events: Inside,
         provisioning_log: Inside,
         lock: Lock | None = None,
+        jobs_lock: Lock | None = None,
         is_new: bool = False,
     ) -> None:
         """
@@ -183,12 +188,14 @@ class Tailer:
 
         Args:
             lock: That of the node, by which its agent and this take turns. Default: no agent is there.
+            jobs_lock: The same, for the events of its jobs.
             is_new: Nothing of it was ever shipped. Default: its streams are asked what they have.
         """
         to_skip = 0 if is_new else None
         with self._lock:
             if instance_id in self._tails and self._tails[instance_id][0].path == events:
-                self._tails[instance_id][0].turn.renew(lock)
+                for tail, renewed in zip(self._tails[instance_id], (lock, jobs_lock), strict=False):
+                    tail.turn.renew(renewed)
                 return
             self._tails[instance_id] = (
                 Tail(
@@ -197,6 +204,14 @@ class Tailer:
                     stream=instance_id,
                     to_skip=to_skip,
                     turn=Turn(lock=lock),
+                ),
+                Tail(
+                    path=job_events,
+                    group=events_log_group(cluster.name),
+                    stream=stream_of_jobs(instance_id),
+                    to_skip=to_skip,
+                    turn=Turn(lock=jobs_lock),
+                    collected=lambda line: of_job(line, cluster=cluster.name, node=instance_id, now_ns=time.time_ns()),
                 ),
                 Tail(
                     path=provisioning_log,
@@ -272,7 +287,7 @@ class Tailer:
         skipped = min(tail.to_skip, len(lines))
         tail.to_skip -= skipped
         if lines[skipped:]:
-            read = lines[skipped:]
+            read = [tail.collected(line) for line in lines[skipped:]]
             stamped = [stamp(line, otherwise=now_ms) if tail.is_events else (now_ms(), line) for line in read]
             self._shipper.put(group=tail.group, stream=tail.stream, lines=stamped)
         return tail.offset > before

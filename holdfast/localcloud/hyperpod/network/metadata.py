@@ -6,7 +6,6 @@ token is asked for first, as with HttpTokens=required, which new instances have.
 instance's role: whoever runs on the instance may use them, as on EC2.
 """
 
-import http.server
 import logging
 import secrets
 import socket
@@ -15,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.localcloud.supervision import HttpService
+from holdfast.localcloud.supervision import HttpService, RequestHandler
 
 ADDRESS = "169.254.169.254"
 PORT = 80
@@ -67,7 +66,7 @@ class _Tokens:
         return owner == caller and time.monotonic() < until
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(RequestHandler):
     server_version = "EC2ws"
     sys_version = ""
     protocol_version = "HTTP/1.1"
@@ -75,7 +74,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     tokens: _Tokens
     lookup: Lookup
 
-    def do_PUT(self) -> None:
+    def do_PUT(self) -> None:  # noqa: N802  the library's name
         if self.path != "/latest/api/token":
             self._answer(404)
             return
@@ -89,7 +88,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         token = self.tokens.new(caller=self.client_address[0], ttl_s=int(ttl))
         self._answer(200, token, **{_TTL_HEADER: ttl})
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  the library's name
         caller = self.client_address[0]
         if not self.tokens.holds(self.headers.get(_TOKEN_HEADER, ""), caller=caller):
             self._answer(401)

@@ -7,7 +7,6 @@ what is asked of a request, and the words and statuses of refusals.
 
 import base64
 import binascii
-import http.server
 import json
 import logging
 import re
@@ -17,7 +16,7 @@ import uuid
 from typing import Any
 
 from holdfast.localcloud.kubernetes.access.pod_identity import PodIdentity, PodIdentityError
-from holdfast.localcloud.supervision import HttpService
+from holdfast.localcloud.supervision import HttpService, RequestHandler
 
 ADDRESS, PORT = "169.254.170.23", 80
 HOSTS = (ADDRESS, "fd00:ec2::23")
@@ -71,14 +70,14 @@ def _claims(token: str) -> dict[str, Any] | None:
     return claims if isinstance(header, dict) and isinstance(claims, dict) else None
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(RequestHandler):
     server_version = "EKS-Pod-Identity-Agent"
     sys_version = ""
     protocol_version = "HTTP/1.1"
     timeout = 10.0
     identity: PodIdentity
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  the library's name
         token = self.headers.get("Authorization", "")
         if self.path.partition("?")[0] != PATH:
             self._refuse("404 page not found", 404)

@@ -4,7 +4,6 @@ The HTTPS server that the API server asks: TLS with certificates of the cluster 
 Whoever has no certificate of the cluster's CA, or one of another name, is told nothing.
 """
 
-import http.server
 import json
 import logging
 import socket
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.kubernetes.access.reviews import Access, Review
-from holdfast.localcloud.supervision import HttpService
+from holdfast.localcloud.supervision import MOST_CONNECTIONS, HttpService, RequestHandler
 
 AUTHENTICATE, AUTHORIZE, ADMIT = "/authenticate", "/authorize", "/pods"
 MOST_BYTES = 8 << 20
@@ -46,7 +45,14 @@ class AccessServer(HttpService):
         Handler.answers = {AUTHENTICATE: access.authenticate, AUTHORIZE: access.authorize, ADMIT: access.admit}
         Handler.client_name = certificates.client_name
         Handler.context = _context(certificates)
-        super().__init__(name="kubernetes-access", listener=listener, handler=Handler)
+        # One caller, the API server, which keeps its connections.
+        super().__init__(
+            name="kubernetes-access",
+            listener=listener,
+            handler=Handler,
+            most_of_an_address=MOST_CONNECTIONS,
+            request_s=Handler.timeout,
+        )
 
 
 def _context(certificates: Certificates) -> ssl.SSLContext:
@@ -63,7 +69,7 @@ def common_names(certificate: Mapping[str, Any]) -> list[str]:
     return [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(RequestHandler):
     server_version = "holdfast-access"
     sys_version = ""
     protocol_version = "HTTP/1.1"
@@ -82,7 +88,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         super().finish()
         self.request.close()
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802  the library's name
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit() and int(length) <= MOST_BYTES):
             self.close_connection = True

@@ -6,7 +6,6 @@ found, and a pod that asks for it backs off as on AWS. The nodes alone are answe
 """
 
 import collections
-import http.server
 import json
 import logging
 import re
@@ -17,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from holdfast.localcloud.containers import Store
-from holdfast.localcloud.supervision import HttpService
+from holdfast.localcloud.supervision import HttpService, RequestHandler
 
 from .layers import MANIFEST_TYPE, Image, digest_of
 from .node_root import NodeRoot
@@ -98,7 +97,7 @@ class Registry(HttpService):
             return next((image.blobs[digest] for image in self._kept.values() if digest in image.blobs), None)
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(RequestHandler):
     server_version = "holdfast"
     sys_version = ""
     protocol_version = "HTTP/1.1"
@@ -106,7 +105,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     answer: Callable[[str], tuple[int, str, bytes]]
     is_node: Callable[[str], bool]
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  the library's name
         if not type(self).is_node(self.client_address[0]):
             self._send(*_error(403, "DENIED", "only nodes are answered"))
             return
@@ -117,7 +116,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             answer = _error(500, "UNKNOWN", "see the log of the control plane")
         self._send(*answer)
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self) -> None:  # noqa: N802  the library's name
         self.do_GET()
 
     def _send(self, status: int, media_type: str, content: bytes) -> None:

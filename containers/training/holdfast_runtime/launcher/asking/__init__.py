@@ -2,7 +2,24 @@
 What ``holdfast-run status`` finds out: the sockets of this node's launchers, and who is waited for.
 """
 
-from holdfast_runtime.launcher.asking.sockets import default_job, find_sockets, folders, searched
+from holdfast_runtime.launcher.asking.sockets import (
+    ask_socket,
+    default_job,
+    find_sockets,
+    folders,
+    peer_uid,
+    searched,
+)
 from holdfast_runtime.launcher.asking.waits import Situation, spare_of, waits_for
 
-__all__ = ["Situation", "default_job", "find_sockets", "folders", "searched", "spare_of", "waits_for"]
+__all__ = [
+    "Situation",
+    "ask_socket",
+    "default_job",
+    "find_sockets",
+    "folders",
+    "peer_uid",
+    "searched",
+    "spare_of",
+    "waits_for",
+]

@@ -5,33 +5,40 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from holdfast_common import plain
 from holdfast_runtime.control import listen
 from holdfast_runtime.launcher.asking import (
     Situation,
+    ask_socket,
     default_job,
     find_sockets,
     folders,
+    peer_uid,
     searched,
     spare_of,
     waits_for,
 )
 from holdfast_runtime.launcher.generation import ranges
 from holdfast_runtime.launcher.node.launcher import Launcher
+from holdfast_runtime.launcher.settings import default_socket, make_folder
 from holdfast_runtime.patience import ProgressReport
 
+Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+MOST_DIGITS = 9
 ANSWER_S = 5.0
 """A launcher answers at once, whatever its job does."""
 ASK_S = 0.5
 """For whoever connects to say what is wanted; one that says nothing gets the status."""
+MOST_CALLERS = 32
+"""At once; the next one is hung up on. A job needs its descriptors for itself."""
 
 
 class Reports:
@@ -44,13 +51,15 @@ class Reports:
     async def __aenter__(self) -> None:
         path, port = self._launcher.options.socket, self._launcher.options.metrics_port
         try:
+            if path == default_socket(self._launcher.options.run_id, self._launcher.options.node_rank):
+                make_folder(path.parent, uid=os.geteuid())
             path.unlink(missing_ok=True)
-            self._servers.append(await asyncio.start_unix_server(self._status, str(path)))
+            self._servers.append(await asyncio.start_unix_server(self._bounded(self._status), str(path)))
             path.chmod(0o600)
         except OSError as error:  # another user may have put something there, which is no reason to end a job
             self._launcher.journal.say(f"holdfast-run status gets no answer at {path}: {error}")
         if port is not None:
-            self._servers.append(await asyncio.start_server(self._metrics, sock=listen(port=port)))
+            self._servers.append(await asyncio.start_server(self._bounded(self._metrics), sock=listen(port=port)))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -60,20 +69,44 @@ class Reports:
         with contextlib.suppress(OSError):
             self._launcher.options.socket.unlink(missing_ok=True)
 
+    @staticmethod
+    def _bounded(answer: Answering) -> Answering:
+        """The same for so many callers at a time, and for so long: one that reads nothing is left."""
+        callers: set[asyncio.StreamWriter] = set()
+
+        async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await answer(reader, writer)
+            writer.close()
+            await writer.wait_closed()
+
+        async def bounded(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            callers.add(writer)
+            try:
+                if len(callers) <= MOST_CALLERS:
+                    with contextlib.suppress(asyncio.TimeoutError, OSError):
+                        await asyncio.wait_for(answered(reader, writer), ANSWER_S)
+            finally:
+                callers.discard(writer)
+                writer.transport.abort()
+
+        return bounded
+
     async def _status(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if peer_uid(writer.get_extra_info("socket")) not in (0, os.geteuid()):
+            return
         said = b""
         with contextlib.suppress(asyncio.TimeoutError, OSError, ValueError):
             said = await asyncio.wait_for(reader.readline(), ASK_S)
         word, _, number = said.decode(errors="replace").strip().partition(" ")
-        if word == "scale" and number.isdecimal():
+        if word == "scale" and number.isdecimal() and len(number) <= MOST_DIGITS:
             found: dict[str, Any] = {"refused": self._launcher.resizing.ask(int(number))}
         else:
             found = describe(self._launcher)
         await self._answer(writer, json.dumps(found).encode() + b"\n")
 
     async def _metrics(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.TimeoutError, OSError):
-            await asyncio.wait_for(reader.readline(), 5.0)
+        with contextlib.suppress(asyncio.TimeoutError, OSError, ValueError):
+            await asyncio.wait_for(reader.readline(), ASK_S)
         slots = [slot for slot in self._launcher.slots if slot.alive]
         text = self._launcher.journal.metrics(
             epoch=self._launcher.view.epoch,
@@ -88,7 +121,6 @@ class Reports:
         with contextlib.suppress(OSError):
             writer.write(text)
             await writer.drain()
-        writer.close()
 
 
 def describe(launcher: Launcher) -> dict[str, Any]:
@@ -175,7 +207,7 @@ def print_status(arguments: Sequence[str]) -> int:
             print(f"  {error}", file=sys.stderr if values.json else sys.stdout)
             code = 1
             continue
-        print(json.dumps(found, indent=2) if values.json else "\n".join(_lines(found)))
+        print(json.dumps(found, indent=2) if values.json else "\n".join(map(plain, _lines(found))))
     return code
 
 
@@ -217,7 +249,7 @@ def ask_for_size(arguments: Sequence[str]) -> int:
     except AnswerError as error:
         parser.exit(1, f"{error}\n")
     if found["refused"]:
-        parser.exit(1, f"{found['refused']}\n")
+        parser.exit(1, f"{plain(str(found['refused']))}\n")
     print(f"{values.nodes} nodes are asked for; holdfast-run status says what the job has")
     return 0
 
@@ -235,9 +267,11 @@ def _sockets(parser: argparse.ArgumentParser, values: argparse.Namespace) -> lis
     if values.socket is not None:
         return [values.socket]
     job = default_job(os.environ)
-    found = find_sockets(folders(os.environ), run=values.rdzv_id, node=values.node_rank, job=job)
+    uid = os.geteuid()
+    found = find_sockets(folders(os.environ, uid=uid), run=values.rdzv_id, node=values.node_rank, job=job)
     if not found:
-        parser.exit(1, f"no launcher runs on this node: no holdfast-run-RUN-NODE.sock in {searched()}; give --socket\n")
+        where = searched(os.environ, uid=uid)
+        parser.exit(1, f"no launcher of this user runs on this node: no RUN-NODE.sock in {where}; give --socket\n")
     return [one.path for one in found]
 
 
@@ -255,7 +289,7 @@ def _answer(path: Path, *, say: str = "") -> dict[str, Any]:
             "it go on with kill -CONT, or end the job"
         ) from None
     except (ConnectionResetError, BrokenPipeError, ValueError):  # reset: what it was asked lay unread when it ended
-        why = "it ended while it answered"
+        why = "it ended while it answered, or answered what no launcher does"
     except OSError as error:
         why = error.strerror or str(error)
     raise AnswerError(f"no launcher answers at {path} ({why}); name its socket with --socket")
@@ -263,11 +297,7 @@ def _answer(path: Path, *, say: str = "") -> dict[str, Any]:
 
 def ask(path: Path, *, say: str = "") -> dict[str, Any]:
     """What the launcher at a socket answers. Default: its status. Raises OSError, ValueError."""
-    with socket.socket(socket.AF_UNIX) as line:
-        line.settimeout(ANSWER_S)
-        line.connect(str(path))
-        with contextlib.suppress(BrokenPipeError):  # what it has answered can still be read
-            line.sendall(f"{say}\n".encode())
-        with line.makefile("rb") as file:
-            found: dict[str, Any] = json.loads(file.read())
+    uid = os.geteuid()
+    answer = ask_socket(path, say=say, uids=(0, uid) if uid else None, within_s=ANSWER_S)
+    found: dict[str, Any] = json.loads(answer)
     return found

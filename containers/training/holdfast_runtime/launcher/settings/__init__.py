@@ -3,15 +3,20 @@ The flags of `holdfast-run` and the environment that a process gets from them. W
 """
 
 from holdfast_runtime.launcher.settings.environment import cache_job, find_rack, master_port, variables
+from holdfast_runtime.launcher.settings.folders import FolderError, check_folder, make_folder, socket_folders
 from holdfast_runtime.launcher.settings.options import Options, default_socket, log_file, parse_options
 
 __all__ = [
+    "FolderError",
     "Options",
     "cache_job",
+    "check_folder",
     "default_socket",
     "find_rack",
     "log_file",
+    "make_folder",
     "master_port",
     "parse_options",
+    "socket_folders",
     "variables",
 ]

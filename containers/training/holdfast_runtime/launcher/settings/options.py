@@ -14,6 +14,7 @@ from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.allocation import VARIABLE as SPARE
 from holdfast_runtime.launcher.allocation import Request, job_of
 from holdfast_runtime.launcher.links import Address, Peers, PeersError, find_peers, run_token
+from holdfast_runtime.launcher.settings.folders import socket_folders
 from holdfast_runtime.launcher.settings.sizes import read_nodes, read_sizes
 from holdfast_runtime.witness import find_witness
 
@@ -225,7 +226,7 @@ def log_file(options: Options) -> TextIO | None:
 
 def default_socket(run_id: str, node_rank: int) -> Path:
     """Where the launcher of a run answers for its status."""
-    return Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp") / f"holdfast-run-{run_id}-{node_rank}.sock"  # noqa: S108
+    return socket_folders(os.environ, uid=os.geteuid())[0] / f"{run_id}-{node_rank}.sock"
 
 
 def read_deadlines(text: str) -> Deadlines:

@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from html import escape
 
 from holdfast.cli.views.incidents.page.rates import Pace
-from holdfast.cli.views.incidents.words import plain
-from holdfast_common import Incident
+from holdfast_common import Incident, plain
 
 RATE_HEIGHT, ROW_HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 84, 34, 16, 34, 34, 12
 LETTER_PX = 6.2

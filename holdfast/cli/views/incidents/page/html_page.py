@@ -10,13 +10,22 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 
-from holdfast.cli.views.incidents import Fleet, IncidentRow, steps_of
+from holdfast.cli.views.incidents import (
+    Fleet,
+    IncidentRow,
+    marked,
+    reported_note,
+    reported_text,
+    steps_of,
+    steps_text,
+    took_text,
+)
 from holdfast.cli.views.incidents.page.drawing import JOB_COLOURS, drawing
 from holdfast.cli.views.incidents.page.rates import Pace, paces
 from holdfast.cli.views.incidents.page.style import OWN, colours, picture_colours
-from holdfast.cli.views.incidents.words import count, dollars, moment, number, plain, seconds, text_or
+from holdfast.cli.views.incidents.words import moment, seconds, text_or
 from holdfast.cli.views.pages import STYLE
-from holdfast_common import Event, Incident, State
+from holdfast_common import Event, Incident, State, plain
 
 MARK = "<!doctype html>\n<!-- incidents, written by holdfast -->\n"
 PICTURE_MARK = "<!-- incidents, written by holdfast -->\n"
@@ -119,14 +128,15 @@ def _incident(
     zoom = "" if alone else _drawings([incident], pace, end_ns, ZOOMED)
     where = " ".join(f'<span class="one">{escape(plain(one))}</span>' for one in (row.host, row.node) if one)
     after = row.training_again_s
-    short = f", training again after {seconds(after)}" if after is not None else ""
+    short = f", training again after {marked(seconds(after), row, 'training_again_s')}" if after is not None else ""
     facts = [
         ("began", f"{moment(row.started_ns)} UTC"),
         ("due", text_or(row.when)),
-        ("job", text_or(row.job)),
+        ("job", marked(text_or(row.job), row, "job")),
         ("replaced by", text_or(row.replacement)),
-        ("steps", f"{count(row.steps_lost)} lost, {count(row.steps_redone)} of them done again"),
-        ("took", f"{number(row.gpu_hours, digits=3)} GPU-hours, {dollars(row.cost_usd)}"),
+        ("steps", steps_text(row)),
+        ("took", took_text(row)),
+        *([("", reported_text(row))] if row.job else []),
     ]
     listed = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     lines = "".join(
@@ -156,5 +166,7 @@ def _notes(found: Sequence[tuple[Incident, IncidentRow]], fleet: Fleet) -> str:
     notes = ["Seconds count from the start of each incident. What the events do not tell is shown as -."]
     if any(row.cost_usd is not None for _, row in found):
         notes.append(f"Price of {fleet.price.note}.")
+    if remark := reported_note([row for _, row in found]):
+        notes.append(f"{remark[0].upper()}{remark[1:]}.")
     listed = "".join(f"<li>{escape(plain(note))}</li>" for note in notes)
     return f"<section><h2>Read as</h2><ul>{listed}</ul></section>"
