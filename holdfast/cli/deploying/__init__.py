@@ -1,7 +1,7 @@
 """From a definition to a deployed stack: this machine's programs, the CDK as a child, the wait for nodes."""
 
 from holdfast.cli.deploying.administrators import make_missing_roles
-from holdfast.cli.deploying.cdk import PROJECT
+from holdfast.cli.deploying.cdk import PROJECT, Cdk
 from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, taken_down_on
 from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
 from holdfast.cli.deploying.preflight import check_machine
@@ -12,6 +12,7 @@ __all__ = [
     "PROJECT",
     "ROLLED_BACK",
     "STUCK",
+    "Cdk",
     "after_failure",
     "check_machine",
     "check_monitor",
