@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.cli.terminal import CommandError
 from holdfast.cli.views.incidents.costs import Fleet, cost_usd, gpu_hours
-from holdfast_common import Event, Incident, in_order, timeline
+from holdfast_common import Event, Incident, IncidentReader, in_order
 
 SHORTEST_PREFIX = 3
 SHOWN_IDS = 10
@@ -58,9 +58,11 @@ class IncidentRow:
 
 def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:
     """The incidents of a cluster's events, oldest first."""
-    ordered = in_order(events)
-    known = fleet.with_nodes_of(ordered)
-    return [(incident, row_of(incident, known)) for incident in timeline(ordered).incidents]
+    told = IncidentReader()
+    for event in in_order(events):
+        told.add(event)
+    known = fleet.with_groups_of(told.groups)
+    return [(incident, row_of(incident, known)) for incident in told.incidents()]
 
 
 def row_of(incident: Incident, fleet: Fleet) -> IncidentRow:
