@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import errno
+import io
 import os
 import signal
 import sys
@@ -100,6 +101,9 @@ def main() -> None:
     """Run the command line. A user's mistake ends with one message and exit code 2; a bug keeps its traceback."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
+    # What was read may hold halves of characters, and a terminal may know few: shown escaped, as on standard error.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     # Python takes handlers away before it ends: what was said holds, and nothing is left to interrupt.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     home = _claimed_home()

@@ -13,12 +13,13 @@ from holdfast_common.schema import SOURCES, VERSION, Detail, EventError
 if TYPE_CHECKING:
     from holdfast_common import node_socket, slurm_answers
     from holdfast_common.detectors_lost import LostDetector, lost_detectors
-    from holdfast_common.events import Event, ParsedEvents, is_of_stream, of_job, parse_events
+    from holdfast_common.events import Event, ParsedEvents, detail_step, is_of_stream, of_job, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
     from holdfast_common.lending import Elastic, Waiting, shares
+    from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
     from holdfast_common.texts import plain, visible
-    from holdfast_common.timelines import JobTimeline, Phase, Timeline, in_order, timeline
+    from holdfast_common.timelines import IncidentReader, JobTimeline, Phase, Timeline, timeline
     from holdfast_common.trust import kubernetes_trust
 
 __all__ = [
@@ -32,18 +33,23 @@ __all__ = [
     "EventLog",
     "Fault",
     "Incident",
+    "IncidentReader",
     "JobTimeline",
     "LostDetector",
+    "OrderedEvents",
     "ParsedEvents",
     "Phase",
+    "Problems",
     "Remedy",
     "RemedyStep",
     "Severity",
     "Sighting",
     "State",
+    "StoredEvents",
     "Timeline",
     "Waiting",
     "When",
+    "detail_step",
     "events_log_group",
     "fault_named",
     "in_order",
@@ -64,12 +70,13 @@ __all__ = [
 ]
 
 _FROM = {
-    **dict.fromkeys(("Event", "ParsedEvents", "is_of_stream", "of_job", "parse_events"), "events"),
+    **dict.fromkeys(("Event", "ParsedEvents", "detail_step", "is_of_stream", "of_job", "parse_events"), "events"),
     **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
-    **dict.fromkeys(("JobTimeline", "Phase", "Timeline", "in_order", "timeline"), "timelines"),
+    **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
     **dict.fromkeys(("plain", "visible"), "texts"),
+    **dict.fromkeys(("IncidentReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
     "kubernetes_trust": "trust",
     **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),
 }

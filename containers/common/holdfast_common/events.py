@@ -10,11 +10,15 @@ a node, so whatever it holds is a job's, of that node, and not of the future.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
-from typing import Optional
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, Optional
 
 from holdfast_common.log import stream_of_jobs
-from holdfast_common.schema import VERSION, WRITTEN_ORDER, Detail, EventError, check_fields, is_integer, to_line
+from holdfast_common.schema import VERSION, WRITTEN_ORDER, Detail, EventError, check_fields, is_integer, shown, to_line
+
+_DECODE = json.JSONDecoder().raw_decode
+_FIELDS = frozenset(WRITTEN_ORDER)
+_REQUIRED = frozenset(("time_ns", "source", "kind"))
 
 NO_EVENT = "[holdfast] no event in the log of jobs"
 """Before a line that is none, so that it is no JSON and matches no filter, however it was written."""
@@ -56,25 +60,41 @@ class Event:
     @staticmethod
     def from_json(line: str) -> "Event":
         """Parse one line; raises EventError with the reason."""
+        text = line.strip()
         try:
-            values = json.loads(line)
+            values, end = _DECODE(text)
         except (ValueError, RecursionError) as error:
-            raise EventError(f"not JSON: {error}, got {line[:120]!r}") from None
+            raise EventError(f"not JSON: {error}, got {text[:120]!r}") from None
+        if end != len(text):
+            raise EventError(f"not JSON: something follows the object, got {text[end:][:120]!r}")
         if not isinstance(values, dict):
-            raise EventError(f"an event must be a JSON object, got {line[:120]!r}")
-        version = values.get("version")
-        if not is_integer(version) or version != VERSION:
+            raise EventError(f"an event must be a JSON object, got {text[:120]!r}")
+        if tuple(values) != WRITTEN_ORDER:
+            values = _completed(values, text)
+        version = values["version"]
+        if version != VERSION or not is_integer(version):
             raise EventError(
-                f"event version must be {VERSION}, got {version!r}; read it with the holdfast_common that wrote it"
+                f"event version must be {VERSION}, got {shown(version)}; read it with the holdfast_common that wrote it"
             )
-        unknown = sorted(values.keys() - set(WRITTEN_ORDER))
-        missing = [name for name in ("time_ns", "source", "kind") if name not in values]
-        if unknown or missing:
-            raise EventError(f"event fields are wrong: unknown {unknown}, missing {missing}, got {line[:120]!r}")
-        return Event(**values)
+        check_fields(values)
+        # Setting each field of a frozen dataclass takes as long as all the rest.
+        event = object.__new__(Event)
+        vars(event).update(values)
+        return event
 
 
-assert set(WRITTEN_ORDER) == {item.name for item in fields(Event)}
+assert {item.name for item in fields(Event)} == _FIELDS
+_DEFAULTS = {item.name: item.default for item in fields(Event) if item.default is not MISSING}
+
+
+def _completed(values: "dict[str, Any]", text: str) -> "dict[str, Any]":
+    """With the fields that may be left out."""
+    unknown, missing = sorted(values.keys() - _FIELDS), sorted(_REQUIRED - values.keys())
+    if "version" not in values:
+        raise EventError(f"event version must be {VERSION}, got None; an event names it")
+    if unknown or missing:
+        raise EventError(f"event fields are wrong: unknown {unknown}, missing {missing}, got {text[:120]!r}")
+    return {**_DEFAULTS, "detail": {}, **values}
 
 
 @dataclass(frozen=True)
@@ -129,3 +149,14 @@ def is_of_stream(event: Event, stream: str) -> bool:
     if stream.endswith(stream_of_jobs("")):
         return event.source == "job"
     return event.source in _OWN_STREAMS.get(stream, _OF_A_NODE)
+
+
+LARGEST_STEP = 1 << 53
+"""Up to it a float counts every whole number."""
+
+
+def detail_step(event: Event) -> Optional[float]:
+    """The step of an event's detail, or None when it is absent or no step."""
+    step = event.detail.get("step")
+    is_number = isinstance(step, (int, float)) and not isinstance(step, bool)
+    return float(step) if is_number and 0 <= step < LARGEST_STEP else None  # type: ignore[operator,arg-type]

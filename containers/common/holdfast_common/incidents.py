@@ -1,8 +1,7 @@
 """
 An incident: one fault of one node as one story, from its first sign until the cluster is at full strength again.
 
-What an incident is and what follows from its moments stands here; how it is told from events stands in
-``incident_story`` (what happens to its node) and ``incident_jobs`` (what it costs a job).
+What an incident is and what follows from its moments stands here; how it is told from events stands in ``stories``.
 """
 
 from dataclasses import dataclass

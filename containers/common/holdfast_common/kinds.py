@@ -66,7 +66,7 @@ commas), `detail.sizes` of an elastic job (numbers of nodes). Under `holdfast-ru
 follows up to `job_finished`, whatever the script
 """
 JOB_PROGRESS = "job_progress"
-"""job: `detail.step` of `detail.steps` steps are done; `detail.loss`. Each 2 s in `holdfast-run`, and before each recovery"""
+"""job: `detail.step` of `detail.steps` steps are done; `detail.loss`. Every 2 s, and before each recovery"""
 JOB_RESIZED = "job_resized"
 """
 job: the job trains with another number of ranks, from `detail.step`; `detail.world_size` in place of

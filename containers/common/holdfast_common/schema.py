@@ -1,7 +1,7 @@
 """The fields of an event, what they may hold, and the line they are written as: shared by writer and reader."""
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +25,8 @@ WRITTEN_ORDER = (
     "detail",
 )
 _TEXTS = ("kind", "cluster", "node", "job", "fault", "evidence", "action")
+_LARGEST = sys.float_info.max
+_ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class EventError(ValueError):
@@ -33,28 +35,30 @@ class EventError(ValueError):
 
 def check_fields(values: Mapping[str, Any]) -> None:
     """Raise EventError unless all fields are there and hold what they may."""
-    if not is_integer(values["time_ns"]) or not 0 <= values["time_ns"] < 1 << 63:
-        raise EventError(f"time_ns must be UTC nanoseconds since 1970, got {values['time_ns']!r}")
+    time_ns, duration_s, detail = values["time_ns"], values["duration_s"], values["detail"]
+    if not is_integer(time_ns) or not 0 <= time_ns < 1 << 63:
+        raise EventError(f"time_ns must be UTC nanoseconds since 1970, got {shown(time_ns)}")
     if values["source"] not in SOURCES:
-        raise EventError(f"source must be one of {', '.join(SOURCES)}, got {values['source']!r}")
+        raise EventError(f"source must be one of {', '.join(SOURCES)}, got {shown(values['source'])}")
     for name in _TEXTS:
         if not isinstance(values[name], str):
-            raise EventError(f"{name} must be a string, got {values[name]!r}")
+            raise EventError(f"{name} must be a string, got {shown(values[name])}")
     if not values["kind"]:
         raise EventError("kind must not be empty")
-    if values["duration_s"] is not None and not _is_finite(values["duration_s"]):
-        raise EventError(f"duration_s must be a finite number of seconds or null, got {values['duration_s']!r}")
-    if not isinstance(values["detail"], Mapping):
-        raise EventError(f"detail must be an object, got {values['detail']!r}")
-    for key, value in values["detail"].items():
+    if duration_s is not None and not _is_finite(duration_s):
+        raise EventError(f"duration_s must be a finite number of seconds or null, got {shown(duration_s)}")
+    if not isinstance(detail, (dict, Mapping)):
+        raise EventError(f"detail must be an object, got {shown(detail)}")
+    for key, value in detail.items():
         if not isinstance(key, str) or not (isinstance(value, (str, bool)) or _is_finite(value)):
-            raise EventError(f"detail.{key} must be a string, a finite number or a boolean, got {value!r}")
+            raise EventError(f"detail.{key} must be a string, a finite number or a boolean, got {shown(value)}")
 
 
 def to_line(values: Mapping[str, Any]) -> str:
     """Checked fields as one line, without the line end."""
-    ordered = {name: values[name] for name in WRITTEN_ORDER}
-    return json.dumps(ordered | {"detail": dict(values["detail"])}, separators=(",", ":"), allow_nan=False)
+    ordered = dict(values) if tuple(values) == WRITTEN_ORDER else {name: values[name] for name in WRITTEN_ORDER}
+    ordered["detail"] = dict(ordered["detail"])
+    return _ENCODE(ordered)
 
 
 def is_integer(value: object) -> bool:
@@ -63,9 +67,13 @@ def is_integer(value: object) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return False
+    """A number that a float can hold: a larger one has no meaning, and ends whoever computes with it."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
+
+
+def shown(value: object) -> str:
+    """In a message: its beginning, whatever it is."""
     try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond what a float holds
-        return False
+        return repr(value)[:120]
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__} too large to show"

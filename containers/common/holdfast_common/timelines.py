@@ -8,19 +8,20 @@ start is outside; starting up again, saving checkpoints, waiting for a node, and
 productive. A job without a finish is measured up to the latest event of the list.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Optional
 
 from holdfast_common import kinds
-from holdfast_common.events import Event, detail_number
-from holdfast_common.incident_jobs import with_jobs
-from holdfast_common.incident_story import stories
+from holdfast_common.events import Event, detail_number, detail_step
 from holdfast_common.incidents import Incident
+from holdfast_common.ordered import in_order
+from holdfast_common.stories import History, Marks, Stories, with_jobs
 
 _SECOND = 1e9
-_STARTS = (kinds.JOB_STARTED, kinds.JOB_RESUMED)
-_MARKS = (kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED)
+_STARTS = frozenset((kinds.JOB_STARTED, kinds.JOB_RESUMED))
+_RUNNING = _STARTS | {kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED}
+_SIZED = _STARTS | {kinds.JOB_RESIZED}
 
 
 @dataclass(frozen=True)
@@ -78,120 +79,146 @@ class Timeline:
 
 
 def timeline(events: Iterable[Event]) -> Timeline:
-    """Compute the timeline of one cluster's events."""
-    ordered = in_order(events)
-    by_job: dict[str, list[Event]] = {}
-    for event in ordered:
+    """Compute the timeline of one cluster's events, in one pass over them."""
+    story = IncidentReader()
+    jobs: dict[str, _JobLog] = {}
+    latest_ns = 0
+    for event in in_order(events):
+        story.add(event)
+        latest_ns = event.time_ns
         if event.source == "job" or event.kind == kinds.JOB_SUBMITTED:
-            by_job.setdefault(event.job, []).append(event)
-    jobs = [_job(name, own, ordered[-1].time_ns) for name, own in by_job.items()]
+            job = jobs.get(event.job)
+            if job is None:
+                job = jobs[event.job] = _JobLog(event.job)
+            job.add(event)
+    lines = [job.finished(latest_ns) for job in jobs.values()]
     return Timeline(
-        incidents=with_jobs(stories(ordered), ordered),
-        jobs=tuple(sorted((job for job in jobs if job is not None), key=lambda job: job.started_ns)),
+        incidents=story.incidents(),
+        jobs=tuple(sorted((line for line in lines if line is not None), key=lambda line: line.started_ns)),
     )
 
 
-def in_order(events: Iterable[Event]) -> "list[Event]":
-    """Each event once, by its time; of one instant always in the same order, however they came."""
-    unique = {event.to_json(): event for event in events}
-    return [unique[line] for line in sorted(unique, key=lambda line: (unique[line].time_ns, _rank(unique[line]), line))]
+class IncidentReader:
+    """The incidents of events that are added in the order of their time."""
+
+    def __init__(self) -> None:
+        self._stories, self._history = Stories(), History()
+
+    def add(self, event: Event) -> None:
+        self._stories.add(event)
+        self._history.add(event)
+
+    def incidents(self) -> "tuple[Incident, ...]":
+        """Those of the events by now."""
+        return with_jobs(self._stories.incidents(), self._history)
+
+    @property
+    def groups(self) -> "Mapping[str, str]":
+        """Instance group of each node of which an event says it."""
+        return self._stories.groups
 
 
-def _rank(event: Event) -> int:
-    """At one instant a start comes before the steps of it, and the finish comes last."""
-    return 0 if event.kind in _STARTS else 2 if event.kind == kinds.JOB_FINISHED else 1
+@dataclass
+class _JobLog:
+    """What is kept of the events of one job, in their order."""
 
-
-@dataclass(frozen=True)
-class _Mark:
-    """At this time, so many steps were done."""
-
-    time_ns: int
-    step: float
-
-
-def _job(name: str, events: Sequence[Event], latest_ns: int) -> Optional[JobTimeline]:
-    running = [event for event in events if event.kind in _STARTS + _MARKS]
-    if not running:
-        return None
-    submitted = [event.time_ns for event in events if event.kind == kinds.JOB_SUBMITTED]
-    finished = [event.time_ns for event in running if event.kind == kinds.JOB_FINISHED]
-    attempts = _attempts(running)
-    finished_ns = finished[-1] if finished and running[-1].time_ns <= finished[-1] else None
-    end_ns = max(latest_ns, running[-1].time_ns) if finished_ns is None else finished_ns
-    losses = [loss for event in running if (loss := detail_number(event, "loss")) is not None]
-    submitted_ns = submitted[0] if submitted and submitted[0] <= running[0].time_ns else None
-    return JobTimeline(
-        job=name,
-        submitted_ns=submitted_ns,
-        started_ns=running[0].time_ns,
-        finished_ns=finished_ns,
-        end_ns=end_ns,
-        phases=_phases(attempts, submitted_ns=submitted_ns, end_ns=end_ns),
-        attempts=len(attempts),
-        steps=int(max(mark.step for mark in attempts[-1])),
-        steps_redone=sum(_redone(attempts, index) for index in range(len(attempts))),
-        productive_s=sum(_productive_s(attempts, index) for index in range(len(attempts))),
-        first_loss=losses[0] if losses else None,
-        last_loss=losses[-1] if losses else None,
-        sizes=_sizes(events),
-    )
-
-
-def _sizes(events: Sequence[Event]) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
-    for event in events:
-        size = detail_number(event, "world_size") if event.kind in (*_STARTS, kinds.JOB_RESIZED) else None
-        if size is not None and (not found or found[-1][1] != size):
-            found.append((int(detail_number(event, "step") or 0), int(size)))
-    return tuple(found)
-
-
-def _attempts(running: Sequence[Event]) -> list[list[_Mark]]:
+    job: str
+    submitted_ns: Optional[int] = None
+    finished_ns: Optional[int] = None
+    first_loss: Optional[float] = None
+    last_loss: Optional[float] = None
+    sizes: "list[tuple[int, int]]" = field(default_factory=list)
+    attempts: "list[Marks]" = field(default_factory=list)
     """Split at each start. Within an attempt steps never go back, so a late, smaller report is no mark."""
-    attempts: list[list[_Mark]] = []
-    for event in running:
-        step = detail_number(event, "step")
-        if event.kind in _STARTS:
-            attempts.append([_Mark(time_ns=event.time_ns, step=step or 0.0)])
-        elif not attempts:
-            # The start is missing: nothing is known before this report.
-            attempts.append([_Mark(time_ns=event.time_ns, step=step or 0.0)])
+
+    def add(self, event: Event) -> None:
+        kind = event.kind
+        if kind == kinds.JOB_SUBMITTED:
+            self.submitted_ns = event.time_ns if self.submitted_ns is None else self.submitted_ns
+        if kind in _SIZED:
+            self._resize(event)
+        if kind not in _RUNNING:
+            return
+        step = detail_step(event)
+        if kind in _STARTS or not self.attempts:
+            # Where the start is missing, nothing is known before this report.
+            self.attempts.append(Marks())
+            self.attempts[-1].add(event.time_ns, step or 0.0)
         else:
-            reached = attempts[-1][-1].step
-            attempts[-1].append(_Mark(time_ns=event.time_ns, step=reached if step is None else max(step, reached)))
-    return attempts
+            marks = self.attempts[-1]
+            reached = marks.steps[-1]
+            marks.add(event.time_ns, reached if step is None else max(step, reached))
+        if kind == kinds.JOB_FINISHED:
+            self.finished_ns = event.time_ns
+        loss = detail_number(event, "loss")
+        if loss is not None:
+            self.first_loss, self.last_loss = loss if self.first_loss is None else self.first_loss, loss
+
+    def _resize(self, event: Event) -> None:
+        size = detail_number(event, "world_size")
+        if size is not None and (not self.sizes or self.sizes[-1][1] != size):
+            self.sizes.append((int(detail_step(event) or 0), int(size)))
+
+    def finished(self, latest_ns: int) -> Optional[JobTimeline]:
+        """None for a job that never ran."""
+        attempts = self.attempts
+        if not attempts:
+            return None
+        started_ns, ended_ns = attempts[0].times_ns[0], attempts[-1].times_ns[-1]
+        finished_ns = self.finished_ns if self.finished_ns is not None and ended_ns <= self.finished_ns else None
+        end_ns = max(latest_ns, ended_ns) if finished_ns is None else finished_ns
+        known = self.submitted_ns is not None and self.submitted_ns <= started_ns
+        submitted_ns = self.submitted_ns if known else None
+        kept = _kept_until(attempts)
+        return JobTimeline(
+            job=self.job,
+            submitted_ns=submitted_ns,
+            started_ns=started_ns,
+            finished_ns=finished_ns,
+            end_ns=end_ns,
+            phases=_phases(attempts, submitted_ns=submitted_ns, end_ns=end_ns),
+            attempts=len(attempts),
+            steps=int(attempts[-1].steps[-1]),
+            steps_redone=sum(map(_redone, attempts, kept)),
+            productive_s=sum(map(_productive_s, attempts, kept)),
+            first_loss=self.first_loss,
+            last_loss=self.last_loss,
+            sizes=tuple(self.sizes),
+        )
 
 
-def _kept_until(attempts: Sequence[Sequence[_Mark]], index: int) -> float:
-    """Steps of this attempt up to here count: no later attempt started before them."""
-    return min((later[0].step for later in attempts[index + 1 :]), default=float("inf"))
+def _kept_until(attempts: Sequence[Marks]) -> "list[float]":
+    """For each attempt the step up to which its work counts: no later attempt started before it."""
+    kept = [float("inf")]
+    for later in reversed(attempts[1:]):
+        kept.append(min(kept[-1], later.steps[0]))
+    return kept[::-1]
 
 
-def _productive_s(attempts: Sequence[Sequence[_Mark]], index: int) -> float:
-    kept_until = _kept_until(attempts, index)
-    marks = attempts[index]
+def _productive_s(marks: Marks, kept_until: float) -> float:
     seconds = 0.0
-    for before, after in zip(marks, marks[1:]):
-        done = after.step - before.step
-        kept = min(after.step, kept_until) - before.step
+    before_ns, before = marks.times_ns[0], marks.steps[0]
+    for time_ns, step in zip(marks.times_ns, marks.steps):
+        done, kept = step - before, min(step, kept_until) - before
         if done > 0 and kept > 0:
-            seconds += (after.time_ns - before.time_ns) / _SECOND * kept / done
+            seconds += (time_ns - before_ns) / _SECOND * kept / done
+        before_ns, before = time_ns, step
     return seconds
 
 
-def _redone(attempts: Sequence[Sequence[_Mark]], index: int) -> int:
-    first, last = attempts[index][0].step, attempts[index][-1].step
-    return int(max(0.0, last - max(first, _kept_until(attempts, index))))
+def _redone(marks: Marks, kept_until: float) -> int:
+    first, last = marks.steps[0], marks.steps[-1]
+    return int(max(0.0, last - max(first, kept_until)))
 
 
-def _phases(attempts: Sequence[Sequence[_Mark]], *, submitted_ns: Optional[int], end_ns: int) -> tuple[Phase, ...]:
+def _phases(attempts: Sequence[Marks], *, submitted_ns: Optional[int], end_ns: int) -> tuple[Phase, ...]:
     phases: list[Phase] = []
     if submitted_ns is not None:
-        phases.append(Phase(kind="queued", start_ns=submitted_ns, end_ns=attempts[0][0].time_ns))
-    next_starts = [attempt[0].time_ns for attempt in attempts[1:]] + [end_ns]
+        phases.append(Phase(kind="queued", start_ns=submitted_ns, end_ns=attempts[0].times_ns[0]))
+    next_starts = [attempt.times_ns[0] for attempt in attempts[1:]] + [end_ns]
     for attempt, next_start_ns in zip(attempts, next_starts):
-        phases.append(Phase(kind="training", start_ns=attempt[0].time_ns, end_ns=attempt[-1].time_ns))
-        if next_start_ns > attempt[-1].time_ns:
-            phases.append(Phase(kind="waiting", start_ns=attempt[-1].time_ns, end_ns=next_start_ns))
+        last_ns = attempt.times_ns[-1]
+        phases.append(Phase(kind="training", start_ns=attempt.times_ns[0], end_ns=last_ns))
+        if next_start_ns > last_ns:
+            phases.append(Phase(kind="waiting", start_ns=last_ns, end_ns=next_start_ns))
     return tuple(phases)

@@ -14,7 +14,15 @@ from holdfast.cli.deployed.cluster import (
     mount_paths,
     stack_outputs,
 )
-from holdfast.cli.deployed.events import read_events, record_event
+from holdfast.cli.deployed.events import (
+    LOG,
+    name_problems,
+    read_events,
+    record_event,
+    stored,
+    stored_events,
+    stream_events,
+)
 from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
 from holdfast.cli.deployed.kubernetes import (
     EksCluster,
@@ -42,7 +50,7 @@ from holdfast.cli.deployed.logs import (
     written_so_far,
 )
 from holdfast.cli.deployed.nodes import instance, instance_status, run
-from holdfast.cli.deployed.service_events import read_service_events
+from holdfast.cli.deployed.service_events import ServiceEvent, read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, environments, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
 from holdfast.cli.deployed.slurm_jobs import check_job_id, expand_job_id, job_outcome, known_jobs, parse_scontrol
@@ -74,6 +82,7 @@ from holdfast.cli.deployed.targets import (
 __all__ = [
     "CLUSTER",
     "ENVIRONMENT",
+    "LOG",
     "LONG_ENVIRONMENT",
     "PROFILE",
     "REGION",
@@ -90,6 +99,7 @@ __all__ = [
     "LineChoice",
     "NodeView",
     "OutputFiles",
+    "ServiceEvent",
     "Session",
     "SignedIn",
     "StatusView",
@@ -123,6 +133,7 @@ __all__ = [
     "locate",
     "lost_on",
     "mount_paths",
+    "name_problems",
     "parse_drained",
     "parse_scontrol",
     "parse_since",
@@ -138,6 +149,9 @@ __all__ = [
     "run",
     "sign_in",
     "stack_outputs",
+    "stored",
+    "stored_events",
+    "stream_events",
     "stream_lines",
     "with_training",
     "workload",

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -28,20 +28,23 @@ class Choice:
     job: str = ""
     since_ns: int = 0
 
-    def of(self, events: Iterable[Event]) -> list[Event]:
+    def of(self, events: Iterable[Event]) -> Iterator[Event]:
         """
         Those that are wanted, in their order.
 
         Raises:
             CommandError: nobody writes a kind that was asked for.
         """
-        given = list(events)
-        unknown = sorted(self.kinds - KINDS - {event.kind for event in given})
+        unknown = set(self.kinds - KINDS)
+        for event in events:
+            if unknown:
+                unknown.discard(event.kind)
+            if self.wants(event):
+                yield event
         if unknown:
-            raise CommandError(f"got --kind {', '.join(unknown)}; allowed: {', '.join(sorted(KINDS))}")
-        return [event for event in given if self._wants(event)]
+            raise CommandError(f"got --kind {', '.join(sorted(unknown))}; allowed: {', '.join(sorted(KINDS))}")
 
-    def _wants(self, event: Event) -> bool:
+    def wants(self, event: Event) -> bool:
         return (
             (not self.kinds or event.kind in self.kinds)
             and (not self.node or self.node in (event.node, event.detail.get("host"), event.detail.get("replaces")))

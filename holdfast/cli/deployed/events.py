@@ -1,24 +1,113 @@
 """The event log of a cluster, read and written."""
 
+import bisect
+import contextlib
+import tempfile
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed.aws import AwsError
 from holdfast.cli.deployed.sessions import Context
+from holdfast.cli.terminal import CommandError, error_console
 
 if TYPE_CHECKING:
-    from holdfast_common import Event
+    from holdfast_common import Event, Problems, StoredEvents
 
 
 EVENT_PAGE = 10_000
+LOG = "the event log"
+_TIME = attrgetter("time_ns")
 
 
 def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
     """Every event of the cluster since ``since_ns``, in time order; none that its stream does not speak for."""
-    from holdfast_common import events_log_group, is_of_stream, parse_events
+    return list(stream_events(context, since_ns=since_ns))
 
-    lines: dict[str, list[str]] = {}
+
+def stream_events(context: Context, *, since_ns: int = 0) -> "Iterator[Event]":
+    """The same, each as soon as its page was read: pages are in the order of time, to the millisecond."""
+    from holdfast_common import EventError, Problems
+
+    held: list[Event] = []
+    problems, lines = Problems(count=0, first=""), 0
+    for page in _pages(context, since_ns=since_ns):
+        for entry in page:
+            lines += 1
+            try:
+                held.append(_event_of(entry))
+            except EventError as error:
+                problems = Problems(problems.count + 1, problems.first or f"line {lines}: {error}")
+        held.sort(key=_TIME)
+        sure_ns = page[-1].get("timestamp", 0) * 1_000_000 if page else 0
+        sure = bisect.bisect_left(held, sure_ns, key=_TIME)
+        yield from held[:sure]
+        del held[:sure]
+    yield from held
+    name_problems(problems, of=LOG)
+
+
+def _event_of(entry: dict[str, Any]) -> "Event":
+    """
+    The event of a line of a stream.
+
+    Raises:
+        EventError: it is none, or of a source that does not write into that stream.
+    """
+    from holdfast_common import Event, EventError, is_of_stream
+
+    event, stream = Event.from_json(entry["message"]), entry["logStreamName"]
+    if not is_of_stream(event, stream):
+        raise EventError(f"stream {stream}: of a source that does not write there")
+    return event
+
+
+def stored_events(context: Context, *, since_ns: int = 0) -> "StoredEvents":
+    """
+    The same in a temporary file without a name, for readers of all of them that know them in order only.
+
+    Raises:
+        CommandError: they cannot be stored.
+    """
+    return stored(_lines(context, since_ns=since_ns), of=LOG)
+
+
+def stored(lines: Iterable[bytes], *, of: str) -> "StoredEvents":
+    """
+    Events of lines that can be read once.
+
+    Raises:
+        CommandError: they cannot be stored.
+    """
+    from holdfast_common import StoredEvents
+
+    with contextlib.ExitStack() as unless_stored:
+        try:
+            file = unless_stored.enter_context(tempfile.TemporaryFile())
+            file.writelines(lines)
+            file.flush()
+        except OSError as error:
+            raise CommandError(f"{of} cannot be read by way of {tempfile.gettempdir()}: {error}; set TMPDIR") from None
+        unless_stored.pop_all()
+    return StoredEvents(file)
+
+
+def _lines(context: Context, *, since_ns: int) -> Iterator[bytes]:
+    from holdfast_common import EventError
+
+    for page in _pages(context, since_ns=since_ns):
+        for entry in page:
+            try:
+                line = _event_of(entry).to_json()
+            except EventError as error:
+                line = f"{error}"
+            yield line.replace("\n", " ").encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _pages(context: Context, *, since_ns: int) -> Iterator[list[dict[str, Any]]]:
+    from holdfast_common import events_log_group
+
     token: dict[str, str] = {}
     while True:
         page = context.ask(
@@ -27,36 +116,30 @@ def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
             logGroupName=events_log_group(context.session.cluster_name),
             startTime=since_ns // 1_000_000,
             limit=EVENT_PAGE,
+            interleaved=True,  # by time, as AWS does in any case
             **token,
         )
-        for entry in page["events"]:
-            lines.setdefault(entry["logStreamName"], []).append(entry["message"])
+        yield page["events"]
         if not page.get("nextToken"):
-            break
+            return
         token = {"nextToken": page["nextToken"]}
-    found: list[Event] = []
-    problems: list[str] = []
-    for stream, of_stream in lines.items():
-        parsed = parse_events(of_stream)
-        own = [event for event in parsed.events if is_of_stream(event, stream)]
-        foreign = len(parsed.events) - len(own)
-        found += own
-        problems += [*parsed.problems, *[f"stream {stream}: of a source that does not write there"] * foreign]
-    if problems:
-        _tell_of_strangers(len(problems), problems[0])
-    return sorted(found, key=lambda event: event.time_ns)
 
 
-_told_of_strangers: list[str] = []
+_named: set[str] = set()
 
 
-def _tell_of_strangers(count: int, first: str) -> None:
-    """Any user of a node can write lines that are no events: said once, they end nothing."""
-    from holdfast.cli.terminal import error_console
+def name_problems(problems: "Problems | None", *, of: str) -> None:
+    """
+    Count the lines that are no events, and name the first of them, once: they end nothing.
 
-    if not _told_of_strangers:
-        _told_of_strangers.append(first)
-        error_console.print(f"holdfast: {count} lines of the event log are no events; the first: {first}", markup=False)
+    Any user of a node can write such lines, and a node that dies leaves its newest one torn.
+    """
+    if problems is not None and problems.count and of not in _named:
+        _named.add(of)
+        lines = "1 line" if problems.count == 1 else f"{problems.count:,} lines"
+        error_console.print(
+            f"holdfast: {lines} of {of}: no event, set aside; the first: {problems.first}", markup=False
+        )
 
 
 def record_event(

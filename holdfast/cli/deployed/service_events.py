@@ -24,6 +24,10 @@ class ServiceEvent:
     instance_id: str
     description: str
 
+    @property
+    def time_ns(self) -> int:
+        return int(datetime.fromisoformat(self.time).timestamp()) * 1_000_000_000
+
     def line(self) -> Text:
         """For people."""
         what = " ".join(part for part in (self.resource_type, self.instance_group, self.instance_id) if part)

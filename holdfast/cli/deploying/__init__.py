@@ -2,7 +2,7 @@
 
 from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.capacity import Capacity
-from holdfast.cli.deploying.cdk import PROJECT
+from holdfast.cli.deploying.cdk import PROJECT, Cdk
 from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, settle, taken_down_on
 from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
 from holdfast.cli.deploying.preflight import check_machine, check_system
@@ -15,6 +15,7 @@ __all__ = [
     "ROLLED_BACK",
     "STUCK",
     "Capacity",
+    "Cdk",
     "Stage",
     "after_failure",
     "check_machine",

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from holdfast.cli.terminal import CommandError
+from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.processes import spawn
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -41,10 +42,18 @@ class Cdk:
     environment_file: Path
     variables: Mapping[str, str]
     work: Path
+    _children: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
     @property
     def assembly(self) -> Path:
         return self.work / "cdk.out"
+
+    @property
+    def temporary(self) -> Path:
+        """
+        TMPDIR of all children. A signal leaves there what the CDK, jsii and the app unpack, and never in /tmp.
+        """
+        return self.work / "tmp"
 
     @property
     def log(self) -> Path:
@@ -77,11 +86,17 @@ class Cdk:
             while child.poll() is None:
                 progress()
                 time.sleep(POLL_S)
-        except BaseException:
-            end(child)
-            raise
+        finally:
+            self.end(child)
         if child.returncode:
             raise CommandError(f"{what} failed with exit code {child.returncode}: {self._reason()}\n(log: {self.log})")
+
+    def end(self, child: "subprocess.Popen[bytes]") -> None:
+        """End a child that still runs, with the programs it started; after the last one go its temporary files."""
+        end(child)
+        self._children[:] = [one for one in self._children if one is not child]
+        if not self._children:
+            remove_tree_quietly(self.temporary)
 
     def _start(self, *arguments: str) -> "subprocess.Popen[bytes]":
         cli = PROJECT / "node_modules" / "aws-cdk" / "bin" / "cdk"
@@ -93,9 +108,12 @@ class Cdk:
 
     def _popen(self, name: str, argv: list[str], *, cwd: Path, extra: Mapping[str, str]) -> "subprocess.Popen[bytes]":
         """In a session of its own: Ctrl-C reaches only this process, which ends the child in order."""
+        self.temporary.mkdir(mode=0o700, exist_ok=True)
         path = os.pathsep.join((str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)))
-        environment = {**self.variables, **extra, "PATH": path}
-        return spawn(name=name, argv=argv, home=self.work, log=self.log, cwd=cwd, environment=environment)[0]
+        environment = {**self.variables, **extra, "PATH": path, "TMPDIR": str(self.temporary)}
+        child, _ = spawn(name=name, argv=argv, home=self.work, log=self.log, cwd=cwd, environment=environment)
+        self._children.append(child)
+        return child
 
     def _reason(self) -> str:
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed import AwsError, Context, Session, eks_cluster, write_kubeconfig
 from holdfast.cli.deploying.administrators import make_missing_roles
-from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, end, stack_exists, stack_status
+from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, stack_exists, stack_status
 from holdfast.cli.deploying.preflight import capacity_of, check_machine
 from holdfast.cli.deploying.remarks import not_here
 from holdfast.cli.deploying.stack_states import STUCK, after_failure, is_under_way, stuck
@@ -107,7 +107,7 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
             cdk.wait(synth, what="cdk synth", progress=lambda: None)
             progress.update(definition.stack_name)
     finally:
-        end(synth)
+        cdk.end(synth)
     with step(Stage.DEPLOY) as progress:
         begun_ns = time.time_ns()
         child = cdk.start_deploy(stack_name=definition.stack_name)

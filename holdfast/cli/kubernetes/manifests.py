@@ -66,6 +66,8 @@ def parse_manifests(text: str) -> list[Object]:
         raise ManifestError(f"it is no YAML: {error}") from None
     except RecursionError:
         raise ManifestError("it is nested too deeply") from None
+    except (ValueError, ArithmeticError, LookupError, AttributeError):  # PyYAML has no error of its own for it
+        raise ManifestError("a value looks like a date or a number and is none; write it in quotes") from None
     found = [_checked(one) for document in documents if document is not None for one in _listed(document)]
     if not found:
         raise ManifestError("it holds no objects; allowed: manifests such as kubectl apply takes")

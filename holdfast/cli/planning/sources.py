@@ -1,20 +1,20 @@
 """Reads what the planner is handed, and refuses what is not there. The planner is slow to load."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.cli.definitions import read_definition
-from holdfast.cli.deployed import environments, locate, read_events
-from holdfast.cli.terminal import CommandError, error_console
+from holdfast.cli.deployed import environments, locate, stored, stored_events
+from holdfast.cli.terminal import CommandError
 from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
 if TYPE_CHECKING:
     from holdfast.config import Environment
     from holdfast.planner.inputs import Data
-    from holdfast_common import Event
+    from holdfast_common import Event, StoredEvents
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ def _read(option: str, reader: Callable[[Path | None], T], path: Path | None) ->
 
 def learned(
     path: Path | None, *, environment: str | None, actual: bool
-) -> "tuple[list[Event] | None, Environment | None]":
+) -> "tuple[StoredEvents | None, Environment | None]":
     """
     The events to learn from, and the environment to plan.
 
@@ -61,7 +61,7 @@ def learned(
     return events, None if environment is None else read_definition(environment_file(environment))
 
 
-def _deployed(environment: str | None) -> "tuple[list[Event], Environment]":
+def _deployed(environment: str | None) -> "tuple[StoredEvents, Environment]":
     """The events of what is deployed, which has to be what is planned."""
     definition = None if environment is None else read_definition(environment_file(environment))
     has_session = definition is not None and definition.name in environments(from_environment().home)
@@ -73,8 +73,8 @@ def _deployed(environment: str | None) -> "tuple[list[Event], Environment]":
             f"plan the one that is deployed (holdfast plan {deployed} --actual), "
             f"or give the events of the other one with --events"
         )
-    found = read_events(context)
-    if not found:
+    found = stored_events(context)
+    if not _has_any(found):
         raise CommandError(
             f"the event log of '{deployed}' holds no event (on AWS nothing ships them from the nodes yet); "
             f"give events with --events"
@@ -82,16 +82,31 @@ def _deployed(environment: str | None) -> "tuple[list[Event], Environment]":
     return found, definition or read_definition(environment_file(deployed))
 
 
-def told_in(path: Path) -> "list[Event]":
-    """The events of a file. What is no event is named, never taken for one."""
-    from holdfast_common import parse_events
+def told_in(path: Path) -> "StoredEvents":
+    """
+    The events of a file. What is no event is left out; ``name_problems`` names it.
+
+    Raises:
+        CommandError: it cannot be read, or holds no event.
+    """
+    from holdfast_common import StoredEvents
 
     try:
-        parsed = parse_events(path.read_text().splitlines())
-    except (OSError, UnicodeDecodeError) as error:
+        file = path.open("rb")
+        if file.seekable():
+            found = StoredEvents(file)
+        else:
+            with file:
+                found = stored(file, of=f"--events {path}")
+    except OSError as error:
         raise CommandError(f"--events {path} cannot be read: {error}") from None
-    if not parsed.events:
-        raise CommandError(f"--events {path} holds no event; it needs JSON lines, such as: holdfast events --json")
-    for problem in parsed.problems:
-        error_console.print(f"{path.name}: {problem}; set aside")
-    return list(parsed.events)
+    if not _has_any(found):
+        first = f" (the first line that is none: {found.problems.first})" if found.problems else ""
+        raise CommandError(
+            f"--events {path} holds no event; it needs JSON lines, such as: holdfast events --json{first}"
+        )
+    return found
+
+
+def _has_any(events: "Iterable[Event]") -> bool:
+    return next(iter(events), None) is not None

@@ -8,6 +8,7 @@ import io
 import os
 import stat
 import tarfile
+from collections.abc import Callable
 from typing import IO
 
 from holdfast.cli.submission.folders import Entry, JobFolder, open_unfollowed
@@ -16,6 +17,8 @@ from holdfast.cli.terminal import CommandError
 KEPT_MODE = 0o777 | stat.S_ISVTX
 """Bits of a mode that travel; no program runs as its owner on the nodes."""
 NOT_THERE_YET = 75
+PROGRESS_EVERY = 250
+"""Entries."""
 UNPACK = f"""[ "$(stat -c %s -- "$1" 2>/dev/null)" = "$2" ] || exit {NOT_THERE_YET}
 rm -rf -- "$3" && mkdir -m 0700 -- "$3" &&
 tar --extract --preserve-permissions --no-same-owner --file "$1" --directory "$3" && rm -f -- "$1"
@@ -28,9 +31,12 @@ What a node that died meanwhile has begun is begun again.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 
-def write_archive(folder: JobFolder, file: IO[bytes]) -> list[str]:
+def write_archive(folder: JobFolder, file: IO[bytes], *, progress: Callable[[str], None] = lambda _: None) -> list[str]:
     """
     Write the archive. Returns the paths of Git LFS pointers, which stand in the place of the content.
+
+    Args:
+        progress: Is called with words now and then.
 
     Raises:
         CommandError: an entry is not what it was when it was listed.
@@ -41,7 +47,9 @@ def write_archive(folder: JobFolder, file: IO[bytes]) -> list[str]:
         fileobj=file, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8", errors="surrogateescape"
     ) as archive:
         archive.addfile(_member(".", root, kind=tarfile.DIRTYPE, mode=root.st_mode | stat.S_IRWXU))
-        for one in folder.entries:
+        for number, one in enumerate(folder.entries):
+            if number % PROGRESS_EVERY == 0:
+                progress(f"packing, {number:,} of {len(folder.entries):,} entries")
             if stat.S_ISDIR(one.info.st_mode):
                 archive.addfile(_member(one.path, one.info, kind=tarfile.DIRTYPE))
             elif stat.S_ISLNK(one.info.st_mode):

@@ -16,8 +16,11 @@ from holdfast.cli.terminal import CommandError
 
 MAX_FOLDER_BYTES = 64 * 1024 * 1024
 MAX_FILES = 20_000
+COUNTED_FILES = 200_000
+"""Where counting ends, of a folder that has too many."""
 MAX_DEPTH = 100
 MOST_IGNORE_BYTES = 1 << 20
+LARGEST_NAMED = 3
 _ADVICE = "name what stays here in .holdfastignore, or put data into the data bucket"
 _OF_THE_SYSTEM = frozenset(
     f"/{name}"
@@ -118,7 +121,9 @@ class _Lister:
     prefix: str
     always: str
     is_flat: bool
-    files: int = 0
+    count: int = 0
+    files: Counter[str] = field(default_factory=Counter)
+    """By the folder that they stand in."""
 
     def list(self, rules: IgnoreRules) -> None:
         try:
@@ -129,6 +134,8 @@ class _Lister:
             self._folder("", descriptor, rules, depth=0)
         finally:
             os.close(descriptor)
+        if self.count > MAX_FILES:
+            raise self.too_many()
 
     def _folder(self, path: str, descriptor: int, rules: IgnoreRules, *, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -172,14 +179,29 @@ class _Lister:
             target = os.readlink(name, dir_fd=parent) if stat.S_ISLNK(info.st_mode) else ""
         except OSError as error:
             raise _unreadable(self.found.root / path, error) from None
-        self.files += 1
-        self.found.entries.append(Entry(path=path, info=info, target=target))
-        if self.files > MAX_FILES:
-            counts = Counter(one.path.partition("/")[0] for one in self.found.entries)
-            named = ", ".join(f"{name} ({count})" for name, count in counts.most_common(3))
-            raise CommandError(
-                f"{self.found.root} has more than {MAX_FILES:,} files, most of them in {named}; {_ADVICE}"
-            )
+        self.files[path.rpartition("/")[0]] += 1
+        self.count += 1
+        if self.count <= MAX_FILES:
+            self.found.entries.append(Entry(path=path, info=info, target=target))
+        elif self.count == COUNTED_FILES:
+            raise self.too_many()
+
+    def too_many(self) -> CommandError:
+        """Names the folders of most files, each with those below it, and none beside one that it is in."""
+        below: Counter[str] = Counter()
+        for folder, count in self.files.items():
+            parts = folder.split("/") if folder else []
+            below.update({"/".join(parts[:depth]): count for depth in range(1, len(parts) + 1)})
+        named: list[str] = []
+        for folder, _ in sorted(below.items(), key=lambda one: (-one[1], one[0].count("/"), one[0])):
+            if len(named) < LARGEST_NAMED and not any(f"{folder}/".startswith(f"{other}/") for other in named):
+                named.append(folder)
+        listed = ", ".join(f"{folder} ({below[folder]:,})" for folder in named) or "the folder itself"
+        many = f"more than {COUNTED_FILES:,}" if self.count == COUNTED_FILES else f"{self.count:,}"
+        return CommandError(
+            f"{self.found.root} has {many} files, and at most {MAX_FILES:,} travel with a job; most of them in "
+            f"{listed}; {_ADVICE}"
+        )
 
 
 def _check_size(found: JobFolder) -> None:

@@ -116,7 +116,7 @@ def submit_job(
         _check_working_folder(listed, words=words, text=text)
         sent = _Sent.begin(context, folder=listed, user=user)
         with tempfile.TemporaryFile() as archive:
-            pointers = write_archive(listed, archive)
+            pointers = write_archive(listed, archive, progress=progress.update)
             progress.update(
                 f"{len(listed.entries)} entries, {archive.tell() >> 10} KiB to s3://{sent.bucket}/{sent.key}"
             )

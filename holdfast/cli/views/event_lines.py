@@ -23,24 +23,42 @@ class EventLine:
     """
 
     def __init__(self, event: Event) -> None:
-        at = datetime.fromtimestamp(event.time_ns / 1e9, tz=UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-        self._head = Text.assemble(
-            (at, "dim"),
-            "  ",
-            (f"{event.source:<13}", COLOURS.get(event.source, "white")),
-            f" {plain(event.node):<19} ",
-            (f"{plain(event.kind):<19}", "bold red" if event.kind in BAD else "bold"),
-        )
-        self._facts = Text("  ".join(plain(fact) for fact in _facts(event) if fact))
+        self._event = event
+
+    @property
+    def plain(self) -> str:
+        """That line, without a console: a log has too many for one to lay out each."""
+        event = self._event
+        head = f"{_moment(event)}  {event.source:<13} {plain(event.node):<19} {plain(event.kind):<19}"
+        return f"{head} {self._facts()}"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        whole = Text.assemble(self._head, " ", self._facts)
+        head, facts = Text.assemble(*self._head()), Text(self._facts())
+        whole = Text.assemble(head, " ", facts)
         if not console.is_terminal or cell_len(whole.plain) <= options.max_width:
             yield uncut(whole)
             return
-        yield from broken(self._head, options.max_width, indent=INDENT)
-        for part in at_words(self._facts, options.max_width - len(INDENT)):
+        yield from broken(head, options.max_width, indent=INDENT)
+        for part in at_words(facts, options.max_width - len(INDENT)):
             yield uncut(Text.assemble(INDENT, part))
+
+    def _head(self) -> tuple[tuple[str, str], ...]:
+        event = self._event
+        return (
+            (_moment(event), "dim"),
+            ("  ", ""),
+            (f"{event.source:<13}", COLOURS.get(event.source, "white")),
+            (f" {plain(event.node):<19} ", ""),
+            (f"{plain(event.kind):<19}", "bold red" if event.kind in BAD else "bold"),
+        )
+
+    def _facts(self) -> str:
+        return "  ".join(plain(fact) for fact in _facts(self._event) if fact)
+
+
+def _moment(event: Event) -> str:
+    at = datetime.fromtimestamp(event.time_ns / 1e9, tz=UTC).isoformat(sep=" ", timespec="milliseconds")
+    return at.removesuffix("+00:00")
 
 
 def _facts(event: Event) -> Iterable[str]:

@@ -96,9 +96,10 @@ def _comparison(
 def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[RenderableType]:
     """What the planner expects of a real cluster beside what was just measured, and where each job's time went."""
     from holdfast.catalog.goodput import recovery_stages
-    from holdfast.planner import calibrate, ledgers, strategy_at
+    from holdfast.planner import learn, strategy_at
 
-    seen = calibrate(events).stages
+    learned = learn(events)
+    seen = learned.calibration.stages
     plan = strategy_at(recovery_stages()["checkpoints"], instances=1)
     planned = {"detect": plan.detect_s, "replace": plan.replace_s, "resume": plan.resume_s}
     if not seen.keys() & planned.keys():
@@ -110,7 +111,7 @@ def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[
         if stage in seen:
             stages.add_row(stage, f"{seconds:.0f} s", f"{seen[stage].mean_s:.1f} s")
     spent = Table.grid(padding=(0, 2))
-    for book in ledgers(events):
+    for book in learned.ledgers:
         accounts = {name: ns / 1e9 for name, ns in book.totals_ns.items() if ns}
         where = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in accounts.items())
         spent.add_row(Text(f"{book.job} {names.get(book.job, '')}".strip(), style="bold"), where)

@@ -172,7 +172,8 @@ class _Builder:
             return [self._value(item, (*location, index)) for index, item in enumerate(node.value)]
         try:
             value = self._loader.construct_object(node)
-        except ValueError:  # what looks like a date or a number and is none
+        except (ValueError, ArithmeticError, LookupError, AttributeError):
+            # What looks like a date, a number or a truth value and is none: PyYAML has no error of its own for it.
             value = node.value
         if not isinstance(value, str):
             self._document.written[location] = plain(node.value) or "null"

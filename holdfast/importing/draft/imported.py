@@ -1,6 +1,5 @@
 """An imported environment file: the settings, and every thing that they do not say, as comments where it belongs."""
 
-import json
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import Any
 import yaml
 
 WIDTH = 118
+LONGEST_LINE = 1_000_000
 SCHEMA = "# yaml-language-server: $schema=../docs/environment.schema.json"
 
 
@@ -130,7 +130,7 @@ def _comments(path: str, indent: str, notes: dict[str, list[Note]]) -> list[str]
 def _wrapped(text: str, indent: str) -> list[str]:
     """Lines that go on are indented further, so that the next note can be told from them."""
     lines = textwrap.wrap(
-        text,
+        "".join(one if one.isprintable() else " " for one in text),
         WIDTH - len(indent) - 2,
         subsequent_indent="  ",
         break_on_hyphens=False,  # URIs and ids stay whole
@@ -157,7 +157,20 @@ def _join(path: str, part: str) -> str:
 
 
 def _flow(value: Any) -> str:
-    if isinstance(value, str) and yaml.safe_load(value) != value:
-        return json.dumps(value)
-    text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=False)
+    text: str = yaml.safe_dump(
+        value,
+        default_style='"' if isinstance(value, str) and not _reads_back(value) else None,
+        default_flow_style=True,
+        sort_keys=False,
+        width=LONGEST_LINE,
+        allow_unicode=False,
+    )
     return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _reads_back(value: str) -> bool:
+    """Whether a text without quotes is that text to YAML."""
+    try:
+        return bool(yaml.safe_load(value) == value)
+    except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError):
+        return False

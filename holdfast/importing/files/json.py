@@ -54,12 +54,23 @@ def value_of(text: str, *, origin: str) -> Any:
     if not text.strip():
         raise NotUsableError(f"{origin} is empty")
     try:
-        return json.loads(text, object_pairs_hook=_object(origin), parse_constant=_constant(origin))
+        value = json.loads(text, object_pairs_hook=_object(origin), parse_constant=_constant(origin))
+        json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         line, cause = json_fault(text, error)
         raise NotUsableError(f"{origin}:{line}: no JSON: {cause}") from None
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise NotUsableError(f"{origin}: got {half}; allowed: characters; it is half of a pair, remove it") from None
+    except NotUsableError:
+        raise
+    except ValueError:
+        raise NotUsableError(
+            f"{origin} holds a number of thousands of digits; write the number that is meant"
+        ) from None
     except RecursionError:
         raise NotUsableError(f"{origin} is nested too deeply to be a request of CreateCluster") from None
+    return value
 
 
 def _object(origin: str) -> Any:

@@ -35,6 +35,7 @@ OURS = (
     "session.json",
     "session.new",
     "sessions",
+    "tmp",
 )
 """What the local cloud makes in a home; nothing else in it is removed."""
 

@@ -4,10 +4,12 @@ from holdfast.planner.actual.calibration import (
     Calibration,
     Comparison,
     Known,
+    Learned,
     PlanAgainstActual,
     calibrate,
     compare,
     known,
+    learn,
     ledger_total,
 )
 from holdfast.planner.actual.examples import example_run
@@ -18,6 +20,7 @@ __all__ = [
     "Calibration",
     "Comparison",
     "Known",
+    "Learned",
     "Ledger",
     "PlanAgainstActual",
     "Stretch",
@@ -25,6 +28,7 @@ __all__ = [
     "compare",
     "example_run",
     "known",
+    "learn",
     "ledger_total",
     "ledgers",
 ]

@@ -13,10 +13,11 @@ from it. How long a job took to resume and to save is known from nothing else: `
 """
 
 import itertools
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.planner.actual.ledger import Ledger, ledgers
+from holdfast.planner.actual.ledger import Books, Ledger
 from holdfast.planner.model import (
     CONFIDENCE,
     RateEstimate,
@@ -27,7 +28,7 @@ from holdfast.planner.model import (
     estimate_time,
     goodput,
 )
-from holdfast_common import Event, Incident, When, kinds, timeline
+from holdfast_common import Event, Incident, IncidentReader, When, in_order, kinds
 
 EMPTY: Mapping[str, float] = {}
 _NS_PER_HOUR = 3.6e12
@@ -83,19 +84,36 @@ class PlanAgainstActual:
     calibration: Calibration
 
 
-def calibrate(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Calibration:
-    """Estimate rate and stage times from events in any order and with repeats."""
-    unique = {event.to_json(): event for event in events}
-    ordered = sorted(unique.values(), key=lambda event: event.time_ns)
-    incidents = timeline(ordered).incidents
-    failures = _failures(incidents)
-    seconds = _stage_seconds(ordered, incidents)
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What events tell of failures, and where the time of each job went."""
+
+    calibration: Calibration
+    ledgers: tuple[Ledger, ...]
+
+
+def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Learned:
+    """All that a plan can learn from events, in any order and with repeats, in one pass over them."""
+    told, hours, checkpoints, books = IncidentReader(), _InstanceHours(), _CheckpointSeconds(), Books()
+    for event in in_order(events):
+        told.add(event)
+        hours.add(event)
+        checkpoints.add(event)
+        books.add(event)
+    incidents = told.incidents()
+    seconds: dict[str, Sequence[float]] = {**_stage_seconds(incidents), **checkpoints.seconds}
     estimates = {name: estimate_time(values, confidence=confidence) for name, values in seconds.items()}
-    return Calibration(
-        rate=estimate_rate(failures=failures, instance_hours=instance_hours(ordered), confidence=confidence),
-        stages={name: each for name, each in estimates.items() if each is not None},
+    calibration = Calibration(
+        rate=estimate_rate(failures=_failures(incidents), instance_hours=hours.total(), confidence=confidence),
+        stages={name: each for name in STAGES if (each := estimates[name]) is not None},
         injected=sum(each.injected_ns is not None for each in incidents),
     )
+    return Learned(calibration=calibration, ledgers=books.ledgers())
+
+
+def calibrate(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Calibration:
+    """Estimate rate and stage times from events in any order and with repeats."""
+    return learn(events, confidence=confidence).calibration
 
 
 def _failures(incidents: Iterable[Incident]) -> int:
@@ -164,19 +182,15 @@ def known(calibration: Calibration) -> Known:
     )
 
 
-def compare(
-    scenario: Scenario, events: Iterable[Event], *, percentile_90_s: Mapping[str, float] = EMPTY
-) -> PlanAgainstActual:
+def compare(scenario: Scenario, learned: Learned, *, percentile_90_s: Mapping[str, float] = EMPTY) -> PlanAgainstActual:
     """
-    Set the plan for a cluster beside its events.
+    Set the plan for a cluster beside what its events tell.
 
     Args:
         scenario: The plan as it was before anything was learned from the events.
-        events: In any order, with repeats.
         percentile_90_s: Seconds by stage that nine of ten recoveries are expected to stay below. Default: none
     """
-    events = list(events)
-    calibration, books = calibrate(events), ledgers(events)
+    calibration, books = learned.calibration, learned.ledgers
     rate, stages, strategy = calibration.rate, calibration.stages, scenario.strategy
     wall = sum(book.wall_ns for book in books)
     actual = sum(book.totals_ns["useful"] for book in books) / wall if wall else None
@@ -224,26 +238,56 @@ def compare(
     return PlanAgainstActual(comparisons=tuple(rows), ledgers=books, calibration=calibration)
 
 
-def instance_hours(ordered: Sequence[Event]) -> float:
+class _InstanceHours:
     """Hours that instances were in service, summed over all, from events in order of time."""
-    since: dict[str, int] = {}
-    known: set[str] = set()
-    total_ns = 0
-    for event in ordered:
-        if event.source == "job" or not (event.node or event.kind == kinds.CLUSTER_DELETED):
-            continue
-        is_new = event.node not in known and event.kind in _FIRST_WORDS
-        known.add(event.node)
-        if event.kind in _THERE or is_new:
-            since.setdefault(event.node, event.time_ns)
-        elif event.kind in _GONE:
-            total_ns += event.time_ns - since.pop(event.node, event.time_ns)
-        elif event.kind == kinds.CLUSTER_DELETED:
-            total_ns += sum(event.time_ns - start for start in since.values())
+
+    def __init__(self) -> None:
+        self._since: dict[str, int] = {}
+        self._known: set[str] = set()
+        self._total_ns = self._latest_ns = 0
+
+    def add(self, event: Event) -> None:
+        since, time_ns, kind = self._since, event.time_ns, event.kind
+        self._latest_ns = time_ns
+        if event.source == "job" or not (event.node or kind == kinds.CLUSTER_DELETED):
+            return
+        is_new = event.node not in self._known and kind in _FIRST_WORDS
+        self._known.add(event.node)
+        if kind in _THERE or is_new:
+            since.setdefault(event.node, time_ns)
+        elif kind in _GONE:
+            self._total_ns += time_ns - since.pop(event.node, time_ns)
+        elif kind == kinds.CLUSTER_DELETED:
+            self._total_ns += self._running_ns()
             since.clear()
-    if ordered:
-        total_ns += sum(ordered[-1].time_ns - start for start in since.values())
-    return total_ns / _NS_PER_HOUR
+
+    def total(self) -> float:
+        return (self._total_ns + self._running_ns()) / _NS_PER_HOUR
+
+    def _running_ns(self) -> int:
+        return sum(self._latest_ns - start for start in self._since.values())
+
+
+class _CheckpointSeconds:
+    """How long checkpoints of each job took, and how long it trained between two of one attempt."""
+
+    def __init__(self) -> None:
+        self._saved_ns: dict[str, int] = {}
+        self.seconds = {"checkpoint write": array("d"), "checkpoint interval": array("d")}
+
+    def add(self, event: Event) -> None:
+        if event.source != "job":
+            return
+        if event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED):
+            self._saved_ns.pop(event.job, None)
+        elif event.kind == kinds.CHECKPOINT_SAVED:
+            before_ns = self._saved_ns.get(event.job)
+            if event.duration_s is not None and event.duration_s >= 0:
+                self.seconds["checkpoint write"].append(event.duration_s)
+            if before_ns is not None:
+                between = (event.time_ns - before_ns) / 1e9 - (event.duration_s or 0.0)
+                self.seconds["checkpoint interval"].append(max(0.0, between))
+            self._saved_ns[event.job] = event.time_ns
 
 
 def _acted_on_ns(incident: Incident) -> int | None:
@@ -254,8 +298,8 @@ def _acted_on_ns(incident: Incident) -> int | None:
     return max(noticed_ns or 0, asked_ns) if waited and asked_ns is not None else noticed_ns
 
 
-def _stage_seconds(ordered: Sequence[Event], incidents: Iterable[Incident]) -> dict[str, list[float]]:
-    seconds: dict[str, list[float]] = {name: [] for name in STAGES}
+def _stage_seconds(incidents: Iterable[Incident]) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {"detect": [], "replace": [], "resume": []}
     for incident in incidents:
         if incident.is_of_nobody:
             continue
@@ -270,22 +314,6 @@ def _stage_seconds(ordered: Sequence[Event], incidents: Iterable[Incident]) -> d
                 begun_ns = incident.restored_ns
         if incident.resumed_ns is not None and begun_ns is not None:
             seconds["resume"].append((incident.resumed_ns - begun_ns) / 1e9)
-    reports = [event for event in ordered if event.source == "job"]
-    for job in {event.job for event in reports if event.kind == kinds.CHECKPOINT_SAVED}:
-        saved: list[Event] = []
-        for event in reports:
-            if event.job != job:
-                continue
-            if event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED):
-                saved = []
-            elif event.kind == kinds.CHECKPOINT_SAVED:
-                saved.append(event)
-                if event.duration_s is not None and event.duration_s >= 0:
-                    seconds["checkpoint write"].append(event.duration_s)
-                if len(saved) > 1:
-                    earlier, later = saved[-2:]
-                    between = (later.time_ns - earlier.time_ns) / 1e9 - (later.duration_s or 0.0)
-                    seconds["checkpoint interval"].append(max(0.0, between))
     return seconds
 
 

@@ -22,18 +22,16 @@ The rows of a job are what its log says, those of nodes and agents what the clus
 The accounts are whole nanoseconds between the first start of the job and its end, so they add up to the wall clock.
 """
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from holdfast_common import Event, kinds
+from holdfast.planner.actual.running import MARKS, STARTS, JobEvents, OtherEvent
+from holdfast_common import Event, in_order, kinds
 
 ACCOUNTS = (
     "useful", "checkpoint", "detect", "agree", "abort", "rebuild", "copy", "redo", "replace", "idle",
 )  # fmt: skip
 
-_STARTS = (kinds.JOB_STARTED, kinds.JOB_RESUMED)
-_MARKS = (kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED)
 _IN_PLACE = {f"recovery_{done}": account for done, account in (
     ("detected", "detect"), ("agreed", "agree"), ("aborted", "abort"), ("rebuilt", "rebuild"), ("copied", "copy"),
 )}  # fmt: skip
@@ -48,7 +46,11 @@ _BETWEEN_ATTEMPTS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+_Span = tuple[str, int, int]
+"""Account, start and end."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Stretch:
     """Time on one account."""
 
@@ -87,120 +89,154 @@ class Ledger:
 
 def ledgers(events: Iterable[Event]) -> tuple[Ledger, ...]:
     """A ledger for each job that has started, from events in any order and with repeats."""
-    unique = {event.to_json(): event for event in events}
-    ordered = sorted(unique.values(), key=lambda event: (event.time_ns, _rank(event)))
-    jobs = dict.fromkeys(event.job for event in ordered if event.source == "job" and event.kind in _STARTS + _MARKS)
-    return tuple(_ledger(job, ordered) for job in jobs)
+    books = Books()
+    for event in in_order(events):
+        books.add(event)
+    return books.ledgers()
 
 
-def _rank(event: Event) -> int:
-    return 0 if event.kind in _STARTS else 2 if event.kind == kinds.JOB_FINISHED else 1
+class Books:
+    """The ledgers of events that are added in the order of their time."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, JobEvents] = {}
+        self._started: dict[str, JobEvents] = {}
+        self._others: list[OtherEvent] = []
+        self._latest_ns = 0
+
+    def add(self, event: Event) -> None:
+        self._latest_ns, kind = event.time_ns, event.kind
+        if event.source == "job" and (kind in MARKS or kind in STARTS or kind in _IN_PLACE):
+            job = self._jobs.get(event.job)
+            if job is None:
+                job = self._jobs[event.job] = JobEvents()
+            job.add(event)
+            if kind not in _IN_PLACE:
+                self._started.setdefault(event.job, job)
+        elif event.source != "job" and (kind in _BETWEEN_ATTEMPTS or kind == kinds.HANDED_OVER):
+            self._others.append(OtherEvent.of(event))
+
+    def ledgers(self) -> tuple[Ledger, ...]:
+        """One for each job that has started, in the order of that."""
+        return tuple(self._ledger(name, running) for name, running in self._started.items())
+
+    def _ledger(self, job: str, running: JobEvents) -> Ledger:
+        start_ns, end_ns = running.times_ns[0], running.times_ns[-1]
+        if running.kind(len(running) - 1) != kinds.JOB_FINISHED:
+            end_ns = self._latest_ns
+        between = [other for other in OtherEvent.within(self._others, start_ns, end_ns) if _counts(other, job, running)]
+        spans = _spans(running, between, end_ns=end_ns)
+        return Ledger(job=job, start_ns=start_ns, end_ns=end_ns, stretches=_merged(spans))
 
 
-def _ledger(job: str, ordered: Sequence[Event]) -> Ledger:
-    running = [event for event in ordered if event.job == job and event.source == "job" and _is_of_job(event)]
-    finished = running[-1].kind == kinds.JOB_FINISHED
-    start_ns, end_ns = running[0].time_ns, running[-1].time_ns if finished else ordered[-1].time_ns
-    boundaries = [event for event in ordered if start_ns <= event.time_ns <= end_ns and _counts(event, job, running)]
-    kept_until = _kept_until(running)
-    stretches: list[Stretch] = []
-    step, resumed_from = _step(running[0], 0.0), 0
-    for before, after in itertools.pairwise(boundaries):
-        if after.kind in _STARTS and after.source == "job":
+def _counts(other: OtherEvent, job: str, running: JobEvents) -> bool:
+    """Whether an event ends a stretch of the job: those of its nodes while it does not run."""
+    if other.reported_by == job:
+        return False
+    if other.kind == kinds.HANDED_OVER:
+        # An agent hears of it later than the launcher that speaks: the job may have gone on from that step already.
+        return other.job == job and not running.has_started_at(
+            -1.0 if other.step is None else other.step, other.time_ns
+        )
+    before = running.until(other.time_ns)
+    ends_attempt = before == len(running) or running.kind(before) in STARTS
+    if not ends_attempt:
+        return False
+    if other.kind == kinds.JOB_SUBMITTED:
+        return other.job == job
+    if other.kind == kinds.VERDICT and (before == len(running) or running.step(before) > running.most_before(before)):
+        return False
+    nodes = running.nodes_at(before)
+    return not nodes or other.node in nodes or other.replaces in nodes
+
+
+def _spans(running: JobEvents, between: "list[OtherEvent]", *, end_ns: int) -> Iterator[_Span]:
+    """What was done from one event to the next, and after the last one."""
+    kept_until = running.kept_until()
+    before_ns, step, resumed_from = running.times_ns[0], running.step(0), 0
+    others = iter([*between, None])
+    other = next(others)
+    for at in range(1, len(running) + 1):
+        is_over = at == len(running)
+        time_ns = end_ns if is_over else running.times_ns[at]
+        kind = "" if is_over else running.kind(at)
+        while other is not None and (is_over or other.time_ns < time_ns or _is_last(other, time_ns, kind)):
+            yield from _of_other(before_ns, other, step=step, kept_until=kept_until[resumed_from])
+            before_ns, step = other.time_ns, step if other.step is None else max(step, other.step)
+            other = next(others)
+        if is_over:
+            yield "idle", before_ns, end_ns
+        elif kind in STARTS:
             resumed_from += 1
-        kept = kept_until[resumed_from]
-        stretches += _stretches(before.time_ns, after, step=step, kept_until=kept)
-        step = _step(after, 0.0) if after.kind in _STARTS else max(step, _step(after, step))
-    if boundaries[-1].time_ns < end_ns:
-        stretches.append(Stretch(account="idle", start_ns=boundaries[-1].time_ns, end_ns=end_ns))
-    return Ledger(job=job, start_ns=start_ns, end_ns=end_ns, stretches=_merged(stretches))
+            yield "rebuild", before_ns, time_ns
+            step = running.step(at)
+        elif kind in _IN_PLACE:
+            yield _IN_PLACE[kind], before_ns, time_ns
+            step = max(step, running.step(at))
+        else:
+            reached = running.step(at, step)
+            written_s = running.duration_s(at) if kind == kinds.CHECKPOINT_SAVED else None
+            rest = "checkpoint" if kind == kinds.CHECKPOINT_SAVED else "idle"
+            yield from _of_steps(
+                (before_ns, time_ns),
+                (step, reached),
+                kept_until=kept_until[resumed_from],
+                written_s=written_s,
+                rest=rest,
+            )
+            step = max(step, reached)
+        before_ns = time_ns
 
 
-def _is_of_job(event: Event) -> bool:
-    return event.kind in _STARTS + _MARKS or event.kind in _IN_PLACE
+def _is_last(other: OtherEvent, time_ns: int, kind: str) -> bool:
+    """At one instant the finish of a job comes last."""
+    return other.time_ns == time_ns and kind == kinds.JOB_FINISHED
 
 
-def _counts(event: Event, job: str, running: Sequence[Event]) -> bool:
-    """Whether an event ends a stretch of the job: its own events, and those of its nodes while it does not run."""
-    if event.job == job and event.source == "job":
-        return _is_of_job(event)
-    if event.source == "job":
-        return False
-    if event.kind == kinds.HANDED_OVER:
-        return event.job == job and not _is_told(event, running)
-    if event.kind not in _BETWEEN_ATTEMPTS:
-        return False
-    before = [own for own in running if own.time_ns <= event.time_ns]
-    after = next((own for own in running if own.time_ns > event.time_ns), None)
-    if after is not None and after.kind not in _STARTS:
-        return False
-    if event.kind == kinds.JOB_SUBMITTED:
-        return event.job == job
-    if event.kind == kinds.VERDICT and (after is None or _step(after, 0.0) > max(_step(own, 0.0) for own in before)):
-        return False
-    started = next(own for own in reversed(before) if own.kind in _STARTS or own is before[0])
-    nodes = {name for name in str(started.detail.get("nodes", "")).split(",") if name}
-    return not nodes or bool(nodes & {event.node, str(event.detail.get("replaces", ""))})
+def _of_other(start_ns: int, other: OtherEvent, *, step: float, kept_until: float) -> Iterator[_Span]:
+    end_ns = other.time_ns
+    if other.kind == kinds.HANDED_OVER:
+        stood_ns = _nanoseconds(other.duration_s, most=end_ns - start_ns)
+        yield "useful", start_ns, end_ns - stood_ns
+        yield "rebuild", end_ns - stood_ns, end_ns
+    elif other.kind == kinds.FAULT_INJECTED and kept_until > step:
+        yield "useful", start_ns, end_ns
+    else:
+        yield _BETWEEN_ATTEMPTS[other.kind], start_ns, end_ns
 
 
-def _is_told(handed_over: Event, running: Sequence[Event]) -> bool:
-    """Whether the job has gone on from that step already: an agent hears of it later than the launcher that speaks."""
-    step = _step(handed_over, -1.0)
-    return any(
-        own.kind in _STARTS and own.time_ns <= handed_over.time_ns and _step(own, 0.0) == step for own in running
-    )
+def _of_steps(
+    times_ns: tuple[int, int], steps: tuple[float, float], *, kept_until: float, written_s: float | None, rest: str
+) -> Iterator[_Span]:
+    (start_ns, end_ns), (step, reached) = times_ns, steps
+    done = reached - step
+    if done <= 0:
+        yield rest, start_ns, end_ns
+        return
+    written_ns = end_ns - _nanoseconds(written_s, most=end_ns - start_ns)
+    kept = min(max(0.0, min(reached, kept_until) - step), done)
+    middle_ns = start_ns + round((written_ns - start_ns) * kept / done)
+    yield "useful", start_ns, middle_ns
+    yield "redo", middle_ns, written_ns
+    yield rest, written_ns, end_ns
 
 
-def _kept_until(running: Sequence[Event]) -> list[float]:
-    """For each attempt the step up to which its work counts: no later attempt began before it."""
-    first_steps = [_step(event, 0.0) for event in running if event.kind in _STARTS]
-    if running[0].kind not in _STARTS:
-        first_steps.insert(0, _step(running[0], 0.0))
-    return [min(first_steps[index + 1 :], default=float("inf")) for index in range(len(first_steps))]
+def _nanoseconds(seconds: float | None, *, most: int) -> int:
+    return 0 if seconds is None else round(min(max(0.0, seconds) * 1e9, most))
 
 
-def _step(event: Event, default: float) -> float:
-    value = event.detail.get("step")
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
-
-
-def _stretches(start_ns: int, after: Event, *, step: float, kept_until: float) -> list[Stretch]:
-    end_ns = after.time_ns
-    if after.kind in _STARTS:
-        return [Stretch(account="rebuild", start_ns=start_ns, end_ns=end_ns)]
-    if after.kind == kinds.HANDED_OVER:
-        stood_ns = min(end_ns - start_ns, round(max(0.0, after.duration_s or 0.0) * 1e9))
-        return [
-            Stretch(account="useful", start_ns=start_ns, end_ns=end_ns - stood_ns),
-            Stretch(account="rebuild", start_ns=end_ns - stood_ns, end_ns=end_ns),
-        ]
-    if after.kind == kinds.FAULT_INJECTED and kept_until > step:
-        return [Stretch(account="useful", start_ns=start_ns, end_ns=end_ns)]
-    if after.kind not in _MARKS:
-        account = _IN_PLACE.get(after.kind) or _BETWEEN_ATTEMPTS[after.kind]
-        return [Stretch(account=account, start_ns=start_ns, end_ns=end_ns)]
-    done = _step(after, step) - step
-    written_ns = start_ns if done <= 0 else end_ns
-    if after.kind == kinds.CHECKPOINT_SAVED and done > 0 and after.duration_s is not None:
-        written_ns = max(start_ns, end_ns - round(max(0.0, after.duration_s) * 1e9))
-    kept = min(max(0.0, min(step + done, kept_until) - step), done) if done > 0 else 0.0
-    middle_ns = start_ns + (round((written_ns - start_ns) * kept / done) if done > 0 else 0)
-    rest = "checkpoint" if after.kind == kinds.CHECKPOINT_SAVED else "idle"
-    return [
-        Stretch(account="useful", start_ns=start_ns, end_ns=middle_ns),
-        Stretch(account="redo", start_ns=middle_ns, end_ns=written_ns),
-        Stretch(account=rest, start_ns=written_ns, end_ns=end_ns),
-    ]
-
-
-def _merged(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+def _merged(spans: Iterable[_Span]) -> tuple[Stretch, ...]:
     """Without empty stretches, and with neighbours of one account joined."""
     merged: list[Stretch] = []
-    for stretch in stretches:
-        if stretch.end_ns == stretch.start_ns:
+    account, start_ns, end_ns = "", 0, 0
+    for name, begun_ns, ended_ns in spans:
+        if begun_ns == ended_ns:
             continue
-        if merged and merged[-1].account == stretch.account:
-            merged[-1] = Stretch(account=stretch.account, start_ns=merged[-1].start_ns, end_ns=stretch.end_ns)
-        else:
-            merged.append(stretch)
+        if name != account:
+            if account:
+                merged.append(Stretch(account=account, start_ns=start_ns, end_ns=end_ns))
+            account, start_ns = name, begun_ns
+        end_ns = ended_ns
+    if account:
+        merged.append(Stretch(account=account, start_ns=start_ns, end_ns=end_ns))
     return tuple(merged)

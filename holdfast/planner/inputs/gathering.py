@@ -5,13 +5,13 @@ Options win over the environment, and both over data. There is no price unless o
 """
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
 from holdfast.catalog import instance_types
 from holdfast.catalog.goodput import FailureRates
-from holdfast.planner.actual import Known, calibrate, known
+from holdfast.planner.actual import Known, known, learn
 from holdfast.planner.inputs.environment import PlannedEnvironment, training_group, type_of
 from holdfast.planner.inputs.options import CATALOG, Data, Options
 from holdfast.planner.inputs.prices import price_of
@@ -35,7 +35,7 @@ def gather(
     *,
     environment: PlannedEnvironment | None = None,
     data: Data = CATALOG,
-    events: list[Event] | None = None,
+    events: Iterable[Event] | None = None,
 ) -> Inputs:
     """
     Args:
@@ -90,7 +90,8 @@ def gather(
     _note_recovery(inputs, notes)
     if events is None:
         return inputs
-    measured = known(calibrate(events))
+    learned = learn(events)
+    measured = known(learned.calibration)
     notes.append("what the events tell takes the place of what was assumed, in every row that it is true of")
     both = measured.but(given)
     return replace(
@@ -100,7 +101,7 @@ def gather(
         known=both,
         origins=_origins(given, measured, counted=counted, interval_given=interval_s is not None),
         before=inputs,
-        events=events,
+        learned=learned,
     )
 
 

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from holdfast.catalog.goodput import RecoveryStages
-from holdfast.planner.actual import Known, PlanAgainstActual, compare
+from holdfast.planner.actual import Known, Learned, PlanAgainstActual, compare
 from holdfast.planner.advice import best_interval_s
 from holdfast.planner.inputs.options import Options
 from holdfast.planner.model import Checkpoints, Failures, Scenario, Strategy, strategy_at
 from holdfast.planner.plans import Plan, make_plan
-from holdfast_common import Event
 
 RARE_INTERVAL_S = 4 * 3600.0
 """Our assumption: a job that recovers from its peers still writes a checkpoint every four hours."""
@@ -43,7 +42,7 @@ class Inputs:
     """Where each input that advice may hang on comes from, in a few words."""
     before: "Inputs | None" = None
     """The same before anything was learned from the events. None without events."""
-    events: list[Event] | None = None
+    learned: Learned | None = None
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -129,12 +128,12 @@ class Inputs:
 
     def compare(self) -> PlanAgainstActual | None:
         """The plan as it was before anything was learned from the events, beside them. None without events."""
-        if self.events is None or self.before is None:
+        if self.learned is None or self.before is None:
             return None
         nine_of_ten = self.stages[self.options.strategy].percentile_90_at(self.instances)
         stages = {} if nine_of_ten is None else {name: getattr(nine_of_ten, f"{name}_s") for name in STAGE_NAMES}
         scenario = self.before.scenario_at(self.chosen, self.instances)
-        return compare(scenario, self.events, percentile_90_s=stages)
+        return compare(scenario, self.learned, percentile_90_s=stages)
 
 
 def _best_interval_s(scenario: Scenario) -> float:

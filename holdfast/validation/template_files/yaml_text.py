@@ -269,7 +269,7 @@ def _typed(kind: str, text: str) -> object:
     constructor: Any = _CONSTRUCTOR
     try:
         return getattr(constructor, f"construct_yaml_{kind}")(node)
-    except (ValueError, KeyError, IndexError, OverflowError):  # what looks like a number and is none
+    except (ValueError, ArithmeticError, LookupError, AttributeError):  # what looks like a number and is none
         return text
 
 

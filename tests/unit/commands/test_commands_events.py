@@ -1,9 +1,12 @@
 """Which events are shown."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from holdfast.cli.commands.cluster import events
 from holdfast.cli.deployed import Choice, parse_since
 from holdfast.cli.terminal import CommandError
 from holdfast_common import Event
@@ -35,7 +38,7 @@ def test_events_are_chosen_by_kind_node_job_and_time(choice: Choice, times: list
 
 def test_a_kind_that_nobody_writes_is_refused_with_those_there_are() -> None:
     with pytest.raises(CommandError, match=r"got --kind node_list; allowed: agent_started, .*node_lost"):
-        Choice(kinds=frozenset({"node_list"})).of(EVENTS)
+        list(Choice(kinds=frozenset({"node_list"})).of(EVENTS))
 
 
 @pytest.mark.parametrize(
@@ -62,3 +65,53 @@ def test_anything_else_is_refused(text: str) -> None:
 
 def test_a_time_before_all_events_asks_for_all_of_them() -> None:
     assert parse_since("0001-01-01T00:00+23:59", now=NOW) == parse_since("1960-01-01", now=NOW) == 0
+
+
+class Log:
+    """A log group that is longer at each look; the third look is the last."""
+
+    def __init__(self, *looks: list[Event]) -> None:
+        self._looks, self.asked_since_ms = looks, list[int]()
+        self.session = SimpleNamespace(cloud="embedded", cluster_name="c")
+
+    def ask(self, service: str, operation: str, *, startTime: int, **_: object) -> dict[str, Any]:  # noqa: N803
+        self.asked_since_ms.append(startTime)
+        events = self._looks[len(self.asked_since_ms) - 1]
+        found = [event for event in events if event.time_ns // 1_000_000 >= startTime]
+        return {"events": [{"message": one.to_json(), "timestamp": one.time_ns // 1_000_000} for one in found]}
+
+    def sleep(self, _: float) -> None:
+        if len(self.asked_since_ms) == len(self._looks):
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("tail", [None, 1])
+def test_following_prints_each_event_once_those_shipped_late_too_and_does_not_read_the_whole_log_again(
+    tail: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hour_ns = 3600 * 10**9
+    old, newest, late, next_one = (
+        Event(time_ns=at * hour_ns, source="cli", kind="of_a_newer_writer", node=f"i-{at}") for at in (10, 100, 99, 101)
+    )
+    log = Log([old, newest], [old, late, newest], [old, late, newest, next_one])
+    monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: log)
+    monkeypatch.setattr("holdfast.cli.commands.cluster.events.time.sleep", log.sleep)
+
+    with pytest.raises(KeyboardInterrupt):
+        events.events(follow=True, json=True, tail=tail, kind=["of_a_newer_writer"])
+
+    printed = [Event.from_json(line).node for line in capsys.readouterr().out.splitlines()]
+    assert printed == ["i-10", "i-100", "i-99", "i-101"][0 if tail is None else 1 :]
+    assert log.asked_since_ms == [0, 98 * hour_ns // 10**6, 98 * hour_ns // 10**6]
+
+
+def test_the_newest_are_printed_as_one_line_each_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: Log(EVENTS))
+
+    events.events(tail=2)
+
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split() == ["1970-01-01", "00:00:00.000", "control-plane", "i-3", "node_replaced", "replaces=i-1"]
+    assert second.split() == ["1970-01-01", "00:00:00.000", "job", "i-2", "of_a_newer_writer", "job", "8"]

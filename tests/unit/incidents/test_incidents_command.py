@@ -212,7 +212,19 @@ def test_a_torn_line_is_named_and_the_rest_is_told(run: Run, logs: Path, tmp_pat
     code, out, err = run("--events", torn, "--environment", "local", "--json")
 
     assert (code, len(json.loads(out))) == (0, 1)
-    assert "set aside" in err
+    assert err.count("set aside") == 1
+    assert "1 line of " in err
+
+
+def test_one_bad_byte_is_one_bad_line(run: Run, logs: Path, tmp_path: Path) -> None:
+    spoiled = tmp_path / "spoiled.jsonl"
+    spoiled.write_bytes((logs / "hand-over.jsonl").read_bytes() + b'\n{"version":1,"evidence":"\xff"}\n')
+
+    code, out, err = run("--events", spoiled, "--environment", "local", "--json")
+
+    assert (code, len(json.loads(out))) == (0, 1)
+    assert "1 line of " in err
+    assert "not UTF-8: byte 0xff" in err
 
 
 def cluster_on_aws(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> None:

@@ -2,13 +2,14 @@
 
 import os
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from submitting import Machine
 
-from holdfast.cli.submission import check_job_file
+from holdfast.cli.submission import check_job_file, read_folder
 from holdfast.cli.terminal import CommandError
 
 JOB = "#!/bin/sh\n"
@@ -258,3 +259,46 @@ def test_a_controller_that_stays_dead_ends_the_submission_and_leaves_nothing(
     with pytest.raises(CommandError, match=r"nothing was submitted: node head cannot be asked"):
         sent(machine)
     assert list(machine.jobs.iterdir()) == []
+
+
+def test_a_folder_of_too_many_files_is_refused_with_its_three_largest_folders_wherever_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.cli.submission.folders.MAX_FILES", 20)
+    for name, count in {"a": 12, "b/c": 4, "b/d": 5, "y": 3, "z/deep/deeper": 40}.items():
+        (tmp_path / name).mkdir(parents=True)
+        for number in range(count):
+            (tmp_path / name / str(number)).touch()
+    (tmp_path / "job.sbatch").touch()
+
+    with pytest.raises(
+        CommandError, match=r"has 65 files, and at most 20 travel with a job; most of them in "
+    ) as refused:
+        read_folder(tmp_path, always="job.sbatch")
+
+    assert "most of them in z (40), a (12), b (9); name what stays here in .holdfastignore" in str(refused.value)
+
+
+def test_counting_ends_where_a_folder_has_far_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.cli.submission.folders.MAX_FILES", 5)
+    monkeypatch.setattr("holdfast.cli.submission.folders.COUNTED_FILES", 8)
+    for number in range(20):
+        (tmp_path / f"{number:02}").touch()
+
+    with pytest.raises(CommandError, match=r"has more than 8 files, and at most 5 travel .* in the folder itself;"):
+        read_folder(tmp_path, always="00")
+
+
+def test_a_thousand_files_are_packed_in_no_time_and_it_is_shown_how_far_that_is(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("holdfast.cli.terminal.Step.update", lambda _, note: said.append(note))
+    write(machine.folder, {f"{number % 10}/{number}": "x" for number in range(1_000)})
+
+    begun = time.process_time()
+    machine.submit("slurm/job.sbatch", root=machine.folder)
+
+    assert time.process_time() - begun < 5.0
+    assert said[0].startswith("packing, 0 of 1,0")
+    assert [note for note in said if note.startswith("packing, 1,000 of 1,0")]

@@ -1,5 +1,7 @@
 """Plans that learn from events: whose they are, and what nine of ten recoveries are compared with."""
 
+from collections.abc import Iterable
+
 import pytest
 from event_logs import log_of
 
@@ -22,11 +24,11 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(
         "holdfast.cli.planning.sources.locate", lambda **_: Context(session=session, local=from_environment())
     )
-    monkeypatch.setattr("holdfast.cli.planning.sources.read_events", lambda context: EVENTS)
+    monkeypatch.setattr("holdfast.cli.planning.sources.stored_events", lambda context: EVENTS)
     return name
 
 
-def of_deployed(environment: str | None) -> tuple[list[Event] | None, Environment | None]:
+def of_deployed(environment: str | None) -> tuple[Iterable[Event] | None, Environment | None]:
     return learned(None, environment=environment, actual=True)
 
 
@@ -41,7 +43,7 @@ def test_the_events_of_another_environment_are_refused(deployed: str) -> None:
 def test_a_log_without_an_event_is_refused_and_not_taken_for_a_calm_cluster(
     deployed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.planning.sources.read_events", lambda context: [])
+    monkeypatch.setattr("holdfast.cli.planning.sources.stored_events", lambda context: [])
 
     with pytest.raises(CommandError, match="holds no event"):
         of_deployed(deployed)

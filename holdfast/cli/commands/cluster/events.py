@@ -2,10 +2,12 @@
 
 import json as json_format
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Annotated
+from functools import partial
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.text import Text
@@ -17,19 +19,19 @@ from holdfast.cli.deployed import (
     REGION,
     Choice,
     Context,
+    ServiceEvent,
     locate,
     parse_since,
-    read_events,
     read_service_events,
+    stream_events,
 )
 from holdfast.cli.terminal import CommandError, console, error_console
 from holdfast.cli.views import EventLine
 
 POLL_S = 0.5
 AWS_POLL_S = 5.0
-
-_Shown = tuple[str, "EventLine | Text"]
-"""An event as JSON, and as people read it."""
+FOLLOWED_BACK_NS = 2 * 3600 * 1_000_000_000
+"""How far back ``--follow`` reads at each look: a clock that is an hour off, and what was shipped late."""
 
 
 def events(
@@ -55,19 +57,47 @@ def events(
         _refuse_what_hyperpod_does_not_tell(choice)
         name = context.session.cluster_name
         error_console.print(f"HyperPod's own events of {name}; Holdfast's are not shipped from AWS yet", style="dim")
-        _print(lambda: _service(context, choice), follow=follow, as_json=json, tail=tail, poll_s=AWS_POLL_S)
+        _print(_Service(context), choice, follow=follow, as_json=json, tail=tail, poll_s=AWS_POLL_S)
     else:
-        _print(lambda: _own(context, choice), follow=follow, as_json=json, tail=tail, poll_s=POLL_S)
+        _print(_Own(context), choice, follow=follow, as_json=json, tail=tail, poll_s=POLL_S)
 
 
-def _own(context: Context, choice: Choice) -> "Iterable[_Shown]":
-    found = read_events(context, since_ns=choice.since_ns)
-    return [(event.to_json(), EventLine(event)) for event in choice.of(found)]
+class _Shown(NamedTuple):
+    """An event as JSON, and as people read it."""
+
+    time_ns: int
+    json: Callable[[], str]
+    view: "EventLine | Text"
 
 
-def _service(context: Context, choice: Choice) -> "Iterable[_Shown]":
-    found = read_service_events(context, since_ns=choice.since_ns, node=choice.node)
-    return [(json_format.dumps(asdict(event)), event.line()) for event in found]
+class _Own:
+    """Holdfast's own events."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._has_read = False
+        """All of the log, so that a kind that nobody writes is known to be none."""
+
+    def read(self, choice: Choice) -> Iterable[_Shown]:
+        found = stream_events(self._context, since_ns=choice.since_ns)
+        for event in filter(choice.wants, found) if self._has_read else choice.of(found):
+            yield _Shown(event.time_ns, event.to_json, EventLine(event))
+        self._has_read = True
+
+
+class _Service:
+    """HyperPod's."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def read(self, choice: Choice) -> Iterable[_Shown]:
+        for event in read_service_events(self._context, since_ns=choice.since_ns, node=choice.node):
+            yield _Shown(event.time_ns, partial(_json_of, event), event.line())
+
+
+def _json_of(event: ServiceEvent) -> str:
+    return json_format.dumps(asdict(event))
 
 
 def _refuse_what_hyperpod_does_not_tell(choice: Choice) -> None:
@@ -79,24 +109,61 @@ def _refuse_what_hyperpod_does_not_tell(choice: Choice) -> None:
         )
 
 
+class _Recent:
+    """Which events were read before, of the last hours."""
+
+    def __init__(self) -> None:
+        self._in_order: deque[tuple[int, str]] = deque()
+        self._lines: set[str] = set()
+        self.newest_ns = 0
+
+    def add(self, shown: _Shown) -> bool:
+        """Note it; False where it was read before."""
+        line = shown.json()
+        if line in self._lines:
+            return False
+        self._lines.add(line)
+        self._in_order.append((shown.time_ns, line))
+        self.newest_ns = max(self.newest_ns, shown.time_ns)
+        return True
+
+    def forget(self, before_ns: int) -> None:
+        while self._in_order and self._in_order[0][0] < before_ns:
+            self._lines.discard(self._in_order.popleft()[1])
+
+
 def _print(
-    read: "Callable[[], Iterable[_Shown]]", *, follow: bool, as_json: bool, tail: int | None, poll_s: float
+    source: "_Own | _Service", choice: Choice, *, follow: bool, as_json: bool, tail: int | None, poll_s: float
 ) -> None:
-    seen: set[str] = set()
-    is_first = True
+    recent, show = _Recent(), _printer(as_json=as_json)
+    found, count = source.read(choice), 0
     while True:
-        fresh: Sequence[_Shown] = [one for one in read() if one[0] not in seen]
-        seen.update(line for line, _ in fresh)
-        if is_first and tail is not None:
-            fresh = fresh[max(len(fresh) - tail, 0) :]
-        is_first = False
-        for line, shown in fresh:
-            if as_json:
-                print(line, flush=True)
-            else:
-                console.print(shown, soft_wrap=not console.is_terminal)
+        fresh: Iterable[_Shown] = filter(recent.add, found) if follow else found
+        for shown in fresh if tail is None else deque(fresh, maxlen=tail):
+            count += 1
+            show(shown)
+        console.file.flush()
         if not follow:
-            if not seen:
+            if not count and tail != 0:
                 error_console.print("no events of this choice; all there are: holdfast events")
             return
+        tail = None
+        since_ns = min(recent.newest_ns, time.time_ns()) - FOLLOWED_BACK_NS
+        recent.forget(since_ns - 1_000_000_000)  # services know milliseconds, or seconds
         time.sleep(poll_s)
+        found = source.read(replace(choice, since_ns=max(choice.since_ns, since_ns)))
+
+
+def _printer(*, as_json: bool) -> Callable[[_Shown], None]:
+    """Asks the console once for what it is: a log has millions of events."""
+    is_terminal, file = console.is_terminal, console.file
+
+    def show(shown: _Shown) -> None:
+        if as_json:
+            print(shown.json())
+        elif isinstance(shown.view, EventLine) and not is_terminal:
+            print(shown.view.plain, file=file)
+        else:
+            console.print(shown.view, soft_wrap=not is_terminal)
+
+    return show

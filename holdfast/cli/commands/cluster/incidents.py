@@ -1,7 +1,7 @@
 """``holdfast incidents``: each fault as one story, from its first sign to full strength, told from events alone."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ import typer
 from holdfast.cli.definitions import read_definition
 from holdfast.cli.deployed import (
     CLUSTER,
+    LOG,
     PROFILE,
     REGION,
     AwsError,
@@ -18,8 +19,9 @@ from holdfast.cli.deployed import (
     by_name,
     instance_types_of,
     locate,
+    name_problems,
     parse_since,
-    read_events,
+    stored_events,
 )
 from holdfast.cli.planning import told_in
 from holdfast.cli.terminal import CommandError, console, error_console, installed_version, print_json
@@ -35,7 +37,7 @@ from holdfast.cli.views.incidents import (
     rows_of,
 )
 from holdfast.environments import environment_file
-from holdfast_common import Event, Incident, events_log_group
+from holdfast_common import Event, Incident, StoredEvents, events_log_group
 
 ENVIRONMENT = typer.Option(
     "--environment",
@@ -66,12 +68,14 @@ def incidents(
     since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
     if events is not None:
         _refuse_two_sources(cluster=cluster, region=region, profile=profile)
-        told, fleet = told_in(events), _described(environment, price=price)
+        told = told_in(events)
+        fleet = _described(environment, price=price)
     else:
         context = by_name(locate(environment=environment, cluster=cluster, region=region, profile=profile))
         fleet = _deployed(context, price=price)
         told = _of_cluster(context)
     found = [one for one in rows_of(told, fleet) if one[0].start_ns >= since_ns]
+    name_problems(told.problems, of=LOG if events is None else str(events))
     if incident is not None:
         found = chosen(found, incident, none="all events: holdfast events")
     rows = [row for _, row in found]
@@ -114,9 +118,9 @@ def _deployed(context: Context, *, price: str) -> Fleet:
     return Fleet(type_of_node=by_node, type_of_group=by_group, price=of_price)
 
 
-def _of_cluster(context: Context) -> list[Event]:
+def _of_cluster(context: Context) -> StoredEvents:
     try:
-        return read_events(context)
+        return stored_events(context)
     except AwsError as error:
         if error.code != "ResourceNotFoundException":
             raise
@@ -136,20 +140,20 @@ def _write(option: str, path: Path, made: Callable[[], str], *, quiet: bool) -> 
             raise CommandError(
                 f"{option} {path} is there and was not written by holdfast incidents; give another path, or remove it"
             )
-        path.write_text(made(), encoding="utf-8")
+        path.write_text(made(), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise CommandError(f"{option} {path} cannot be written: {error}") from None
     if not quiet:
         console.print(f"wrote {path}", style="dim")
 
 
-def _page(found: Sequence[tuple[Incident, IncidentRow]], told: Sequence[Event], fleet: Fleet) -> str:
+def _page(found: Sequence[tuple[Incident, IncidentRow]], told: Iterable[Event], fleet: Fleet) -> str:
     from holdfast.cli.views.incidents.page import page
 
     return page(found, told, fleet, made_at=datetime.now(UTC), version=installed_version())
 
 
-def _picture(found: Sequence[Incident], told: Sequence[Event]) -> str:
+def _picture(found: Sequence[Incident], told: Iterable[Event]) -> str:
     from holdfast.cli.views.incidents.page import picture
 
     return picture(found, told)

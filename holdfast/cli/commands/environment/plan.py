@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from holdfast.cli.deployed import LOG, name_problems
 from holdfast.cli.planning import data_from, learned
 from holdfast.cli.terminal import CommandError, console, installed_version, print_json
 
@@ -138,6 +139,8 @@ def plan(
             data=data,
             events=known,
         )
+        if known is not None:
+            name_problems(known.problems, of=LOG if events is None else str(events))
         made = inputs.plan(runs=runs, seed=seed)
         compared = inputs.compare()
     except PlanError as error:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from holdfast.catalog import instance_types
 from holdfast.catalog.goodput import prices
 from holdfast.cli.terminal import CommandError
-from holdfast_common import Event, Incident
+from holdfast_common import Incident
 
 LIST_PRICE = "ec2-on-demand"
 Span = tuple[int, int]
@@ -80,16 +80,9 @@ class Fleet:
     type_of_group: Mapping[str, str] = field(default_factory=dict)
     price: Price = Price()
 
-    def with_nodes_of(self, events: Iterable[Event]) -> "Fleet":
-        """The same, with the instances of the past: their events say which group each was in."""
-        known = {
-            event.node: self.type_of_group[group]
-            for event in events
-            if event.source != "job"
-            and event.node
-            and isinstance(group := event.detail.get("group"), str)
-            and group in self.type_of_group
-        }
+    def with_groups_of(self, groups: Mapping[str, str]) -> "Fleet":
+        """The same, with the instances of the past, by the group in which each was."""
+        known = {node: self.type_of_group[group] for node, group in groups.items() if group in self.type_of_group}
         return Fleet(type_of_node={**known, **self.type_of_node}, type_of_group=self.type_of_group, price=self.price)
 
     def accelerators(self, node: str) -> int | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.cli.terminal import CommandError
 from holdfast.cli.views.incidents.costs import Fleet, Hours, cost_usd, gpu_hours, hours_of
-from holdfast_common import Event, Incident, in_order, timeline
+from holdfast_common import Event, Incident, IncidentReader, in_order
 
 SHORTEST_PREFIX = 3
 _FIELDS = {"resumed_ns": "training_again_s", "strong_ns": "at_strength_s"}
@@ -65,9 +65,11 @@ class IncidentRow:
 
 def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:
     """The incidents of a cluster's events, oldest first."""
-    ordered = in_order(events)
-    known = fleet.with_nodes_of(ordered)
-    found = timeline(ordered).incidents
+    told = IncidentReader()
+    for event in in_order(events):
+        told.add(event)
+    known = fleet.with_groups_of(told.groups)
+    found = told.incidents()
     return [(incident, _row_of(incident, hours, known)) for incident, hours in zip(found, hours_of(found), strict=True)]
 
 

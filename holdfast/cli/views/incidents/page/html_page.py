@@ -5,7 +5,7 @@ policy lets nothing run or load, should something get past that.
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -21,7 +21,7 @@ from holdfast.cli.views.incidents import (
     took_text,
 )
 from holdfast.cli.views.incidents.page.drawing import JOB_COLOURS, drawing
-from holdfast.cli.views.incidents.page.rates import Pace, paces
+from holdfast.cli.views.incidents.page.rates import Pace, read
 from holdfast.cli.views.incidents.page.style import OWN, colours, picture_colours
 from holdfast.cli.views.incidents.words import moment, seconds, text_or
 from holdfast.cli.views.pages import STYLE
@@ -42,17 +42,17 @@ def is_ours(path: Path) -> bool:
         return file.read(len(MARK)).startswith((MARK.encode(), PICTURE_MARK.encode()))
 
 
-def picture(incidents: Sequence[Incident], events: Sequence[Event]) -> str:
+def picture(incidents: Sequence[Incident], events: Iterable[Event]) -> str:
     """The time axis alone, as an SVG file with its colours."""
-    latest_ns = max((event.time_ns for event in events), default=0)
-    drawn = drawing(incidents, paces(events), latest_ns=latest_ns, width=WIDE, title=TITLE)
+    log = read(events)
+    drawn = drawing(incidents, log.paces, latest_ns=log.latest_ns, width=WIDE, title=TITLE)
     head, rest = drawn.split(">", 1)
     return f"{PICTURE_MARK}{head}><style>{picture_colours()}{PICTURE_STYLE}</style>{rest}\n"
 
 
 def page(
     found: Sequence[tuple[Incident, IncidentRow]],
-    events: Sequence[Event],
+    events: Iterable[Event],
     fleet: Fleet,
     *,
     made_at: datetime,
@@ -62,9 +62,10 @@ def page(
     style = f"{colours()}{STYLE}{OWN}"
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    clusters = sorted({plain(event.cluster) for event in events if event.cluster})
+    log = read(events)
+    clusters = sorted(plain(cluster) for cluster in log.clusters)
     title = f"Incidents of {', '.join(clusters)}" if clusters else "Incidents"
-    pace, latest_ns = paces(events), max((event.time_ns for event in events), default=0)
+    pace, latest_ns = log.paces, log.latest_ns
     incidents = [incident for incident, _ in found]
     overview = _overview(incidents, pace, latest_ns) if incidents else "<section><p>No incidents.</p></section>"
     each = "".join(_incident(one, row, pace, latest_ns, alone=len(found) == 1) for one, row in found)
@@ -79,7 +80,7 @@ def page(
 </head>
 <body>
 <h1>{escape(title)}</h1>
-<p class="dim">{made_at:%Y-%m-%d %H:%M} UTC, Holdfast {escape(version)}, from {len(events):,} events alone</p>
+<p class="dim">{made_at:%Y-%m-%d %H:%M} UTC, Holdfast {escape(version)}, from {log.count:,} events alone</p>
 <p>{_headline(incidents)}</p>
 {overview}
 <section><h2>One by one</h2>{each or "<p>None.</p>"}</section>

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from holdfast_common import Event, in_order, kinds
+from holdfast_common import Event, detail_step, in_order, kinds
 
 _STARTS = (kinds.JOB_STARTED, kinds.JOB_RESUMED)
 _REPORTS = (kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED)
@@ -19,16 +19,32 @@ class Pace:
     """On the average of that time; 0 where it ended with a start from no later step than before."""
 
 
-def paces(events: Iterable[Event]) -> dict[str, tuple[Pace, ...]]:
+@dataclass(frozen=True, kw_only=True)
+class LogFacts:
+    """What a page shows of a log beside its incidents."""
+
+    count: int
+    clusters: frozenset[str]
+    latest_ns: int
+    paces: dict[str, tuple[Pace, ...]]
     """By job, one after the other without a gap, from its first report to its last."""
+
+
+def read(events: Iterable[Event]) -> LogFacts:
+    """All of it, in one pass over the events."""
     marks: dict[str, list[tuple[int, float, bool]]] = {}
+    clusters: set[str] = set()
+    count = latest_ns = 0
     for event in in_order(events):
-        step = event.detail.get("step")
-        if event.source != "job" or event.kind not in _STARTS + _REPORTS or isinstance(step, bool):
-            continue
-        if isinstance(step, int | float):
-            marks.setdefault(event.job, []).append((event.time_ns, float(step), event.kind in _STARTS))
-    return {job: found for job, own in marks.items() if (found := _between(own))}
+        count, latest_ns = count + 1, event.time_ns
+        if event.cluster:
+            clusters.add(event.cluster)
+        if event.source == "job" and event.kind in _STARTS + _REPORTS:
+            step = detail_step(event)
+            if step is not None:
+                marks.setdefault(event.job, []).append((event.time_ns, step, event.kind in _STARTS))
+    paces = {job: found for job, own in marks.items() if (found := _between(own))}
+    return LogFacts(count=count, clusters=frozenset(clusters), latest_ns=latest_ns, paces=paces)
 
 
 def _between(marks: list[tuple[int, float, bool]]) -> tuple[Pace, ...]:

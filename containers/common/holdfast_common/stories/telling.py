@@ -9,18 +9,27 @@ changes and ends none: every user of a node can write its log.
 """
 
 import hashlib
+import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Optional
 
 from holdfast_common import kinds
 from holdfast_common.events import Event, detail_number
 from holdfast_common.faults import Remedy
-from holdfast_common.incidents import PROCESS_FAULTS, Incident, RemedyStep, Sighting
+from holdfast_common.incidents import PROCESS_FAULTS, Incident, RemedyStep
+from holdfast_common.stories.drafts import Draft, Drafts
 
 _NOTICES = (kinds.NODE_LOST, kinds.NODE_FAILED)
 _UNDER_WAY = {kinds.NODE_REPLACING: Remedy.REPLACE.value, kinds.NODE_REBOOTING: Remedy.REBOOT.value}
 _DONE = {kinds.NODE_REPLACED: Remedy.REPLACE.value, kinds.NODE_REBOOTED: Remedy.REBOOT.value}
+_REMOVALS = (kinds.NODE_DELETED, kinds.CLUSTER_DELETED)
+_TOLD = frozenset(
+    (
+        *_NOTICES, *_UNDER_WAY, *_DONE, *_REMOVALS, kinds.FAULT_INJECTED, kinds.VERDICT, kinds.VERDICT_WITHDRAWN,
+        kinds.REMEDY_REQUESTED, kinds.REMEDY_REFUSED, kinds.HANDED_OVER,
+    )
+)  # fmt: skip
 _NOTHING = Remedy.NONE.value
 _CURED_BY_REBOOT = ("", Remedy.RESTART_PROCESS.value, Remedy.RESET_GPU.value, Remedy.REBOOT.value)
 NAME_LENGTH = 10
@@ -29,93 +38,43 @@ INJECTION_WRITTEN_WITHIN_NS = 5_000_000_000
 CONTROL_PLANE = "control-plane"
 
 
-@dataclass
-class Draft:
-    """An incident while it is told; ``told`` is what is known of it by now."""
-
-    told: Incident
-    agent_id: str = ""
-    injected_as: str = ""
-    names: "list[str]" = field(default_factory=list)
-    remedies: "list[RemedyStep]" = field(default_factory=list)
-    evidence: "dict[str, Sighting]" = field(default_factory=dict)
-    repaired_with: "Optional[Draft]" = None
-
-    @property
-    def id(self) -> str:
-        return self.agent_id or self.names[0]
-
-    @property
-    def is_noted(self) -> bool:
-        """Whether it asks for nothing, and nothing that it asked for is under way."""
-        return self.told.remedy == _NOTHING and not any(step.is_pending for step in self.remedies)
-
-    def asked_for(self, remedy: str) -> bool:
-        """Whether such a remedy of its own is pending."""
-        return any(step.is_pending and step.remedy == remedy for step in self.remedies)
-
-    @property
-    def is_open(self) -> bool:
-        return self.told.restored_ns is None and self.told.withdrawn_ns is None and self.told.removed_ns is None
-
-    @property
-    def is_of_process(self) -> bool:
-        return self.told.is_of_process
-
-    def change(self, **values: Any) -> None:
-        self.told = replace(self.told, **values)
-
-    def see(self, event: Event, text: str) -> None:
-        """Keep each line of evidence once, with the time it was first told."""
-        for line in text.splitlines():
-            if line.strip():
-                self.evidence.setdefault(line.strip(), Sighting(event.time_ns, event.source, line.strip()))
-
-    def settle(self, outcome: str, *, remedy: str = "", way: str = "") -> bool:
-        """Give the newest pending remedy of that kind its outcome; False where none is pending."""
-        for at in range(len(self.remedies) - 1, -1, -1):
-            step = self.remedies[at]
-            if step.is_pending and remedy in ("", step.remedy) and way in ("", step.way):
-                self.remedies[at] = RemedyStep(step.time_ns, step.remedy, step.way, outcome)
-                return True
-        return False
-
-    def finished(self, hosts: "dict[str, str]") -> Incident:
-        names = tuple(dict.fromkeys([self.agent_id, *self.names] if self.agent_id else self.names))
-        self.change(
-            id=names[0],
-            names=names,
-            host=self.told.host or hosts.get(self.told.node, ""),
-            repaired_with=self.repaired_with.id if self.repaired_with is not None else "",
-            remedies=tuple(self.remedies),
-            evidence=tuple(self.evidence.values()),
-        )
-        return self.told
-
-
 def name_of(event: Event) -> str:
     """An id made of what begins an incident and of nothing else, so that every reader makes the same."""
     begun = "\0".join((event.node, event.kind, event.fault, str(event.time_ns)))
     return hashlib.sha256(begun.encode("utf-8", "surrogatepass")).hexdigest()[:NAME_LENGTH]
 
 
-def stories(ordered: Iterable[Event]) -> "tuple[Incident, ...]":
-    """The incidents of events sorted by time, in the order of their beginning, without what they did to jobs."""
-    drafts: list[Draft] = []
-    hosts: dict[str, str] = {}
-    predecessors: dict[str, str] = {}
-    for event in ordered:
+class Stories:
+    """The incidents of events that are added in the order of their time, without what they did to jobs."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, str] = {}
+        """Instance group of each node of which an event says it."""
+        self._drafts = Drafts()
+        self._hosts: dict[str, str] = {}
+        self._predecessors: dict[str, str] = {}
+
+    def add(self, event: Event) -> None:
+        """What a job reports begins, changes and ends none."""
         if event.source == "job":
-            continue
-        host = event.detail.get("host")
-        if event.node and isinstance(host, str) and host:
-            hosts.setdefault(event.node, host)
-        _tell(drafts, event, predecessors)
-    found = [draft.finished(hosts) for draft in drafts]
-    return tuple(sorted(found, key=lambda incident: (incident.start_ns, incident.id)))
+            return
+        node, detail = event.node, event.detail
+        if node and detail:
+            host, group = detail.get("host"), detail.get("group")
+            if host and isinstance(host, str):
+                self._hosts.setdefault(node, host)
+            if group and isinstance(group, str):
+                self.groups[node] = group
+        if event.kind in _TOLD:
+            _tell(self._drafts, event, self._predecessors)
+
+    def incidents(self) -> "tuple[Incident, ...]":
+        """Those of the events by now, in the order of their beginning."""
+        found = [draft.finished(self._hosts) for draft in self._drafts.all()]
+        return tuple(sorted(found, key=lambda incident: (incident.start_ns, incident.id)))
 
 
-def _tell(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]") -> None:
+def _tell(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> None:
     kind = event.kind
     if kind == kinds.FAULT_INJECTED:
         _inject(drafts, event)
@@ -134,29 +93,24 @@ def _tell(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]") -
         _begin_repair(drafts, event, predecessors)
     elif kind in _DONE:
         _restore(drafts, event, predecessors)
-    elif kind in (kinds.NODE_DELETED, kinds.CLUSTER_DELETED):
-        for draft in drafts:
-            is_meant = kind == kinds.CLUSTER_DELETED or draft.told.node == event.node
-            if is_meant and draft.is_open and not draft.is_noted:
+    elif kind in _REMOVALS:
+        for draft in drafts.all() if kind == kinds.CLUSTER_DELETED else drafts.of(event.node):
+            if draft.is_open and not draft.is_noted:
                 draft.change(removed_ns=event.time_ns)
 
 
-def _open_on(drafts: "list[Draft]", node: str) -> "list[Draft]":
+def _open_on(drafts: Drafts, node: str) -> "list[Draft]":
     """What is open of the node itself: no fault of one process, and nothing that asks for nothing."""
-    return [
-        draft
-        for draft in drafts
-        if draft.told.node == node and draft.is_open and not draft.is_of_process and not draft.is_noted
-    ]
+    return [draft for draft in drafts.of(node) if draft.is_open and not draft.is_of_process and not draft.is_noted]
 
 
-def _begin(drafts: "list[Draft]", event: Event, **values: Any) -> Draft:
+def _begin(drafts: Drafts, event: Event, **values: Any) -> Draft:
     draft = Draft(replace(Incident(id="", node=event.node, fault=event.fault), **values))
-    drafts.append(draft)
+    drafts.add(draft)
     return draft
 
 
-def _inject(drafts: "list[Draft]", event: Event) -> None:
+def _inject(drafts: Drafts, event: Event) -> None:
     """A new incident, unless it was noticed before its injection was written down, or was injected twice."""
     candidates = [] if event.fault in PROCESS_FAULTS else _open_on(drafts, event.node)
     same = [draft for draft in candidates if _is_of_injection(draft, event)]
@@ -176,7 +130,7 @@ def _is_of_injection(draft: Draft, event: Event) -> bool:
     return event.time_ns - (draft.told.noticed_ns or 0) <= INJECTION_WRITTEN_WITHIN_NS
 
 
-def _notice(drafts: "list[Draft]", event: Event) -> None:
+def _notice(drafts: Drafts, event: Event) -> None:
     """A node that is gone: all that is open of it is known to be, and the node is out of service."""
     found = _open_on(drafts, event.node) or [_begin(drafts, event, noticed_ns=event.time_ns)]
     for draft in found:
@@ -191,16 +145,16 @@ def _notice(drafts: "list[Draft]", event: Event) -> None:
     found[0].names.append(name_of(event))
 
 
-def _judge(drafts: "list[Draft]", event: Event) -> None:
+def _judge(drafts: Drafts, event: Event) -> None:
     """The last word on an incident counts; one that was over begins again."""
     agent_id = _text(event, "incident")
-    known = [draft for draft in drafts if agent_id and draft.agent_id == agent_id and draft.told.node == event.node]
+    known = [draft for draft in drafts.named(agent_id) if draft.told.node == event.node]
     waiting = _unjudged(drafts, event)
     draft = known[-1] if known else waiting or _begin(drafts, event, noticed_ns=event.time_ns)
     if known and waiting is not None and _is_what_was_injected(waiting, event):
         drafts.remove(waiting)  # the agent takes both for one
         draft.names += waiting.names
-    draft.agent_id = draft.agent_id or agent_id
+    drafts.name(draft, agent_id)
     if not agent_id:
         draft.names.append(name_of(event))
     code, signal = detail_number(event, "code"), event.detail.get("signal_ns")
@@ -225,9 +179,9 @@ def _judge(drafts: "list[Draft]", event: Event) -> None:
     draft.see(event, event.evidence)
 
 
-def _unjudged(drafts: "list[Draft]", event: Event) -> Optional[Draft]:
+def _unjudged(drafts: Drafts, event: Event) -> Optional[Draft]:
     """What was injected or noticed before, and no agent has judged yet; the same fault first, then the oldest."""
-    waiting = [draft for draft in drafts if draft.told.node == event.node and draft.is_open and not draft.agent_id]
+    waiting = [draft for draft in drafts.of(event.node) if draft.is_open and not draft.agent_id]
     same = [draft for draft in waiting if _is_what_was_injected(draft, event) or not event.fault]
     return next(iter(same or [draft for draft in waiting if not draft.is_of_process]), None)
 
@@ -237,22 +191,22 @@ def _is_what_was_injected(draft: Draft, event: Event) -> bool:
     return draft.told.fault != "" and draft.told.fault in (event.fault, "" if code is None else f"xid-{int(code)}")
 
 
-def _meant(drafts: "list[Draft]", event: Event) -> "list[Draft]":
+def _meant(drafts: Drafts, event: Event) -> "list[Draft]":
     """The incident that an event of the agent names; where it names none, all of its node that are not over."""
     agent_id, node = _text(event, "incident"), event.node
     if agent_id:
-        return [draft for draft in drafts if draft.agent_id == agent_id and node in ("", draft.told.node)][-1:]
-    return [draft for draft in drafts if draft.told.node == node and draft.is_open]
+        return [draft for draft in drafts.named(agent_id) if node in ("", draft.told.node)][-1:]
+    return [draft for draft in drafts.of(node) if draft.is_open]
 
 
-def _withdraw(drafts: "list[Draft]", event: Event) -> None:
+def _withdraw(drafts: Drafts, event: Event) -> None:
     for draft in _meant(drafts, event):
         if draft.told.restored_ns is None:
             draft.change(withdrawn_ns=event.time_ns)
         draft.see(event, event.evidence)
 
 
-def _ask(drafts: "list[Draft]", event: Event) -> None:
+def _ask(drafts: Drafts, event: Event) -> None:
     refused = event.kind == kinds.REMEDY_REFUSED
     for draft in _meant(drafts, event):
         draft.change(host=draft.told.host or _text(event, "host"))
@@ -268,15 +222,17 @@ def _ask(drafts: "list[Draft]", event: Event) -> None:
         draft.see(event, event.evidence)
 
 
-def _line_of(predecessors: "dict[str, str]", node: str) -> "frozenset[str]":
+def _line_of(predecessors: "dict[str, str]", node: str) -> "dict[str, None]":
     """An instance and those in whose place it was begun, one after the other, where its own beginning failed."""
-    line = [node]
-    while predecessors.get(line[-1], line[0]) not in line:
-        line.append(predecessors[line[-1]])
-    return frozenset(line)
+    line = {node: None}
+    earlier = predecessors.get(node, node)
+    while earlier not in line:
+        line[earlier] = None
+        earlier = predecessors.get(earlier, node)
+    return line
 
 
-def _begin_repair(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]") -> None:
+def _begin_repair(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> None:
     remedy, meant = _UNDER_WAY[event.kind], _line_of(predecessors, event.node)
     new = _text(event, "replacement")
     if new and new not in meant:
@@ -290,7 +246,7 @@ def _begin_repair(drafts: "list[Draft]", event: Event, predecessors: "dict[str, 
             draft.remedies.append(RemedyStep(event.time_ns, remedy, CONTROL_PLANE, "under way"))
 
 
-def _restore(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]") -> None:
+def _restore(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> None:
     """The event is about the new instance, or about the old one and names the new."""
     remedy = _DONE[event.kind]
     old, new = event.node, ""
@@ -309,21 +265,20 @@ def _restore(drafts: "list[Draft]", event: Event, predecessors: "dict[str, str]"
     _end_processes(drafts, event, meant)
 
 
-def _end_processes(drafts: "list[Draft]", event: Event, nodes: "frozenset[str]") -> None:
+def _end_processes(drafts: Drafts, event: Event, nodes: "Iterable[str]") -> None:
     """What was wrong with a process of a node is over where the node has booted since, or is none any more."""
-    for draft in drafts:
-        if draft.told.node in nodes and draft.is_of_process and draft.is_open and draft.told.remedy != _NOTHING:
+    for draft in itertools.chain.from_iterable(map(drafts.of, nodes)):
+        if draft.is_of_process and draft.is_open and draft.told.remedy != _NOTHING:
             draft.change(withdrawn_ns=event.time_ns)
             draft.see(event, f"{event.kind}: no process of before is left")
 
 
-def _cured(drafts: "list[Draft]", nodes: "frozenset[str]", remedy: str) -> "list[Draft]":
+def _cured(drafts: Drafts, nodes: "Iterable[str]", remedy: str) -> "list[Draft]":
     """What such a repair of one of these instances ends."""
     return [
         draft
-        for draft in drafts
-        if draft.told.node in nodes
-        and not draft.is_of_process
+        for draft in itertools.chain.from_iterable(map(drafts.of, nodes))
+        if not draft.is_of_process
         and _may_be_repaired(draft)
         and (remedy == Remedy.REPLACE.value or draft.asked_for(remedy) or draft.told.remedy in _CURED_BY_REBOOT)
     ]
@@ -338,9 +293,7 @@ def _own_repair(cured: "list[Draft]", remedy: str) -> "list[Draft]":
 def _may_be_repaired(draft: Draft) -> bool:
     """A repair that was asked for goes on when its verdict is withdrawn, or asks for nothing any more."""
     return (draft.is_open and not draft.is_noted) or (
-        draft.told.restored_ns is None
-        and draft.told.removed_ns is None
-        and any(step.is_pending for step in draft.remedies)
+        draft.told.restored_ns is None and draft.told.removed_ns is None and draft.is_pending
     )
 
 

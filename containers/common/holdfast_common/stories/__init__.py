@@ -1,0 +1,8 @@
+"""From events in the order of their time to incidents: what happens to a node, and what that costs the jobs on it."""
+
+from holdfast_common.stories.history import History
+from holdfast_common.stories.jobs import with_jobs
+from holdfast_common.stories.marks import Marks
+from holdfast_common.stories.telling import Stories
+
+__all__ = ["History", "Marks", "Stories", "with_jobs"]
