@@ -168,7 +168,10 @@ class Pages:
     def ask(self, *_: str, **given: Any) -> dict[str, Any]:
         at = int(given.get("nextToken", 0))
         self.asked += 1
-        found = [{"message": event.to_json(), "timestamp": event.time_ns // 1_000_000} for event in self._pages[at]]
+        found = [
+            {"message": event.to_json(), "timestamp": event.time_ns // 1_000_000, "logStreamName": "i-1/jobs"}
+            for event in self._pages[at]
+        ]
         return {"events": found, **({"nextToken": str(at + 1)} if at + 1 < len(self._pages) else {})}
 
 

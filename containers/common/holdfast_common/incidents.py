@@ -105,8 +105,8 @@ class Incident:
     job_nodes: tuple[str, ...] = ()
     """Instances that it ran on when it was hit."""
     resumed_ns: Optional[int] = None
-    resumed_by_agent: bool = False
-    """Whether the agent of the node said so: it asks the kernel whose launcher it hears."""
+    handed_over_ns: Optional[int] = None
+    """When the agent handed the ranks of the node over; no report of a job changes it."""
     steps_lost: Optional[int] = None
     """Steps that were done and were thrown away when the job went on."""
     steps_redone: Optional[int] = None
@@ -140,7 +140,7 @@ class Incident:
             return State.WITHDRAWN
         if self.removed_ns is not None:
             return State.REMOVED
-        if self.is_of_process and self.resumed_by_agent:
+        if self.is_of_process and self.handed_over_ns is not None:
             return State.REPAIRED
         if self.noticed_ns is None:
             return State.UNNOTICED
@@ -163,6 +163,11 @@ class Incident:
     def is_of_nobody(self) -> bool:
         """Whether there was nothing to repair: it was withdrawn, or asks for nothing."""
         return self.state in (State.WITHDRAWN, State.NOTED)
+
+    @property
+    def resumed_by_agent(self) -> bool:
+        """Whether the job went on with what the agent handed over, and not by a report of its own."""
+        return self.handed_over_ns is not None and self.handed_over_ns == self.resumed_ns
 
     @property
     def reported_by_job(self) -> "tuple[str, ...]":

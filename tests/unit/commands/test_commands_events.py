@@ -67,6 +67,12 @@ def test_a_time_before_all_events_asks_for_all_of_them() -> None:
     assert parse_since("0001-01-01T00:00+23:59", now=NOW) == parse_since("1960-01-01", now=NOW) == 0
 
 
+def entry(event: Event) -> dict[str, Any]:
+    """A line of a stream whose events have such a source."""
+    stream = f"{event.node or 'i-1'}/jobs" if event.source == "job" else event.source
+    return {"message": event.to_json(), "timestamp": event.time_ns // 1_000_000, "logStreamName": stream}
+
+
 class Log:
     """A log group that is longer at each look; the third look is the last."""
 
@@ -78,7 +84,7 @@ class Log:
         self.asked_since_ms.append(startTime)
         events = self._looks[len(self.asked_since_ms) - 1]
         found = [event for event in events if event.time_ns // 1_000_000 >= startTime]
-        return {"events": [{"message": one.to_json(), "timestamp": one.time_ns // 1_000_000} for one in found]}
+        return {"events": [entry(one) for one in found]}
 
     def sleep(self, _: float) -> None:
         if len(self.asked_since_ms) == len(self._looks):

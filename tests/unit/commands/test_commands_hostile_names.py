@@ -24,6 +24,7 @@ from holdfast.cli.slurm import DELIMITER
 from holdfast.cli.terminal import UncutConsole
 from holdfast.cli.views import EventLine
 from holdfast.localcloud import LocalCloud
+from holdfast.localcloud.home import MARKER
 from holdfast.localcloud.supervision import LineFormatter
 from holdfast_common import Event, kinds, plain, visible
 
@@ -120,6 +121,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     Session(
         environment="local", cloud="embedded", region="us-west-2", stack_name="s", cluster_name="local", port=1
     ).save(home=home)
+    (home / MARKER).touch()
     stack = {"StackStatus": "CREATE_COMPLETE", "Outputs": [{"OutputKey": "FileSystemId", "OutputValue": "fs-1"}]}
     replaced: dict[tuple[Any, str], Callable[..., Any]] = {
         (Context, "ask"): lambda self, service, operation, **_: ANSWERS[operation],
@@ -284,6 +286,7 @@ def test_the_agent_shows_the_evidence_of_others_as_text(
         "incidents": [{**incident, "evidence": [HOSTILE]}], "remedy": {"phase": HOSTILE, "problem": HOSTILE},
         "events": {"problem": HOSTILE}, "state": {"problem": HOSTILE},
         "beside": [{"name": HOSTILE, "problem": HOSTILE}],
+        "lost": [{"detector": HOSTILE, "part": HOSTILE, "why": HOSTILE}],
     }  # fmt: skip
     monkeypatch.setattr("holdfast_agent.commands.status.ask_status", lambda _: told)
     monkeypatch.setattr(sys, "argv", ["holdfast-agent", "status"])

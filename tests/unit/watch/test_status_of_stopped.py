@@ -33,4 +33,4 @@ def test_one_that_ends_while_it_answers_is_gone(tmp_path: Path, capsys: pytest.C
         door.listen()
         threading.Thread(target=lambda: door.accept()[0].close()).start()
 
-        assert "(it ended while it answered)" in said(tmp_path / "it", capsys)
+        assert "(it ended while it answered" in said(tmp_path / "it", capsys)

@@ -51,6 +51,7 @@ def _hit(incident: Incident, history: History) -> Incident:
         if job.starts_ns[-1] >= start_ns and (index := _ended_by(incident, job, start_ns)) is not None
     ]
     first = min(resumed, key=lambda one: (one[0], one[1].name), default=None)
+    incident = replace(incident, handed_over_ns=None if handed is None else handed.time_ns)
     if handed is not None and (first is None or handed.time_ns <= first[0]):
         return _gone_on(incident, handed, jobs.get(_job_of(handed, incident, history)))
     if first is None:
@@ -155,7 +156,6 @@ def _gone_on(incident: Incident, handed: Event, job: Optional[Job]) -> Incident:
         job=job.name if job else handed.job,
         job_nodes=tuple(sorted(attempt.nodes)) if attempt else (),
         resumed_ns=handed.time_ns,
-        resumed_by_agent=True,
         steps_lost=lost,
         steps_redone=done,
         stopped_s=handed.duration_s,

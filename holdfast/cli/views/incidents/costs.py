@@ -117,7 +117,7 @@ def _out_of_service(incident: Incident) -> list[tuple[str, Span]] | None:
         return None
     if incident.is_of_nobody or incident.is_of_process:
         return []
-    begun_ns = incident.resumed_ns if incident.resumed_by_agent else incident.out_ns
+    begun_ns = incident.out_ns if incident.handed_over_ns is None else incident.handed_over_ns
     end_ns = incident.restored_ns if incident.restored_ns is not None else incident.removed_ns
     if begun_ns is None or end_ns is None:
         return None
