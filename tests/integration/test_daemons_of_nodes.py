@@ -49,6 +49,8 @@ def node(tmp_path: Path) -> Iterator[Node]:
     made.write_file("/run/state", b"failed\n")
     for program in (DAEMON, SESSION):
         assert made.run(["/bin/sh", "-c", program], timeout_s=10).returncode == 0
+    for title in ("^/usr/sbin/sshd -D", "^sshd: "):  # a shell has their names until it becomes them
+        eventually(lambda title=title: made.run(["pgrep", "-f", title], timeout_s=10).returncode == 0, title)
     yield made
     fleet.close()
 
