@@ -25,7 +25,7 @@ SLOW = 4.0
 """How much later things may come on a busy machine."""
 BACK_WITHIN_S = 60.0
 HELPERS = (b"systemctl",)
-"""Of units: they supervise a process of the list, or what a user's unit starts."""
+"""Beside those named ``unit:`` they supervise a process of the list, or what a user's unit starts."""
 UNDER_SLURM = (Place.MACHINE, Place.NODE, Place.CONTROLLER, Place.COMPUTE)
 WITHOUT_NODES_LOSS = [one for one in EVERY if one.place in UNDER_SLURM and one.name not in ("sh", "monitor")]
 """PID 1 of a node is a node's loss, which the tests of healing have; a monitor is there only when it is asked for."""
@@ -153,9 +153,10 @@ def test_every_process_of_an_idle_cluster_is_on_the_list_or_belongs_to_one_that_
         for pid in proc.members(node.pid):
             line = proc.command_line(pid)
             ancestors = {pid, *_ancestors(pid, until=node.pid)}
-            is_helper = any(mark in line for mark in HELPERS) or proc.program(pid) == "sleep" or not line
+            program = proc.program(pid)
+            is_helper = any(mark in line for mark in HELPERS) or program.startswith(("sleep", "unit:")) or not line
             if not ancestors & (known - {node.pid}) and pid != node.pid and not is_helper:
-                strangers.append((node.spec.hostname, proc.program(pid), line))
+                strangers.append((node.spec.hostname, program, line))
     assert strangers == []
 
 
