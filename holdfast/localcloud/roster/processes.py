@@ -1,4 +1,4 @@
-"""The list. A test compares it with what runs on a cluster, and docs/local-cloud.md with it."""
+"""The list. A test compares it with what runs on a cluster, and docs/processes.md with it."""
 
 from holdfast.localcloud.roster.model import Place, SystemProcess
 
@@ -9,6 +9,7 @@ _AGENT = f"event `agent_started`; {_OR_LOST}"
 _GO_ON = "reported; runs again with `up`, or `kill -CONT`"
 _STATUS = "`status`"
 _PYTHONS = ("python", "python3", *(f"python3.{minor}" for minor in range(10, 16)))
+_UNDER_SLURM = (Place.CONTROLLER, Place.COMPUTE)
 HYPERKUBE = "hyperkube"
 """One program that holds those of Kubernetes."""
 
@@ -79,21 +80,11 @@ EVERY: tuple[SystemProcess, ...] = (
         marks=(b"sshd\0-D", b"sshd -D"),
         left_when_stopped="its sessions, which its unit would end with it, go on",
     ),
-    _daemon(
-        "holdfast-agent",
-        Place.CONTROLLER,
-        unit="holdfast-agent",
-        what="health agent",
-        marks=(b"\0run\0",),
-        reported=_AGENT,
-    ),
-    _daemon(
-        "holdfast-agent",
-        Place.COMPUTE,
-        unit="holdfast-agent",
-        what="health agent",
-        marks=(b"\0run\0",),
-        reported=_AGENT,
+    *(
+        _daemon(
+            "holdfast-agent", place, unit="holdfast-agent", what="health agent", marks=(b"\0run\0",), reported=_AGENT
+        )
+        for place in _UNDER_SLURM
     ),
     _daemon(
         "holdfast-agent",
@@ -103,8 +94,7 @@ EVERY: tuple[SystemProcess, ...] = (
         marks=(b"\0ship\0",),
         reported=_OR_LOST,
     ),
-    _daemon("munged", Place.CONTROLLER, unit="munge", what="MUNGE"),
-    _daemon("munged", Place.COMPUTE, unit="munge", what="MUNGE"),
+    *(_daemon("munged", place, unit="munge", what="MUNGE") for place in _UNDER_SLURM),
     _daemon("mariadbd", Place.CONTROLLER, unit="mariadb", what="MariaDB"),
     _daemon("slurmdbd", Place.CONTROLLER, unit="slurmdbd"),
     _daemon("slurmctld", Place.CONTROLLER, unit="slurmctld"),

@@ -131,8 +131,6 @@ class Books:
 
 def _counts(other: OtherEvent, job: str, running: JobEvents) -> bool:
     """Whether an event ends a stretch of the job: those of its nodes while it does not run."""
-    if other.reported_by == job:
-        return False
     if other.kind == kinds.HANDED_OVER:
         # An agent hears of it later than the launcher that speaks: the job may have gone on from that step already.
         return other.job == job and not running.has_started_at(

@@ -22,8 +22,6 @@ class OtherEvent(NamedTuple):
     time_ns: int
     kind: str
     job: str
-    reported_by: str | None
-    """The job whose event it is all the same."""
     node: str
     replaces: str
     step: float | None
@@ -35,7 +33,6 @@ class OtherEvent(NamedTuple):
             time_ns=event.time_ns,
             kind=event.kind,
             job=event.job,
-            reported_by=event.job if event.source == "job" else None,
             node=event.node,
             replaces=str(event.detail.get("replaces", "")),
             step=detail_step(event),
