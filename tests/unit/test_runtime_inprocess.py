@@ -168,11 +168,6 @@ def test_alone_it_starts_no_thread_and_has_one_rank() -> None:
     assert run.all_reduce_mean(torch.tensor(3.0)).item() == 3.0
 
 
-def test_the_name_that_the_generation_had_before_is_refused_with_the_one_that_it_has() -> None:
-    with pytest.raises(AttributeError, match=r"run\.generation.*an epoch is a pass over the data"):
-        _ = Program().run.epoch
-
-
 class Recorded:
     """An update of which nothing is done but told."""
 

@@ -1,7 +1,6 @@
 """Snapshots in memory: who keeps what, what is always there for every rank, and what is refused."""
 
 import contextlib
-import itertools
 import random
 import socket
 import threading
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from holdfast_runtime.boxes import Spot, keepers  # noqa: E402
-from holdfast_runtime.neighbour import NotReadableError, read_memory  # noqa: E402
 from holdfast_runtime.snapshots import (  # noqa: E402
     Place,
     Shard,
@@ -27,7 +25,6 @@ from holdfast_runtime.snapshots import (  # noqa: E402
 )
 
 DEADLINE_S = 5.0
-READ = "holdfast_runtime.snapshots.wire.read_memory"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -100,22 +97,7 @@ def same(first: dict[str, Any], second: dict[str, Any]) -> bool:
     return list(first) == list(second) and all(torch.equal(first[name], second[name]) for name in first)
 
 
-@pytest.fixture
-def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes that cannot read each other's memory, as on two hosts or under Yama."""
-
-    def refused(pid: int, *_: object) -> None:
-        raise NotReadableError(f"the memory of process {pid} cannot be read: Operation not permitted")
-
-    monkeypatch.setattr(READ, refused)
-
-
-@pytest.mark.parametrize("readable", [True, False], ids=["from memory", "over the connection"])
-def test_a_newcomer_gets_the_lost_shard_from_its_keeper_bit_for_bit_and_goes_on_the_same(
-    readable: bool, request: pytest.FixtureRequest
-) -> None:
-    if not readable:
-        request.getfixturevalue("apart")
+def test_a_newcomer_gets_the_lost_shard_from_its_keeper_bit_for_bit_and_goes_on_the_same() -> None:
     with ExitStack() as stack:
         ranks = joined(stack, 2)
         ranks[0].train(1.0)
@@ -237,7 +219,7 @@ def _pump(source: socket.socket, target: socket.socket, damage_at: int | None) -
         target.shutdown(socket.SHUT_WR)
 
 
-def test_a_byte_that_changes_on_the_way_is_found_and_the_snapshot_is_not_safe(apart: None) -> None:
+def test_a_byte_that_changes_on_the_way_is_found_and_the_snapshot_is_not_safe() -> None:
     with ExitStack() as stack:
         ranks = [Rank(number, stack, seed=number) for number in range(2)]
         seen: list[int] = []
@@ -249,41 +231,6 @@ def test_a_byte_that_changes_on_the_way_is_found_and_the_snapshot_is_not_safe(ap
             join(ranks, generation=2, resume_step=0, places={1: Place(1, "127.0.0.1", port)})
             ranks[0].snapshots.take(0)
             assert "arrived damaged: the checksum of chunk 0 differs" in ranks[0].snapshots.wait()
-
-
-def test_a_byte_that_is_read_wrong_is_found_and_the_snapshot_is_not_safe(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(pid: int, addresses: Sequence[range], into: Sequence[memoryview]) -> None:
-        read_memory(pid, addresses, into)
-        into[0][7] ^= 1
-
-    monkeypatch.setattr(READ, wrong)
-    with ExitStack() as stack:
-        ranks = joined(stack, 2)
-        ranks[0].snapshots.take(0)
-        assert "arrived damaged: the checksum of chunk 0 differs" in ranks[0].snapshots.wait()
-
-
-@pytest.mark.parametrize("one_host", [True, False])
-def test_a_shard_is_read_from_memory_on_one_host_and_sent_to_another(
-    monkeypatch: pytest.MonkeyPatch, one_host: bool
-) -> None:
-    """Or what is read there would be another process's, of the same number."""
-    hosts = itertools.count()
-    if not one_host:
-        monkeypatch.setattr("holdfast_runtime.snapshots.wire.this_host", lambda: f"host {next(hosts)}")
-    with ExitStack() as stack:
-        ranks = [Rank(number, stack, seed=number, width=20_000) for number in range(2)]
-        seen: list[int] = []
-        with _counting(ranks[1].snapshots.port, seen) as port:
-            join(ranks, generation=1, resume_step=0, places={1: Place(1, "127.0.0.1", port)})
-            ranks[0].snapshots.take(0)
-            assert ranks[0].snapshots.wait() == ""
-        size = 4 * 3 * 20_000  # of the parameters alone
-        assert (seen[0] < size / 2) == one_host, seen
-        newcomer = Rank(0, stack, seed=9, width=20_000)
-        join([newcomer, ranks[1]], generation=2, resume_step=0)
-        assert newcomer.snapshots.restore(0, [1]) == "buddy"
-        assert same(newcomer.state(), ranks[0].state())
 
 
 @contextmanager
@@ -435,21 +382,3 @@ def test_snapshots_between_generations_are_refused() -> None:
             rank.snapshots.take(0)
     with pytest.raises(ValueError, match="every 1 or more steps"):
         Snapshots(every=0)
-
-
-def test_a_spare_has_memory_for_its_first_snapshot_and_for_that_of_a_ward() -> None:
-    with ExitStack() as stack:
-        ranks = [Rank(number, stack, seed=number, width=200) for number in range(2)]
-        ranks[0].train(1.0)
-        ranks[0].snapshots.make_room(ranks[0].shard)
-        rooms = {block.data.data_ptr() for block in ranks[0].snapshots._keeper._room}
-        assert len(rooms) == 2
-        ranks[1].train(1.0)
-        join(ranks, generation=1, resume_step=1)
-        for rank in ranks:
-            assert rank.snapshots.take(1)
-            assert rank.snapshots.wait() == ""
-
-        held = [ranks[0].snapshots._keeper.find(number, 1) for number in (0, 1)]
-        assert {block.data.data_ptr() for block in held if block is not None} == rooms
-        assert ranks[0].snapshots._keeper._room == []

@@ -4,12 +4,10 @@ import itertools
 import json
 import socket
 import struct
-import subprocess
-import sys
 import threading
 import time
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -18,7 +16,6 @@ import torch
 
 from holdfast_runtime import transfer
 from holdfast_runtime.faults import Fault, Injector
-from holdfast_runtime.neighbour import NotReadableError, read_memory
 from holdfast_runtime.transfer import (
     Flat,
     Offer,
@@ -31,7 +28,6 @@ from holdfast_runtime.transfer import (
 
 EPOCH, STEP = 3, 17
 LOCAL = "127.0.0.1"
-READ = "holdfast_runtime.transfer.receiver.read_memory"
 
 
 def tree() -> dict[str, object]:
@@ -93,69 +89,6 @@ def link_fault(kind: str) -> Injector:
 
 def test_a_tree_arrives_bit_for_bit(donor: Make) -> None:
     assert same(unflatten(take(donor())), tree())
-
-
-def in_place() -> dict[str, object]:
-    """A tree whose tensors all lie in memory as they are sent."""
-    return {name: value for name, value in tree().items() if name != "whole"}
-
-
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Bytes of each reading of a donor's memory."""
-    found: list[int] = []
-
-    def read(pid: int, addresses: Sequence[range], into: Sequence[memoryview]) -> None:
-        read_memory(pid, addresses, into)
-        found.append(sum(map(len, into)))
-
-    monkeypatch.setattr(READ, read)
-    return found
-
-
-def test_state_of_a_process_of_this_host_is_read_from_its_memory(donor: Make, reads: list[int]) -> None:
-    assert same(unflatten(take(donor(in_place()))), in_place())
-    assert sum(reads) > 10_000_000
-
-
-@pytest.mark.parametrize("over", ["another host", "tensors that are not in one piece", "faults of the link"])
-def test_other_state_comes_over_the_connection(
-    donor: Make, reads: list[int], monkeypatch: pytest.MonkeyPatch, over: str
-) -> None:
-    if over == "another host":
-        monkeypatch.setattr("holdfast_runtime.transfer.receiver.this_host", lambda: "of another")
-    state = tree() if over == "tensors that are not in one piece" else in_place()
-    server = donor(state, faults=link_fault("slow") if over == "faults of the link" else None)
-
-    assert same(unflatten(take(server)), state)
-    assert reads == []
-
-
-def test_where_memory_cannot_be_read_the_same_donor_sends_it(donor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_arguments: object) -> None:
-        raise NotReadableError("not permitted")
-
-    monkeypatch.setattr(READ, refuse)
-    assert same(unflatten(take(donor(in_place()))), in_place())
-
-
-def test_a_byte_that_changes_after_its_checksum_is_found_in_memory_that_is_read(
-    donor: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(pid: int, addresses: Sequence[range], into: Sequence[memoryview]) -> None:
-        read_memory(pid, addresses, into)
-        into[-1][-1] ^= 1
-
-    monkeypatch.setattr(READ, read)
-    with pytest.raises(TransferError, match=r"chunk 1 has the checksum"):
-        take(donor(in_place()))
-
-
-def test_memory_of_a_process_that_is_gone_cannot_be_read() -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    with pytest.raises(NotReadableError, match=f"process {process.pid} cannot be read: No such process"):
-        read_memory(process.pid, [range(4096, 4104)], [memoryview(bytearray(8))])
 
 
 def test_tensors_are_received_in_place_where_there_is_a_place(donor: Make) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.launcher.ranks import PR_SET_CHILD_SUBREAPER, Forker, ForkError, allocating, end_orphans
-from holdfast_runtime.launcher.zygote import Life, Request
+from holdfast_runtime.launcher.ranks import PR_SET_CHILD_SUBREAPER, Forker, ForkError, end_orphans
+from holdfast_runtime.launcher.zygote import Request
 
 PROGRAM = "import os, sys; print(os.getpid(), file=open(sys.argv[1], 'a'))"
 SLOW = """
@@ -38,16 +38,6 @@ import threading
 
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 """
-ALLOCATES = """
-import os, pathlib, sys
-
-held = bytearray(64 << 20)
-flags = [line for line in pathlib.Path("/proc/self/smaps").read_text().splitlines() if line.startswith("VmFlags")]
-asked = sum(" hg " in f"{line} " for line in flags)
-print(f"{asked} {os.environ.get('GLIBC_TUNABLES', 'unset')}", file=open(sys.argv[1], "a"))
-"""
-MODES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-MODE = MODES.read_text() if MODES.exists() else "[never]"
 
 
 class Forks:
@@ -191,12 +181,10 @@ def test_a_process_that_the_launcher_does_not_wait_for_any_more_ends_before_it_r
         line = forks.forker._line
         assert line is not None
         ours, theirs = socket.socketpair()
-        life = Life()
         ours.close()
         with theirs:
-            socket.send_fds(line, [forks.request.to_json()], [theirs.fileno(), 1, 2, life.descriptor])
+            socket.send_fds(line, [forks.request.to_json()], [theirs.fileno(), 1, 2])
             pid = int(await asyncio.to_thread(line.recv, 64))
-        life.close()
 
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
         assert not forks.told.exists()
@@ -230,38 +218,3 @@ def test_modules_that_cannot_be_imported_are_told_with_what_to_do(tmp_path: Path
 
     with pytest.raises(ForkError, match="importing no_such_module ended with exit code 1; see the lines above"):
         run(lambda: Forks(tmp_path, preload=("no_such_module",)), test)
-
-
-@pytest.mark.skipif("[madvise]" not in MODE, reason="the kernel of this machine gives huge pages always, or never")
-def test_forks_ask_for_huge_pages_and_hand_on_no_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"):
-        monkeypatch.delenv(name, raising=False)
-
-    async def test(made: Forks) -> None:
-        (tmp_path / "program.py").write_text(ALLOCATES)
-        child = await made.forker.fork(made.request, out=1, err=2)
-        with child.control:
-            made.pids.add(child.pid)
-            assert os.waitpid(child.pid, 0)[1] == 0
-
-    run(lambda: Forks(tmp_path), test)
-    asked, variable = (tmp_path / "told").read_text().split()
-    assert int(asked) > 0
-    assert variable == "unset"
-
-
-@pytest.mark.parametrize(
-    ("environment", "device"),
-    [
-        ({"GLIBC_TUNABLES": "glibc.malloc.check=1"}, "null"),
-        ({"MALLOC_TRIM_THRESHOLD_": "0"}, "null"),
-        ({"MALLOC_MMAP_THRESHOLD_": "0"}, "null"),
-        ({}, "nvidia0"),
-        ({}, "neuron3"),
-    ],
-)
-def test_memory_is_taken_as_it_was_where_somebody_has_set_it_or_an_accelerator_is_there(
-    environment: dict[str, str], device: str, tmp_path: Path
-) -> None:
-    (tmp_path / device).touch()
-    assert allocating(environment, devices=tmp_path) == environment

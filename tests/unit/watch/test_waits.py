@@ -20,7 +20,6 @@ BOUNDED = {
     "launcher/node/agent_link.py: self._changed.wait": "inside of wait_for",
     "launcher/node/places.py: self._prepared.wait": "prepare() has start, and ends the job",
     "launcher/node/peers.py: self._came.wait": "inside of wait_for",
-    "launcher/ranks/dying.py: life.wait": "a thread that nobody waits for; the lock is free when the process is gone",
     "launcher/links/connections.py: link.ended.wait": "inside of wait_for",
     "launcher/links/handshake.py: reader.readline": "inside of wait_for",
     "launcher/links/names.py: done.result": "a callback of what is done",
@@ -30,7 +29,6 @@ BOUNDED = {
     "launcher/allocation/expansion.py: child.wait": "a task that nobody waits for; the launcher ends it with itself",
     "launcher/ranks/slots.py: reader.readline": "a process that is silent or stopped is killed by the watch",
     "snapshots/keeper.py: self._door.accept": "a thread that serves",
-    "transfer/receiver.py: each.result": "the kernel copies memory, and needs nobody for it",
     "transfer/server.py: self._listener.accept": "a thread that serves",
     "transfer/server.py: self._thread.join": "its listener was shut down before",
 }

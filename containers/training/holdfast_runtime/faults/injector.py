@@ -52,11 +52,6 @@ class Injector:
                 if fault.kind not in LINK_KINDS:
                     self._strike(fault)
 
-    @property
-    def of_links(self) -> bool:
-        """Whether some of the faults are of links, so that there has to be one."""
-        return any(fault.kind in LINK_KINDS for fault in self._faults)
-
     def link(self, phase: str, *, step: int | None = None) -> str | None:
         """The kind of fault that the link has at this phase of a transfer, if any; others happen as at any point."""
         if not self._faults:

@@ -11,7 +11,6 @@ from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
-from holdfast_runtime.inprocess.host_memory import use_memory_once
 from holdfast_runtime.inprocess.member import Agreement, Member, Standing
 from holdfast_runtime.inprocess.missed import behind
 from holdfast_runtime.inprocess.reduction import BUCKET_BYTES, Reducer, layout
@@ -51,6 +50,5 @@ __all__ = [
     "elastic_event_detected",
     "init_process_group",
     "layout",
-    "use_memory_once",
     "weighted_sum",
 ]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -28,8 +28,7 @@ class Run:
     Making one waits until this process has a rank; a spare waits here until it is needed. Without a launcher it
     trains alone. All ranks begin with the parameters of rank 0. In each step, random numbers (of torch, Python and
     NumPy) begin anew from the seed of rank 0, the step and the rank, so that another process can do the step again.
-    Buffers that a step changes, such as the statistics of a BatchNorm, are those of rank 0 after it. Where the model is
-    on CPUs, the process keeps the host memory that it frees, unless glibc's own settings are in its environment.
+    Buffers that a step changes, such as the statistics of a BatchNorm, are those of rank 0 after it.
 
     Args:
         model: On its device; not wrapped in DistributedDataParallel.
@@ -150,14 +149,6 @@ class Run:
     def generation(self) -> int:
         """Of the group of ranks: how often it was made. 0 without a launcher."""
         return self._member.own.generation if self._member else 0
-
-    @property
-    def epoch(self) -> NoReturn:
-        """The name that ``generation`` had before. Raises AttributeError."""
-        raise AttributeError(
-            "Run has no attribute 'epoch'; use run.generation, which counts how often the group of ranks was made (an "
-            "epoch is a pass over the data)"
-        )
 
     @property
     def step(self) -> int:

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from holdfast_runtime.elastic import Rounds, exact_norm, is_cut_by_rows
+from holdfast_runtime.elastic import Rounds, exact_norm
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, TriedError, of_peers
-from holdfast_runtime.inprocess.host_memory import resident_bytes, use_memory_once
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.missed import behind
 from holdfast_runtime.inprocess.reduction import Reducer, SharedBuffers, packed, unpack, vote
@@ -70,7 +69,6 @@ class Updates:
         """Whether the optimizer was seen to need no other rank in its update."""
         self._loss: float | None = None
         """Of all ranks, in the step that runs."""
-        self._before_trial_bytes = 0
         self._number = 0
         """Of the step that runs."""
         state.reduces = self._sharded is None
@@ -203,7 +201,6 @@ class Updates:
             member.own.prepared = False
             if self.trial:
                 member.faults.point("trial")
-                self._before_trial_bytes = resident_bytes()
                 return
             member.telling.progress("forward")
             self._in_step = True
@@ -412,7 +409,7 @@ class Updates:
         member = self._member
         if self.trial and member is not None:
             if isinstance(error, TriedError):
-                self._tried()
+                self._state.forget()
                 member.take_rank()
                 return True
             if isinstance(error, Exception):
@@ -476,16 +473,6 @@ class Updates:
         if self._member is not None:
             self._member.peers.wait(work)
 
-    def _tried(self) -> None:
-        """Nothing is left of a step that was tried, but the memory that a rank's steps and snapshots take."""
-        grown = resident_bytes() - self._before_trial_bytes
-        if self._kept is not None and is_cut_by_rows(self._state.model):  # nobody else has this part
-            self._kept.make_room()
-        self._state.forget()
-        if not self._state.on_gpu:
-            # Collectives that take time hold as much again as those of a step alone.
-            use_memory_once(2 * max(0, grown))
-
     def _warm_up(self) -> None:
         """
         Have memory for gradients and the optimizer's state, and do an update that counts for nothing.
@@ -499,7 +486,6 @@ class Updates:
             self._state.optimizer.step()
         except Exception:  # noqa: BLE001 - one that asks for more than gradients makes its state in its first update
             self._state.forget()
-        use_memory_once(self._reducer.host_bytes)
 
     def _check_model(self) -> None:
         """Gradients of parameters that came later would not be added up. Raises ValueError."""

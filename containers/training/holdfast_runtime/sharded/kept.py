@@ -103,12 +103,6 @@ class Kept:
             cut=place.cut,
         )
 
-    def make_room(self) -> None:
-        """A spare has a state as large as the one that it will be given: have memory for it, where there is enough."""
-        shard = self._shard()
-        if available_bytes() > BLOCKS * _state_bytes(shard):
-            self._snapshots.make_room(shard)
-
     def leave(self) -> None:
         """End the generation at once; what is whole stays."""
         self._snapshots.leave()

@@ -17,7 +17,7 @@ from typing import Any
 from holdfast_runtime.control import listen
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.snapshots.layout import Block, Label, Pair, SnapshotError
-from holdfast_runtime.snapshots.wire import Link, label_from_json, label_to_json, memory_of, proof_of, proves
+from holdfast_runtime.snapshots.wire import Link, label_from_json, label_to_json, proof_of, proves
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,8 +51,6 @@ class Keeper:
         self._closed = False
         self._pairs: dict[int, Pair] = {}
         self._busy: set[int] = set()
-        self._room: list[Block] = []
-        """For the first shards of the next ranks."""
         self._wards: frozenset[int] = frozenset()
         self._links: set[Link] = set()
         self.spent_s = 0.0
@@ -88,7 +86,6 @@ class Keeper:
         with self._changed:
             self._closed = True
             self._pairs.clear()
-            self._room.clear()
             self._changed.notify_all()
 
     def held(self) -> list[tuple[int, int]]:
@@ -100,26 +97,13 @@ class Keeper:
     def memory_bytes(self) -> int:
         """Of all blocks."""
         with self._changed:
-            blocks = [*self._room, *(block for pair in self._pairs.values() for block in pair.blocks)]
-            return sum(len(block.data) for block in blocks)
+            return sum(len(block.data) for pair in self._pairs.values() for block in pair.blocks)
 
     def find(self, rank: int, step: int) -> Block | None:
         """The block that holds a shard."""
         with self._changed:
             pair = self._pairs.get(rank)
             return pair.find(step) if pair else None
-
-    def make_room(self, size: int) -> None:
-        """
-        Have memory for a shard of this process and one of a ward, before there is any.
-
-        The kernel fills a page with zeros at its first use, and page-locking is slow.
-        """
-        with self._changed:
-            self._room = [Block(), Block()]
-            for block in self._room:
-                block.clear(size)
-                block.data.zero_()
 
     def settle(self, rank: int, *, deadline_s: float) -> None:
         """Wait until nobody writes a shard of a rank. Raises SnapshotError at the deadline."""
@@ -147,7 +131,7 @@ class Keeper:
                 raise SnapshotError(f"a shard of rank {rank} is being written already")
             self._busy.add(rank)
             if rank not in self._pairs:
-                self._pairs[rank] = Pair(self._room.pop() if self._room else None)
+                self._pairs[rank] = Pair()
             block = self._pairs[rank].other(keep)
             block.label = None
         try:
@@ -219,9 +203,8 @@ class Keeper:
             raise SnapshotError(f"rank {label.rank}'s shard is not kept here, those of {sorted(self._wards)} are")
         with self.writing(label.rank, keep=int(request["keep"])) as block:
             self._faults.point("keep", step=label.step)
-            if self._faults.of_links or not link.read_block(block, label, request.get("memory")):
-                link.say({"go": label.digest})
-                link.receive_block(block, label)
+            link.say({"go": label.digest})
+            link.receive_block(block, label)
             self.publish(block, label, generation=int(request["epoch"]))
         link.say({"kept": label.digest})
 
@@ -232,21 +215,18 @@ class Keeper:
         if block is None or label is None:
             raise SnapshotError(f"rank {rank}'s shard of step {step} is not here; there is {self.held()}")
         answer = {"label": label_to_json(label)}
-        if not self._faults.of_links:
-            answer["memory"] = memory_of(block)
         proof = proof_of(answer, token=self._token, challenge=str(request["challenge"]))
         link.say({**answer, "proof": proof})
         fault = self._faults.link("hand-out", step=step)
         if fault == "cut":
             raise ConnectionError("cut on purpose")
-        if "send" in link.hear():
-            link.send_block(block, damaged=fault == "corrupt")
+        link.send_block(block, damaged=fault == "corrupt")
 
 
 def bring(block: Block, label: Label, link: Link, *, generation: int, keep: int, token: str = "") -> None:
     """Have a shard kept by another process. Raises SnapshotError when it refuses, OSError when it is gone."""
     request = {"kind": "bring", "epoch": generation, "keep": keep, "label": label_to_json(label)}
-    link.ask({**request, "memory": memory_of(block)}, token=token)
+    link.ask(request, token=token)
     answer = link.hear()
     if answer.get("go") == label.digest:
         link.send_block(block)
@@ -267,10 +247,6 @@ def fetch(block: Block, link: Link, *, generation: int, rank: int, step: int, to
     label = label_from_json(answer.get("label"))
     if (label.rank, label.step) != (rank, step):
         raise SnapshotError(f"asked for rank {rank} at step {step}, got rank {label.rank} at step {label.step}")
-    if link.read_block(block, label, answer.get("memory")):
-        link.say({"read": label.digest})
-    else:
-        link.say({"send": label.digest})
-        link.receive_block(block, label)
+    link.receive_block(block, label)
     _LOG.info("rank %d's shard of step %d came in %.3f s", rank, step, time.monotonic() - started)
     return label

@@ -153,15 +153,10 @@ class Block:
 
 
 class Pair:
-    """
-    Two blocks for the shards of one rank: while one is written, the other is whole.
+    """Two blocks for the shards of one rank: while one is written, the other is whole."""
 
-    Args:
-        first: One that has memory already. Default: it has none.
-    """
-
-    def __init__(self, first: Block | None = None) -> None:
-        self.blocks = (first or Block(), Block())
+    def __init__(self) -> None:
+        self.blocks = (Block(), Block())
 
     def find(self, step: int) -> Block | None:
         """The block that holds a step."""

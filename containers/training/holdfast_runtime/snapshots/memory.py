@@ -23,7 +23,7 @@ from holdfast_runtime.faults import Injector
 from holdfast_runtime.membership import part_number
 from holdfast_runtime.snapshots.copies import Copy
 from holdfast_runtime.snapshots.keeper import Keeper, bring, fetch
-from holdfast_runtime.snapshots.layout import Block, Label, Layout, SnapshotError
+from holdfast_runtime.snapshots.layout import Block, Label, SnapshotError
 from holdfast_runtime.snapshots.shard import Shard
 from holdfast_runtime.snapshots.wire import Link
 
@@ -173,10 +173,6 @@ class Snapshots:
         self._agreed = self._safe = resume_step if agreed_step is None else agreed_step
         self.problem = ""
         self._keeper.open(generation=generation, wards=self._generation.wards, resume_step=resume_step)
-
-    def make_room(self, shard: Shard) -> None:
-        """Before the first generation: have memory for this state, and for as much of another rank."""
-        self._keeper.make_room(Layout.of(shard.tensors()).size)
 
     def leave(self) -> None:
         """End the generation at once: transfers are broken off, what is whole stays."""

@@ -1,6 +1,5 @@
 """
-Shards on a TCP connection: a header in JSON, what is no tensor, then the block in one piece. On one host the block is
-read from the other process's memory instead, where the system allows it.
+Shards on a TCP connection: a header in JSON, what is no tensor, then the block in one piece.
 
 The header says whose shard it is, of which step and generation, and has the CRC of each chunk, so that a wrong byte is
 found while it arrives. All waits end at a deadline. Both sides prove that they know the run's token: who asks, and who
@@ -10,16 +9,14 @@ hands a shard out.
 import base64
 import hmac
 import json
-import os
 import secrets
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from holdfast_runtime.checksums import checksum_of
-from holdfast_runtime.neighbour import NotReadableError, read_memory, this_host
 from holdfast_runtime.snapshots.layout import Block, Label, Layout, SnapshotError
 
 _LENGTH = struct.Struct("!Q")
@@ -102,50 +99,19 @@ class Link:
 
     def receive_block(self, block: Block, label: Label) -> None:
         """
-        The contents, checked as they come, into a block whose label is set only at the end.
+        Receive the contents, checked as they come, into a block whose label is set only at the end.
 
         Raises:
             SnapshotError: a chunk is not what its checksum says.
         """
-        self._fill(block, label, lambda chunk, _: self._receive_into(chunk))
-
-    def read_block(self, block: Block, label: Label, memory: Any) -> bool:
-        """
-        As ``receive_block``, from the memory of who sends it.
-
-        Args:
-            memory: As ``memory_of`` gives it there; else there is none to read.
-
-        Returns:
-            False where it cannot be read from here.
-        """
-        try:
-            host, pid, start = str(memory["host"]), int(memory["pid"]), int(memory["address"])
-        except (KeyError, TypeError, ValueError):
-            return False
-        if not host or host != this_host():
-            return False
-
-        def read(chunk: memoryview, offset: int) -> None:
-            self.left_s()
-            read_memory(pid, [range(start + offset, start + offset + len(chunk))], [chunk])
-
-        try:
-            self._fill(block, label, read)
-        except NotReadableError:
-            return False
-        return True
-
-    def _fill(self, block: Block, label: Label, fill: Callable[[memoryview, int], None]) -> None:
         label.check()
         block.clear(label.layout.size)
         chunks = block.chunks()
         if len(chunks) != len(label.checksums):
             raise SnapshotError(f"{len(label.checksums)} checksums for {len(chunks)} chunks")
-        damaged, offset = [], 0
+        damaged = []
         for number, (chunk, checksum) in enumerate(zip(chunks, label.checksums, strict=True)):
-            fill(chunk, offset)
-            offset += len(chunk)
+            self._receive_into(chunk)
             if checksum_of([chunk]) != checksum:
                 damaged.append(number)
         if damaged:
@@ -175,11 +141,6 @@ class Link:
             if not count:
                 raise ConnectionError("the other side closed the connection")
             view = view[count:]
-
-
-def memory_of(block: Block) -> dict[str, Any]:
-    """Where a process of this host finds the contents, for a header."""
-    return {"host": this_host(), "pid": os.getpid(), "address": block.data.data_ptr()}
 
 
 def proof_of(message: Mapping[str, Any], *, token: str, challenge: str) -> str:

@@ -3,39 +3,32 @@
 import encodings.idna  # noqa: F401 - else imported by the first connection, with everybody waiting
 import hmac
 import math
-import os
 import secrets
 import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.neighbour import NotReadableError, read_memory, this_host
 from holdfast_runtime.transfer.state import Flat, is_direct, read_skeleton, tensor_bytes
 from holdfast_runtime.transfer.wire import (
     CHUNK,
     NONCE_BYTES,
-    READ_BYTES,
     STALL_S,
     Header,
     Line,
     Request,
     WireError,
+    chunks_of,
     digest_of,
 )
 
 CONNECT_S = 5.0
-READERS = min(4, len(os.sched_getaffinity(0)))
-"""Threads that read a donor's memory: one alone is slower than memory is."""
 Place = Callable[[int, torch.dtype, tuple[int, ...]], "Tensor | None"]
 
 
@@ -71,24 +64,19 @@ def receive(
         TransferError: no donor gave it. What was received into may be torn.
     """
     end = time.monotonic() + deadline_s
-    request = Request(epoch=epoch, step=step, name=name, host=this_host())
+    request = Request(epoch=epoch, step=step, name=name)
     problems = []
     for host, port in donors:
-        # The second time over the connection, where the memory of the donor cannot be read.
-        for asked in (request, replace(request, host="")):
-            left = end - time.monotonic()
-            if left <= 0:
-                problems.append(f"no time is left of {deadline_s:g} s")
-                break
-            try:
-                with socket.create_connection((host, port), timeout=min(CONNECT_S, left)) as connection:
-                    line = Line(connection, deadline_s=end - time.monotonic(), stall_s=stall_s, check=check)
-                    return _Receiver(line, into, faults or Injector()).receive(asked, token=token, port=port)
-            except NotReadableError:
-                continue
-            except (OSError, ValueError, TypeError) as error:
-                problems.append(f"{host}:{port}: {error}")
-                break
+        left = end - time.monotonic()
+        if left <= 0:
+            problems.append(f"no time is left of {deadline_s:g} s")
+            break
+        try:
+            with socket.create_connection((host, port), timeout=min(CONNECT_S, left)) as connection:
+                line = Line(connection, deadline_s=end - time.monotonic(), stall_s=stall_s, check=check)
+                return _Receiver(line, into, faults or Injector()).receive(request, token=token, port=port)
+        except (OSError, ValueError, TypeError) as error:
+            problems.append(f"{host}:{port}: {error}")
     raise TransferError(f"no donor gave the state of step {step}: {'; '.join(problems) or 'there is none'}")
 
 
@@ -126,19 +114,17 @@ class _Receiver:
             raise WireError("who answers does not know the token of this run")
         if (header.epoch, header.step) != (request.epoch, request.step):
             raise WireError(f"offered is generation {header.epoch}, step {header.step}")
-        if header.pid and not request.host:
-            raise WireError("the donor wants its memory to be read, which was not asked for")
-        checksums = self._read(header) if header.pid else self._receive(header)
+        checksums = self._receive(header)
         size, digest = CHUNK.unpack(line.read(CHUNK.size))
         if size != 0 or digest != digest_of(checksums, epoch=request.epoch, step=request.step):
             raise WireError("the digest of the whole is not the donor's")
-        return Flat(skeleton=self._tree, tensors=self._tensors)
+        return Flat(skeleton=read_skeleton(bytes(self._skeleton)), tensors=self._tensors)
 
     def _receive(self, header: Header) -> list[int]:
         """All chunks over the connection; their checksums."""
         checksums: list[int] = []
         done = 0
-        for chunk in header.chunks_of(self._memory(header)):
+        for chunk in chunks_of(self._memory(header)):
             checksums.append(self._announced(chunk))
             self._line.read_into(chunk)
             self._faults.point("copy-in")
@@ -146,37 +132,6 @@ class _Receiver:
             done += sum(map(len, chunk))
             self._unstage(done)
         return checksums
-
-    def _read(self, header: Header) -> list[int]:
-        """All chunks from the donor's memory, several at once while the donor works out checksums; these."""
-        if len(header.addresses) != 1 + len(header.tensors):
-            raise WireError(f"{len(header.addresses)} addresses of {len(header.tensors)} tensors")
-        memory = [*self._memory(header)]
-        addresses = [range(at, at + len(each)) for at, each in zip(header.addresses, memory, strict=True)]
-        chunks = [*header.chunks_of(memory)]
-
-        def read(chunk: list[memoryview], where: list[range]) -> int:
-            self._line.check()
-            read_memory(header.pid, where, chunk)
-            self._faults.point("copy-in")
-            return checksum_of(chunk)
-
-        with ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-read") as pool:
-            reading = [pool.submit(read, *each) for each in zip(chunks, header.chunks_of(addresses), strict=True)]
-            for each in reading[: 1 + header.skeleton_bytes // READ_BYTES]:
-                each.result()
-            _ = self._tree  # it takes as long as the threads take for the rest
-            found = [each.result() for each in reading]
-        checksums = [self._announced(chunk) for chunk in chunks]
-        for number, (own, checksum) in enumerate(zip(found, checksums, strict=True), 1):
-            _compare(own, checksum, number)
-        self._unstage(sum(map(len, memory)))
-        return checksums
-
-    @cached_property
-    def _tree(self) -> Any:
-        """What the tensors are parts of; parsed once, when all of its bytes have come."""
-        return read_skeleton(bytes(self._skeleton))
 
     def _announced(self, chunk: Sequence[memoryview]) -> int:
         """What the donor says of the next chunk: its checksum."""

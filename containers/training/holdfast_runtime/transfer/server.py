@@ -2,7 +2,6 @@
 
 import contextlib
 import hmac
-import os
 import secrets
 import socket
 import threading
@@ -10,13 +9,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.control import listen
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.neighbour import this_host
-from holdfast_runtime.transfer.state import Flat, is_direct, tensor_bytes
+from holdfast_runtime.transfer.state import Flat, tensor_bytes
 from holdfast_runtime.transfer.wire import (
     CHUNK,
     NONCE_BYTES,
@@ -24,6 +20,7 @@ from holdfast_runtime.transfer.wire import (
     Line,
     Request,
     WireError,
+    chunks_of,
     digest_of,
 )
 
@@ -140,20 +137,12 @@ class Server:
         skeleton = flat.skeleton_bytes
         shapes = tuple((str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)) for tensor in flat.tensors)
         header = Header(epoch=offer.epoch, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
-        here = bool(request.host) and request.host == this_host() and not self._faults.of_links
-        if here and all(map(is_direct, flat.tensors)):
-            addresses = (_address(memoryview(skeleton)), *(tensor.data_ptr() for tensor in flat.tensors))
-            header = replace(header, pid=os.getpid(), addresses=addresses)
         proof = header.prove(token=self._token, challenge=request.challenge, port=self.port)
         line.send_object(replace(header, proof=proof))
         checksums: list[int] = []
-        for chunk in header.chunks_of(_memory(skeleton, flat)):
+        for chunk in chunks_of(_memory(skeleton, flat)):
             checksums.append(checksum_of(chunk))
-            if header.pid:
-                self._faults.point("copy-out")
-                line.send([CHUNK.pack(sum(map(len, chunk)), checksums[-1])])
-            else:
-                self._send_chunk(line, chunk, checksums[-1])
+            self._send_chunk(line, chunk, checksums[-1])
         # What was sent before this is of one step only if the offer still holds now.
         line.check()
         line.send([CHUNK.pack(0, digest_of(checksums, epoch=offer.epoch, step=offer.step))])
@@ -170,10 +159,6 @@ class Server:
             damaged[len(damaged) // 2] ^= 1
             chunk = [memoryview(damaged)]
         line.send([CHUNK.pack(sum(map(len, chunk)), checksum), *chunk])
-
-
-def _address(memory: memoryview) -> int:
-    return int(np.frombuffer(memory, dtype=np.uint8).ctypes.data)
 
 
 def _memory(skeleton: bytes, flat: Flat) -> Iterator[memoryview]:

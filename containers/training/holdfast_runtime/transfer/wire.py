@@ -18,12 +18,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-M = TypeVar("M", memoryview, range)
 
 CHUNK_BYTES = 1 << 19
 """Little enough to be in the cache of the core still when its checksum is worked out."""
-READ_BYTES = 1 << 21
-"""As a chunk, where the receiver reads the donor's memory itself: each read has a cost of its own."""
 CHUNK = struct.Struct("!II")
 """Length and checksum of a chunk."""
 PIECES = 512
@@ -48,8 +45,6 @@ class Request:
     step: int
     name: str
     """Which state: ``replica``, or that of a shard."""
-    host: str = ""
-    """Where the receiver could read the donor's memory itself; empty where it does not want to."""
     challenge: str = ""
     """Of the receiver: the donor's header has to answer it."""
     proof: str = ""
@@ -57,7 +52,7 @@ class Request:
 
     def prove(self, *, token: str, nonce: bytes) -> str:
         """What ``proof`` has to be."""
-        text = f"{self.epoch} {self.step} {self.name} {self.host} {self.challenge}".encode()
+        text = f"{self.epoch} {self.step} {self.name} {self.challenge}".encode()
         return hmac.new(token.encode(), nonce + text, hashlib.sha256).hexdigest()
 
 
@@ -71,20 +66,12 @@ class Header:
     skeleton_bytes: int = 0
     tensors: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Type and shape of each."""
-    pid: int = 0
-    """Of the donor, whose memory the receiver reads itself; 0 where the bytes follow here."""
-    addresses: tuple[int, ...] = ()
-    """There: of the skeleton, and of each tensor."""
     proof: str = ""
     """That the donor belongs to the job, and is who was called: who took the port of one that died is not."""
 
-    def chunks_of(self, memory: Iterable[M]) -> Iterator[list[M]]:
-        """Memory in chunks, the same on both sides."""
-        return chunks_of(memory, chunk_bytes=READ_BYTES if self.pid else CHUNK_BYTES)
-
     def prove(self, *, token: str, challenge: str, port: int) -> str:
         """What ``proof`` has to be."""
-        said = [challenge, port, self.epoch, self.step, self.skeleton_bytes, self.tensors, self.pid, self.addresses]
+        said = [challenge, port, self.epoch, self.step, self.skeleton_bytes, self.tensors]
         return hmac.new(token.encode(), f"header {json.dumps(said)}".encode(), hashlib.sha256).hexdigest()
 
 
@@ -181,18 +168,18 @@ def _after(pieces: Sequence[memoryview], count: int) -> list[memoryview]:
     return []
 
 
-def chunks_of(memory: Iterable[M], *, chunk_bytes: int = CHUNK_BYTES) -> Iterator[list[M]]:
-    """Cut memory, or its addresses, into chunks: large tensors into several, many small ones into one."""
-    pieces: list[M] = []
+def chunks_of(memory: Iterable[memoryview]) -> Iterator[list[memoryview]]:
+    """Cut memory into chunks: large tensors into several, many small ones into one."""
+    pieces: list[memoryview] = []
     size = 0
     for whole in memory:
         done = 0
         while done < len(whole):
-            piece = whole[done : done + chunk_bytes - size]
+            piece = whole[done : done + CHUNK_BYTES - size]
             pieces.append(piece)
             done += len(piece)
             size += len(piece)
-            if size == chunk_bytes or len(pieces) == PIECES:
+            if size == CHUNK_BYTES or len(pieces) == PIECES:
                 yield pieces
                 pieces, size = [], 0
     if pieces:

@@ -113,11 +113,6 @@ class Reducer:
                 parameter.grad = None
                 self._adopt(bucket, index, parameter)
 
-    @property
-    def host_bytes(self) -> int:
-        """Memory of gradients that is the host's."""
-        return sum(bucket.flat.nbytes for bucket in self._buckets if bucket.flat.device.type == "cpu")
-
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Backward inside only adds up here: for all microbatches of a step but the last."""

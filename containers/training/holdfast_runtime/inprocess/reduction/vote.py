@@ -18,8 +18,6 @@ DIGESTS = 3
 PARTS = PARTS_OF_STEP + DIGESTS * PARTS_OF_DIGEST
 LENGTH = FIRST + 2 * PARTS
 """Numbers that a vote takes."""
-MAX_RANKS = 60_000
-"""With more, a sum of squares of parts would not be exact in 24 bits."""
 
 
 @dataclass(frozen=True)

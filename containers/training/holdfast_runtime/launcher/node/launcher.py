@@ -261,7 +261,6 @@ class Launcher:
             ),
             deadlines=options.deadlines,
             on_exit=lambda *how: self.tasks.spawn(self.ranks.ended(*how)),
-            on_dying=lambda *how: self.tasks.spawn(self.ranks.dying(*how)),
             on_forker_lost=self._forker_lost,
         )
 

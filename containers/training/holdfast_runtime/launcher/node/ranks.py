@@ -36,8 +36,8 @@ class Deaths:
 
     def note(self, step: int, *, in_process: bool) -> None:
         """A rank died after so many steps. Nothing is known of the steps of scripts that say nothing."""
-        self.count = self.count + 1 if step <= self.step else 1
-        self.step = step if in_process else 1 << 62
+        self.count = 1 if in_process and step > self.step else self.count + 1
+        self.step = step
 
     def too_many(self, *, in_place: int) -> bool:
         """Whether there were more than are allowed, or more in one place before any view was reached."""
@@ -125,24 +125,6 @@ class Ranks:
         self._slots.in_process = True
         self._links.broadcast(Warm())
         self._places.fill_spares()
-
-    async def dying(self, process: Process, code: int, how: str) -> None:
-        """
-        A process was killed, and is not gone yet: its memory is given back first.
-
-        What it computed with is not free before its end, so that nothing is put in its place until then where it has a
-        device; the others need not wait for that to leave.
-        """
-        slot = self._slots.of(process)
-        if slot is None or slot.rank < 0 or slot.epoch == 0 or self._ending.begun:
-            return
-        await self._last_words(slot, process)
-        if slot.process is not process or slot.finished or self._slots.some_finished:
-            return
-        if process.has_device:
-            self._generations.trouble(f"rank {slot.rank} of node {self._slots.node} is lost: {how}")
-        else:
-            await self.ended(process, code, how)
 
     async def _last_words(self, slot: LocalSlot, process: Process) -> None:
         """

@@ -3,15 +3,8 @@ The processes of this node: started, seen to die, what each last said, what each
 made here.
 """
 
-from holdfast_runtime.launcher.ranks.dying import (
-    give_way,
-    holds_device,
-    is_blocked,
-    kernel_state,
-    killed_by,
-    wait_for_death,
-)
-from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, allocating, end_orphans
+from holdfast_runtime.launcher.ranks.forker import Forker, ForkError, end_orphans
+from holdfast_runtime.launcher.ranks.process_state import holds_device, is_blocked, kernel_state
 from holdfast_runtime.launcher.ranks.processes import PR_SET_CHILD_SUBREAPER, Process, Processes, Program
 from holdfast_runtime.launcher.ranks.signals import forward, has_handler
 from holdfast_runtime.launcher.ranks.slots import LAST_ONES, LocalSlot, LocalSlots
@@ -27,15 +20,11 @@ __all__ = [
     "Process",
     "Processes",
     "Program",
-    "allocating",
     "end_orphans",
     "forward",
-    "give_way",
     "has_handler",
     "holds_device",
     "is_blocked",
     "kernel_state",
-    "killed_by",
     "rank_views",
-    "wait_for_death",
 ]

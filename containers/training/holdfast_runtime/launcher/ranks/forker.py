@@ -7,39 +7,18 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast_runtime.launcher.ranks.dying import DEVICES
-from holdfast_runtime.launcher.zygote import BEGIN, Life, Request
+from holdfast_runtime.launcher.zygote import BEGIN, Request
 
-MEMORY = {
-    "glibc.malloc.hugetlb": "1",  # huge pages, where the kernel gives them on request
-    "glibc.malloc.mmap_threshold": f"{32 << 20}",  # the largest that glibc takes
-    "glibc.malloc.trim_threshold": f"{2**64 - 1}",
-}
-"""How ranks on CPUs take memory and keep what they free: a step asks the kernel for none (ADR 325, ADR 328)."""
-ASKED = ("GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
-"""What somebody sets who wants it otherwise."""
 TRIES = 3
 """For a fork, and for a start that a signal ended."""
 
 
 class ForkError(RuntimeError):
     """No process can be forked."""
-
-
-def allocating(environment: Mapping[str, str], *, devices: Path = Path("/dev")) -> dict[str, str]:
-    """
-    The environment of the process that forks, on hosts without an accelerator.
-
-    glibc reads it once, so the forks allocate as that process does; they do not inherit the variable.
-    """
-    held = any(f"/dev/{each.name}".startswith(DEVICES) for each in devices.iterdir())
-    if held or any(name in environment for name in ASKED):
-        return dict(environment)
-    return {**environment, "GLIBC_TUNABLES": ":".join(f"{name}={value}" for name, value in MEMORY.items())}
 
 
 @dataclass(frozen=True)
@@ -49,8 +28,6 @@ class Child:
     pid: int
     control: socket.socket
     """The launcher's end."""
-    life: Life | None = None
-    """None where it holds no lock."""
 
 
 class Forker:
@@ -121,8 +98,7 @@ class Forker:
             if line is None:
                 continue
             ours, theirs = socket.socketpair()
-            life = Life()
-            descriptors = [theirs.fileno(), out, err, life.descriptor]
+            descriptors = [theirs.fileno(), out, err]
             try:
                 pid = await self._loop.run_in_executor(None, _ask, line, request, descriptors)
                 ours.sendall(BEGIN)
@@ -138,10 +114,9 @@ class Forker:
             else:
                 if problem:
                     end_orphans(self._known() | {self.pid or 0, pid})
-                return Child(pid, ours, life)
+                return Child(pid, ours)
             finally:
                 theirs.close()
-                life.close()
         raise ForkError(problem or "the launcher ends")
 
     def kill(self) -> None:
@@ -161,9 +136,7 @@ class Forker:
         command = [sys.executable, "-m", "holdfast_runtime.launcher.zygote", str(theirs.fileno())]
         command.append(f"{self._answer_s:g}")
         with theirs:
-            process = subprocess.Popen(
-                [*command, *self._preload], pass_fds=[theirs.fileno()], env=allocating(os.environ)
-            )
+            process = subprocess.Popen([*command, *self._preload], pass_fds=[theirs.fileno()])
         self._process = process
         ours.settimeout(0)
         try:

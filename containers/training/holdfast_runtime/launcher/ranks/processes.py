@@ -9,16 +9,15 @@ import signal
 import socket
 import subprocess
 import termios
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast_runtime.control import Deadlines
-from holdfast_runtime.launcher.ranks.dying import give_way, holds_device, killed_by, wait_for_death
 from holdfast_runtime.launcher.ranks.forker import Child, Forker
-from holdfast_runtime.launcher.zygote import Life, Request, die_with_parent
+from holdfast_runtime.launcher.ranks.process_state import holds_device
+from holdfast_runtime.launcher.zygote import Request, die_with_parent
 
 PR_SET_CHILD_SUBREAPER = 36
 HINTS = {"SIGBUS": " (a file that it had mapped became shorter, or the memory of a mapped file is full)"}
@@ -80,7 +79,6 @@ class Processes:
 
     Args:
         on_exit: Told of every death, with a sentence about how.
-        on_dying: Told the same before that of one that was killed, while its memory is given back.
         on_forker_lost: Told how the process that forks was lost; it is made anew.
     """
 
@@ -90,12 +88,10 @@ class Processes:
         *,
         deadlines: Deadlines,
         on_exit: Callable[[Process, int, str], None],
-        on_dying: Callable[[Process, int, str], None],
         on_forker_lost: Callable[[str], None],
     ) -> None:
         self._program = program
         self._on_exit = on_exit
-        self._on_dying = on_dying
         self._pids: set[int] = set()
         self._loop = asyncio.get_running_loop()
         self._one_at_a_time = asyncio.Lock()
@@ -135,29 +131,7 @@ class Processes:
             self._pids.add(child.pid)
         process = Process(pid=child.pid, pidfd=os.pidfd_open(child.pid), control=child.control)
         self._loop.add_reader(process.pidfd, self._ended, process)
-        if child.life is not None:
-            self._wait_for_death(process, child.life)
         return process
-
-    def _wait_for_death(self, process: Process, life: Life) -> None:
-        def dead() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
-                self._loop.call_soon_threadsafe(self._dying, process)
-
-        threading.Thread(
-            target=wait_for_death,
-            args=(life,),
-            kwargs={"ended": lambda: process.ended, "dead": dead},
-            name="holdfast-death",
-            daemon=True,
-        ).start()
-
-    def _dying(self, process: Process) -> None:
-        number = 0 if process.ended else killed_by(process.pid)
-        if number:
-            if not process.has_device:
-                give_way(process.pid)
-            self._on_dying(process, -number, _killed(number))
 
     def close(self) -> None:
         """End the process that forks."""

@@ -2,7 +2,6 @@
 The process that has imported torch and forks ranks on request, run as ``python -m``. Who asks it is for ``ranks``.
 """
 
-from holdfast_runtime.launcher.zygote.life import Life
 from holdfast_runtime.launcher.zygote.request import BEGIN, Request, die_with_parent
 
-__all__ = ["BEGIN", "Life", "Request", "die_with_parent"]
+__all__ = ["BEGIN", "Request", "die_with_parent"]

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from holdfast_runtime.control import WatchedLauncher, timeval
-from holdfast_runtime.launcher.zygote.life import Life
 from holdfast_runtime.launcher.zygote.request import BEGIN, Request, die_with_parent
 
 MESSAGE_BYTES = 1 << 20
@@ -48,7 +47,7 @@ def main() -> None:
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval(launcher.every_s))
     while True:
         try:
-            data, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 4)
+            data, descriptors, _, _ = socket.recv_fds(line, MESSAGE_BYTES, 3)
         except BlockingIOError:
             launcher.look()
             continue
@@ -87,10 +86,7 @@ def become(
             Lightning's install none of their own where one is not the default.
     """
     os.close(writer)
-    control, out, err, life = descriptors
-    held = Life(life)
-    held.close()
-    held.hold()
+    control, out, err = descriptors
     os.dup2(out, 1)
     os.dup2(err, 2)
     for descriptor in (out, err):

@@ -12,7 +12,7 @@ BEGIN = b"!"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A process to fork. Its descriptors come with the message: control socket, standard output and error, life."""
+    """A process to fork. Its descriptors come with the message: control socket, standard output and error."""
 
     environment: dict[str, str]
     arguments: tuple[str, ...]
