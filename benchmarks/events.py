@@ -146,7 +146,7 @@ def recovery(at_ns: int, *, old: str, new: str, job: str, step: int, incident: s
     phases = (kinds.RECOVERY_DETECTED, kinds.RECOVERY_ABORTED, kinds.RECOVERY_AGREED, kinds.RECOVERY_REBUILT)
     for place, kind in enumerate(phases):
         yield event(at_ns + (4 + place) * SECOND, "job", kind, node=new, job=job, duration_s=1.0)
-    view = {"epoch": 3, "step": step, "lost_steps": 3}
+    view = {"generation": 3, "step": step, "lost_steps": 3}
     yield event(at_ns + 8 * SECOND, "job", kinds.VIEW_COMMITTED, node=new, job=job, duration_s=4.0, detail=view)
     yield event(at_ns + 9 * SECOND, "control-plane", kinds.NODE_REPLACING, node=old, detail={"replacement": new})
     for place, name in enumerate(STEPS_OF_A_BOOT):

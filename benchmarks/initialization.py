@@ -41,10 +41,10 @@ client.send(Ready(committed_step=0, state="none", port=1))
 view = client.receive_view(deadline_s=300)
 if view.__class__.__name__ == "Stop":
     sys.exit(0)
-client.keys.put(f"rank_{view.rank}", b"127.0.0.1:12345" * 8, generation=view.epoch)
+client.keys.put(f"rank_{view.rank}", b"127.0.0.1:12345" * 8, generation=view.generation)
 others = [f"rank_{rank}" for rank in range(view.world_size)]
 for key in others:
-    assert len(client.keys.get(key, generation=view.epoch, deadline_s=300)) == 120
+    assert len(client.keys.get(key, generation=view.generation, deadline_s=300)) == 120
 done = time.time()
 time.sleep(2.0)  # the end of the first ones must not cost the last ones their time
 with open(os.path.join(sys.argv[1], str(view.rank)), "w") as file:

@@ -165,14 +165,14 @@ def follow(job: "subprocess.Popen[bytes]", steps: Path, *, total: int, what: str
 def measured(folder: Path, faults: list[dict[str, object]]) -> tuple[list[float], list[int]]:
     """Seconds and steps redone of each trial that kept its state. A fault that did not fire ends the benchmark."""
     steps = [line.split() for line in (folder / "steps").read_text().splitlines()]
-    rows = [(float(time_s), int(rank), int(step), int(epoch)) for time_s, rank, step, epoch, *_ in steps]
+    rows = [(float(time_s), int(rank), int(step), int(generation)) for time_s, rank, step, generation, *_ in steps]
     seconds, redone = [], []
     for number in range(len(faults)):
         at_s = killed(folder, number)
         before = [row for row in rows if row[0] < at_s]
         after = [row for row in rows if row[0] > at_s and row[3] > max(row[3] for row in before)]
-        epoch = min(row[3] for row in after)
-        same = [row for row in after if row[3] == epoch]
+        generation = min(row[3] for row in after)
+        same = [row for row in after if row[3] == generation]
         firsts = [min((row for row in same if row[1] == rank), default=None) for rank in range(WORLD)]
         if all(firsts):
             seconds.append(max(row[0] for row in firsts if row) - at_s)

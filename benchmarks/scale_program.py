@@ -76,7 +76,7 @@ class World:
             for other in list(others):
                 wanted[other].add(node)
         statuses = tuple(self._status(node) for node in everyone)
-        first = membership.View(epoch=0, nodes=(0,) * size)
+        first = membership.View(generation=0, nodes=(0,) * size)
         self._policy = membership.Policy(world_size=size - max(1, round(SPARE * size)))
         view = membership.next_view(first, statuses, policy=self._policy) if viewed else first
         assert isinstance(view, membership.View)

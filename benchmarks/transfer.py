@@ -62,7 +62,7 @@ def _donor(ready: Connection, mib: int) -> None:
     torch.set_num_threads(1)
     flat = state_of(mib)
     server = Server(host="127.0.0.1", deadline_s=60.0)
-    server.offer("replica", Offered(epoch=1, step=2, state=lambda: flat))
+    server.offer("replica", Offered(generation=1, step=2, state=lambda: flat))
     ready.send(server.port)
     ready.recv()
 
@@ -77,7 +77,7 @@ def _plain(port: int, buffer: memoryview) -> None:
 def _checked(port: int, places: list[torch.Tensor]) -> None:
     receive(
         [("127.0.0.1", port)],
-        epoch=1,
+        generation=1,
         step=2,
         into=lambda number, _dtype, _shape: places[number],
         deadline_s=60.0,

@@ -90,7 +90,7 @@ def test_a_rank_killed_in_its_container_is_recovered_with_the_bits_of_a_run_outs
 
     assert (inside / "killed").read_text().strip() in [node.spec.hostname for node in lab.workers]
     records = [json.loads(line) for line in (inside / "rank1.jsonl").read_text().splitlines()]
-    assert {record["epoch"] for record in records} > {records[0]["epoch"]}
+    assert {record["generation"] for record in records} > {records[0]["generation"]}
     assert sorted(bits(inside)) == [(rank, step) for rank in (0, 1) for step in range(STEPS)]
     assert bits(inside) == bits(outside)
 

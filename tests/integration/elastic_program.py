@@ -92,7 +92,7 @@ def main() -> None:
                 "loss": step.loss.hex(),
                 "digest": sum_of_rows(model, optimizer),
                 "size": run.world_size,
-                "epoch": run.generation,
+                "generation": run.generation,
                 "parts": done,
                 "leaves": holdfast.elastic_event_detected(),
                 "began_s": began_s,

@@ -55,7 +55,7 @@ def main() -> None:
             samples = torch.tensor(seen.samples)
             digest = digest_of([*model.parameters(), *model.buffers(), *moments, samples])
             line = {"step": step.number, "loss": step.loss.hex(), "digest": digest}
-            line |= {"epoch": run.generation, "time_s": time.time(), "samples": len(set(seen.samples))}
+            line |= {"generation": run.generation, "time_s": time.time(), "samples": len(set(seen.samples))}
             with (out / f"rank{run.rank}.jsonl").open("a") as file:
                 file.write(json.dumps(line) + "\n")
     (out / f"done{run.rank}").write_text(str(sorted(seen.samples)))

@@ -204,7 +204,7 @@ def written(
         "step": step.number,
         "loss": step.loss.hex(),
         "digest": digest,
-        "epoch": run.generation,
+        "generation": run.generation,
         "time_s": time.time(),
         **more,
     }

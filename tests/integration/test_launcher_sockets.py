@@ -290,7 +290,7 @@ def test_callers_that_say_and_read_nothing_keep_no_other_from_an_answer(launch: 
         asking = threading.Thread(target=scrape)
         asking.start()
         asking.join()
-        return any(b"holdfast_epoch" in answer for answer in answers)
+        return any(b"holdfast_generation" in answer for answer in answers)
 
     eventually(answered, within_s=15)
     for one in silent:

@@ -92,11 +92,11 @@ def test_status_and_metrics_say_who_is_there(launchers: Launchers) -> None:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         metrics = answer.read().decode()
 
-    assert (told["epoch"], told["world_size"], told["nodes"]) == (1, 2, [0])
+    assert (told["generation"], told["world_size"], told["nodes"]) == (1, 2, [0])
     assert {(process["rank"], process["role"]) for process in told["processes"]} == {(0, "rank"), (1, "rank")}
     assert {process["pid"] for process in told["processes"]} == {int(pid) for *_, pid in launchers.started()}
     assert "rank 1" in text
-    assert 'holdfast_epoch{node="0"} 1' in metrics
+    assert 'holdfast_generation{node="0"} 1' in metrics
     assert 'holdfast_local_ranks{node="0"} 2' in metrics
     assert all(line.startswith("#") or len(line.split()) == 2 for line in metrics.splitlines())
 

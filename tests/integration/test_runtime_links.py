@@ -68,8 +68,8 @@ def test_two_launchers_make_one_link_whoever_knows_the_other_and_lose_nothing(kn
             low.links._calls.dial(("127.0.0.1", high.links.port))
         await until(lambda: bool(low.up and high.up))
         for number in range(50):
-            low.links.send(1, Trouble(epoch=number, reason=""))
-            high.links.send(0, Trouble(epoch=number, reason=""))
+            low.links.send(1, Trouble(generation=number, reason=""))
+            high.links.send(0, Trouble(generation=number, reason=""))
             await asyncio.sleep(0)
 
         await until(lambda: len(low.messages) == len(high.messages) == 50)
@@ -359,7 +359,7 @@ def test_one_launcher_alone_is_not_believed_that_another_is_silent() -> None:
         ends[3].links.broadcast(Silent(node=5, uid=uid))
         ends[3].links.broadcast(Silent(node=5, uid=uid))
         ends[4].links.broadcast(Silent(node=5, uid="another"))
-        ends[4].links.broadcast(Trouble(epoch=0, reason="read after the accusation"))
+        ends[4].links.broadcast(Trouble(generation=0, reason="read after the accusation"))
         await until(lambda: all(end.messages for end in ends if end is not ends[4]))
 
         assert all(end.down == [] for end in ends)

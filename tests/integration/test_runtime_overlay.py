@@ -35,15 +35,15 @@ def missing(end: End) -> frozenset[int]:
 def test_in_a_large_job_what_one_says_reaches_all_once_and_one_alone_where_it_is_for_one() -> None:
     async def test() -> None:
         ends = await job()
-        everyone = Trouble(epoch=1, reason="to all")
+        everyone = Trouble(generation=1, reason="to all")
         ends[3].links.broadcast(everyone)
         for to in range(1, SIZE):
-            ends[0].links.send(to, Trouble(epoch=to, reason="to one"))
+            ends[0].links.send(to, Trouble(generation=to, reason="to one"))
         await until(lambda: all(len(end.messages) == 2 for end in ends[1:3] + ends[4:]))
         await until(lambda: bool(ends[0].messages and ends[3].messages))
 
         for node, end in enumerate(ends):
-            expected = [(3, everyone)] * (node != 3) + [(0, Trouble(epoch=node, reason="to one"))] * (node != 0)
+            expected = [(3, everyone)] * (node != 3) + [(0, Trouble(generation=node, reason="to one"))] * (node != 0)
             assert sorted(end.messages, key=str) == sorted(expected, key=str)
         assert all(end.down == [] and len(end.up) == SIZE - 1 for end in ends)
 

@@ -34,7 +34,7 @@ class Job:
     def __init__(self, folder: Path, stack: ExitStack, ready: Warm, *, processes: int) -> None:
         self.folder = folder
         self.processes = [stack.enter_context(ready.program(__file__, str(folder))) for _ in range(processes)]
-        self.epoch = 0
+        self.generation = 0
 
     def say(self, index: int, message: dict[str, Any]) -> None:
         print(json.dumps(message), file=self.processes[index].stdin, flush=True)
@@ -47,12 +47,12 @@ class Job:
 
     def run(self, members: list[int], view: dict[str, Any]) -> list[list[dict[str, Any]]]:
         """Send a view to processes, by rank; what each did until it was ready again, or gone."""
-        self.epoch += 1
+        self.generation += 1
         told = [self.answers[index] for index in members]
         places = [[node, "127.0.0.1", answer["port"]] for node, answer in zip(NODES, told, strict=True)]
         for rank, index in enumerate(members):
             donors = view.get("donors", [[]] * WORLD)[rank]
-            self.say(index, {**view, "epoch": self.epoch, "rank": rank, "places": places, "donors": donors})
+            self.say(index, {**view, "generation": self.generation, "rank": rank, "places": places, "donors": donors})
         done: list[list[dict[str, Any]]] = []
         for index in members:
             done.append([])
@@ -116,7 +116,9 @@ def _plan(job: Job) -> View:
     """What the launchers agree on when node 1 is gone and node 2 is a spare."""
     slots = [Slot(0, 0), Slot(0, 1), Slot(1, 0), Slot(1, 1), Slot(2, 0), Slot(2, 1)]
     before = View(
-        epoch=job.epoch, nodes=(0, 0, 0), ranks=tuple(RankStatus(slot=slots[rank], rank=rank) for rank in range(WORLD))
+        generation=job.generation,
+        nodes=(0, 0, 0),
+        ranks=tuple(RankStatus(slot=slots[rank], rank=rank) for rank in range(WORLD)),
     )
     statuses = [
         Status(node=0, incarnation=0, ranks=tuple(status(job.answers[index], slots[index], index) for index in (0, 1))),
@@ -165,7 +167,7 @@ def train(folder: Path, view: dict[str, Any], snapshots: Any, position: dict[str
     from holdfast_runtime.snapshots import Place, Shard, agree_by
 
     rank, kill = view["rank"], view.get("kill", {"ranks": []})
-    store = dist.FileStore(str(folder / f"epoch-{view['epoch']}"), WORLD)
+    store = dist.FileStore(str(folder / f"generation-{view['generation']}"), WORLD)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=WORLD, timeout=timedelta(seconds=8))
     torch.manual_seed(5)
     model = nn.Sequential(nn.Linear(12, 33), nn.BatchNorm1d(33), nn.Dropout(0.2), nn.Linear(33, 5))
@@ -177,7 +179,7 @@ def train(folder: Path, view: dict[str, Any], snapshots: Any, position: dict[str
     shard = Shard(model, optimizer, {"scheduler": scheduler})
     resume = view["resume_step"]
     places = [Place(*place) for place in view["places"]]
-    snapshots.join(shard, rank=rank, places=places, generation=view["epoch"], resume_step=resume, agree=agree_by())
+    snapshots.join(shard, rank=rank, places=places, generation=view["generation"], resume_step=resume, agree=agree_by())
     if resume:
         source = snapshots.restore(resume, view["donors"])
         say({"type": "did", "step": resume, "digest": digest(shard), "source": source})

@@ -27,7 +27,7 @@ def lines(folder: Path, *, rank: int) -> list[dict[str, Any]]:
 def after_the_kill(outcome: Outcome, *, rank: int) -> list[dict[str, Any]]:
     """What the process says that has the rank at last, in the order of its steps."""
     found = lines(outcome.folder, rank=rank)
-    return [line for line in found if line["epoch"] == found[-1]["epoch"]]
+    return [line for line in found if line["generation"] == found[-1]["generation"]]
 
 
 def calm_run(folder: Path, layout: str, **environment: str) -> Outcome:

@@ -25,7 +25,7 @@ class Line:
     loss: str
     digest: int
     size: int
-    epoch: int
+    generation: int
     parts: tuple[int, ...]
     leaves: bool
     """Whether the rank was told, after its update, that all leave after this step."""
@@ -38,7 +38,7 @@ class Step:
     """What all ranks wrote of one step in one generation."""
 
     number: int
-    epoch: int
+    generation: int
     lines: tuple[Line, ...]
 
     @property
@@ -105,10 +105,10 @@ def written(folder: Path) -> dict[int, list[Step]]:
             except ValueError:  # the last words of one that was killed
                 continue
             line = Line(rank=int(path.stem.removeprefix("rank")), **{**value, "parts": tuple(value["parts"])})
-            found[line.step, line.epoch].append(line)
+            found[line.step, line.generation].append(line)
     steps: defaultdict[int, list[Step]] = defaultdict(list)
-    for (number, epoch), lines in sorted(found.items()):
-        steps[number].append(Step(number, epoch, tuple(lines)))
+    for (number, generation), lines in sorted(found.items()):
+        steps[number].append(Step(number, generation, tuple(lines)))
     return dict(steps)
 
 
@@ -122,15 +122,15 @@ def wrong(folder: Path, calm: Path, *, steps: int) -> list[str]:
     wanted, got, problems = written(calm), written(folder), []
     for number in range(steps):
         before, after = (
-            max((step.epoch for step in got.get(other, [])), default=0) for other in (number - 1, number + 1)
+            max((step.generation for step in got.get(other, [])), default=0) for other in (number - 1, number + 1)
         )
         if not got.get(number) and not 0 < before < after:
             problems.append(f"step {number} was never committed")
         for step in got.get(number, []):
             if {line.loss for line in step.lines} != {wanted[number][-1].bits[0]}:
-                problems.append(f"step {number} in generation {step.epoch} has another loss")
+                problems.append(f"step {number} in generation {step.generation} has another loss")
             elif step.whole and step.bits != wanted[number][-1].bits:
-                problems.append(f"step {number} in generation {step.epoch} has another state")
+                problems.append(f"step {number} in generation {step.generation} has another state")
     return problems
 
 

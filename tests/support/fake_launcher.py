@@ -31,7 +31,7 @@ class FakeLauncher:
     @contextlib.contextmanager
     def of_this_process(monkeypatch: pytest.MonkeyPatch) -> "Iterator[FakeLauncher]":
         """One whose rank is what this process makes, in an environment that has nothing else of a job."""
-        for name in ("HOLDFAST_FAULTS", "HOLDFAST_TOKEN", "HOLDFAST_EPOCH", "RANK", "WORLD_SIZE"):
+        for name in ("HOLDFAST_FAULTS", "HOLDFAST_TOKEN", "HOLDFAST_GENERATION", "RANK", "WORLD_SIZE"):
             monkeypatch.setenv(name, "")
         fake = FakeLauncher()
         monkeypatch.setenv("HOLDFAST_CONTROL_FD", str(fake.descriptor))
@@ -41,12 +41,16 @@ class FakeLauncher:
     def send(self, message: ToRank) -> None:
         self._mine.sendall(TO_RANK.encode(message) + b"\n")
 
-    def leave(self, epoch: int) -> None:
-        self.send(Leave(epoch=epoch, reason="a test wants it"))
+    def leave(self, generation: int) -> None:
+        self.send(Leave(generation=generation, reason="a test wants it"))
 
-    def view(self, epoch: int, *, step: int = 0, source: str = "memory", world_size: int = 1, rank: int = 0) -> None:
+    def view(
+        self, generation: int, *, step: int = 0, source: str = "memory", world_size: int = 1, rank: int = 0
+    ) -> None:
         plan = Plan(source=source)  # type: ignore[arg-type]
-        self.send(View(epoch=epoch, rank=rank, local_rank=0, world_size=world_size, resume_step=step, plan=plan))
+        self.send(
+            View(generation=generation, rank=rank, local_rank=0, world_size=world_size, resume_step=step, plan=plan)
+        )
 
     def stop(self, exit_code: int = 1) -> None:
         self.send(Stop(reason="a test wants it", exit_code=exit_code))

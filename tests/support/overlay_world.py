@@ -16,7 +16,7 @@ def decide(committed: m.View, statuses: tuple[m.Status, ...]) -> m.View:
     nodes = [-1] * len(committed.nodes)
     for status in statuses:
         nodes[status.node] = status.incarnation
-    return m.View(epoch=committed.epoch + 1, nodes=tuple(nodes), resume_step=len(statuses))
+    return m.View(generation=committed.generation + 1, nodes=tuple(nodes), resume_step=len(statuses))
 
 
 class World:

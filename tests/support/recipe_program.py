@@ -39,7 +39,7 @@ def watch(out: Path) -> None:
     def watched_update(step: holdfast.Step, loss: Tensor | float | None = None) -> float:
         update(step, loss)
         digest = digest_of([local(parameter) for model in models for parameter in model.parameters()])
-        line = {"step": step.number, "loss": step.loss.hex(), "digest": digest, "epoch": 0, "time_s": time.time()}
+        line = {"step": step.number, "loss": step.loss.hex(), "digest": digest, "generation": 0, "time_s": time.time()}
         line["held"] = held()
         with (out / f"rank{torch.distributed.get_rank()}.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")

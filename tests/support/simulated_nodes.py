@@ -205,7 +205,7 @@ def job(
         task=task,
         run="run",
         node=0,
-        epoch=1,
+        generation=1,
         step=5,
         spares=spares,
         ranks=held,

@@ -11,7 +11,7 @@ from holdfast_runtime.launcher.ranks import LocalSlot, LocalSlots
 from holdfast_runtime.membership import RankStatus, Slot, View
 
 VIEW = View(
-    epoch=4,
+    generation=4,
     nodes=(0, 0, 0),
     ranks=tuple(RankStatus(slot=Slot(rank // 2, rank % 2), rank=rank) for rank in range(4)),
     resume_step=9,
@@ -41,7 +41,7 @@ class Story:
         self.wanted = ""
         for slot in self.slots:
             if slot.index < ranks:
-                slot.rank, slot.epoch = 2 * node + slot.index, 4
+                slot.rank, slot.generation = 2 * node + slot.index, 4
             else:
                 self.starts(slot)
         self.building = Building(
@@ -168,7 +168,7 @@ def test_a_script_that_cannot_be_tried_is_said_once_and_its_spare_begins_anew() 
 def test_a_spare_that_got_a_rank_before_it_failed_is_not_replaced_in_silence() -> None:
     story = Story()
     story.trains()
-    story.slots[0].epoch, story.slots[0].rank = 5, 1
+    story.slots[0].generation, story.slots[0].rank = 5, 1
 
     story.building.cold(story.slots[0], "no")
 
@@ -208,7 +208,7 @@ def test_a_spare_of_another_rank_begins_anew_for_one_that_is_given_away() -> Non
     story.is_built(0)
     story.is_built(1)
 
-    story.building.asked(1, BuildAt(epoch=4, ranks=(0, 3)))
+    story.building.asked(1, BuildAt(generation=4, ranks=(0, 3)))
 
     assert story.replaced == [0]
     assert story.sent == []
@@ -218,7 +218,7 @@ def test_a_spare_of_another_rank_begins_anew_for_one_that_is_given_away() -> Non
     story.is_built(0)
 
     assert builds(story) == {0: [1, 3], 1: [0]}
-    assert story.sent == [(1, BuiltAt(epoch=4))]
+    assert story.sent == [(1, BuiltAt(generation=4))]
 
 
 def test_a_spare_that_can_become_any_rank_is_ready_for_one_that_is_given_away() -> None:
@@ -226,9 +226,9 @@ def test_a_spare_that_can_become_any_rank_is_ready_for_one_that_is_given_away() 
     story.trains()
     story.is_built(0, moves=True)
 
-    story.building.asked(1, BuildAt(epoch=4, ranks=(3,)))
+    story.building.asked(1, BuildAt(generation=4, ranks=(3,)))
 
-    assert (story.replaced, story.sent) == ([], [(1, BuiltAt(epoch=4))])
+    assert (story.replaced, story.sent) == ([], [(1, BuiltAt(generation=4))])
 
 
 def test_who_cannot_build_says_so_at_once_and_one_that_has_just_begun_later() -> None:
@@ -236,16 +236,16 @@ def test_who_cannot_build_says_so_at_once_and_one_that_has_just_begun_later() ->
     cold.trains()
     cold.building.cold(cold.slots[0], "no")
 
-    cold.building.asked(1, BuildAt(epoch=4, ranks=(3,)))
-    new.building.asked(1, BuildAt(epoch=4, ranks=(3,)))
+    cold.building.asked(1, BuildAt(generation=4, ranks=(3,)))
+    new.building.asked(1, BuildAt(generation=4, ranks=(3,)))
 
-    assert cold.sent == [(1, BuiltAt(epoch=4))]
+    assert cold.sent == [(1, BuiltAt(generation=4))]
     assert new.sent == []
 
     new.trains()
     new.is_built(0)
 
-    assert new.sent == [(1, BuiltAt(epoch=4))]
+    assert new.sent == [(1, BuiltAt(generation=4))]
 
 
 def test_ranks_leave_once_all_that_were_asked_have_answered_or_had_their_time() -> None:
@@ -255,12 +255,12 @@ def test_ranks_leave_once_all_that_were_asked_have_answered_or_had_their_time() 
 
         story.building.for_others([0, 1], {1: 1, 2: 1}, lambda left=left: left.append(1))  # type: ignore[misc]
 
-        assert story.sent == [(1, BuildAt(epoch=4, ranks=(0,))), (2, BuildAt(epoch=4, ranks=(1,)))]
-        story.building.answered(1, BuiltAt(epoch=4))
-        story.building.answered(1, BuiltAt(epoch=4))
+        assert story.sent == [(1, BuildAt(generation=4, ranks=(0,))), (2, BuildAt(generation=4, ranks=(1,)))]
+        story.building.answered(1, BuiltAt(generation=4))
+        story.building.answered(1, BuiltAt(generation=4))
         assert left == []
         if answers:
-            story.building.answered(2, BuiltAt(epoch=4))
+            story.building.answered(2, BuiltAt(generation=4))
         story.pass_time(Deadlines().view)
         assert left == [1]
 

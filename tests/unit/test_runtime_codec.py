@@ -33,7 +33,7 @@ class Said:
 
 CODEC: Codec[Said] = Codec({Large: Large}, said=Said)
 VIEW = View(
-    epoch=2,
+    generation=2,
     nodes=(7, -1),
     ranks=(
         RankStatus(slot=Slot(0, 0), rank=0, committed_step=5, state="valid", twins=(), snapshots=((0, 4),), host="a"),

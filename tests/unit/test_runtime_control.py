@@ -49,14 +49,14 @@ FROM = [
     Progress(step=3, phase="forward"),
     Fault(reason="gone", fatal=True),
     Finished(committed_step=9),
-    Raised(step=3, epoch=2, what="ValueError: no", traceback="Traceback", where="step"),
-    Put(epoch=1, key="a", value="Yg=="),
-    Change(epoch=1, request=2, key="n", operation="add", amount=3),
+    Raised(step=3, generation=2, what="ValueError: no", traceback="Traceback", where="step"),
+    Put(generation=1, key="a", value="Yg=="),
+    Change(generation=1, request=2, key="n", operation="add", amount=3),
     Ready(committed_step=0, state="none", buildable="apart", built=2, moves=True),
     Cold(reason="ValueError: no"),
 ]
 TO = [
-    Leave(epoch=2, reason="rank 1 is lost"),
+    Leave(generation=2, reason="rank 1 is lost"),
     View(2, 0, 0, 4, 7, Plan(source="peer", donors=(1, 2)), hosts=("host", "host"), ports=(1, 2)),
     Stop(reason="the end", exit_code=1),
     Keys.of(1, {"a": "Yg==", "b": None}),
@@ -86,7 +86,7 @@ def test_what_a_launcher_says_arrives_as_it_was(message: object) -> None:
         b'{"type":"hello","pid":true}',
         b'{"type":"hello","pid":1,"more":2}',
         b'{"type":"progress","step":1,"phase":"lunch"}',
-        b'{"type":"leave","epoch":1,"reason":"of the other direction"}',
+        b'{"type":"leave","generation":1,"reason":"of the other direction"}',
     ],
 )
 def test_what_is_no_message_is_refused(line: bytes) -> None:
@@ -178,7 +178,7 @@ class _Outlet:
 def test_entries_of_one_node_reach_the_ranks_of_all() -> None:
     net = Net(3)
 
-    net.nodes[1].put(Put(epoch=1, key="a", value="Yg=="))
+    net.nodes[1].put(Put(generation=1, key="a", value="Yg=="))
     net.nodes[1].share()
 
     assert net.seen == [{"a": "Yg=="}] * 3

@@ -471,7 +471,7 @@ def test_an_error_of_the_script_is_told_with_its_traceback_and_the_launcher_deci
         program.train(3, inside=fail)
     assert program.begun == [0, 1, 1]
     told = [launcher.wait(Raised), launcher.wait(Raised, count=2)]
-    assert [(item.step, item.epoch, item.where) for item in told] == [(1, 1, "step"), (1, 2, "step")]
+    assert [(item.step, item.generation, item.where) for item in told] == [(1, 1, "step"), (1, 2, "step")]
     assert told[0].what.startswith("ValueError: a mistake (test_runtime_inprocess.py:")
     assert 'raise ValueError("a mistake")' in told[0].traceback
     assert not [message for message in launcher.said if isinstance(message, Fault)]
@@ -519,7 +519,7 @@ def test_state_that_cannot_be_put_back_is_an_error_of_the_script_and_not_a_lost_
     with pytest.raises(StoppedError):
         program.train(3, inside=once(1, leave))
     told = launcher.wait(Raised)
-    assert (told.where, told.step, told.epoch) == ("recovery", 1, 2)
+    assert (told.where, told.step, told.generation) == ("recovery", 1, 2)
     assert "this state cannot be loaded" in told.what
 
 

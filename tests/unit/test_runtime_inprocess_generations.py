@@ -69,7 +69,7 @@ def test_who_waits_for_an_entry_comes_out_when_the_generation_ends(box: KeyBox) 
 
 def test_what_a_rank_sets_goes_to_the_launcher_with_its_generation(box: KeyBox, said: list[FromRank]) -> None:
     GenerationStore(box, generation=4, deadline_s=0.1).set("key", "value")
-    assert said == [Put(epoch=4, key="key", value=base64.b64encode(b"value").decode())]
+    assert said == [Put(generation=4, key="key", value=base64.b64encode(b"value").decode())]
 
 
 def test_entries_that_must_not_race_are_changed_by_the_launcher(box: KeyBox, said: list[FromRank]) -> None:
@@ -82,7 +82,7 @@ def test_entries_that_must_not_race_are_changed_by_the_launcher(box: KeyBox, sai
         time.sleep(0.01)
     change = said[0]
     assert isinstance(change, Change)
-    assert (change.epoch, change.key, change.operation, change.amount) == (4, "count", "add", 2)
+    assert (change.generation, change.key, change.operation, change.amount) == (4, "count", "add", 2)
     box.changed(Changed(request=change.request, value=base64.b64encode(b"7").decode()))
     asking.join()
     assert answers == [7]

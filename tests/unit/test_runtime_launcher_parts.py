@@ -59,10 +59,10 @@ def slots(*, ranks: int = 1, spares: int = 1, in_process: bool = True) -> LocalS
     return made
 
 
-def committed(*, epoch: int = 3, node: int = 7, incarnation: int = 0, port: int = 5) -> Committed:
+def committed(*, generation: int = 3, node: int = 7, incarnation: int = 0, port: int = 5) -> Committed:
     """A view with one rank on this node, of a launcher that is called 7."""
     rank = RankStatus(slot=Slot(0, 0, incarnation), rank=0, port=port)
-    return Committed(epoch=epoch, nodes=(node, 1), ranks=(rank,), sources=("memory",), donors=((),))
+    return Committed(generation=generation, nodes=(node, 1), ranks=(rank,), sources=("memory",), donors=((),))
 
 
 def carrier(local: LocalSlots, **parts: Any) -> Carrier:
@@ -73,7 +73,7 @@ def carrier(local: LocalSlots, **parts: Any) -> Carrier:
         "journal": Told(),
         "ending": Told(begun=False),
         "deadlines": SimpleNamespace(leave=0.0),
-        "view": lambda: Committed(epoch=0, nodes=(7, 1)),
+        "view": lambda: Committed(generation=0, nodes=(7, 1)),
         "trouble": lambda _reason: None,
     }
     return Carrier(slots=local, **{**values, **parts})
@@ -168,8 +168,8 @@ async def test_a_rank_that_is_in_the_view_is_told_its_place() -> None:
 
     carrier(local).give(committed(), mine=True)
 
-    assert [(type(told), told.epoch, told.rank) for told in sent] == [(View, 3, 0)]
-    assert (slot.ready, slot.epoch) == (None, 3)
+    assert [(type(told), told.generation, told.rank) for told in sent] == [(View, 3, 0)]
+    assert (slot.ready, slot.generation) == (None, 3)
 
 
 @in_a_loop
@@ -188,7 +188,7 @@ async def test_a_rank_that_died_while_it_was_chosen_is_the_reason_for_the_next_v
 async def test_who_has_not_left_in_time_is_killed_and_who_has_left_is_not() -> None:
     local = slots(ranks=2, spares=0)
     for slot in local:
-        slot.process, slot.epoch, slot.rank = Process(), 2, slot.index  # type: ignore[assignment]
+        slot.process, slot.generation, slot.rank = Process(), 2, slot.index  # type: ignore[assignment]
     local[0].ready = Ready(committed_step=0, state="valid")
 
     carrier(local).leave(3, "rank 5 is lost")
@@ -200,7 +200,7 @@ async def test_who_has_not_left_in_time_is_killed_and_who_has_left_is_not() -> N
 @in_a_loop
 async def test_nobody_is_killed_for_a_generation_that_has_come() -> None:
     local = slots(ranks=1, spares=0)
-    local[0].process, local[0].epoch = Process(), 2  # type: ignore[assignment]
+    local[0].process, local[0].generation = Process(), 2  # type: ignore[assignment]
 
     carrier(local, view=committed).leave(3, "rank 5 is lost")
     await asyncio.sleep(0.01)
@@ -325,7 +325,7 @@ def test_a_spare_that_is_built_gives_way_where_it_cannot_be_the_rank(
 
 def test_a_process_that_comes_late_to_its_place_hears_what_was_said_before_it() -> None:
     slot, said = LocalSlots(node=0, ranks=1, spares=0)[0], list[bytes]()
-    view = View(epoch=3, rank=0, local_rank=0, world_size=1, resume_step=0, plan=Plan(source="peer"))
+    view = View(generation=3, rank=0, local_rank=0, world_size=1, resume_step=0, plan=Plan(source="peer"))
     slot.expect(view)
     slot.post(b"one")
     slot.writer = SimpleNamespace(write=said.append)  # type: ignore[assignment]
@@ -337,12 +337,12 @@ def test_a_process_that_comes_late_to_its_place_hears_what_was_said_before_it() 
     slot.post(b"three")
 
     assert said == [TO_RANK.encode(view) + b"\n", b"one", b"two", b"three"]
-    assert (slot.awaited, slot.epoch) == (None, 3)
+    assert (slot.awaited, slot.generation) == (None, 3)
 
 
 def test_a_process_that_comes_when_its_generation_is_over_hears_nothing_of_it() -> None:
     slot = LocalSlots(node=0, ranks=1, spares=0)[0]
-    slot.expect(View(epoch=3, rank=0, local_rank=0, world_size=1, resume_step=0, plan=Plan(source="peer")))
+    slot.expect(View(generation=3, rank=0, local_rank=0, world_size=1, resume_step=0, plan=Plan(source="peer")))
     slot.post(b"one")
 
     slot.expect(None)
@@ -352,7 +352,7 @@ def test_a_process_that_comes_when_its_generation_is_over_hears_nothing_of_it() 
 
 def test_a_spare_that_gets_a_rank_while_it_makes_its_model_is_waited_for_as_any_that_makes_one() -> None:
     slot = LocalSlots(node=0, ranks=1, spares=0)[0]
-    view = View(epoch=3, rank=0, local_rank=0, world_size=1, resume_step=7, plan=Plan(source="peer"))
+    view = View(generation=3, rank=0, local_rank=0, world_size=1, resume_step=7, plan=Plan(source="peer"))
 
     for built, making in ((-1, True), (0, False)):
         slot.built, slot.ready = 0, Ready(committed_step=0, state="none", built=built)
@@ -377,7 +377,7 @@ async def test_a_spare_that_has_its_model_once_it_has_a_rank_has_not_left_its_ge
 
     await says(waits)
     slot.built = 0
-    slot.take(View(epoch=3, rank=0, local_rank=0, world_size=1, resume_step=7, plan=Plan(source="peer")))
+    slot.take(View(generation=3, rank=0, local_rank=0, world_size=1, resume_step=7, plan=Plan(source="peer")))
     await says(built, then)
     assert (slot.ready, heard) == (None, [waits, then])
 
@@ -398,7 +398,7 @@ async def test_a_view_that_names_a_spare_which_has_just_given_way_is_for_the_nex
     carrier(local, trouble=troubles.append).give(committed(), mine=True)
     await asyncio.sleep(0)
 
-    assert (troubles, slot.epoch) == ([], 0)
+    assert (troubles, slot.generation) == ([], 0)
     assert slot.awaited is not None
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from holdfast_runtime.membership import RankStatus, Slot, View, missing, to_build, to_take
 
 FOUR = View(
-    epoch=3,
+    generation=3,
     nodes=(5, 6, 7, 8),
     ranks=tuple(RankStatus(slot=Slot(rank // 2, rank % 2), rank=rank) for rank in range(4)),
 )
@@ -34,7 +34,7 @@ def test_a_node_that_no_view_names_is_built_for_some_node_too() -> None:
 
 
 def test_nothing_is_built_before_there_is_a_view() -> None:
-    assert to_build(View(epoch=0, nodes=(0, 0)), node=0, built=()) == -1
+    assert to_build(View(generation=0, nodes=(0, 0)), node=0, built=()) == -1
 
 
 def test_ranks_that_are_given_away_are_divided_among_nodes_by_their_spares() -> None:

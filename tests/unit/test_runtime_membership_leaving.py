@@ -30,7 +30,7 @@ def status(item: m.RankStatus, *, leaving: bool = False) -> m.Status:
 def running(size: int = 3) -> m.View:
     """Launchers with a rank each, and spare launchers without."""
     view = m.next_view(
-        m.View(epoch=0, nodes=(0,) * size), [status(process(node)) for node in range(size)], policy=POLICY
+        m.View(generation=0, nodes=(0,) * size), [status(process(node)) for node in range(size)], policy=POLICY
     )
     assert isinstance(view, m.View)
     return view
@@ -63,7 +63,7 @@ def test_a_launcher_that_leaves_has_no_rank_and_no_vote_and_gives_its_state() ->
 def test_state_that_only_leavers_have_comes_from_them() -> None:
     """All ranks of a job were on the node that leaves."""
     policy = m.Policy(world_size=1)
-    before = m.View(epoch=3, nodes=(0, 0, 0), ranks=(process(1, rank=0, state="valid"),), resume_step=STEP)
+    before = m.View(generation=3, nodes=(0, 0, 0), ranks=(process(1, rank=0, state="valid"),), resume_step=STEP)
     said = [status(process(0)), status(process(1, rank=0, state="valid"), leaving=True), status(process(2))]
 
     view = m.next_view(before, said, policy=policy)
@@ -108,7 +108,7 @@ def test_a_launcher_without_which_the_job_could_not_go_on_keeps_its_rank(
 def test_one_of_two_launchers_leaves_only_where_a_witness_votes_with_the_other() -> None:
     policy = m.Policy(world_size=1)
     said = [status(process(0, rank=0, state="valid"), leaving=True), status(process(1))]
-    before = m.View(epoch=3, nodes=(0, 0), ranks=(said[0].ranks[0],), resume_step=STEP)
+    before = m.View(generation=3, nodes=(0, 0), ranks=(said[0].ranks[0],), resume_step=STEP)
 
     without = m.next_view(before, said, policy=policy)
     with_one = m.next_view(replace(before, witness=7), said, policy=policy)
@@ -193,18 +193,18 @@ def placed(item: m.RankStatus, view: m.View) -> m.RankStatus:
 
 def keeps_it(world: World, me: int, view: m.View) -> World:
     """A launcher that is in the view after all, although it was to leave, stays."""
-    return world._replace(leaving=-1) if world.leaving == me and view.nodes[me] >= 0 and view.epoch > 1 else world
+    return world._replace(leaving=-1) if world.leaving == me and view.nodes[me] >= 0 and view.generation > 1 else world
 
 
 def is_stale(node: m.Node | None, message: m.Message) -> bool:
     if node is None:
         return True
     if isinstance(message, m.Commit):
-        return message.view.epoch <= node.committed.epoch
+        return message.view.generation <= node.committed.generation
     if isinstance(message, m.Prepare | m.Accept):
-        return message.epoch < node.epoch
+        return message.generation < node.generation
     gone = node.ballot is None if isinstance(message, m.Refuse) else message.ballot != node.ballot
-    return message.epoch < node.epoch or (message.epoch == node.epoch and gone)
+    return message.generation < node.generation or (message.generation == node.generation and gone)
 
 
 def successors(world: World) -> Iterator[World]:
@@ -228,7 +228,7 @@ def successors(world: World) -> Iterator[World]:
             yield without(world._replace(crashes=world.crashes - 1), me)
         if world.asks and world.leaving < 0 and not node.wanted and node.votes:
             yield asked(world, me)
-        if not node.wanted and node.votes and (me, node.committed.epoch) not in world.there:
+        if not node.wanted and node.votes and (me, node.committed.generation) not in world.there:
             yield arrived(world, me)
     if has_settled_without(world):
         yield without(world._replace(ended=True), world.leaving)
@@ -257,16 +257,16 @@ def arrived(world: World, me: int) -> World:
             return after(world, me, *m.trouble(node, "the state did not arrive"))
         item = replace(item, state="valid", committed_step=view.resume_step)
     states = (*world.states[:me], item, *world.states[me + 1 :])
-    return world._replace(states=states, there=world.there | {(me, view.epoch)})
+    return world._replace(states=states, there=world.there | {(me, view.generation)})
 
 
 def has_settled_without(world: World) -> bool:
     """Whether the launcher that leaves has heard from all others of the newest view that it knows."""
     node = world.nodes[world.leaving] if world.leaving >= 0 else None
-    if node is None or node.wanted or node.votes or node.committed.epoch < 2:
+    if node is None or node.wanted or node.votes or node.committed.generation < 2:
         return False
     named = [other for other, name in enumerate(node.committed.nodes) if name >= 0]
-    return all((other, node.committed.epoch) in world.there for other in named)
+    return all((other, node.committed.generation) in world.there for other in named)
 
 
 def without(world: World, me: int) -> World:
@@ -326,8 +326,8 @@ def explore(first: World) -> Seen:
 
 
 def check(world: World) -> None:
-    epochs = [view.epoch for view in world.views]
-    assert len(epochs) == len(set(epochs)), f"two views of one generation: {world.views}"
+    generations = [view.generation for view in world.views]
+    assert len(generations) == len(set(generations)), f"two views of one generation: {world.views}"
     for view in world.views[1:]:
         assert (view.resume_step, view.lost_steps) == (STEP, 0), "a committed step is lost"
         assert len({item.slot for item in view.ranks}) == RANKS

@@ -14,7 +14,7 @@ def decide(committed: m.View, statuses: tuple[m.Status, ...]) -> m.View:
     nodes = [-1] * len(committed.nodes)
     for status in statuses:
         nodes[status.node] = status.incarnation
-    return m.View(epoch=committed.epoch + 1, nodes=tuple(nodes), resume_step=len(statuses))
+    return m.View(generation=committed.generation + 1, nodes=tuple(nodes), resume_step=len(statuses))
 
 
 class World(NamedTuple):
@@ -68,11 +68,11 @@ def is_stale(node: m.Node | None, message: m.Message) -> bool:
     if node is None:
         return True
     if isinstance(message, m.Commit):
-        return message.view.epoch <= node.committed.epoch
+        return message.view.generation <= node.committed.generation
     if isinstance(message, m.Prepare | m.Accept):
         return False
     gone = node.ballot is None if isinstance(message, m.Refuse) else message.ballot != node.ballot
-    return message.epoch < node.epoch or (message.epoch == node.epoch and gone)
+    return message.generation < node.generation or (message.generation == node.generation and gone)
 
 
 def successors(world: World) -> Iterator[World]:
@@ -188,7 +188,7 @@ def pair(world: World) -> World:
 
 def has_a_place(node: m.Node) -> bool:
     """Whether a launcher takes itself for one of the newest view that it knows: then it cannot begin anew."""
-    return node.committed.epoch > 0 and node.votes
+    return node.committed.generation > 0 and node.votes
 
 
 def told(world: World, me: int) -> World:
@@ -206,7 +206,7 @@ def told(world: World, me: int) -> World:
         node = world.nodes[peer]
         assert node is not None
         world = after(world, peer, *m.found(m.lost(node, me)[0] if peer == other else node, me, anew.incarnation))
-        if node.committed.epoch:
+        if node.committed.generation:
             known, actions = m.message(world.nodes[me] or anew, peer, m.Commit(node.committed), decide=decide)
             world = after(world, me, known, actions)
     return after(world, me, *m.trouble(world.nodes[me] or anew, "is back"))
@@ -219,7 +219,7 @@ def two_at_once(*, named_alike: bool = False, dead: bool = False) -> World:
     Args:
         dead: The first two are lost right after they have committed that view, which the third does not know.
     """
-    first = m.View(epoch=1, nodes=(0, 0, 0))
+    first = m.View(generation=1, nodes=(0, 0, 0))
     everyone = frozenset(range(3))
     world = beginning(size=3, crashes=2)._replace(
         nodes=tuple(replace(m.start(me=me, size=3, up=everyone), committed=first) for me in range(3)),
@@ -234,7 +234,7 @@ def two_at_once(*, named_alike: bool = False, dead: bool = False) -> World:
     if dead:
         world = after(world._replace(proposals=1), 0, *m.timer(world.nodes[0] or node, m.PROPOSE, decide=decide))
         world = between(world, 0, 1)
-        assert world.views[-1].epoch == 2
+        assert world.views[-1].generation == 2
         world = crash(crash(world._replace(flying=frozenset()), 0), 1)
     return world
 
@@ -274,7 +274,7 @@ def two_and_a_witness(
 ) -> World:
     """A job of two launchers whose first view names the witness, and which wants the next."""
     witness = m.Witness(identity=1, seat=2)
-    first = m.View(epoch=1, nodes=(0, 0), witness=1)
+    first = m.View(generation=1, nodes=(0, 0), witness=1)
     world = World(
         nodes=tuple(m.start(me=me, size=2, up=frozenset({0, 1})) for me in range(2)),
         flying=frozenset(),
@@ -303,9 +303,9 @@ def explore(first: World) -> tuple[int, int]:
     seen, frontier, highest = {first}, [first], 0
     while frontier:
         world = frontier.pop()
-        epochs = [view.epoch for view in world.views]
-        assert len(epochs) == len(set(epochs)), f"two views of one generation: {world.views}"
-        highest = max([highest, *epochs])
+        generations = [view.generation for view in world.views]
+        assert len(generations) == len(set(generations)), f"two views of one generation: {world.views}"
+        highest = max([highest, *generations])
         for following in successors(world):
             if following not in seen:
                 seen.add(following)
@@ -314,7 +314,7 @@ def explore(first: World) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(
-    ("first", "at_least", "epoch"),
+    ("first", "at_least", "generation"),
     [
         pytest.param(beginning(size=1), 2, 1, id="alone"),
         pytest.param(beginning(size=2, crashes=1, proposals=3), 1000, 1, id="two, one dies"),
@@ -342,11 +342,11 @@ def explore(first: World) -> tuple[int, int]:
         ),
     ],
 )
-def test_no_order_of_events_commits_two_views_of_one_generation(first: World, at_least: int, epoch: int) -> None:
+def test_no_order_of_events_commits_two_views_of_one_generation(first: World, at_least: int, generation: int) -> None:
     worlds, highest = explore(first)
 
     assert worlds >= at_least
-    assert highest == epoch
+    assert highest == generation
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_a_witness_without_a_safeguard_lets_two_views_of_one_generation_happen(
 def test_a_launcher_that_is_left_goes_on_with_the_witness() -> None:
     world = crash(two_and_a_witness(crashes=1), 1)
 
-    assert max(view.epoch for view in world.views) == 1
+    assert max(view.generation for view in world.views) == 1
     _, highest = explore(world._replace(flying=frozenset(), proposals=1))
     assert highest == 2
 

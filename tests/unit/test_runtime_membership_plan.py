@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast_runtime.membership import Policy, RankStatus, Slot, Status, View, next_view
 
-GENESIS = View(epoch=0, nodes=(0, 0, 0))
+GENESIS = View(generation=0, nodes=(0, 0, 0))
 REPLICAS = Policy(world_size=4)
 
 
@@ -43,7 +43,7 @@ def test_the_first_view_fills_ranks_in_the_order_of_nodes_and_the_rest_are_spare
 
     assert [item.slot for item in view.ranks] == [Slot(0, 0), Slot(0, 1), Slot(1, 0), Slot(1, 1)]
     assert view.spares == (Slot(2, 0), Slot(2, 1))
-    assert (view.epoch, view.resume_step, set(view.sources)) == (1, 0, {"fresh"})
+    assert (view.generation, view.resume_step, set(view.sources)) == (1, 0, {"fresh"})
 
 
 def test_a_job_that_starts_again_goes_on_from_its_checkpoint() -> None:
@@ -315,7 +315,7 @@ def calls_of_a_plan(launchers: int) -> int:
         called += event == "call"
 
     policy = Policy(world_size=launchers - 1)
-    start = View(epoch=0, nodes=(0,) * launchers)
+    start = View(generation=0, nodes=(0,) * launchers)
     view = next_view(start, [status(node, process(node, 0)) for node in range(launchers)], policy=policy)
     assert isinstance(view, View)
     statuses = by_node(running(view, step=5)[1:])

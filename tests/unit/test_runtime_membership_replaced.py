@@ -7,7 +7,7 @@ import pytest
 from holdfast_runtime import membership as m
 
 SIZE = 5
-FIRST = m.View(epoch=1, nodes=tuple(range(10, 10 + SIZE)))
+FIRST = m.View(generation=1, nodes=tuple(range(10, 10 + SIZE)))
 NEWCOMER = 99
 
 
@@ -15,7 +15,7 @@ def decide(committed: m.View, statuses: tuple[m.Status, ...]) -> m.View:
     nodes = [-1] * SIZE
     for status in statuses:
         nodes[status.node] = status.incarnation
-    return m.View(epoch=committed.epoch + 1, nodes=tuple(nodes))
+    return m.View(generation=committed.generation + 1, nodes=tuple(nodes))
 
 
 def launcher(me: int) -> m.Node:
@@ -38,7 +38,7 @@ def proposer(*, gone: int) -> tuple[m.Node, m.Prepare]:
 
 def promised(node: m.Node, prepare: m.Prepare, sender: int, *, name: int = -1) -> tuple[m.Node, list[m.Action]]:
     status = m.Status(node=sender, incarnation=10 + sender if name < 0 else name)
-    promise = m.Promise(prepare.epoch, prepare.ballot, name < 0, status, None)
+    promise = m.Promise(prepare.generation, prepare.ballot, name < 0, status, None)
     return m.message(node, sender, promise, decide=decide)
 
 
@@ -65,7 +65,7 @@ def test_a_newcomer_that_is_found_while_others_still_leave_is_asked_and_the_view
     node, actions = promised(node, prepare, 3)
     assert views(actions) == set(), "the newcomer is still to answer"
     node, actions = promised(node, prepare, 4, name=NEWCOMER)
-    assert views(actions) == {m.View(epoch=2, nodes=(10, 11, 12, 13, NEWCOMER))}
+    assert views(actions) == {m.View(generation=2, nodes=(10, 11, 12, 13, NEWCOMER))}
 
 
 def test_a_newcomer_that_is_found_once_the_view_is_chosen_is_not_asked() -> None:
@@ -84,7 +84,7 @@ def test_another_loss_does_not_shut_out_launchers_that_have_not_answered_yet() -
 
     waits, actions = m.lost(replace(node, up=node.up | {4}), 4)
     assert m.GATHER not in timers(actions), "launcher 3 is in reach and is still to answer"
-    assert views(promised(waits, prepare, 3)[1]) == {m.View(epoch=2, nodes=(10, 11, 12, 13, -1))}
+    assert views(promised(waits, prepare, 3)[1]) == {m.View(generation=2, nodes=(10, 11, 12, 13, -1))}
 
     _, actions = m.lost(node, 3)
     assert timers(actions)[m.GATHER] == 0, "nobody else is left that could answer"
@@ -110,13 +110,13 @@ def test_a_view_that_names_a_launcher_whose_place_a_newcomer_has_is_followed_by_
     """One that was accepted before is proposed again as it is, also where one that it names was replaced meanwhile."""
     node, _ = m.found(launcher(1), 3, name)
 
-    node, _ = m.message(node, 0, m.Commit(replace(FIRST, epoch=2)), decide=decide)
+    node, _ = m.message(node, 0, m.Commit(replace(FIRST, generation=2)), decide=decide)
 
     assert node.wanted == wanted
 
 
 def test_a_newcomer_of_the_view_that_others_met_first_is_given_time_to_come_into_reach() -> None:
-    view = replace(FIRST, epoch=2, nodes=(10, 11, 12, NEWCOMER, 14))
+    view = replace(FIRST, generation=2, nodes=(10, 11, 12, NEWCOMER, 14))
     node, _ = m.lost(launcher(1), 3)
 
     node, actions = m.message(node, 0, m.Commit(view), decide=decide)
@@ -130,7 +130,7 @@ def test_a_newcomer_of_the_view_that_others_met_first_is_given_time_to_come_into
 def test_a_launcher_of_the_view_that_was_lost_before_it_was_committed_is_lost_at_once() -> None:
     node, _ = m.lost(launcher(1), 3)
 
-    node, _ = m.message(node, 0, m.Commit(replace(FIRST, epoch=2)), decide=decide)
+    node, _ = m.message(node, 0, m.Commit(replace(FIRST, generation=2)), decide=decide)
 
     assert node.wanted == "node 3 is lost"
 
@@ -139,7 +139,7 @@ def test_a_newcomer_gives_those_time_that_it_has_not_met_yet() -> None:
     node, _ = m.found(m.start(me=3, size=SIZE, incarnation=1, identity=NEWCOMER), 0, 10)
 
     node, actions = m.message(
-        node, 0, m.Commit(replace(FIRST, epoch=2, nodes=(10, 11, 12, NEWCOMER, 14))), decide=decide
+        node, 0, m.Commit(replace(FIRST, generation=2, nodes=(10, 11, 12, NEWCOMER, 14))), decide=decide
     )
 
     assert (node.wanted, timers(actions)) == ("", {m.MEET: 0})

@@ -21,8 +21,8 @@ from holdfast_runtime.patience import (
 )
 
 
-def error(step: int = 5, *, epoch: int, process: str = "a", where: Where = "step") -> Error:
-    return Error(step=step, epoch=epoch, process=process, what="ValueError: no", where=where)
+def error(step: int = 5, *, generation: int, process: str = "a", where: Where = "step") -> Error:
+    return Error(step=step, generation=generation, process=process, what="ValueError: no", where=where)
 
 
 def verdicts(*errors: Error, world_size: int = 4) -> list[str]:
@@ -35,34 +35,38 @@ def verdicts(*errors: Error, world_size: int = 4) -> list[str]:
 
 
 def test_a_step_that_raised_is_tried_again_then_by_another_process_and_then_the_job_ends() -> None:
-    assert verdicts(error(epoch=1), error(epoch=2), error(epoch=3, process="b")) == ["again", "replace", "end"]
+    assert verdicts(error(generation=1), error(generation=2), error(generation=3, process="b")) == [
+        "again",
+        "replace",
+        "end",
+    ]
 
 
 def test_a_step_that_raises_in_two_processes_is_tried_again_once() -> None:
-    first = [error(epoch=1, process=name) for name in "ab"]
-    assert verdicts(*first, error(epoch=2)) == ["again", "again", "end"]
+    first = [error(generation=1, process=name) for name in "ab"]
+    assert verdicts(*first, error(generation=2)) == ["again", "again", "end"]
 
 
 def test_the_only_process_is_not_replaced() -> None:
-    assert verdicts(error(epoch=1), error(epoch=2), world_size=1) == ["again", "end"]
+    assert verdicts(error(generation=1), error(generation=2), world_size=1) == ["again", "end"]
 
 
 def test_what_was_raised_after_the_update_replaces_its_process_and_a_second_one_ends_the_job() -> None:
-    after = [error(epoch=1, process=name, where="after") for name in "ab"]
+    after = [error(generation=1, process=name, where="after") for name in "ab"]
     assert verdicts(*after) == ["replace", "end"]
 
 
 def test_what_is_raised_in_a_recovery_is_tried_again_and_then_ends_the_job() -> None:
-    assert verdicts(error(epoch=1, where="recovery"), error(epoch=2, where="recovery")) == ["again", "end"]
+    assert verdicts(error(generation=1, where="recovery"), error(generation=2, where="recovery")) == ["again", "end"]
 
 
 def test_errors_of_other_steps_do_not_count() -> None:
-    errors = [error(step, epoch=step, process=process) for step in range(20) for process in "ab"]
+    errors = [error(step, generation=step, process=process) for step in range(20) for process in "ab"]
     assert set(verdicts(*errors)) == {"again"}
 
 
 def test_an_error_that_is_told_twice_is_one() -> None:
-    assert verdicts(error(epoch=1), error(epoch=1)) == ["again", "again"]
+    assert verdicts(error(generation=1), error(generation=1)) == ["again", "again"]
 
 
 def test_a_finished_step_gives_the_whole_budget_back() -> None:
@@ -78,8 +82,8 @@ def test_a_finished_step_gives_the_whole_budget_back() -> None:
 def end_of(every: int, *, steps: int = 1000, nodes: int = 1) -> int | None:
     """In which step a job ends whose program fails after each so many steps; None when it does not."""
     ledger, _ = begun(Ledger(budget=budget(nodes)), step=0)
-    for epoch, step in enumerate(range(0, steps, every)):
-        item = error(step, epoch=epoch, process=str(epoch), where="after")
+    for generation, step in enumerate(range(0, steps, every)):
+        item = error(step, generation=generation, process=str(generation), where="after")
         ledger = noted(ledger, item)
         assert judged(ledger, item, world_size=4) == "replace"
         ledger, spent = begun(ledger, step=step + 1)
@@ -101,8 +105,8 @@ def test_a_program_that_fails_now_and_then_and_trains_on_is_let_go_on() -> None:
 def test_many_errors_of_one_generation_count_once() -> None:
     ledger = Ledger(budget=2)
     for rank in range(20):
-        ledger = noted(ledger, error(3, epoch=1, process=str(rank)))
-    assert failed(ledger, epoch=1, step=3) == ledger
+        ledger = noted(ledger, error(3, generation=1, process=str(rank)))
+    assert failed(ledger, generation=1, step=3) == ledger
     assert begun(ledger, step=4)[1] == ""
 
 
@@ -127,7 +131,7 @@ class World:
             self.attempts += 1
             if not ranks:
                 return "finished"
-            errors = [error(epoch=self.attempts, process=str(self.processes[rank])) for rank in sorted(ranks)]
+            errors = [error(generation=self.attempts, process=str(self.processes[rank])) for rank in sorted(ranks)]
             for item in errors:
                 self.ledger = noted(self.ledger, item)
             answers = [judged(self.ledger, item, world_size=len(self.processes)) for item in errors]
@@ -138,7 +142,7 @@ class World:
                     self.processes[rank] = 100 * self.attempts + rank
             self.ledger, spent = begun(self.ledger, step=5)
             if spent:
-                return "out of epochs"
+                return "out of generations"
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
@@ -150,7 +154,7 @@ def test_whoever_raises_the_job_ends_by_the_third_attempt_or_finishes_the_step(r
         end = world.run()
 
         assert world.attempts <= 3, raising
-        assert end != "out of epochs"
+        assert end != "out of generations"
         # One try more is always made: it may have been the machine.
         if not raising[0] or not raising[1]:
             assert end == "finished", raising

@@ -11,8 +11,8 @@ from holdfast_runtime.control import Ready
 from holdfast_runtime.launcher.node import Ranks
 from holdfast_runtime.membership import RankStatus, Slot, View
 
-OTHERS = View(epoch=9, nodes=(0, 0), ranks=(RankStatus(slot=Slot(0, 0), rank=0, port=1),))
-MINE = View(epoch=9, nodes=(0, 0), ranks=(RankStatus(slot=Slot(1, 0), rank=0, port=1),))
+OTHERS = View(generation=9, nodes=(0, 0), ranks=(RankStatus(slot=Slot(0, 0), rank=0, port=1),))
+MINE = View(generation=9, nodes=(0, 0), ranks=(RankStatus(slot=Slot(1, 0), rank=0, port=1),))
 
 
 class Story:
@@ -21,7 +21,7 @@ class Story:
     def __init__(self, *, wanted: str, belongs: bool = False, has_rank: bool = False) -> None:
         self.told: list[str] = []
         self.left: Callable[[], object] = lambda: None
-        self.slot = SimpleNamespace(epoch=0, ready=object(), rank=-1, awaited=None)
+        self.slot = SimpleNamespace(generation=0, ready=object(), rank=-1, awaited=None)
 
         class Slots(SimpleNamespace):
             def __iter__(slots) -> Any:  # noqa: N805 - of the story

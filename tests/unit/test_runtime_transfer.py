@@ -26,7 +26,7 @@ from holdfast_runtime.transfer import (
     unflatten,
 )
 
-EPOCH, STEP = 3, 17
+GENERATION, STEP = 3, 17
 LOCAL = "127.0.0.1"
 
 
@@ -69,7 +69,7 @@ def donor() -> Iterator[Make]:
         server = Server(host=LOCAL, faults=faults, token=token, deadline_s=20.0, patience_s=patience_s)
         servers.append(server)
         flat = flatten(tree() if state is None else state)
-        server.offer("replica", Offer(epoch=EPOCH, step=STEP, state=lambda: flat))
+        server.offer("replica", Offer(generation=GENERATION, step=STEP, state=lambda: flat))
         return server
 
     yield make
@@ -79,7 +79,7 @@ def donor() -> Iterator[Make]:
 
 def take(*servers: Server | int, **options: object) -> Flat:
     donors = [(LOCAL, server if isinstance(server, int) else server.port) for server in servers]
-    settings: dict[str, object] = {"epoch": EPOCH, "step": STEP, "deadline_s": 20.0, **options}
+    settings: dict[str, object] = {"generation": GENERATION, "step": STEP, "deadline_s": 20.0, **options}
     return receive(donors, **settings)  # type: ignore[arg-type]
 
 
@@ -125,7 +125,7 @@ def test_several_receivers_are_served_at_once(donor: Make) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"epoch": 2}, "asked for replica of generation 2, step 17; there is that of generation 3, step 17"),
+        ({"generation": 2}, "asked for replica of generation 2, step 17; there is that of generation 3, step 17"),
         ({"step": 16}, "asked for replica of generation 3, step 16; there is that of generation 3, step 17"),
         ({"name": "shard"}, "there is none"),
         ({"token": "guessed"}, "the proof of the job's token is wrong"),
@@ -166,11 +166,11 @@ def test_a_donor_that_is_gone_is_passed_over(donor: Make) -> None:
 
 def test_a_donor_that_is_not_ready_yet_is_waited_for_and_one_that_is_further_is_not(donor: Make) -> None:
     server = donor(patience_s=20.0)
-    later = Offer(epoch=EPOCH + 1, step=STEP, state=lambda: flatten(tree()))
+    later = Offer(generation=GENERATION + 1, step=STEP, state=lambda: flatten(tree()))
     threading.Timer(0.05, server.offer, ("replica", later)).start()
 
-    assert same(unflatten(take(server, epoch=EPOCH + 1)), tree())
-    with pytest.raises(TransferError, match=f"there is that of generation {EPOCH + 1}"):
+    assert same(unflatten(take(server, generation=GENERATION + 1)), tree())
+    with pytest.raises(TransferError, match=f"there is that of generation {GENERATION + 1}"):
         take(server)
 
 
@@ -231,7 +231,7 @@ def odd_donor() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
 
 def header(connection: socket.socket, **fields: object) -> None:
     connection.recv(65536)
-    values = {"refusal": "", "epoch": EPOCH, "step": STEP, "skeleton_bytes": 4, "tensors": []} | fields
+    values = {"refusal": "", "generation": GENERATION, "step": STEP, "skeleton_bytes": 4, "tensors": []} | fields
     data = json.dumps(values).encode()
     connection.sendall(struct.pack("!I", len(data)) + data)
 
@@ -308,10 +308,10 @@ def test_a_header_without_an_end_is_refused(odd_donor: Callable[..., int]) -> No
 
 def test_the_digest_of_the_whole_depends_on_order_generation_and_step() -> None:
     digests = {
-        transfer.digest_of([1, 2], epoch=1, step=1),
-        transfer.digest_of([2, 1], epoch=1, step=1),
-        transfer.digest_of([1, 2], epoch=2, step=1),
-        transfer.digest_of([1, 2], epoch=1, step=2),
+        transfer.digest_of([1, 2], generation=1, step=1),
+        transfer.digest_of([2, 1], generation=1, step=1),
+        transfer.digest_of([1, 2], generation=2, step=1),
+        transfer.digest_of([1, 2], generation=1, step=2),
     }
     assert len(digests) == 4
 

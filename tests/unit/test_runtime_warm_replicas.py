@@ -69,7 +69,7 @@ def test_it_has_the_memory_while_it_waits_and_the_bits_of_a_peer_in_it_when_it_h
     peer = trained(*made())
     model, optimizer = made()
     server = Server(host=LOCAL, deadline_s=5.0)
-    server.offer("replica", Offer(epoch=1, step=STEP, state=lambda: flatten(peer)))
+    server.offer("replica", Offer(generation=1, step=STEP, state=lambda: flatten(peer)))
     before: list[int] = []
 
     def talk() -> None:
@@ -79,7 +79,7 @@ def test_it_has_the_memory_while_it_waits_and_the_bits_of_a_peer_in_it_when_it_h
         assert (warm.built, warm.moves, warm.state) == (2, True, "none")
         before.extend(tensor.data_ptr() for tensor in state_of(optimizer))
         plan, at = Plan(source="peer", donors=(0,)), {"hosts": (LOCAL,), "ports": (server.port,)}
-        launcher.send(View(epoch=1, rank=0, local_rank=0, world_size=1, resume_step=STEP, plan=plan, **at))
+        launcher.send(View(generation=1, rank=0, local_rank=0, world_size=1, resume_step=STEP, plan=plan, **at))
 
     run = while_it_waits(talk, model, optimizer)
     server.close()

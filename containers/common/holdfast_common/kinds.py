@@ -104,8 +104,8 @@ SPARE_READY = "spare_ready"
 """job: a node that came back is warm and may take a rank; `detail.launcher`"""
 VIEW_COMMITTED = "view_committed"
 """
-job: launchers agreed who has which rank; `detail.epoch`, `detail.step`, `detail.lost_steps`, `duration_s` since the
-fault; `detail.spare` of an allocation that lacks a node: expand where Slurm is asked for another one, else none
+job: launchers agreed who has which rank; `detail.generation`, `detail.step`, `detail.lost_steps`, `duration_s` since
+the fault; `detail.spare` of an allocation that lacks a node: expand where Slurm is asked for another one, else none
 """
 STACKS_DUMPED = "stacks_dumped"
 """

@@ -71,7 +71,7 @@ class LauncherReport:
         task: Slurm's number of this task of a job array, which is what it is requeued by; empty elsewhere.
         run: As ``--rdzv-id``.
         node: Number of this node in the run.
-        epoch: Generation of the view; 0 before the first.
+        generation: Generation of the view; 0 before the first.
         step: The newest step that it knows of.
         spares: Warm processes of other nodes that could take ranks of this one.
         ranks: Its processes.
@@ -81,7 +81,7 @@ class LauncherReport:
     task: str
     run: str
     node: int
-    epoch: int
+    generation: int
     step: int
     spares: int
     ranks: "tuple[RankReport, ...]"
@@ -229,7 +229,7 @@ def _whole(value: Any, path: str, *, least: int) -> int:
 
 _KINDS: "dict[str, type]" = {
     **dict.fromkeys(("job", "task", "run", "phase", "id", "command", "outcome", "reason"), str),
-    **dict.fromkeys(("rank", "pid", "node", "epoch", "step", "spares", "steps_lost"), int),
+    **dict.fromkeys(("rank", "pid", "node", "generation", "step", "spares", "steps_lost"), int),
     **dict.fromkeys(("phase_s", "busy", "seconds"), float),
     "urgent": bool,
 }

@@ -19,7 +19,7 @@ import holdfast_runtime as holdfast
 
 FOLDER, STEPS, PAUSE_S = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 SHARDED = os.environ["LAYOUT"] == "fsdp"
-EPOCH, VALIDATION = 25, 4
+GENERATION, VALIDATION = 25, 4
 
 
 def local(tensor: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def main() -> None:
             if step.number % VALIDATION == VALIDATION - 1:
                 validate(run, model)
         average.update(model)
-        if step.number % EPOCH == EPOCH - 1:
+        if step.number % GENERATION == GENERATION - 1:
             schedule.step()
         if step.done:
             (FOLDER / f"at{run.rank}").write_text(str(step.number))

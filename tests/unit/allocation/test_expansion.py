@@ -81,7 +81,7 @@ class Leader:
             (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {folder}/asked\n{body}\n')
             (folder / name).chmod(0o755)
         (folder / "asked").touch()
-        view = View(epoch=3, nodes=(0, 0, -1, 0, 0))
+        view = View(generation=3, nodes=(0, 0, -1, 0, 0))
         self.view = view
         self.made = Expansion(
             Request(job="7", is_asked=is_asked, nodes=5, run_id="7", program=("t.py",)),

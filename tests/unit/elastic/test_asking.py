@@ -19,7 +19,7 @@ class Story:
         self.timers: list[Callable[[], None]] = []
         self.now_s, self.spares, self.wanted = 100.0, spares, ""
         ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
-        self.view = View(epoch=3, nodes=(0,) * 4, ranks=ranks)
+        self.view = View(generation=3, nodes=(0,) * 4, ranks=ranks)
         self.slots = SimpleNamespace(node=0, warm=0, asked=Asked(), in_process=True, some_finished=False)
         self.ending = SimpleNamespace(begun=False, some_finished=False)
         links: Any = SimpleNamespace(broadcast=self.told.append, send=lambda node, what: self.told.append((node, what)))
@@ -43,7 +43,7 @@ class Story:
     def has(self, size: int) -> None:
         """The job goes on at a size, with nobody that waits."""
         ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
-        self.view, self.spares = replace(self.view, epoch=self.view.epoch + 1, ranks=ranks), 0
+        self.view, self.spares = replace(self.view, generation=self.view.generation + 1, ranks=ranks), 0
         self.resizing.settled(self.view)
 
     def look(self) -> None:

@@ -13,13 +13,13 @@ def decide(committed: m.View, statuses: tuple[m.Status, ...]) -> m.View:
     """A view of whoever was heard."""
     heard = {status.node for status in statuses}
     nodes = tuple(name if node in heard else -1 for node, name in enumerate(committed.nodes))
-    return m.View(epoch=committed.epoch + 1, nodes=nodes, resume_step=STEP)
+    return m.View(generation=committed.generation + 1, nodes=nodes, resume_step=STEP)
 
 
 def running(me: int, *, launchers: int, ranks: frozenset[int]) -> m.Node:
     """A launcher of a job whose ranks are on some of its nodes; the others wait."""
     view = m.View(
-        epoch=3,
+        generation=3,
         nodes=(0,) * launchers,
         ranks=tuple(m.RankStatus(slot=m.Slot(node, 0), rank=rank) for rank, node in enumerate(sorted(ranks))),
         resume_step=STEP,

@@ -32,7 +32,7 @@ def rank(number: int, *, size: int, **facts: object) -> RankStatus:
 
 def running(*, size: int, nodes: int = 4) -> View:
     return View(
-        epoch=3,
+        generation=3,
         nodes=(0,) * nodes,
         ranks=tuple(RankStatus(slot=Slot(number, 0), rank=number, port=1) for number in range(size)),
         resume_step=1,

@@ -67,7 +67,7 @@ def test_one_recovery_that_takes_the_ranks_of_both_nodes_counts_for_both() -> No
             verdict(0, A),
             verdict(0.4, B),
             job(1, kinds.RECOVERY_ABORTED, planned=True),
-            job(1.1, kinds.VIEW_COMMITTED, epoch=3, step=20, lost_steps=0),
+            job(1.1, kinds.VIEW_COMMITTED, generation=3, step=20, lost_steps=0),
             job(1.4, kinds.JOB_PROGRESS, step=20),
             started(1.5, 20, SPARE, SECOND_SPARE),
             handed_over(1.7, B, step=20),
@@ -128,9 +128,9 @@ def test_the_steps_and_seconds_that_the_recovery_of_the_other_cost_are_not_count
             *BEGUN,
             verdict(0, A),
             verdict(0.5, B),
-            job(1, kinds.VIEW_COMMITTED, epoch=3, step=15, lost_steps=3),
+            job(1, kinds.VIEW_COMMITTED, generation=3, step=15, lost_steps=3),
             started(1.5, 15, B, SPARE),
-            job(2.5, kinds.VIEW_COMMITTED, epoch=4, step=16, lost_steps=0),
+            job(2.5, kinds.VIEW_COMMITTED, generation=4, step=16, lost_steps=0),
             started(3, 16, SECOND_SPARE, SPARE),
         ]
     )

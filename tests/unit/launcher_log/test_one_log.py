@@ -32,7 +32,7 @@ class Job:
             for node in range(size)
         ]
         ranks = tuple(RankStatus(slot=Slot(node, 0), rank=node, port=1) for node in range(size - 1))
-        self.view = View(epoch=2, nodes=(0,) * size, ranks=ranks, spares=(Slot(size - 1, 0),))
+        self.view = View(generation=2, nodes=(0,) * size, ranks=ranks, spares=(Slot(size - 1, 0),))
 
     def _leads(self, node: int) -> Callable[[], bool]:
         return lambda: node == min(self.up)
@@ -52,7 +52,7 @@ class Job:
         """All launchers that are left see the loss and agree on the view without those."""
         self.up -= set(gone)
         nodes = tuple(-1 if node in gone else 0 for node in range(len(self.launchers)))
-        after = replace(self.view, epoch=self.view.epoch + 1, nodes=nodes, spares=(), resume_step=9)
+        after = replace(self.view, generation=self.view.generation + 1, nodes=nodes, spares=(), resume_step=9)
         for node in sorted(self.up):
             for lost in gone:
                 self.launchers[node].tell_lost(lost, f"node {lost} is lost: its connection was closed")
@@ -101,7 +101,7 @@ def test_at_level_debug_and_in_a_file_each_launcher_writes_all(
 def test_numbers_are_ranges() -> None:
     assert ranges([0, 1, 2, 5, 7, 8]) == "0-2,5,7-8"
     assert ranges([]) == ""
-    view = View(epoch=3, nodes=(0, -1, 0), resume_step=4, lost_steps=1)
+    view = View(generation=3, nodes=(0, -1, 0), resume_step=4, lost_steps=1)
     said = describe_view(view, seconds=0.05, moved={2: 0, 1: 0}, lost={1})
     assert said == (
         "generation 3: 0 ranks on nodes 0,2, 0 spares, step 4, 1 committed steps are done again; lost nodes 1; "
@@ -116,7 +116,7 @@ def test_the_last_line_has_steps_time_goodput_and_faults() -> None:
     journal: Any = SimpleNamespace(event_at=lambda *_args, **_kw: None, recoveries=1, steps_lost=0)
     record = Record(slots=slots, journal=journal, instance="", clock=lambda: round(now_s * 1e9))
     assert record.summary() == "", "a job that never ran has none"
-    view = View(epoch=2, nodes=(0,), ranks=(RankStatus(slot=Slot(0, 0), rank=0, port=1),), sources=("memory",))
+    view = View(generation=2, nodes=(0,), ranks=(RankStatus(slot=Slot(0, 0), rank=0, port=1),), sources=("memory",))
     said: Any = {0: SimpleNamespace(instance="", copy_s=0.0)}
     now_s = 10.0
     record.installed(view)
@@ -126,8 +126,8 @@ def test_the_last_line_has_steps_time_goodput_and_faults() -> None:
         record.moved(step=step, loss=1.0, of_first=True)
     record.troubled(planned=False)
     now_s += 20.0
-    record.installed(replace(view, epoch=3, resume_step=50))
-    record.settled(replace(view, epoch=3, resume_step=50), said)
+    record.installed(replace(view, generation=3, resume_step=50))
+    record.settled(replace(view, generation=3, resume_step=50), said)
     now_s += 20.0
     record.moved(step=70, loss=1.0, of_first=True)
     assert record.summary() == "70 steps in 1 min 40 s, goodput 70.0 %, 1 fault survived, 0 steps done again"

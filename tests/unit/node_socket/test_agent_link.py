@@ -42,7 +42,7 @@ class Launcher:
     def _report(self) -> node_socket.LauncherReport:
         self.reports += 1
         return node_socket.LauncherReport(
-            job=JOB, task=TASK, run="r", node=0, epoch=1, step=self.reports, spares=0, ranks=()
+            job=JOB, task=TASK, run="r", node=0, generation=1, step=self.reports, spares=0, ranks=()
         )
 
     def _command(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:

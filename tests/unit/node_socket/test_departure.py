@@ -15,7 +15,7 @@ from holdfast_runtime.membership import RankStatus, Slot, View
 
 COMMAND = node_socket.Command(id="1", command="hand-over", reason="Xid 79")
 VIEW = View(
-    epoch=4, nodes=(0, 0, 0), ranks=tuple(RankStatus(slot=Slot(node, 0), rank=node, port=1) for node in range(2))
+    generation=4, nodes=(0, 0, 0), ranks=tuple(RankStatus(slot=Slot(node, 0), rank=node, port=1) for node in range(2))
 )
 
 
@@ -119,15 +119,15 @@ def test_it_tells_all_and_its_own_ranks_when_to_leave_and_gives_none_of_its_proc
     story = Story()
 
     assert story.ask() == "begun"
-    assert HandOverAt(epoch=4, after_step=32, reason="Xid 79") in story.links.told
-    assert story.slot.sent == [HandOver(epoch=4, after_step=32)]
+    assert HandOverAt(generation=4, after_step=32, reason="Xid 79") in story.links.told
+    assert story.slot.sent == [HandOver(generation=4, after_step=32)]
     assert story.slots.leaving
 
 
 def test_it_ends_once_all_ranks_of_the_view_without_it_are_there_and_not_before() -> None:
     story = Story()
     story.ask()
-    story.view = View(epoch=5, nodes=(0, -1, 0), ranks=VIEW.ranks[:1] * 2, resume_step=32)
+    story.view = View(generation=5, nodes=(0, -1, 0), ranks=VIEW.ranks[:1] * 2, resume_step=32)
 
     story.departure.installed(story.view)
     assert story.departed is None
@@ -143,7 +143,7 @@ def test_it_stays_where_the_next_view_needs_it_and_says_so() -> None:
     story = Story()
     story.ask()
 
-    story.departure.installed(View(epoch=5, nodes=(0, 0, -1), ranks=VIEW.ranks, resume_step=31))
+    story.departure.installed(View(generation=5, nodes=(0, 0, -1), ranks=VIEW.ranks, resume_step=31))
 
     assert (story.answers[-1].outcome, story.slots.leaving, story.filled) == ("failed", False, 1)
     assert story.ask() == "begun", "it may be asked again"
@@ -154,7 +154,7 @@ def test_it_stays_where_the_next_view_needs_it_and_says_so() -> None:
     [
         ({"spares": 0}, "0 warm processes of other nodes are there, and 1 are needed"),
         ({"voters": 1}, "1 votes would be left, and 2 are needed"),
-        ({"view": View(epoch=1, nodes=(0, 0, 0))}, "not together yet"),
+        ({"view": View(generation=1, nodes=(0, 0, 0))}, "not together yet"),
     ],
 )
 def test_it_puts_off_what_cannot_be_now_and_changes_nothing(changes: dict[str, Any], why: str) -> None:
@@ -183,7 +183,7 @@ def test_it_refuses_what_can_never_be_and_changes_nothing(changes: dict[str, Any
 @pytest.mark.parametrize(("nodes", "lost"), [((0, 1), 0), ((1, 1), 10)], ids=["others have it", "nobody else has it"])
 def test_a_refusal_says_what_would_be_lost(nodes: tuple[int, int], lost: int) -> None:
     ranks = tuple(RankStatus(slot=Slot(node, 0), rank=rank, port=1) for rank, node in enumerate(nodes))
-    story = Story(spares=0, view=View(epoch=4, nodes=(0, 0, 0), ranks=ranks))
+    story = Story(spares=0, view=View(generation=4, nodes=(0, 0, 0), ranks=ranks))
 
     story.ask()
 
@@ -196,10 +196,10 @@ def test_in_a_recovery_it_waits_until_the_ranks_are_together_again() -> None:
     assert story.ask() == "begun"
     assert story.slot.sent == []
 
-    story.wanted, story.view = "", View(epoch=5, nodes=(0, 0, 0), ranks=VIEW.ranks)
+    story.wanted, story.view = "", View(generation=5, nodes=(0, 0, 0), ranks=VIEW.ranks)
     story.departure.installed(story.view)
     story.departure.settled(story.view, {})
-    assert story.slot.sent == [HandOver(epoch=5, after_step=32)]
+    assert story.slot.sent == [HandOver(generation=5, after_step=32)]
 
 
 def test_who_asks_twice_hears_of_the_same_one() -> None:
@@ -219,7 +219,7 @@ def test_who_asks_twice_hears_of_the_same_one() -> None:
 def test_an_announcement_of_another_generation_is_no_longer_of_use() -> None:
     story = Story()
 
-    story.departure.announced(0, HandOverAt(epoch=3, after_step=9, reason=""))
+    story.departure.announced(0, HandOverAt(generation=3, after_step=9, reason=""))
 
     assert story.slot.sent == []
 
@@ -319,11 +319,11 @@ def test_it_begins_again_after_a_loss_while_spares_were_built() -> None:
 
     assert announced(story) == []
 
-    story.view, story.wanted, story.builds_at_once = replace(VIEW, epoch=5), "", True
+    story.view, story.wanted, story.builds_at_once = replace(VIEW, generation=5), "", True
     story.departure.installed(story.view)
     story.departure.settled(story.view, {})
 
-    assert [message.epoch for message in announced(story)] == [5]
+    assert [message.generation for message in announced(story)] == [5]
 
 
 def announced(story: Story) -> list[HandOverAt]:

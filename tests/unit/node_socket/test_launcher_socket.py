@@ -67,7 +67,16 @@ def report(*pids: int, step: int = 5, **other: object) -> bytes:
     ranks = tuple(
         wire.RankReport(rank=number, pid=pid, step=step, phase="vote", phase_s=0.1) for number, pid in enumerate(pids)
     )
-    values = {"job": job, "task": task, "run": "r", "node": 1, "epoch": 2, "step": step, "spares": 1, "ranks": ranks}
+    values = {
+        "job": job,
+        "task": task,
+        "run": "r",
+        "node": 1,
+        "generation": 2,
+        "step": step,
+        "spares": 1,
+        "ranks": ranks,
+    }
     return wire.to_line(wire.LauncherReport(**{**values, **other}))  # type: ignore[arg-type]
 
 

@@ -31,16 +31,24 @@ class Story:
             Event(time_ns=moment, source="job", job="7", kind=kind, duration_s=duration_s, detail=detail)
         )
 
-    def view(self, epoch: int, *, step: int, sources: tuple[Any, ...] = ("memory", "memory"), lost: int = 0) -> View:
+    def view(
+        self, generation: int, *, step: int, sources: tuple[Any, ...] = ("memory", "memory"), lost: int = 0
+    ) -> View:
         ranks = tuple(RankStatus(slot=Slot(node, 0), rank=node, port=1) for node in range(2))
         made = View(
-            epoch=epoch, nodes=(0, 0), ranks=ranks, resume_step=step, sources=sources, donors=((), ()), lost_steps=lost
+            generation=generation,
+            nodes=(0, 0),
+            ranks=ranks,
+            resume_step=step,
+            sources=sources,
+            donors=((), ()),
+            lost_steps=lost,
         )
         self.record.installed(made)
         return made
 
     def settle(self, view: View, *, copy_s: float = 0.0) -> None:
-        self.record.settled(view, {node: Settled(view.epoch, f"i-{node}", node * copy_s) for node in range(2)})
+        self.record.settled(view, {node: Settled(view.generation, f"i-{node}", node * copy_s) for node in range(2)})
 
     def steps(self, first: int, last: int) -> None:
         for step in range(first, last + 1):

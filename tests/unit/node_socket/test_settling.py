@@ -46,7 +46,7 @@ class Job:
 @pytest.mark.parametrize("large", [False, True])
 def test_all_know_what_each_has_said_once_all_have_said_it(large: bool) -> None:
     job = Job(12, large=large)
-    job.install(View(epoch=1, nodes=(0,) * 12))
+    job.install(View(generation=1, nodes=(0,) * 12))
     job.train(*range(11))
     assert not any(job.told.values())
 
@@ -57,7 +57,7 @@ def test_all_know_what_each_has_said_once_all_have_said_it(large: bool) -> None:
 
 def test_in_a_large_job_one_gathers_and_each_other_sends_one_message() -> None:
     job = Job(200, large=True)
-    job.install(View(epoch=1, nodes=(-1, *(0,) * 199)), *range(1, 200))
+    job.install(View(generation=1, nodes=(-1, *(0,) * 199)), *range(1, 200))
     job.train(*range(1, 200))
 
     assert job.sent[2:] == [1] * 198
@@ -66,10 +66,10 @@ def test_in_a_large_job_one_gathers_and_each_other_sends_one_message() -> None:
 
 def test_what_is_heard_before_the_view_is_there_counts_with_it() -> None:
     job = Job(12, large=True)
-    job.install(View(epoch=1, nodes=(0,) * 12), *range(1, 12))
+    job.install(View(generation=1, nodes=(0,) * 12), *range(1, 12))
     job.train(*range(1, 12))
 
-    job.install(View(epoch=1, nodes=(0,) * 12), 0)
+    job.install(View(generation=1, nodes=(0,) * 12), 0)
     job.train(0)
 
     assert job.told == {node: [12] for node in range(12)}

@@ -24,9 +24,9 @@ def begun(order: str, *, size: int = SIZE) -> World:
 
 def holds(world: World) -> int:
     """At most one view of a generation was committed anywhere; the newest generation that all that are left have."""
-    epochs = [view.epoch for view in world.views]
-    assert len(epochs) == len(set(epochs)), f"two views of one generation: {world.views}"
-    return min(world.nodes[node].committed.epoch for node in world.overlays)
+    generations = [view.generation for view in world.views]
+    assert len(generations) == len(set(generations)), f"two views of one generation: {world.views}"
+    return min(world.nodes[node].committed.generation for node in world.overlays)
 
 
 def go_on(world: World, *, proposer: int) -> None:

@@ -56,7 +56,7 @@ def test_a_launcher_that_took_anothers_place_has_none_of_its_ranks(with_launcher
 
     def act(launcher: Launcher) -> None:
         identity = launcher.links.identity + (named == "another")
-        launcher.generations.install(View(epoch=3, nodes=(identity, identity), ranks=ranks))
+        launcher.generations.install(View(generation=3, nodes=(identity, identity), ranks=ranks))
         assert launcher.slots[0].rank == rank
 
     with_launcher(act)
@@ -68,12 +68,12 @@ def test_a_launcher_that_a_view_names_does_not_begin_anew(with_launcher: With, n
 
     def act(launcher: Launcher) -> None:
         identity = launcher.links.identity if named else launcher.links.identity + 1
-        launcher.generations.agreement.message(1, Commit(View(epoch=3, nodes=(identity, 0))))
-        assert launcher.view.epoch == 3
+        launcher.generations.agreement.message(1, Commit(View(generation=3, nodes=(identity, 0))))
+        assert launcher.view.generation == 3
 
         assert launcher.peers.begin_anew() is not named
 
-        assert launcher.view.epoch == (3 if named else 0)
+        assert launcher.view.generation == (3 if named else 0)
 
     with_launcher(act)
 
@@ -83,7 +83,9 @@ def test_a_launcher_that_is_met_is_told_from_the_one_that_it_replaced(with_launc
 
     def act(launcher: Launcher) -> None:
         for name in (met.identity, met.identity + 1):
-            launcher.generations.agreement.message(1, Commit(View(epoch=launcher.view.epoch + 1, nodes=(0, name))))
+            launcher.generations.agreement.message(
+                1, Commit(View(generation=launcher.view.generation + 1, nodes=(0, name)))
+            )
             launcher.peers.up(met)
             assert launcher.generations.agreement._node.is_named(1) is (name == met.identity)
 

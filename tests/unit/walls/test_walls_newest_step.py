@@ -7,7 +7,7 @@ from holdfast_runtime.membership import Policy, RankStatus, Slot, Status, View, 
 
 POLICY = Policy(world_size=2)
 BEFORE = View(
-    epoch=4,
+    generation=4,
     nodes=(0, 0),
     ranks=(RankStatus(slot=Slot(0, 0), rank=0), RankStatus(slot=Slot(1, 0), rank=1)),
     resume_step=3,
@@ -70,7 +70,7 @@ def test_a_committed_step_is_not_done_again_by_another_number_of_ranks_whose_bit
 
 
 def test_a_job_that_has_trained_never_begins_afresh_because_all_its_processes_died_at_once() -> None:
-    first, fresh = View(epoch=0, nodes=(0, 0)), (process(0, rank=-1), process(1, rank=-1))
+    first, fresh = View(generation=0, nodes=(0, 0)), (process(0, rank=-1), process(1, rank=-1))
 
     begun = next_view(first, statuses(*fresh), policy=POLICY)
     after = next_view(first, statuses(*fresh, known=(0, 5)), policy=POLICY)

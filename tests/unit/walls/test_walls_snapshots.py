@@ -43,10 +43,10 @@ def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
 
 
 def test_a_proof_is_of_one_message_and_one_challenge() -> None:
-    request = {"kind": "fetch", "epoch": 1}
+    request = {"kind": "fetch", "generation": 1}
     signed = {**request, "proof": proof_of(request, token="ours", challenge="c")}
 
     assert proves(signed, token="ours", challenge="c")
     assert not proves(signed, token="ours", challenge="d")
-    assert not proves({**signed, "epoch": 2}, token="ours", challenge="c")
+    assert not proves({**signed, "generation": 2}, token="ours", challenge="c")
     assert not proves(request, token="ours", challenge="c")

@@ -41,33 +41,33 @@ def collector(outlet: Outlet) -> SharedKeys:
     return keys
 
 
-def change(epoch: int) -> ChangeAt:
-    return ChangeAt(node=0, slot=0, change=Change(epoch=epoch, request=1, key="k", operation="add", amount=1))
+def change(generation: int) -> ChangeAt:
+    return ChangeAt(node=0, slot=0, change=Change(generation=generation, request=1, key="k", operation="add", amount=1))
 
 
-@pytest.mark.parametrize(("epoch", "shared"), [(3, False), (4, True), (5, False)])
+@pytest.mark.parametrize(("generation", "shared"), [(3, False), (4, True), (5, False)])
 def test_an_entry_is_shared_in_its_own_generation_only(
-    collector: SharedKeys, outlet: Outlet, epoch: int, shared: bool
+    collector: SharedKeys, outlet: Outlet, generation: int, shared: bool
 ) -> None:
-    assert collector.put(Put(epoch=epoch, key="k", value=VALUE)) is shared
+    assert collector.put(Put(generation=generation, key="k", value=VALUE)) is shared
     collector.share()
     assert bool(outlet.said) is shared
 
 
-@pytest.mark.parametrize(("epoch", "shared"), [(3, False), (4, True), (5, False)])
+@pytest.mark.parametrize(("generation", "shared"), [(3, False), (4, True), (5, False)])
 def test_an_entry_of_another_launcher_is_shared_in_its_own_generation_only(
-    collector: SharedKeys, outlet: Outlet, epoch: int, shared: bool
+    collector: SharedKeys, outlet: Outlet, generation: int, shared: bool
 ) -> None:
-    assert collector.take(Keys.of(epoch, {"k": VALUE})) is shared
+    assert collector.take(Keys.of(generation, {"k": VALUE})) is shared
     collector.share()
     assert bool(outlet.said) is shared
 
 
-@pytest.mark.parametrize(("epoch", "answered"), [(3, False), (4, True), (5, False)])
+@pytest.mark.parametrize(("generation", "answered"), [(3, False), (4, True), (5, False)])
 def test_a_change_is_made_in_its_own_generation_only(
-    collector: SharedKeys, outlet: Outlet, epoch: int, answered: bool
+    collector: SharedKeys, outlet: Outlet, generation: int, answered: bool
 ) -> None:
-    collector.change_here(change(epoch))
+    collector.change_here(change(generation))
 
     assert bool(outlet.said) is answered
 
@@ -75,7 +75,7 @@ def test_a_change_is_made_in_its_own_generation_only(
 def test_what_came_early_is_there_when_its_generation_begins_and_nothing_of_the_one_before(
     collector: SharedKeys, outlet: Outlet
 ) -> None:
-    collector.put(Put(epoch=4, key="old", value=VALUE))
+    collector.put(Put(generation=4, key="old", value=VALUE))
     collector.take(Keys.of(5, {"early": VALUE}))
     collector.begin(5, nodes=[0])
     collector.share()

@@ -14,14 +14,21 @@ from holdfast_runtime import transfer
 from holdfast_runtime.checksums import checksum_of
 from holdfast_runtime.transfer import Flat, TransferError, receive
 
-EPOCH, STEP = 3, 17
+GENERATION, STEP = 3, 17
 SKELETON = json.dumps({"tensors": []}).encode()
 Said = Callable[[socket.socket], None]
 Take = Callable[..., Flat]
 
 
 def send_header(connection: socket.socket, **changes: object) -> None:
-    header = {"refusal": "", "epoch": EPOCH, "step": STEP, "skeleton_bytes": len(SKELETON), "tensors": [], **changes}
+    header = {
+        "refusal": "",
+        "generation": GENERATION,
+        "step": STEP,
+        "skeleton_bytes": len(SKELETON),
+        "tensors": [],
+        **changes,
+    }
     data = json.dumps(header).encode()
     connection.sendall(transfer.LENGTH.pack(len(data)) + data)
 
@@ -33,8 +40,8 @@ def send_chunk(connection: socket.socket, content: bytes, *, size: int | None = 
 
 
 def send_end(connection: socket.socket, checksums: list[int], **changes: int) -> None:
-    said = {"epoch": EPOCH, "step": STEP, "size": 0, **changes}
-    digest = transfer.digest_of(checksums, epoch=said["epoch"], step=said["step"])
+    said = {"generation": GENERATION, "step": STEP, "size": 0, **changes}
+    digest = transfer.digest_of(checksums, generation=said["generation"], step=said["step"])
     connection.sendall(transfer.CHUNK.pack(said["size"], digest))
 
 
@@ -60,7 +67,7 @@ def take() -> Iterator[Take]:
         def from_donor(say: Said, token: str = "") -> Flat:
             threads.append(threading.Thread(target=answer, args=(say,), daemon=True))
             threads[-1].start()
-            return receive([door.getsockname()[:2]], epoch=EPOCH, step=STEP, token=token, deadline_s=20.0)
+            return receive([door.getsockname()[:2]], generation=GENERATION, step=STEP, token=token, deadline_s=20.0)
 
         yield from_donor
         for thread in threads:
@@ -68,7 +75,7 @@ def take() -> Iterator[Take]:
 
 
 def test_the_end_is_the_digest_of_these_chunks_in_this_generation_and_at_this_step(take: Take) -> None:
-    for wrong in ({"epoch": EPOCH + 1}, {"step": STEP + 1}, {"size": 1}):
+    for wrong in ({"generation": GENERATION + 1}, {"step": STEP + 1}, {"size": 1}):
 
         def say(connection: socket.socket, wrong: dict[str, int] = wrong) -> None:
             send_header(connection)
@@ -90,7 +97,7 @@ def test_chunks_that_are_whole_one_by_one_are_not_yet_the_state(take: Take) -> N
         take(say)
 
 
-@pytest.mark.parametrize("changes", [{"epoch": EPOCH - 1}, {"step": STEP - 1}])
+@pytest.mark.parametrize("changes", [{"generation": GENERATION - 1}, {"step": STEP - 1}])
 def test_another_generation_or_step_is_refused_at_once(take: Take, changes: dict[str, int]) -> None:
     with pytest.raises(TransferError, match="offered is generation"):
         take(lambda connection: send_header(connection, **changes))
@@ -106,7 +113,10 @@ def test_a_chunk_of_another_size_is_refused_before_it_is_read(take: Take) -> Non
 
 
 def test_a_digest_is_of_its_generation_and_step() -> None:
-    assert len({transfer.digest_of([1], epoch=epoch, step=step) for epoch in (1, 2) for step in (1, 2)}) == 4
+    assert (
+        len({transfer.digest_of([1], generation=generation, step=step) for generation in (1, 2) for step in (1, 2)})
+        == 4
+    )
 
 
 @pytest.mark.parametrize("proof", ["", "0" * 64])
@@ -122,7 +132,7 @@ def test_a_donor_that_does_not_know_the_token_is_no_donor(take: Take, proof: str
 
 
 def test_a_donors_proof_is_of_one_header_one_receiver_and_one_place() -> None:
-    header = transfer.Header(epoch=1, step=2, skeleton_bytes=3, tensors=(("float32", (2,)),))
+    header = transfer.Header(generation=1, step=2, skeleton_bytes=3, tensors=(("float32", (2,)),))
     changed = (replace(header, step=3), replace(header, tensors=()))
     proofs = {each.prove(token="a", challenge="c", port=1) for each in (header, *changed)}
     proofs |= {header.prove(token=token, challenge=challenge, port=port) for token, challenge, port in OTHERS}

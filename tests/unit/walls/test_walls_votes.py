@@ -13,11 +13,11 @@ OLD, NEW = Ballot(1, 0), Ballot(2, 2)
 
 
 def decide(committed: m.View, statuses: tuple[m.Status, ...]) -> m.View:
-    return m.View(epoch=committed.epoch + 1, nodes=(0,) * SIZE, resume_step=len(statuses))
+    return m.View(generation=committed.generation + 1, nodes=(0,) * SIZE, resume_step=len(statuses))
 
 
-def view(step: int, *, epoch: int = 1) -> m.View:
-    return m.View(epoch=epoch, nodes=(0,) * SIZE, resume_step=step)
+def view(step: int, *, generation: int = 1) -> m.View:
+    return m.View(generation=generation, nodes=(0,) * SIZE, resume_step=step)
 
 
 def launcher(me: int, *, incarnation: int = 0) -> m.Node:
@@ -76,7 +76,7 @@ def test_a_launcher_that_replaced_another_accepts_nothing() -> None:
 
 
 def test_it_votes_once_a_committed_view_names_it() -> None:
-    node, _ = heard(launcher(1, incarnation=1), m.Commit(m.View(epoch=1, nodes=(0, 1, 0))))
+    node, _ = heard(launcher(1, incarnation=1), m.Commit(m.View(generation=1, nodes=(0, 1, 0))))
 
     assert node.votes
 
@@ -138,7 +138,7 @@ def test_answers_to_another_proposal_and_of_another_generation_are_not_counted()
     for sender in (1, 2):
         node, actions = heard(node, *late, sender=sender)
         assert actions == []
-    assert node.committed.epoch == 0
+    assert node.committed.generation == 0
 
 
 def test_a_vote_of_an_older_generation_is_not_counted_in_the_next() -> None:
@@ -153,7 +153,7 @@ def test_a_vote_of_an_older_generation_is_not_counted_in_the_next() -> None:
 
 
 def test_a_committed_view_is_not_taken_back() -> None:
-    node, _ = heard(launcher(1), m.Commit(view(4, epoch=2)))
+    node, _ = heard(launcher(1), m.Commit(view(4, generation=2)))
 
-    assert heard(node, m.Commit(view(9, epoch=1)), m.Commit(view(9, epoch=2))) == (node, [])
-    assert replace(node, up=frozenset()).committed == view(4, epoch=2)
+    assert heard(node, m.Commit(view(9, generation=1)), m.Commit(view(9, generation=2))) == (node, [])
+    assert replace(node, up=frozenset()).committed == view(4, generation=2)

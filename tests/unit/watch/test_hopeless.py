@@ -16,7 +16,7 @@ def told(*, size: int, step: int) -> list[str]:
     async def run() -> None:
         effects = Effects(
             send=lambda _to, _message: None,
-            leave=lambda _epoch, _reason: None,
+            leave=lambda _generation, _reason: None,
             install=lambda _view: stops.append("a view"),
             await_answers=lambda _nodes: None,
             stop=stops.append,

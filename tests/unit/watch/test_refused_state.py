@@ -14,7 +14,7 @@ from holdfast_runtime.membership import RankStatus, Slot, View
 from holdfast_runtime.patience import Refusals, refused
 
 VIEW = View(
-    epoch=2,
+    generation=2,
     nodes=(0, 0),
     ranks=(RankStatus(slot=Slot(0, 0), rank=0), RankStatus(slot=Slot(1, 0), rank=1)),
     resume_step=4,
@@ -49,7 +49,7 @@ def ended(*views: View) -> list[str]:
 
 
 def after(number: int, **facts: object) -> View:
-    return replace(VIEW, epoch=VIEW.epoch + number, **facts)  # type: ignore[arg-type]
+    return replace(VIEW, generation=VIEW.generation + number, **facts)  # type: ignore[arg-type]
 
 
 def test_the_same_processes_that_are_refused_the_same_state_three_times_end_the_job() -> None:

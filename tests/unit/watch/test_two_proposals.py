@@ -28,7 +28,7 @@ def proposed_after_s(*, asked: bool, waits_s: float = 0.0) -> float:
 
         effects = Effects(
             send=send,
-            leave=lambda _epoch, _reason: None,
+            leave=lambda _generation, _reason: None,
             install=lambda _view: None,
             await_answers=lambda _nodes: None,
             stop=lambda _reason: None,

@@ -30,7 +30,7 @@ class Node:
         self.slots = LocalSlots(node=4, ranks=1, spares=1, world_size=2)
         self.slots.in_process = True
         self.rank, self.spare = self.slots
-        self.rank.rank, self.rank.epoch, self.rank.process = 2, 3, self.process
+        self.rank.rank, self.rank.generation, self.rank.process = 2, 3, self.process
         self.rank.progress = Progress(step=7, phase="forward")
         anything: Callable[..., None] = lambda *_given, **_named: None  # noqa: E731
         parts: dict[str, Any] = {name: SimpleNamespace(died=anything, warm_changed=anything) for name in PARTS}
@@ -42,7 +42,7 @@ class Node:
         parts["journal"] = SimpleNamespace(say=self.said.append, note=self.said.append, died=anything, event=anything)
         parts["ending"] = SimpleNamespace(begun=ends, some_finished=False)
         parts["generations"] = SimpleNamespace(
-            view=SimpleNamespace(epoch=3, spares=("one",)), wanted="it hangs", trouble=anything, left=self._left
+            view=SimpleNamespace(generation=3, spares=("one",)), wanted="it hangs", trouble=anything, left=self._left
         )
         self.ranks = Ranks(**parts, max_restarts=3)
 

@@ -37,7 +37,7 @@ class World:
         for slot in self.slots:
             slot.process = FakeProcess()  # type: ignore[assignment]
             slot.heard_s = 0.0
-        self.rank.rank, self.rank.epoch = 0, 2
+        self.rank.rank, self.rank.generation = 0, 2
         self.spare.ready = Ready(committed_step=0, state="none")
         self.troubles: list[str] = []
         self.unended: list[object] = []
@@ -142,7 +142,7 @@ def test_one_of_them_gets_no_more_time_than_those_that_have_taken_their_place() 
     slots = LocalSlots(node=0, ranks=2, spares=0)
     slots.in_process = True
     for slot in slots:
-        slot.process, slot.rank, slot.epoch = FakeProcess(), slot.index, 2  # type: ignore[assignment]
+        slot.process, slot.rank, slot.generation = FakeProcess(), slot.index, 2  # type: ignore[assignment]
     assert slots.only_hope(said=lambda slot: slot.ready is not None)
 
     slots[0].ready = Ready(committed_step=3, state="valid")

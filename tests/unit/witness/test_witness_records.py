@@ -27,10 +27,10 @@ def test_a_memory_is_found_by_its_identity_and_no_two_have_the_same() -> None:
 def test_it_votes_only_once_a_view_has_named_it() -> None:
     records = Records(Limits())
     record = opened(records)
-    view = View(epoch=1, nodes=(0, 0))
+    view = View(generation=1, nodes=(0, 0))
 
     before, _ = records.hear(record, Prepare(2, Ballot(1, 0), view), size=10)
-    named = replace(view, epoch=2, witness=record.witness.identity)
+    named = replace(view, generation=2, witness=record.witness.identity)
     after, changed = records.hear(record, Prepare(3, Ballot(1, 0), named), size=10)
 
     assert isinstance(before, Promise)
@@ -82,7 +82,7 @@ def test_views_have_a_bound_over_all_runs() -> None:
     records = Records(Limits(held_bytes=100))
     one, other = opened(records), opened(records)
     one.links = other.links = 1
-    view = Commit(View(epoch=1, nodes=(0, 0)))
+    view = Commit(View(generation=1, nodes=(0, 0)))
     records.hear(one, view, size=60)
 
     with pytest.raises(ValueError, match="holds 100 bytes of views already"):

@@ -12,7 +12,7 @@ from holdfast_runtime.membership import Ballot, Commit, Prepare, Promise, View
 from holdfast_runtime.witness import OPEN, Limits, Service, WitnessHandlers, WitnessLink
 
 DEADLINES = Deadlines(beat=0.05, heartbeat=5.0)
-FIRST = View(epoch=1, nodes=(0, 0))
+FIRST = View(generation=1, nodes=(0, 0))
 
 
 def run(test: "Callable[[Service, int], Coroutine[Any, Any, None]]", limits: Limits | None = None) -> None:
@@ -75,7 +75,7 @@ def test_one_launcher_opens_a_memory_and_another_joins_it_by_its_identity() -> N
         await until(lambda: first.found)
         second = End(port, claim=first.found[0])
         await until(lambda: second.found)
-        named = View(epoch=1, nodes=(0, 0), witness=first.found[0])
+        named = View(generation=1, nodes=(0, 0), witness=first.found[0])
 
         second.link.send(Prepare(2, Ballot(1, 1), named))
         await until(lambda: second.messages and first.messages)
@@ -193,7 +193,7 @@ def test_a_line_over_the_limit_ends_the_link_of_an_admitted_launcher_too() -> No
     async def test(service: Service, port: int) -> None:
         end = End(port)
         await until(lambda: end.found)
-        end.link.send(Commit(View(epoch=1, nodes=(0,) * 20_000)))
+        end.link.send(Commit(View(generation=1, nodes=(0,) * 20_000)))
 
         await until(lambda: end.lost)
 

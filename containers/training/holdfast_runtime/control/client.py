@@ -145,7 +145,7 @@ class ControlClient:
         end = time.monotonic() + deadline_s
         while True:
             message = self.receive(deadline_s=max(0.0, end - time.monotonic()))
-            if isinstance(message, Stop | Build) or (isinstance(message, View) and message.epoch > after):
+            if isinstance(message, Stop | Build) or (isinstance(message, View) and message.generation > after):
                 return message
 
     def close(self) -> None:
@@ -192,7 +192,7 @@ class ControlClient:
             self._on_hand_over(message)
             return
         if isinstance(message, Leave) and self._on_leave is not None:
-            self.keys.end(message.epoch - 1)
+            self.keys.end(message.generation - 1)
             self._on_leave(message)
             return
         with self._arrived:

@@ -37,7 +37,7 @@ class KeyBox:
             if generation == self._generation:
                 self._items[key] = text
                 self._found([key])
-        self._send(Put(epoch=generation, key=key, value=text))
+        self._send(Put(generation=generation, key=key, value=text))
 
     def get(self, key: str, *, generation: int, deadline_s: float) -> bytes:
         """An entry, once it is there. Raises TimeoutError, ConnectionError."""
@@ -90,9 +90,9 @@ class KeyBox:
         self._send(Change(**{**change.__dict__, "request": number}))
         end = time.monotonic() + deadline_s
         with self._changed:
-            self._move_to(change.epoch)
+            self._move_to(change.generation)
             while number not in self._answers:
-                self._check(change.epoch)
+                self._check(change.generation)
                 left = end - time.monotonic()
                 if left <= 0:
                     raise TimeoutError(f"{change.operation} of {change.key} got no answer for {deadline_s} s")
@@ -102,8 +102,8 @@ class KeyBox:
     def take(self, keys: Keys) -> None:
         """Entries from the launcher."""
         with self._changed:
-            self._move_to(keys.epoch)
-            if keys.epoch != self._generation:
+            self._move_to(keys.generation)
+            if keys.generation != self._generation:
                 return
             for key, value in keys.entries:
                 if value is None:

@@ -97,7 +97,7 @@ class Raised:
 
     step: int
     """Updates that were finished when the step began."""
-    epoch: int
+    generation: int
     what: str
     """The exception and where it was raised, in one line."""
     traceback: str
@@ -116,7 +116,7 @@ class Finished:
 class Leave:
     """Leave all collectives, close the groups, answer ``ready``. A view of this generation or of a later one comes."""
 
-    epoch: int
+    generation: int
     reason: str
 
 
@@ -129,7 +129,7 @@ class HandOver:
     in which all said so, is the last of this generation.
     """
 
-    epoch: int
+    generation: int
     after_step: int
 
 
@@ -174,7 +174,7 @@ class View:
     Rank -1: another process has its rank now; it gives its state to those that ask, until it is stopped.
     """
 
-    epoch: int
+    generation: int
     rank: int
     local_rank: int
     world_size: int
@@ -199,7 +199,7 @@ class Stop:
 class Put:
     """An entry of the generation's store, for every rank."""
 
-    epoch: int
+    generation: int
     key: str
     value: str
     """Base64."""
@@ -209,7 +209,7 @@ class Put:
 class Change:
     """A change of an entry that must not race with another; answered by ``Changed``."""
 
-    epoch: int
+    generation: int
     request: int
     key: str
     operation: Literal["add", "compare_set", "delete"]
@@ -225,15 +225,15 @@ class Change:
 class Keys:
     """Entries of the generation's store, of some or of all ranks, as two columns."""
 
-    epoch: int
+    generation: int
     keys: tuple[str, ...]
     values: tuple[str | None, ...]
     """Base64; None where the entry was deleted."""
 
     @staticmethod
-    def of(epoch: int, entries: Mapping[str, str | None]) -> "Keys":
+    def of(generation: int, entries: Mapping[str, str | None]) -> "Keys":
         """A message with these entries."""
-        return Keys(epoch, tuple(entries), tuple(entries.values()))
+        return Keys(generation, tuple(entries), tuple(entries.values()))
 
     @property
     def entries(self) -> Iterator[tuple[str, str | None]]:

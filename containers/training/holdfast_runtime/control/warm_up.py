@@ -15,7 +15,7 @@ VALUE = "A" * 160
 def warm_up(*, world_size: int) -> None:
     """Read messages as large as those of a job of this size."""
     view = View(
-        epoch=1,
+        generation=1,
         rank=0,
         local_rank=0,
         world_size=world_size,

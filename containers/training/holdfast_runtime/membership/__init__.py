@@ -1,7 +1,6 @@
 """
 Who is in the job: views numbered by generation, each committed by a majority of the launchers that the job expects.
 
-The number of a generation is the field ``epoch`` of messages and views, which are on the wire and on disk.
 Pure: no clock, no socket, no torch. Drivers deliver messages and timers and carry out the actions.
 """
 

@@ -9,7 +9,7 @@ from holdfast_runtime.membership.view import Ballot, Status, Unread, View
 class Prepare:
     """I want to propose the view of this generation. ``committed`` brings laggards up to date."""
 
-    epoch: int
+    generation: int
     ballot: Ballot
     committed: View
 
@@ -18,7 +18,7 @@ class Prepare:
 class Promise:
     """I shall accept nothing below this ballot; this is how my processes are, and what I have accepted."""
 
-    epoch: int
+    generation: int
     ballot: Ballot
     voter: bool
     status: Status
@@ -29,7 +29,7 @@ class Promise:
 class Refuse:
     """I have promised a higher ballot."""
 
-    epoch: int
+    generation: int
     promised: Ballot
 
 
@@ -37,7 +37,7 @@ class Refuse:
 class Accept:
     """Accept this view, unless you have promised a higher ballot."""
 
-    epoch: int
+    generation: int
     ballot: Ballot
     view: Unread | View
 
@@ -46,7 +46,7 @@ class Accept:
 class Accepted:
     """I have accepted it."""
 
-    epoch: int
+    generation: int
     ballot: Ballot
 
 

@@ -74,7 +74,7 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     known = max((status.known_step for status in statuses), default=0)
     source = _Source(ranks=ranks, leavers=leavers, everyone=_processes(statuses), known=known)
     started = known > 0 or any(item.state != "none" or item.snapshots for item in source.everyone)
-    fresh = committed.epoch == 0 or not (started or committed.resume_step)
+    fresh = committed.generation == 0 or not (started or committed.resume_step)
     newest = max([committed.resume_step, known, *(item.committed_step for item in source.everyone)])
     step = source.newest_step()
     recut = source.recut(newer_than=step) if policy.sizes else None
@@ -108,7 +108,7 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     for status in staying:
         nodes[status.node] = status.incarnation
     return View(
-        epoch=committed.epoch + 1,
+        generation=committed.generation + 1,
         nodes=tuple(nodes),
         ranks=tuple(replace(item, rank=rank) for rank, item in enumerate(ranks)),
         spares=tuple(spares),

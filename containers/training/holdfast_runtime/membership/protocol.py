@@ -6,7 +6,7 @@ Each launcher is proposer and acceptor. A proposer numbers its proposal with a b
 (``Prepare``); an acceptor promises (``Promise``) to accept nothing below that ballot and tells what it has accepted
 before. Once a majority has promised, the proposer has the view of the highest of those ballots accepted, or, where
 there is none, one of its own choice (``Accept``); a view that a majority has accepted (``Accepted``) is chosen, and
-``Commit`` tells all. The number of a generation is the field ``epoch`` of messages and views.
+``Commit`` tells all.
 
 Any launcher may propose, so there is none whose loss stops the job. A view is committed by a majority of the launchers
 that the job expects, not of those that happen to be reachable, so two halves of a cut network never both go on. A
@@ -35,7 +35,7 @@ class Send:
 class Leave:
     """Have the local ranks leave their collectives and report; then call ``ready``."""
 
-    epoch: int
+    generation: int
     reason: str
 
 
@@ -104,9 +104,9 @@ class Node:
     """Identity of the witness in reach; -1 without one."""
 
     @property
-    def epoch(self) -> int:
+    def generation(self) -> int:
         """The generation that would be next."""
-        return self.committed.epoch + 1
+        return self.committed.generation + 1
 
     @property
     def majority(self) -> int:
@@ -120,13 +120,13 @@ class Node:
     def is_named(self, peer: int) -> bool:
         """Whether a launcher is in reach that is the committed view's, and not a newcomer in its place."""
         name = self.committed.nodes[peer]
-        return peer in self.up and name >= 0 and (not self.committed.epoch or self.called[peer] in (name, -1))
+        return peer in self.up and name >= 0 and (not self.committed.generation or self.called[peer] in (name, -1))
 
     @property
     def gone(self) -> list[int]:
         """Those of the committed view that are not in reach; nobody for one that is not in it."""
         others = [peer for peer, name in enumerate(self.committed.nodes) if name >= 0 and peer != self.me]
-        return [peer for peer in others if not self.is_named(peer)] if self.committed.epoch and self.votes else []
+        return [peer for peer in others if not self.is_named(peer)] if self.committed.generation and self.votes else []
 
     @property
     def awaited(self) -> frozenset[int]:
@@ -161,7 +161,7 @@ def start(
     """
     named = incarnation if identity is None else identity
     nodes = tuple(named if node == me and incarnation == 0 else 0 for node in range(size))
-    first = View(epoch=0, nodes=nodes)
+    first = View(generation=0, nodes=nodes)
     return Node(me=me, size=size, incarnation=named, committed=first, up=up - {me}, called=(-1,) * size)
 
 
@@ -170,7 +170,7 @@ def trouble(node: Node, reason: str) -> tuple[Node, list[Action]]:
     if node.wanted:
         return node, []
     node = replace(node, wanted=reason)
-    actions: list[Action] = [] if node.status is not None else [Leave(node.epoch, reason)]
+    actions: list[Action] = [] if node.status is not None else [Leave(node.generation, reason)]
     return node, [*actions, SetTimer(PROPOSE, node.turn), SetTimer(GIVE_UP, 0)]
 
 
@@ -194,7 +194,7 @@ def found(node: Node, peer: int, identity: int) -> tuple[Node, list[Action]]:
         return node, []
     if node.ballot is not None:
         # The proposal waits for all in reach.
-        asked = [Send(peer, Prepare(node.epoch, node.ballot, node.committed))] if node.proposal is None else []
+        asked = [Send(peer, Prepare(node.generation, node.ballot, node.committed))] if node.proposal is None else []
         return node, [*asked, SetTimer(PROPOSE, 1)]
     return node, [SetTimer(PROPOSE, min(node.turn, 1))]
 
@@ -235,14 +235,14 @@ def message(node: Node, sender: int, received: Message, *, decide: Decide) -> tu
     """Another launcher, or this one, says something."""
     if isinstance(received, Commit):
         return _commit(node, received.view)
-    if isinstance(received, Prepare) and received.committed.epoch > node.committed.epoch:
+    if isinstance(received, Prepare) and received.committed.generation > node.committed.generation:
         node, actions = _commit(node, received.committed)
         node, more = message(node, sender, received, decide=decide)
         return node, [*actions, *more]
-    if received.epoch < node.epoch:
+    if received.generation < node.generation:
         asks = isinstance(received, Prepare | Accept)
         return node, [Send(sender, Commit(node.committed))] if asks else []
-    if received.epoch > node.epoch:
+    if received.generation > node.generation:
         return node, []  # its Prepare, which explains it, was lost; it will be repeated
     if isinstance(received, Prepare):
         return _promise(node, sender, received)
@@ -273,7 +273,7 @@ def _propose(node: Node) -> tuple[Node, list[Action]]:
     highest = max((ballot.round for ballot in (node.promised, node.ballot) if ballot is not None), default=0)
     ballot = Ballot(highest + 1, node.me)
     node = replace(node, ballot=ballot, promises=(), proposal=None, accepts=frozenset())
-    prepare = Prepare(node.epoch, ballot, node.committed)
+    prepare = Prepare(node.generation, ballot, node.committed)
     everyone = [*sorted(node.up | {node.me}), *_seat(node)]
     return node, [*(Send(other, prepare) for other in everyone), SetTimer(GATHER, 1), SetTimer(PROPOSE, 2 + node.me)]
 
@@ -285,14 +285,14 @@ def _seat(node: Node) -> tuple[int, ...]:
 
 def _promise(node: Node, sender: int, prepare: Prepare) -> tuple[Node, list[Action]]:
     if node.promised is not None and prepare.ballot < node.promised:
-        return node, [Send(sender, Refuse(node.epoch, node.promised))]
+        return node, [Send(sender, Refuse(node.generation, node.promised))]
     node = replace(node, promised=prepare.ballot)
     actions: list[Action] = []
     if not node.wanted:
         node, actions = trouble(node, f"node {sender} asks for another view")
     if node.status is None:
         return replace(node, waiting=prepare), actions
-    promise = Promise(node.epoch, prepare.ballot, node.votes, node.status, node.accepted)
+    promise = Promise(node.generation, prepare.ballot, node.votes, node.status, node.accepted)
     return node, [*actions, Send(sender, promise)]
 
 
@@ -336,7 +336,7 @@ def _conclude(node: Node, *, decide: Decide) -> tuple[Node, list[Action]]:
     if isinstance(chosen, str):
         return replace(node, refusal=chosen), []
     node = replace(node, proposal=chosen, accepts=frozenset())
-    accept = Accept(node.epoch, ballot, chosen)
+    accept = Accept(node.generation, ballot, chosen)
     return node, [Send(promise.status.node, accept) for promise in node.promises]
 
 
@@ -344,9 +344,9 @@ def _accept(node: Node, sender: int, accept: Accept) -> tuple[Node, list[Action]
     if not node.votes:
         return node, []
     if node.promised is not None and accept.ballot < node.promised:
-        return node, [Send(sender, Refuse(node.epoch, node.promised))]
+        return node, [Send(sender, Refuse(node.generation, node.promised))]
     node = replace(node, promised=accept.ballot, accepted=(accept.ballot, accept.view))
-    return node, [Send(sender, Accepted(node.epoch, accept.ballot))]
+    return node, [Send(sender, Accepted(node.generation, accept.ballot))]
 
 
 def _accepted(node: Node, sender: int) -> tuple[Node, list[Action]]:
@@ -360,7 +360,7 @@ def _accepted(node: Node, sender: int) -> tuple[Node, list[Action]]:
 
 
 def _commit(node: Node, view: View) -> tuple[Node, list[Action]]:
-    if view.epoch <= node.committed.epoch:
+    if view.generation <= node.committed.generation:
         return node, []
     node = Node(
         me=node.me,

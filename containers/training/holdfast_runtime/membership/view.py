@@ -108,7 +108,7 @@ class Status:
 class View:
     """Who holds which rank in a generation."""
 
-    epoch: int
+    generation: int
     nodes: tuple[int, ...]
     """Identity of every expected launcher, -1 for one that is not in the view. Those in it vote on the next."""
     ranks: tuple[RankStatus, ...] = ()

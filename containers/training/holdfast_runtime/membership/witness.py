@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from holdfast_runtime.membership.messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
 from holdfast_runtime.membership.view import Ballot, Status, Unread, View
 
-NOTHING = View(epoch=0, nodes=())
+NOTHING = View(generation=0, nodes=())
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Witness:
     accepted: tuple[Ballot, Unread | View] | None = None
 
     @property
-    def epoch(self) -> int:
+    def generation(self) -> int:
         """The generation that would be next."""
-        return self.committed.epoch + 1
+        return self.committed.generation + 1
 
     @property
     def votes(self) -> bool:
@@ -41,23 +41,25 @@ def answer(witness: Witness, received: Message) -> tuple[Witness, Message | None
         return _commit(witness, received.view), None
     if isinstance(received, Prepare):
         witness = _commit(witness, received.committed)
-    if not isinstance(received, Prepare | Accept) or received.epoch > witness.epoch:
+    if not isinstance(received, Prepare | Accept) or received.generation > witness.generation:
         return witness, None
-    if received.epoch < witness.epoch:
+    if received.generation < witness.generation:
         return witness, Commit(witness.committed)
     if witness.promised is not None and received.ballot < witness.promised:
-        return witness, Refuse(witness.epoch, witness.promised)
+        return witness, Refuse(witness.generation, witness.promised)
     if isinstance(received, Accept):
         if not witness.votes:
             return witness, None
         accepted = (received.ballot, received.view)
-        return replace(witness, promised=received.ballot, accepted=accepted), Accepted(witness.epoch, received.ballot)
+        return replace(witness, promised=received.ballot, accepted=accepted), Accepted(
+            witness.generation, received.ballot
+        )
     status = Status(node=witness.seat, incarnation=witness.identity)
-    promise = Promise(witness.epoch, received.ballot, witness.votes, status, witness.accepted)
+    promise = Promise(witness.generation, received.ballot, witness.votes, status, witness.accepted)
     return replace(witness, promised=received.ballot), promise
 
 
 def _commit(witness: Witness, view: View) -> Witness:
-    if view.epoch <= witness.committed.epoch:
+    if view.generation <= witness.committed.generation:
         return witness
     return Witness(identity=witness.identity, seat=witness.seat, committed=view)

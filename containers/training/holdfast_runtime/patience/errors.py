@@ -33,7 +33,7 @@ class Error:
 
     step: int
     """Updates that were finished when the step began in which it was raised."""
-    epoch: int
+    generation: int
     process: str
     """Names the process among all that the job ever had."""
     what: str
@@ -78,15 +78,15 @@ def noted(ledger: Ledger, error: Error) -> Ledger:
     """The program raised an exception, here or at another launcher."""
     if error in ledger.errors:
         return ledger
-    return failed(replace(ledger, errors=(*ledger.errors, error)), epoch=error.epoch, step=error.step)
+    return failed(replace(ledger, errors=(*ledger.errors, error)), generation=error.generation, step=error.step)
 
 
-def failed(ledger: Ledger, *, epoch: int, step: int) -> Ledger:
+def failed(ledger: Ledger, *, generation: int, step: int) -> Ledger:
     """The program ended a generation itself: by an exception, an exit code, or a signal that its own mistake causes."""
-    if any(epoch == known for known, _ in ledger.failing):
+    if any(generation == known for known, _ in ledger.failing):
         return ledger
     kept = tuple(item for item in ledger.failing if item[1] > step - STEPS)
-    return replace(ledger, failing=(*kept, (epoch, step)))
+    return replace(ledger, failing=(*kept, (generation, step)))
 
 
 def judged(ledger: Ledger, error: Error, *, world_size: int) -> Verdict:
@@ -95,7 +95,7 @@ def judged(ledger: Ledger, error: Error, *, world_size: int) -> Verdict:
     several = len({other.process for other in same}) > 1
     if error.where == "after":
         return "end" if several else "replace"
-    if len({other.epoch for other in same}) < 2:
+    if len({other.generation for other in same}) < 2:
         return "again"
     # In a recovery it is not known whether anybody else has the state.
     return "end" if several or world_size == 1 or error.where == "recovery" else "replace"

@@ -160,7 +160,7 @@ class Keeper:
         link = Link(connection, deadline_s=self._deadline_s)
         try:
             request = self._asked(link)
-            self._admit(int(request["epoch"]), link)
+            self._admit(int(request["generation"]), link)
             if request["kind"] == "bring":
                 self._take_in(link, request)
             else:
@@ -205,7 +205,7 @@ class Keeper:
             self._faults.point("keep", step=label.step)
             link.say({"go": label.digest})
             link.receive_block(block, label)
-            self.publish(block, label, generation=int(request["epoch"]))
+            self.publish(block, label, generation=int(request["generation"]))
         link.say({"kept": label.digest})
 
     def _hand_out(self, link: Link, request: dict[str, Any]) -> None:
@@ -225,7 +225,7 @@ class Keeper:
 
 def bring(block: Block, label: Label, link: Link, *, generation: int, keep: int, token: str = "") -> None:
     """Have a shard kept by another process. Raises SnapshotError when it refuses, OSError when it is gone."""
-    request = {"kind": "bring", "epoch": generation, "keep": keep, "label": label_to_json(label)}
+    request = {"kind": "bring", "generation": generation, "keep": keep, "label": label_to_json(label)}
     link.ask(request, token=token)
     answer = link.hear()
     if answer.get("go") == label.digest:
@@ -238,7 +238,7 @@ def bring(block: Block, label: Label, link: Link, *, generation: int, keep: int,
 def fetch(block: Block, link: Link, *, generation: int, rank: int, step: int, token: str = "") -> Label:
     """Get a shard from its keeper into a block. Raises SnapshotError, OSError."""
     started = time.monotonic()
-    challenge = link.ask({"kind": "fetch", "epoch": generation, "rank": rank, "step": step}, token=token)
+    challenge = link.ask({"kind": "fetch", "generation": generation, "rank": rank, "step": step}, token=token)
     answer = link.hear()
     if "refused" in answer:
         raise SnapshotError(str(answer["refused"]))

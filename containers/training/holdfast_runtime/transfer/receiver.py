@@ -39,7 +39,7 @@ class TransferError(RuntimeError):
 def receive(
     donors: Sequence[tuple[str, int]],
     *,
-    epoch: int,
+    generation: int,
     step: int,
     name: str = "replica",
     token: str = "",
@@ -64,7 +64,7 @@ def receive(
         TransferError: no donor gave it. What was received into may be torn.
     """
     end = time.monotonic() + deadline_s
-    request = Request(epoch=epoch, step=step, name=name)
+    request = Request(generation=generation, step=step, name=name)
     problems = []
     for host, port in donors:
         left = end - time.monotonic()
@@ -112,11 +112,11 @@ class _Receiver:
         proof = header.prove(token=token, challenge=request.challenge, port=port)
         if token and not hmac.compare_digest(header.proof, proof):
             raise WireError("who answers does not know the token of this run")
-        if (header.epoch, header.step) != (request.epoch, request.step):
-            raise WireError(f"offered is generation {header.epoch}, step {header.step}")
+        if (header.generation, header.step) != (request.generation, request.step):
+            raise WireError(f"offered is generation {header.generation}, step {header.step}")
         checksums = self._receive(header)
         size, digest = CHUNK.unpack(line.read(CHUNK.size))
-        if size != 0 or digest != digest_of(checksums, epoch=request.epoch, step=request.step):
+        if size != 0 or digest != digest_of(checksums, generation=request.generation, step=request.step):
             raise WireError("the digest of the whole is not the donor's")
         return Flat(skeleton=read_skeleton(bytes(self._skeleton)), tensors=self._tensors)
 

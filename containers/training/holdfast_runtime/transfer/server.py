@@ -34,7 +34,7 @@ SLOW_S = 0.2
 class Offer:
     """A state that may be asked for. It must not change until it is withdrawn."""
 
-    epoch: int
+    generation: int
     step: int
     state: Callable[[], Flat]
 
@@ -107,9 +107,9 @@ class Server:
                 line.send_object(Header(refusal="the proof of the job's token is wrong"))
                 return
             offer = self._offered(request)
-            if offer is None or (offer.epoch, offer.step) != (request.epoch, request.step):
-                has = f"that of generation {offer.epoch}, step {offer.step}" if offer else "none"
-                asked = f"{request.name} of generation {request.epoch}, step {request.step}"
+            if offer is None or (offer.generation, offer.step) != (request.generation, request.step):
+                has = f"that of generation {offer.generation}, step {offer.step}" if offer else "none"
+                asked = f"{request.name} of generation {request.generation}, step {request.step}"
                 line.send_object(Header(refusal=f"asked for {asked}; there is {has}"))
                 return
             line.check = lambda: self._check(request.name, offer)
@@ -120,7 +120,7 @@ class Server:
 
         def is_there() -> bool:
             offer = self._offers.get(request.name)
-            return offer is not None and offer.epoch >= request.epoch
+            return offer is not None and offer.generation >= request.generation
 
         with self._lock:
             self._lock.wait_for(is_there, self._patience_s)
@@ -136,7 +136,7 @@ class Server:
         flat = offer.state()
         skeleton = flat.skeleton_bytes
         shapes = tuple((str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)) for tensor in flat.tensors)
-        header = Header(epoch=offer.epoch, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
+        header = Header(generation=offer.generation, step=offer.step, skeleton_bytes=len(skeleton), tensors=shapes)
         proof = header.prove(token=self._token, challenge=request.challenge, port=self.port)
         line.send_object(replace(header, proof=proof))
         checksums: list[int] = []
@@ -145,7 +145,7 @@ class Server:
             self._send_chunk(line, chunk, checksums[-1])
         # What was sent before this is of one step only if the offer still holds now.
         line.check()
-        line.send([CHUNK.pack(0, digest_of(checksums, epoch=offer.epoch, step=offer.step))])
+        line.send([CHUNK.pack(0, digest_of(checksums, generation=offer.generation, step=offer.step))])
         line.read_end()  # the receiver closes when it has checked all
 
     def _send_chunk(self, line: Line, chunk: list[memoryview], checksum: int) -> None:

@@ -41,7 +41,7 @@ class WireError(ConnectionError):
 class Request:
     """What a receiver wants."""
 
-    epoch: int
+    generation: int
     step: int
     name: str
     """Which state: ``replica``, or that of a shard."""
@@ -52,7 +52,7 @@ class Request:
 
     def prove(self, *, token: str, nonce: bytes) -> str:
         """What ``proof`` has to be."""
-        text = f"{self.epoch} {self.step} {self.name} {self.challenge}".encode()
+        text = f"{self.generation} {self.step} {self.name} {self.challenge}".encode()
         return hmac.new(token.encode(), nonce + text, hashlib.sha256).hexdigest()
 
 
@@ -61,7 +61,7 @@ class Header:
     """What follows, or why nothing does."""
 
     refusal: str = ""
-    epoch: int = 0
+    generation: int = 0
     step: int = 0
     skeleton_bytes: int = 0
     tensors: tuple[tuple[str, tuple[int, ...]], ...] = ()
@@ -71,7 +71,7 @@ class Header:
 
     def prove(self, *, token: str, challenge: str, port: int) -> str:
         """What ``proof`` has to be."""
-        said = [challenge, port, self.epoch, self.step, self.skeleton_bytes, self.tensors]
+        said = [challenge, port, self.generation, self.step, self.skeleton_bytes, self.tensors]
         return hmac.new(token.encode(), f"header {json.dumps(said)}".encode(), hashlib.sha256).hexdigest()
 
 
@@ -186,6 +186,6 @@ def chunks_of(memory: Iterable[memoryview]) -> Iterator[list[memoryview]]:
         yield pieces
 
 
-def digest_of(checksums: Sequence[int], *, epoch: int, step: int) -> int:
+def digest_of(checksums: Sequence[int], *, generation: int, step: int) -> int:
     """One number for all chunks in their order, and for what they are a state of."""
-    return zlib.crc32(struct.pack(f"!QQ{len(checksums)}I", epoch, step, *checksums))
+    return zlib.crc32(struct.pack(f"!QQ{len(checksums)}I", generation, step, *checksums))

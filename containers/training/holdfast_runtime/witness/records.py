@@ -87,10 +87,10 @@ class Records:
         while self._bytes() + growth > self._limits.held_bytes:
             if not self._forget_one(but=record):
                 raise ValueError(f"this witness holds {self._limits.held_bytes} bytes of views already")
-        epoch = record.witness.epoch
+        generation = record.witness.generation
         record.held[kind] = size
         record.witness, reply = answer(record.witness, message)
-        return reply, record.witness.epoch != epoch
+        return reply, record.witness.generation != generation
 
     def left(self, record: Record, *, now_s: float) -> None:
         """A launcher's link to this memory is closed."""

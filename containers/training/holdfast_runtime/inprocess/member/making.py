@@ -41,7 +41,7 @@ class Making:
 
     def check(self, view: View) -> None:
         """Raises StoppedError where this process has a model, and others have yet to make theirs together."""
-        if not _is_together(view) or view.epoch == self._all_made_in:
+        if not _is_together(view) or view.generation == self._all_made_in:
             return
         if others := self._others("models", has_one=True):
             reason = f"{_ranks(others)} has no model yet: all begin again"
@@ -60,7 +60,7 @@ class Making:
         self.begun = None
         if _is_together(view):
             self._others("made", has_one=True)
-            self._all_made_in = view.epoch
+            self._all_made_in = view.generation
         return view
 
     def _others(self, purpose: str, *, has_one: bool) -> list[int]:

@@ -336,7 +336,7 @@ class Member:
 
     def _give(self, view: View) -> None:
         """Another process has the rank of this one: let it have the state, until the launcher ends this process."""
-        self.own.generation, self.own.gives = view.epoch, True
+        self.own.generation, self.own.gives = view.generation, True
         self.faults.step = view.resume_step
         self.faults.point("give")
         if view.plan.cut and self.training is not None:
@@ -400,7 +400,7 @@ class Member:
     def _become(self, view: View) -> None:
         """Have the rank of a view; from now on the thread of the control socket may break its groups."""
         own = self.own
-        own.generation, own.rank, own.world_size = view.epoch, view.rank, view.world_size
+        own.generation, own.rank, own.world_size = view.generation, view.rank, view.world_size
         own.lost_steps, own.gives, own.built = view.plan.lost_steps, False, -1
         own.recovered = own.recovered or view.plan.source in ("memory", "peer", "buddy", "parts")
         self.peers.entered()
@@ -418,7 +418,7 @@ class Member:
 
     def _set_environment(self) -> None:
         own = self.own
-        os.environ.update(RANK=str(own.rank), WORLD_SIZE=str(own.world_size), HOLDFAST_EPOCH=str(own.generation))
+        os.environ.update(RANK=str(own.rank), WORLD_SIZE=str(own.world_size), HOLDFAST_GENERATION=str(own.generation))
 
     def _let_go(self, *, first: bool) -> None:
         """

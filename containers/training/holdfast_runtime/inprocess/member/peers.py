@@ -137,7 +137,7 @@ class Peers:
 
     def leave(self, leave: Leave) -> None:
         """In the thread of the control socket: free the main thread from wherever it waits for a peer."""
-        self._leave_generation = max(self._leave_generation, leave.epoch)
+        self._leave_generation = max(self._leave_generation, leave.generation)
         if not self._left.is_set():
             self._group.release()
             threading.Thread(target=self._release_until_left, name="holdfast-release", daemon=True).start()

@@ -81,7 +81,7 @@ class Recutting:
             for target in range(view.world_size):
                 name = f"part {number} for {target}"
                 state: Callable[[], Flat] = partial(taken_out, part, rows, target=target, size=view.world_size)
-                self._server.offer(name, Offer(epoch=view.epoch, step=view.resume_step, state=state))
+                self._server.offer(name, Offer(generation=view.generation, step=view.resume_step, state=state))
                 self._offered.append(name)
 
     def enter(self, view: View, made: Training) -> None:
@@ -146,7 +146,7 @@ class Recutting:
         return receive(
             [(view.hosts[donor], view.ports[donor]) for donor in view.plan.parts[source] if donor != view.rank],
             name=f"part {number} for {view.rank}",
-            epoch=view.epoch,
+            generation=view.generation,
             step=view.resume_step,
             token=self._token,
             deadline_s=self._deadlines.transfer,

@@ -74,7 +74,7 @@ class Taking:
         state = cache(self.made.state.flat)
         if view.plan.receivers:
             _ = state().skeleton_bytes  # somebody is about to ask, and all others wait for that
-        self._server.offer(REPLICA, Offer(epoch=view.epoch, step=view.resume_step, state=state))
+        self._server.offer(REPLICA, Offer(generation=view.generation, step=view.resume_step, state=state))
 
     def withdraw(self) -> None:
         """Nobody has it any more."""
@@ -174,7 +174,7 @@ class Taking:
         with with_peers("the state did not arrive"):
             flat = receive(
                 [(view.hosts[donor], view.ports[donor]) for donor in view.plan.donors],
-                epoch=view.epoch,
+                generation=view.generation,
                 step=view.resume_step,
                 into=place,
                 token=self._token,

@@ -53,7 +53,7 @@ class Telling:
         """Updates that the program asks for."""
         self._own = own
         self._deadlines = deadlines
-        self._hand_over = HandOver(epoch=0, after_step=0)
+        self._hand_over = HandOver(generation=0, after_step=0)
         control = ControlClient.from_environment(environment, on_leave=on_leave, on_hand_over=self._hand_over_asked)
         if control is None:
             raise LookupError("there is no launcher")
@@ -95,7 +95,7 @@ class Telling:
             where: After the update of the step the process ends; otherwise it joins to try again.
         """
         what, trace = described(error)
-        self.send(Raised(step=step, epoch=self._own.generation, what=what, traceback=trace, where=where))
+        self.send(Raised(step=step, generation=self._own.generation, what=what, traceback=trace, where=where))
         self._told_of, self._told = error, f"the program raised {what}"
         return self._told
 
@@ -139,7 +139,7 @@ class Telling:
     def leaves_after(self, step: int) -> bool:
         """Whether this process was told that the ranks leave between two steps, and would do so after this one."""
         asked = self._hand_over
-        return asked.epoch == self._own.generation and step >= asked.after_step
+        return asked.generation == self._own.generation and step >= asked.after_step
 
     def store(self, purpose: str = "", *, deadline_s: float = 0.0) -> GenerationStore:
         """

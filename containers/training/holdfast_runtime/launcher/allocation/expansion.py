@@ -101,7 +101,7 @@ class Expansion:
     def lost(self) -> list[int]:
         """Nodes that the view has not."""
         view = self._view()
-        return [node for node, name in enumerate(view.nodes) if name < 0] if view.epoch else []
+        return [node for node, name in enumerate(view.nodes) if name < 0] if view.generation else []
 
     def installed(self) -> None:
         """There is another view."""

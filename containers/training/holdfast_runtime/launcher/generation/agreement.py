@@ -81,7 +81,7 @@ class Agreement:
 
     def linked(self, peer: int) -> None:
         """There is a connection to a launcher: it may not know the newest view."""
-        if self.committed.epoch:
+        if self.committed.generation:
             self._effects.send(peer, membership.Commit(self.committed))
 
     def lost(self, peer: int) -> None:
@@ -95,7 +95,7 @@ class Agreement:
     def witness_found(self, identity: int) -> None:
         """A witness is in reach."""
         self._take(membership.witness_found(self._node, identity))
-        if self.committed.epoch:
+        if self.committed.generation:
             self._effects.send(self._node.size, membership.Commit(self.committed))
 
     def witness_lost(self) -> None:
@@ -151,7 +151,7 @@ class Agreement:
             if isinstance(action, membership.Send):
                 to.append(action.to)
             elif isinstance(action, membership.Leave):
-                self._effects.leave(action.epoch, action.reason)
+                self._effects.leave(action.generation, action.reason)
             elif isinstance(action, membership.Install):
                 self._effects.install(action.view)
             elif isinstance(action, membership.SetTimer):
@@ -196,7 +196,7 @@ class Agreement:
     def _may_wait(self) -> bool:
         """A majority that lacks processes waits longer than a launcher that reaches no majority."""
         waited_s = self._loop.time() - self._wanted_s
-        if self._node.voters < self._node.majority and self.committed.epoch:
+        if self._node.voters < self._node.majority and self.committed.generation:
             return False
         return waited_s < (self._deadlines.start if self.patient else self._deadlines.view)
 

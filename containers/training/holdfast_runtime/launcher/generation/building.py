@@ -79,11 +79,11 @@ class Building:
         self._wished.clear()
         self._asked.clear()
         if not any(item.slot.node == self._slots.node for item in view.ranks):
-            self._later(AFTER_S, partial(self._begin, view.epoch))
+            self._later(AFTER_S, partial(self._begin, view.generation))
 
     def settled(self, view: View) -> None:
         """All ranks of a generation are together."""
-        self._later(AFTER_S, partial(self._begin, view.epoch))
+        self._later(AFTER_S, partial(self._begin, view.generation))
 
     def look(self) -> None:
         """Have spares built that are not, and tell whoever waits for one that is."""
@@ -100,7 +100,7 @@ class Building:
             there = [(slot.built, slot.moves) for slot in spares if _is_built(slot)]
             if not self._able or not missing(ranks, built=there):
                 del self._wished[node]
-                self._links.send(node, BuiltAt(epoch=self._view().epoch))
+                self._links.send(node, BuiltAt(generation=self._view().generation))
 
     def cold(self, slot: LocalSlot, reason: str) -> None:
         """A spare could not do it, and no other one of this script could."""
@@ -119,13 +119,13 @@ class Building:
 
     def asked(self, node: int, message: BuildAt) -> None:
         """Another launcher is to give these ranks away, and waits until spares here are built for them."""
-        if message.epoch == self._view().epoch:
+        if message.generation == self._view().generation:
             self._wished[node] = message.ranks
             self.look()
 
     def answered(self, node: int, message: BuiltAt) -> None:
         """The spares of another launcher are built, or will not be."""
-        if message.epoch == self._view().epoch and node in self._asked:
+        if message.generation == self._view().generation and node in self._asked:
             self._asked.discard(node)
             if not self._asked:
                 self._then()
@@ -143,25 +143,25 @@ class Building:
             return
         self._asked, self._then = {*wanted}, then
         for node, taken in wanted.items():
-            self._links.send(node, BuildAt(epoch=self._view().epoch, ranks=taken))
-        self._later(self._deadlines.view, partial(self._waited, self._view().epoch))
+            self._links.send(node, BuildAt(generation=self._view().generation, ranks=taken))
+        self._later(self._deadlines.view, partial(self._waited, self._view().generation))
 
     @property
     def _able(self) -> bool:
         return not (self._cold or self._ending.begun or self._slots.leaving or self._slots.quarantined)
 
-    def _begin(self, epoch: int) -> None:
+    def _begin(self, generation: int) -> None:
         view, here = self._view(), self._slots
-        if epoch != view.epoch or self._ending.begun:
+        if generation != view.generation or self._ending.begun:
             return
         if here.in_view and here.known_step < view.resume_step + FIRST_STEPS:
-            self._later(AFTER_S, partial(self._begin, epoch))
+            self._later(AFTER_S, partial(self._begin, generation))
             return
         self._trains = True
         self.look()
 
-    def _waited(self, epoch: int) -> None:
-        if epoch == self._view().epoch and self._asked:
+    def _waited(self, generation: int) -> None:
+        if generation == self._view().generation and self._asked:
             self._asked.clear()
             self._then()
 

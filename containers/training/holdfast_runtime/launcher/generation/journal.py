@@ -123,7 +123,7 @@ class Journal:
         self.event(
             kinds.VIEW_COMMITTED,
             duration_s=seconds,
-            epoch=view.epoch,
+            generation=view.generation,
             step=view.resume_step,
             lost_steps=view.lost_steps,
             spares=len(view.spares),
@@ -137,10 +137,10 @@ class Journal:
         self.last_recovery_s = seconds
         self.steps_lost += steps_lost
 
-    def metrics(self, *, epoch: int, ranks: int, spares: int, step: int) -> str:
+    def metrics(self, *, generation: int, ranks: int, spares: int, step: int) -> str:
         """Prometheus's text format."""
         values: list[tuple[str, str, str, float]] = [
-            ("epoch", "gauge", "Generation of the committed view.", epoch),
+            ("generation", "gauge", "Generation of the committed view.", generation),
             ("local_ranks", "gauge", "Processes of this node that hold a rank.", ranks),
             ("local_spares", "gauge", "Warm processes of this node that hold none.", spares),
             ("step", "gauge", "Updates that are finished.", step),
@@ -161,7 +161,7 @@ class Journal:
 def describe_view(view: View, *, seconds: float, moved: Mapping[int, int], lost: Iterable[int]) -> str:
     """Return one line about a view, as short with a thousand nodes as with five."""
     nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
-    text = f"generation {view.epoch}: {len(view.ranks)} ranks on nodes {ranges(nodes)}, {len(view.spares)} spares"
+    text = f"generation {view.generation}: {len(view.ranks)} ranks on nodes {ranges(nodes)}, {len(view.spares)} spares"
     text += f", step {view.resume_step}"
     if view.lost_steps:
         text += f", {view.lost_steps} committed steps are done again"
@@ -170,7 +170,7 @@ def describe_view(view: View, *, seconds: float, moved: Mapping[int, int], lost:
         text += f"; lost nodes {ranges(gone)}"
     if moved:
         text += f"; spares of nodes {ranges(sorted(set(moved.values())))} take ranks {ranges(sorted(moved))}"
-    return text + (f"; agreed in {1000 * seconds:.0f} ms" if view.epoch > 1 else "")
+    return text + (f"; agreed in {1000 * seconds:.0f} ms" if view.generation > 1 else "")
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -91,7 +91,7 @@ class Resizing:
 
     def settled(self, view: View) -> None:
         """All ranks of a generation are together."""
-        first, self._settled = not self._settled, view.epoch
+        first, self._settled = not self._settled, view.generation
         if first and self._sizes:
             self._look_again()
 
@@ -119,7 +119,7 @@ class Resizing:
         if there != self._there:
             self._there, self._since_s = there, now_s
         speaks = bool(view.ranks) and view.ranks[0].slot.node == self._slots.node
-        together = self._settled == view.epoch != self._announced and not self._wanted()
+        together = self._settled == view.generation != self._announced and not self._wanted()
         ends = self._ending.begun or self._ending.some_finished or self._slots.some_finished
         if not (speaks and together and self._slots.in_process) or ends:
             return
@@ -131,5 +131,5 @@ class Resizing:
             steady_s=now_s - self._since_s,
         )
         if size:
-            self._announced = view.epoch
+            self._announced = view.generation
             self._announce(f"the job goes on with {size} ranks in place of {len(view.ranks)}")

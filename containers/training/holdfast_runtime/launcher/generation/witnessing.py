@@ -96,7 +96,7 @@ class Witnessing:
     def say_what_may_be_lost(self) -> None:
         """Said at the start, and whenever it is something else."""
         nodes, view = self._options.nodes, self._asks.view()
-        if nodes == 1 or not view.epoch:
+        if nodes == 1 or not view.generation:
             return
         text = f"{self.may_be_lost} of {nodes} launchers may be lost"
         if self.votes and self.link.address is not None:
@@ -113,11 +113,11 @@ class Witnessing:
             return view.witness
         # One is enough to open another, and the next view tells the others which.
         first = not any(other < me for other in self._links.up)
-        return OPEN if first and (view.epoch or self._links.up) else None
+        return OPEN if first and (view.generation or self._links.up) else None
 
     def _found(self, identity: int) -> None:
         self._asks.found(identity)
-        if self._asks.view().epoch:
+        if self._asks.view().generation:
             self._journal.tell("the witness is in reach")
         self._consider()
         self.say_what_may_be_lost()
@@ -143,7 +143,7 @@ class Witnessing:
 
     def _is_needed(self) -> bool:
         identity, view = self.link.identity, self._asks.view()
-        return bool(view.epoch) and identity >= 0 and view.witness != identity and not self.may_be_lost
+        return bool(view.generation) and identity >= 0 and view.witness != identity and not self.may_be_lost
 
     def _ask(self) -> None:
         if self._is_needed() and self._asks.interrupt("the witness is back, and without its vote no loss is survived"):

@@ -28,7 +28,7 @@ class KeyPost:
 
     def begin(self, view: View) -> None:
         """Nothing of earlier generations is left. Call ``share`` when the local ranks have their places."""
-        self._keys.begin(view.epoch, nodes=sorted({item.slot.node for item in view.ranks}))
+        self._keys.begin(view.generation, nodes=sorted({item.slot.node for item in view.ranks}))
 
     def share(self) -> None:
         """Send on what has come."""

@@ -29,7 +29,7 @@ class SharedKeys:
     def __init__(self, outlet: Outlet, *, node: int) -> None:
         self._outlet = outlet
         self._node = node
-        self._epoch = 0
+        self._generation = 0
         self._collector = node
         self._items: dict[str, str] = {}
         """All entries, where they are collected."""
@@ -37,10 +37,10 @@ class SharedKeys:
         """Not yet sent on."""
         self._early: list[Keys | ChangeAt] = []
 
-    def begin(self, epoch: int, *, nodes: Sequence[int]) -> None:
+    def begin(self, generation: int, *, nodes: Sequence[int]) -> None:
         """A view is committed, with ranks on these nodes; ``share`` once it was given to the local ranks."""
-        self._epoch = epoch
-        self._collector = nodes[epoch % len(nodes)] if nodes else self._node
+        self._generation = generation
+        self._collector = nodes[generation % len(nodes)] if nodes else self._node
         self._items, self._fresh = {}, {}
         early, self._early = self._early, []
         for message in early:
@@ -51,15 +51,15 @@ class SharedKeys:
 
     def put(self, put: Put) -> bool:
         """An entry of a local rank. Whether there is something to ``share``."""
-        if put.epoch == self._epoch:
+        if put.generation == self._generation:
             self._add({put.key: put.value})
-        return put.epoch == self._epoch
+        return put.generation == self._generation
 
     def take(self, keys: Keys) -> bool:
         """Entries from another launcher. Whether there is something to ``share``."""
-        if keys.epoch > self._epoch:
+        if keys.generation > self._generation:
             self._early.append(keys)
-        if keys.epoch != self._epoch:
+        if keys.generation != self._generation:
             return False
         if self._collector != self._node:
             self._outlet.to_ranks(keys)
@@ -71,7 +71,7 @@ class SharedKeys:
         """Send on, in one message, what has come since the last time."""
         if not self._fresh:
             return
-        keys = Keys.of(self._epoch, self._fresh)
+        keys = Keys.of(self._generation, self._fresh)
         self._fresh = {}
         if self._collector == self._node:
             self._outlet.to_launchers(keys)
@@ -92,9 +92,9 @@ class SharedKeys:
     def change_here(self, asked: ChangeAt) -> None:
         """A change, where entries are collected: all ranks have it before the one that asked has its answer."""
         change = asked.change
-        if change.epoch > self._epoch:
+        if change.generation > self._generation:
             self._early.append(asked)
-        if change.epoch != self._epoch:
+        if change.generation != self._generation:
             return
         answer, after = _changed(self._items.get(change.key), change)
         self._add({change.key: after})

@@ -107,7 +107,7 @@ class Parting:
 class Trouble:
     """Something broke here: the view of this generation has to be followed by another."""
 
-    epoch: int
+    generation: int
     reason: str
     planned: bool = False
     """Whether nothing broke: the ranks have left between two steps, as was announced."""
@@ -117,7 +117,7 @@ class Trouble:
 class HandOverAt:
     """All ranks are to leave after a common step, the first that makes so many: this node gives its ranks away."""
 
-    epoch: int
+    generation: int
     after_step: int
     reason: str
     leaving: bool = True
@@ -128,7 +128,7 @@ class HandOverAt:
 class BuildAt:
     """The sender is to give these ranks away: spares of the receiver are to make their models."""
 
-    epoch: int
+    generation: int
     ranks: tuple[int, ...]
 
 
@@ -136,7 +136,7 @@ class BuildAt:
 class BuiltAt:
     """They have, or will not."""
 
-    epoch: int
+    generation: int
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Spares:
 class Settled:
     """All ranks of this node are in the generation, with their state and connected: the next step can run."""
 
-    epoch: int
+    generation: int
     instance: str
     """Instance id of the node; empty outside of a cluster."""
     copy_s: float
@@ -168,7 +168,7 @@ class Settled:
 class AllSettled:
     """In a large job: what each launcher of the generation said, by node, gathered by the first of them."""
 
-    epoch: int
+    generation: int
     said: tuple[tuple[int, Settled], ...]
 
 

@@ -48,15 +48,15 @@ class Carrier:
         self._trouble = trouble
         self._loop = asyncio.get_running_loop()
 
-    def leave(self, epoch: int, reason: str) -> None:
+    def leave(self, generation: int, reason: str) -> None:
         """Have all local ranks leave their collectives; who has not done it in time is killed."""
         for slot in self._slots:
             slot.expect(None)
             if not self._slots.in_process and slot.process is not None:
                 slot.process.kill(signal.SIGTERM)
             elif slot.alive and slot.ready is None:
-                slot.send(control.Leave(epoch=epoch, reason=reason))
-        self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, epoch)
+                slot.send(control.Leave(generation=generation, reason=reason))
+        self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, generation)
 
     def restart(self, view: View) -> None:
         """Scripts that say nothing begin again, those that had finished too."""
@@ -77,12 +77,12 @@ class Carrier:
             if slot.rank < 0:
                 self._places.fill_later(slot)
 
-    def _kill_those_that_stay(self, epoch: int, passed: int = 1) -> None:
-        if self._view().epoch >= epoch or self._ending.begun:
+    def _kill_those_that_stay(self, generation: int, passed: int = 1) -> None:
+        if self._view().generation >= generation or self._ending.begun:
             return
         hope = self._slots.in_process and self._slots.only_hope(said=lambda slot: slot.ready is not None)
         if hope and passed < LAST_ONES:
-            self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, epoch, passed + 1)
+            self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, generation, passed + 1)
             return
         for slot in self._slots.unresponsive() if self._slots.in_process else self._slots:
             if slot.process is not None:
@@ -101,7 +101,7 @@ class Carrier:
             self._loop.call_soon(self._trouble, f"rank {rank} of node {self._slots.node} died while it was chosen")
             self._places.fill(slot)
             return
-        if slot.epoch == 0 and slot.ready is None:  # it has given way meanwhile, and the next one has not come yet
+        if slot.generation == 0 and slot.ready is None:  # it has given way meanwhile, and the next one has not come yet
             slot.expect(view)
             return
         if slot.built >= 0 and (view.plan.source == "fresh" or not (slot.built == rank or slot.moves)):

@@ -103,7 +103,7 @@ class Departure:
     def announce(self, reason: str, *, leaving: bool = False) -> None:
         """Have all ranks leave after a common step; ``leaving`` where this node gives its ranks away then."""
         after_step = self._slots.known_step + STEPS_OF_NOTICE
-        message = HandOverAt(epoch=self._view().epoch, after_step=after_step, reason=reason, leaving=leaving)
+        message = HandOverAt(generation=self._view().generation, after_step=after_step, reason=reason, leaving=leaving)
         self._links.broadcast(message)
         self.announced(self._slots.node, message)
 
@@ -150,12 +150,12 @@ class Departure:
 
     def announced(self, node: int, message: HandOverAt) -> None:
         """A launcher, or this one, is to give its ranks away: the local ranks are told."""
-        if message.epoch != self._view().epoch:
+        if message.generation != self._view().generation:
             return
         who = f"node {node} gives its ranks away" if message.leaving else "all ranks leave"
         self._journal.tell(f"{who} after step {message.after_step}: {message.reason}")
         for slot in self._slots.in_view:
-            slot.send(control.HandOver(epoch=message.epoch, after_step=message.after_step))
+            slot.send(control.HandOver(generation=message.generation, after_step=message.after_step))
         if message.leaving and node != self._slots.node:
             self._others.add(node)
             self._look_who_is_left()
@@ -166,7 +166,7 @@ class Departure:
         self._others.clear()
         asked = self._asked
         self._step_s = self._clock()
-        if asked is None or not asked.announced or view.epoch <= asked.announced:
+        if asked is None or not asked.announced or view.generation <= asked.announced:
             return
         kept = any(item.slot.node == self._slots.node for item in view.ranks)
         if kept or view.nodes[self._slots.node] >= 0:
@@ -235,7 +235,7 @@ class Departure:
             self._say(asked, "failed", reason=refusal, step=self._slots.known_step, steps_lost=self._would_be_lost())
             return
         ranks = tuple(slot.rank for slot in self._slots.in_view)
-        self._asked = asked = replace(asked, ranks=ranks, announced=self._view().epoch)
+        self._asked = asked = replace(asked, ranks=ranks, announced=self._view().generation)
         self._slots.leaving = True
         self.warm_changed()
         self.announce(asked.command.reason, leaving=True)
@@ -262,7 +262,7 @@ class Departure:
         A rank that waits for a file system or a driver of this node passes no common step, and all others wait for it.
         """
         asked = self._asked
-        if asked is None or asked.left or self._ending.begun or self._view().epoch != asked.announced:
+        if asked is None or asked.left or self._ending.begun or self._view().generation != asked.announced:
             return
         self.stepped()
         still_s = self._clock() - self._step_s
@@ -279,7 +279,7 @@ class Departure:
         """What a broken device holds in the kernel does not end: the others need not wait for it."""
         asked, there = self._asked, [slot.process for slot in self._slots.in_view]
         held = any(process in there for process in ended)
-        if asked is not None and held and not asked.left and self._view().epoch == asked.announced:
+        if asked is not None and held and not asked.left and self._view().generation == asked.announced:
             self.abandon("its processes do not end")
 
     def _hopeless(self) -> str:

@@ -58,7 +58,7 @@ class ForAgent:
             task=self._task,
             run=self._run,
             node=self._slots.node,
-            epoch=self._view().epoch,
+            generation=self._view().generation,
             step=self._slots.known_step,
             spares=self._departure.spares,
             ranks=tuple(

@@ -22,7 +22,7 @@ VOTE_AFTER_S = 0.3
 class Processes(Protocol):
     """What is done to the local processes."""
 
-    def leave(self, epoch: int, reason: str) -> None:
+    def leave(self, generation: int, reason: str) -> None:
         """Have them leave their collectives."""
 
     def restart(self, view: View) -> None:
@@ -84,7 +84,7 @@ class Generations:
     def view(self) -> View:
         """The committed view; generation 0 before there is one."""
         if self._agreement is None:
-            return View(epoch=0, nodes=(0,) * self._options.nodes)
+            return View(generation=0, nodes=(0,) * self._options.nodes)
         return self._agreement.committed
 
     @property
@@ -122,14 +122,14 @@ class Generations:
 
     def belongs_to(self, view: View) -> bool:
         """Whether a view names this launcher, and not another one in its place."""
-        if not view.epoch:
+        if not view.generation:
             return self._links.incarnation == 0
         return view.nodes[self._slots.node] == self._links.identity
 
     def begin(self) -> None:
         """Processes can be started, and enough launchers are there: ask for the first view, unless there is one."""
         self._prepared = True
-        if not self.view.epoch:
+        if not self.view.generation:
             self.agreement.trouble("the job begins")
             self.left()
 
@@ -164,7 +164,7 @@ class Generations:
         if self._ending.begun or self.wanted or (self._slots.in_process and self._slots.some_finished):
             return
         self.note_trouble(planned=planned)
-        self._links.broadcast(Trouble(epoch=self.view.epoch, reason=reason, planned=planned))
+        self._links.broadcast(Trouble(generation=self.view.generation, reason=reason, planned=planned))
         self.agreement.trouble(reason)
 
     def note_trouble(self, *, planned: bool = False) -> None:
@@ -186,7 +186,7 @@ class Generations:
 
     def left(self) -> None:
         """Say how the local processes are, once none of them is in a collective."""
-        met = self._prepared or self.view.epoch
+        met = self._prepared or self.view.generation
         if met and self.wanted and not self._ending.begun and self._slots.all_left(first=self.first):
             host = self._options.peers.host
             self._record.left()
@@ -232,7 +232,7 @@ class Generations:
             view,
             seconds=time.monotonic() - self._troubled_s if self._troubled_s else 0.0,
             moved={} if self.first else moved,
-            recovered=view.epoch > 1 and not self.first and not self._planned,
+            recovered=view.generation > 1 and not self.first and not self._planned,
         )
 
     def _ask_for_a_vote(self) -> None:
@@ -255,9 +255,9 @@ class Generations:
         else:
             self._links.send(to, message)
 
-    def _leave(self, epoch: int, reason: str) -> None:
+    def _leave(self, generation: int, reason: str) -> None:
         self._why = reason
-        if epoch > 1:
-            self._journal.tell(f"generation {epoch} is wanted: {reason}")
-        self._processes.leave(epoch, reason)
+        if generation > 1:
+            self._journal.tell(f"generation {generation} is wanted: {reason}")
+        self._processes.leave(generation, reason)
         self._loop.call_soon(self.left)

@@ -91,7 +91,7 @@ class Peers:
         """Wait until the job can begin, or has begun without this launcher; False where too few came in time."""
         options = self._options
         began, enough_s = time.monotonic(), 0.0
-        while len(self._links.up) + 1 < options.nodes and not self._generations.view.epoch:
+        while len(self._links.up) + 1 < options.nodes and not self._generations.view.generation:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._came.wait(), LOOK_S)
             self._came.clear()
@@ -109,7 +109,7 @@ class Peers:
 
     def begin_anew(self) -> bool:
         """There was a launcher in this place before. One that no view names has nothing to lose by being another."""
-        named = self._generations.view.epoch and self._generations.belongs_to(self._generations.view)
+        named = self._generations.view.generation and self._generations.belongs_to(self._generations.view)
         if self._ending.begun or named or not self._beginnings:
             return False
         self._beginnings -= 1
@@ -138,12 +138,12 @@ class Peers:
             return
         view = self._generations.view
         self._departure.down(node)
-        left = view.epoch > 0 and view.nodes[node] < 0
+        left = view.generation > 0 and view.nodes[node] < 0
         if left:
             self._journal.tell(f"node {node} has left: {why}")
         else:
             self._journal.tell_lost(node, f"node {node} is lost: {why}")
-        if view.nodes[node] >= 0 and view.epoch > 0:
+        if view.nodes[node] >= 0 and view.generation > 0:
             self._journal.died("node")
             self._journal.event(kinds.LAUNCHER_LOST, evidence=why, lost=node)
             self._generations.note_trouble()
@@ -152,7 +152,7 @@ class Peers:
     def says(self, node: int, message: LinkMessage) -> None:
         """A launcher has said something."""
         if isinstance(message, Trouble):
-            if message.epoch == self._generations.view.epoch and not self._ending.begun:
+            if message.generation == self._generations.view.generation and not self._ending.begun:
                 self._generations.note_trouble(planned=message.planned)
                 self._generations.agreement.trouble(message.reason)
         elif isinstance(message, HandOverAt):

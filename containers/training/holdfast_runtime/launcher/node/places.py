@@ -89,7 +89,7 @@ class Places:
     def fill_anew(self, view: View) -> None:
         """All ranks here begin again, with another port to meet at."""
         one = self._options.nodes == 1
-        self._port = _free_port() if one else master_port(self._options.run_id, view.epoch)
+        self._port = _free_port() if one else master_port(self._options.run_id, view.generation)
         for slot in self._slots:
             slot.finished = False
         for slot in self._slots.in_view:
@@ -103,8 +103,8 @@ class Places:
             self._options,
             rank=slot.rank,
             slot=slot.index,
-            generation=view.epoch,
-            restarts=max(0, view.epoch - 1),
+            generation=view.generation,
+            restarts=max(0, view.generation - 1),
             master=(self._links.address_of(first), self._port),
             world_size=len(view.ranks),
         )

@@ -147,9 +147,9 @@ class Ranks:
             self._place_freed(process)
             return
         rank, finished = slot.rank, slot.finished or (code == 0 and not slot.speaks and slot.rank >= 0)
-        in_training, step = slot.epoch > 0 or not self._slots.in_process, self._slots.known_step
-        if rank >= 0 and slot.epoch > 0 and not finished:
-            self._judgement.died(code, epoch=self._generations.view.epoch, step=step)
+        in_training, step = slot.generation > 0 or not self._slots.in_process, self._slots.known_step
+        if rank >= 0 and slot.generation > 0 and not finished:
+            self._judgement.died(code, generation=self._generations.view.generation, step=step)
         being_built = slot.spare and slot.built >= 0 and (slot.ready is None or slot.ready.built < 0)
         killed_for = slot.killed_for
         slot.vacate()
@@ -214,7 +214,7 @@ class Ranks:
             return
         self._slots.learn(ready.committed_step)
         self._slots.checkpoint_step = max(self._slots.checkpoint_step, ready.checkpoint_step)
-        new, generations = slot.epoch == 0, self._generations
+        new, generations = slot.generation == 0, self._generations
         self._departure.warm_changed()
         if ready.planned and not generations.wanted and slot.rank >= 0:
             generations.trouble(ready.reason, planned=True)

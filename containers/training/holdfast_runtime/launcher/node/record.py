@@ -186,7 +186,11 @@ class Record:
     def _begin(self, kind: str, view: View, *, nodes: str, time_ns: int | None = None) -> None:
         self._began = True
         if self.speaks:
-            detail: dict[str, str | int | float] = {"world_size": len(view.ranks), "nodes": nodes, "epoch": view.epoch}
+            detail: dict[str, str | int | float] = {
+                "world_size": len(view.ranks),
+                "nodes": nodes,
+                "generation": view.generation,
+            }
             if self._slots.in_process:
                 detail |= {"step": view.resume_step, "lost_steps": view.lost_steps}
             if self._sizes:

@@ -109,7 +109,7 @@ class Reports:
             await asyncio.wait_for(reader.readline(), ASK_S)
         slots = [slot for slot in self._launcher.slots if slot.alive]
         text = self._launcher.journal.metrics(
-            epoch=self._launcher.view.epoch,
+            generation=self._launcher.view.generation,
             ranks=sum(slot.rank >= 0 for slot in slots),
             spares=sum(slot.rank < 0 and slot.ready is not None for slot in slots),
             step=self._launcher.slots.known_step,
@@ -129,10 +129,10 @@ def describe(launcher: Launcher) -> dict[str, Any]:
     lost = [node for node in launcher.expansion.lost if node not in launcher.links.up]
     return {
         "node": launcher.slots.node,
-        "epoch": view.epoch,
-        "nodes": [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0] if view.epoch else [],
+        "generation": view.generation,
+        "nodes": [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0] if view.generation else [],
         "in_reach": sorted(launcher.links.up | {launcher.slots.node}),
-        "may_be_lost": launcher.witness.may_be_lost if view.epoch else 0,
+        "may_be_lost": launcher.witness.may_be_lost if view.generation else 0,
         "witness": launcher.witness.votes,
         "survives": asdict(launcher.slots.survives) if launcher.slots.survives is not None else None,
         "world_size": len(view.ranks),
@@ -174,7 +174,7 @@ def situation(launcher: Launcher) -> Situation:
     """What a launcher knows of those it waits for."""
     slots, view, now_s = launcher.slots, launcher.view, time.monotonic()
     return Situation(
-        generation=view.epoch,
+        generation=view.generation,
         missing=sorted(set(range(launcher.options.nodes)) - launcher.links.up - {slots.node}),
         wanted=launcher.wanted,
         staying=[slot.rank for slot in slots.unresponsive()] if launcher.wanted and slots.in_process else [],
@@ -214,7 +214,7 @@ def print_status(arguments: Sequence[str]) -> int:
 def _lines(found: dict[str, Any]) -> list[str]:
     """The answer of a launcher for people."""
     reach = ranges(found["in_reach"])
-    lines = [f"node {found['node']}  generation {found['epoch']}  step {found['step']}  nodes in reach {reach}"]
+    lines = [f"node {found['node']}  generation {found['generation']}  step {found['step']}  nodes in reach {reach}"]
     if found["waits_for"]:
         lines.append(f"waits for {found['waits_for']}")
     if found["wanted"]:

@@ -31,7 +31,7 @@ class Settling:
         self._links = links
         self._instance = instance
         self._settled = settled
-        self._view = View(epoch=0, nodes=())
+        self._view = View(generation=0, nodes=())
         self._said: dict[tuple[int, int], Settled] = {}
         """By generation and node: others may be quicker than this launcher."""
         self._missing: set[int] = set()
@@ -45,9 +45,9 @@ class Settling:
         """A generation begins, and the local ranks have been told."""
         self._view, self._phases = view, {}
         self._began_s, self._copy_s, self._own, self._all = time.monotonic(), 0.0, False, False
-        self._said = {key: said for key, said in self._said.items() if key[0] >= view.epoch}
+        self._said = {key: said for key, said in self._said.items() if key[0] >= view.generation}
         self._missing = {
-            node for node, name in enumerate(view.nodes) if name >= 0 and (view.epoch, node) not in self._said
+            node for node, name in enumerate(view.nodes) if name >= 0 and (view.generation, node) not in self._said
         }
         self._look()
 
@@ -62,27 +62,27 @@ class Settling:
 
     def heard(self, node: int, message: Settled) -> None:
         """Another launcher says that its ranks are there."""
-        if message.epoch >= self._view.epoch:
+        if message.generation >= self._view.generation:
             self._says(node, message)
             self._look()
 
     def heard_all(self, message: AllSettled) -> None:
         """The first launcher of a large job says what all have said."""
-        if message.epoch >= self._view.epoch:
+        if message.generation >= self._view.generation:
             for node, said in message.said:
                 self._says(node, said)
             self._look()
 
     def _says(self, node: int, message: Settled) -> None:
-        self._said[message.epoch, node] = message
-        if message.epoch == self._view.epoch:
+        self._said[message.generation, node] = message
+        if message.generation == self._view.generation:
             self._missing.discard(node)
 
     def _look(self) -> None:
         view, me = self._view, self._slots.node
         if not self._own and all(self._is_there(slot.index) for slot in self._slots.in_view):
             self._own = True
-            mine = Settled(epoch=view.epoch, instance=self._instance, copy_s=self._copy_s)
+            mine = Settled(generation=view.generation, instance=self._instance, copy_s=self._copy_s)
             self._says(me, mine)
             if not self._links.large:
                 self._links.broadcast(mine)
@@ -91,9 +91,9 @@ class Settling:
         if self._all or self._missing:
             return
         self._all = True
-        said = {node: self._said[view.epoch, node] for node, name in enumerate(view.nodes) if name >= 0}
+        said = {node: self._said[view.generation, node] for node, name in enumerate(view.nodes) if name >= 0}
         if self._links.large and me == self._first(view):
-            self._links.broadcast(AllSettled(epoch=view.epoch, said=tuple(said.items())))
+            self._links.broadcast(AllSettled(generation=view.generation, said=tuple(said.items())))
         self._settled(view, said)
 
     @staticmethod

@@ -44,7 +44,7 @@ class LocalSlot:
     """What it said when it left its collectives; None while it trains."""
     rank: int = -1
     """In the committed view."""
-    epoch: int = 0
+    generation: int = 0
     """Of the last view that it was given; 0 for a process that has never been in one."""
     progress: Progress | None = None
     heard_s: float = field(default_factory=time.monotonic)
@@ -87,7 +87,7 @@ class LocalSlot:
 
     def vacate(self) -> None:
         """The process is gone. The next one in this place is another."""
-        self.deaths = self.deaths + (self.built < 0) if self.epoch == 0 else 0
+        self.deaths = self.deaths + (self.built < 0) if self.generation == 0 else 0
         self.give_way()
         self.incarnation += 1
 
@@ -98,14 +98,14 @@ class LocalSlot:
         if self.process is not None:
             self.process.kill()
         self.process, self.writer, self.ready, self.progress = None, None, None, None
-        self.speaks, self.epoch, self.held, self.given, self.built = False, 0, False, -1, -1
+        self.speaks, self.generation, self.held, self.given, self.built = False, 0, False, -1, -1
         self.last_wait, self.killed_for = False, ""
 
     def take(self, view: control.View) -> None:
         """Tell the process its place in a view. One that makes its model says nothing until it has it."""
         making = self.built >= 0 and (self.ready is None or self.ready.built < 0)
         self.progress = Progress(step=view.resume_step, phase="recover") if making else None
-        self.ready, self.epoch, self.heard_s = None, view.epoch, time.monotonic()
+        self.ready, self.generation, self.heard_s = None, view.generation, time.monotonic()
         self.built, self.last_wait = -1, False
         self.send(view)
         late = [*self.late]
@@ -144,7 +144,7 @@ class LocalSlot:
     @property
     def spare(self) -> bool:
         """Whether its process has never had a rank, and waits for one."""
-        return self.alive and self.ready is not None and self.rank < 0 and self.epoch == 0
+        return self.alive and self.ready is not None and self.rank < 0 and self.generation == 0
 
     async def listen(self, process: Process, on_message: Callable[["LocalSlot", FromRank], None]) -> None:
         """Read what a process says until its end of the line is closed."""
@@ -162,7 +162,7 @@ class LocalSlot:
 
     def _is_late(self, message: FromRank) -> bool:
         """A spare says that it has its model, and has its place by now: it takes that, and has left nothing."""
-        return isinstance(message, Ready) and message.built >= 0 and self.epoch > 0
+        return isinstance(message, Ready) and message.built >= 0 and self.generation > 0
 
     def _note(self, message: FromRank) -> None:
         self.heard_s = time.monotonic()
@@ -241,7 +241,7 @@ class LocalSlots:
         return all(
             (slot.ready is not None and not slot.held) or slot.finished or not (slot.alive or (first and slot.starting))
             for slot in self.in_view
-            if slot.epoch > 0 or first
+            if slot.generation > 0 or first
         )
 
     def only_hope(self, *, said: Callable[[LocalSlot], bool]) -> bool:
@@ -250,7 +250,7 @@ class LocalSlots:
 
         It is the machine that is slow then, and killing them would lose the state.
         """
-        left = [slot for slot in self.in_view if slot.alive and slot.epoch > 0]
+        left = [slot for slot in self.in_view if slot.alive and slot.generation > 0]
         return len(self.in_view) == self.world_size and not any(map(said, left))
 
     @property
@@ -262,7 +262,7 @@ class LocalSlots:
 
     def unresponsive(self) -> list[LocalSlot]:
         """Processes that have been in a view and have not left it."""
-        return [slot for slot in self._slots if slot.alive and slot.epoch > 0 and slot.ready is None]
+        return [slot for slot in self._slots if slot.alive and slot.generation > 0 and slot.ready is None]
 
     def status(self, *, incarnation: int, host: str) -> Status:
         """What the next view may count on."""
@@ -298,7 +298,7 @@ class LocalSlots:
             return RankStatus(slot=place, rank=slot.rank, host=host)
         return RankStatus(
             slot=place,
-            rank=max(slot.rank, slot.given) if slot.epoch > 0 else -1,
+            rank=max(slot.rank, slot.given) if slot.generation > 0 else -1,
             committed_step=ready.committed_step,
             state=ready.state,
             digest=ready.digest or "",

@@ -14,7 +14,7 @@ def rank_views(view: View, *, node: int) -> Iterator[tuple[Slot, control.View]]:
         if donors:
             receivers.setdefault(donors[0], []).append(receiver)
     common = control.View(
-        epoch=view.epoch,
+        generation=view.generation,
         rank=-1,
         local_rank=-1,
         world_size=len(view.ranks),

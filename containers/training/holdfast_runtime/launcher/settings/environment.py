@@ -46,7 +46,7 @@ def variables(
         "TORCHELASTIC_RESTART_COUNT": str(restarts),
         "TORCHELASTIC_MAX_RESTARTS": str(options.max_restarts),
         "HOLDFAST_TOKEN": options.token,
-        "HOLDFAST_EPOCH": str(generation),
+        "HOLDFAST_GENERATION": str(generation),
         "HOLDFAST_NODE": str(options.node_rank),
         "HOLDFAST_SLOT": str(slot),
         "HOLDFAST_RACK": find_rack(base),

@@ -45,7 +45,7 @@ class Judgement:
         self._loop = asyncio.get_running_loop()
         self._ledger = Ledger(budget=budget(nodes))
         self._refusals = Refusals()
-        self._view = View(epoch=0, nodes=())
+        self._view = View(generation=0, nodes=())
         self._own: list[Error] = []
         self._shown: set[tuple[int, str]] = set()
 
@@ -54,7 +54,7 @@ class Judgement:
         place = self._slots.place_of(slot, launcher=self._links.identity)
         error = Error(
             step=message.step,
-            epoch=message.epoch,
+            generation=message.generation,
             process=f"{place.node}/{place.index}/{place.incarnation}",
             what=message.what,
             where=message.where,
@@ -83,10 +83,10 @@ class Judgement:
             if own.step == error.step and own.where == "after" and self._verdict(own) == "end":
                 self._end(f"the program raised {own.what} in step {own.step}", own)
 
-    def died(self, code: int, *, epoch: int, step: int) -> None:
+    def died(self, code: int, *, generation: int, step: int) -> None:
         """A local process that was training has ended with this exit code, or by the signal of a negative one."""
         if code > 0 or -code in OF_ITS_OWN:
-            self._ledger = failed(self._ledger, epoch=epoch, step=step)
+            self._ledger = failed(self._ledger, generation=generation, step=step)
 
     def refused(self, reason: str) -> bool:
         """
@@ -97,7 +97,7 @@ class Judgement:
         view = self._view
         places = tuple(item.slot for item in view.ranks)
         plan = places, view.resume_step, view.sources, view.donors, view.parts
-        self._refusals = refused(self._refusals, plan=plan, generation=view.epoch)
+        self._refusals = refused(self._refusals, plan=plan, generation=view.generation)
         final = self._refusals.final and -1 not in view.nodes
         if final:
             tries = len(self._refusals.generations)
@@ -123,7 +123,7 @@ class Judgement:
 
     def _end(self, text: str, error: Error) -> None:
         same = [other for other in self._ledger.errors if other.step == error.step]
-        processes, attempts = len({other.process for other in same}), len({other.epoch for other in same})
+        processes, attempts = len({other.process for other in same}), len({other.generation for other in same})
         self._ending.end(
             1,
             f"{text}; {processes} {'process' if processes == 1 else 'processes'} raised in that step, which was tried "

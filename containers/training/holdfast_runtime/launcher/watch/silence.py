@@ -94,13 +94,13 @@ class Watch:
             if slot.process.killed_s is not None:
                 continue
             silent_s = now_s - slot.heard_s
-            if slot.epoch > 0 and slot.progress is not None:
+            if slot.generation > 0 and slot.progress is not None:
                 blocked = silent_s > limits.waiting_s / 2 and is_blocked(slot.process.pid)
                 reports.append(ProgressReport(slot.rank, slot.progress.step, slot.progress.phase, silent_s, blocked))
                 continue
-            limit_s = self._place_s() if slot.epoch else self._deadlines.start
+            limit_s = self._place_s() if slot.generation else self._deadlines.start
             if silent_s > limit_s:
-                what = f"{'taken its place in the view' if slot.epoch else 'become ready'} within {limit_s:g} s"
+                what = f"{'taken its place in the view' if slot.generation else 'become ready'} within {limit_s:g} s"
                 self._journal.say(f"{_name(slot)} has not {what} and is killed")
                 slot.kill(f"it had not {what}")
         if why := hang(reports, limits=limits, world_size=self._slots.world_size):
