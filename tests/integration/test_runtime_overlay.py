@@ -7,7 +7,8 @@ from link_ends import CALM, End, opened, run, until
 from overlay_job import large_ends
 
 from holdfast_runtime.control import Deadlines
-from holdfast_runtime.launcher.links import NEIGHBOURS, Trouble
+from holdfast_runtime.launcher.links import Trouble
+from holdfast_runtime.overlay import NEIGHBOURS
 
 SIZE = 14
 
@@ -28,7 +29,6 @@ async def job(deadlines: Deadlines = CALM) -> list[End]:
 
 def missing(end: End) -> frozenset[int]:
     reach = end.links._reach
-    assert reach is not None
     return reach._overlay.wanted() - end.links._links.keys()
 
 
@@ -75,8 +75,7 @@ def crash(end: End) -> None:
     links._closing = True
     if links._server is not None:
         links._server.close()
-    if links._reach is not None:
-        links._reach.close(last=False)
+    links._reach.close(last=False)
     for link in links._links.values():
         link.writer.transport.abort()
 
@@ -98,7 +97,6 @@ def freeze(end: End) -> None:
     """As a process that is stopped: its connections stay, and it says nothing, also to who calls it anew."""
     links = end.links
     assert links._server is not None
-    assert links._reach is not None
     for listening in links._server.sockets:
         asyncio.get_running_loop().remove_reader(listening.fileno())
     links._reach.close(last=False)
@@ -129,7 +127,6 @@ def test_in_a_large_job_connections_are_looked_at_in_one_turn_also_after_one_was
     async def test() -> None:
         ends = await job()
         highest = ends[-1].links._reach
-        assert highest is not None
         unneeded = next(iter(highest._hooks.links().values()))
         highest._since_s[unneeded.peer.node] = -1000.0
         highest._overlay.roster.ring.remove(unneeded.peer.node)

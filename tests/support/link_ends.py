@@ -29,7 +29,7 @@ class End:
         token: str = "secret",
         run_id: str = "run",
         deadlines: Deadlines = DEADLINES,
-        size: int = 1,
+        size: int = 16,
     ) -> None:
         self.up: list[tuple[int, int]] = []
         """Node and incarnation."""
@@ -59,6 +59,10 @@ class End:
         if formed:  # the job has a view
             self.links.formed()
         return self
+
+    def show(self, address: tuple[str, int]) -> None:
+        """Have it call an address, again and again until a launcher is found there."""
+        self.links._known = self.links._reach._known = (address,)
 
     def _up(self, peer: Hello) -> None:
         self.up.append((peer.node, peer.incarnation))

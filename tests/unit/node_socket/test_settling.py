@@ -3,8 +3,6 @@
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from holdfast_runtime.launcher.links import AllSettled, Settled
 from holdfast_runtime.launcher.node import Settling
 from holdfast_runtime.membership import View
@@ -13,12 +11,12 @@ from holdfast_runtime.membership import View
 class Job:
     """Launchers whose messages arrive at once, and are counted."""
 
-    def __init__(self, count: int, *, large: bool) -> None:
+    def __init__(self, count: int) -> None:
         self.sent = [0] * count
         self.told: dict[int, list[int]] = {node: [] for node in range(count)}
-        self._parts = [self._part(node, large=large) for node in range(count)]
+        self._parts = [self._part(node) for node in range(count)]
 
-    def _part(self, me: int, *, large: bool) -> Settling:
+    def _part(self, me: int) -> Settling:
         def send(node: int, message: Settled) -> None:
             self.sent[me] += 1
             self._parts[node].heard(me, message)
@@ -29,7 +27,7 @@ class Job:
                     self.sent[me] += 1
                     part.heard(me, message) if isinstance(message, Settled) else part.heard_all(message)
 
-        links: Any = SimpleNamespace(large=large, send=send, broadcast=broadcast)
+        links: Any = SimpleNamespace(send=send, broadcast=broadcast)
         slots: Any = SimpleNamespace(node=me, in_view=[SimpleNamespace(index=0)], in_process=True)
         settled = self.told[me].append
         return Settling(slots=slots, links=links, instance=f"i-{me}", settled=lambda view, said: settled(len(said)))
@@ -43,9 +41,8 @@ class Job:
             self._parts[node].moved(0, "forward")
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_all_know_what_each_has_said_once_all_have_said_it(large: bool) -> None:
-    job = Job(12, large=large)
+def test_all_know_what_each_has_said_once_all_have_said_it() -> None:
+    job = Job(12)
     job.install(View(generation=1, nodes=(0,) * 12))
     job.train(*range(11))
     assert not any(job.told.values())
@@ -55,8 +52,8 @@ def test_all_know_what_each_has_said_once_all_have_said_it(large: bool) -> None:
     assert job.told == {node: [12] for node in range(12)}
 
 
-def test_in_a_large_job_one_gathers_and_each_other_sends_one_message() -> None:
-    job = Job(200, large=True)
+def test_one_gathers_and_each_other_sends_one_message() -> None:
+    job = Job(200)
     job.install(View(generation=1, nodes=(-1, *(0,) * 199)), *range(1, 200))
     job.train(*range(1, 200))
 
@@ -65,7 +62,7 @@ def test_in_a_large_job_one_gathers_and_each_other_sends_one_message() -> None:
 
 
 def test_what_is_heard_before_the_view_is_there_counts_with_it() -> None:
-    job = Job(12, large=True)
+    job = Job(12)
     job.install(View(generation=1, nodes=(0,) * 12), *range(1, 12))
     job.train(*range(1, 12))
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from overlay_world import World, orders
 
-from holdfast_runtime.overlay import NEIGHBOURS, Letter, Member, Overlay, Parcel, Ring, Write
+from holdfast_runtime.overlay import NEIGHBOURS, Effect, Letter, Member, Overlay, Parcel, Ring, Write
 
 SIZES = (10, 16, 64, 256, 4096)
 
@@ -78,11 +78,19 @@ def test_what_is_held_for_a_connection_that_is_ended_goes_once_there_is_one_agai
     overlay.hear(first.node, Parcel(letters=(letter,)), 1.0)
     held = overlay.effects(1.001)
     overlay.unlink(third.node, 1.002, parted=True, resend=False)
-    overlay.link(third, 1.1)
-    sent = [effect for effect in overlay.effects(1.2) if isinstance(effect, Write)]
+    others_may_know = overlay.effects(1.1)
+    overlay.hear(first.node, Parcel(letters=(letter,)), 1.2)  # they do not
+    again = overlay.effects(1.3)
+    overlay.link(third, 1.4)
 
-    assert held == []
-    assert [(one.node, one.parcel.letters) for one in sent if one.parcel.letters] == [(third.node, (letter,))]
+    assert (held, again) == ([], [])
+    assert with_letters(others_may_know) == [(first.node, (letter,))]
+    assert with_letters(overlay.effects(1.5)) == [(third.node, (letter,))]
+
+
+def with_letters(effects: list[Effect]) -> list[tuple[int, tuple[Letter, ...]]]:
+    """Neighbours that letters go to."""
+    return [(one.node, one.parcel.letters) for one in effects if isinstance(one, Write) and one.parcel.letters]
 
 
 def points(size: int, each_side: int) -> int:

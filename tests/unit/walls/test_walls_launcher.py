@@ -79,7 +79,7 @@ def test_a_launcher_that_a_view_names_does_not_begin_anew(with_launcher: With, n
 
 
 def test_a_launcher_that_is_met_is_told_from_the_one_that_it_replaced(with_launcher: With) -> None:
-    met = Hello(node=1, incarnation=1, uid="c0ffee", run_id="", host="h", port=1, known=(), met=(), nonce="n")
+    met = Hello(node=1, incarnation=1, uid="c0ffee", run_id="", host="h", port=1, met=(), nonce="n")
 
     def act(launcher: Launcher) -> None:
         for name in (met.identity, met.identity + 1):

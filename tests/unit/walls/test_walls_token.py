@@ -13,7 +13,7 @@ from holdfast_runtime.control import MessageError
 from holdfast_runtime.launcher.links import Hello, Proofs, Refused, SealedLine, TokenError, run_token
 from holdfast_runtime.launcher.settings import parse_options, variables
 
-HELLO = Hello(node=1, incarnation=0, uid="u", run_id="7", host="h", port=1, known=(), met=(), nonce="n")
+HELLO = Hello(node=1, incarnation=0, uid="u", run_id="7", host="h", port=1, met=(), nonce="n")
 
 
 def token(home: Path, *, nodes: int = 2, run_id: str = "7", environment: Mapping[str, str] | None = None) -> str:

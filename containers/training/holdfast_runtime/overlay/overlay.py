@@ -179,7 +179,7 @@ class Overlay:
             return
         self._tell_members(member, now_s, sender=sender)
         if before is not None and before.here and not (member.here and member.uid == before.uid):
-            why = "another launcher took its place" if member.here else "others say that it is gone"
+            why = "another launcher took its place" if member.here else "reported as lost by other nodes"
             self._effects.append(Down(member.node, why))
         if member.here and not (before is not None and before.here and before.uid == member.uid):
             self._effects.append(Up(member))
@@ -202,8 +202,7 @@ class Overlay:
 
     def _judge(self, now_s: float) -> None:
         for member, accusers in self.roster.judged(now_s):
-            who = f"nodes {', '.join(map(str, accusers))} say" if accusers != [self.me] else "this one says"
-            self._effects.append(Down(member.node, f"{who} that it is out of reach"))
+            self._effects.append(Down(member.node, f"reported as lost by nodes {', '.join(map(str, accusers))}"))
 
     def _tell_members(self, member: Member, now_s: float, *, sender: int = -1) -> None:
         def put(to: _Outgoing) -> None:

@@ -41,6 +41,8 @@ class Post:
     number: int = 0
     kept: dict[int, deque[tuple[float, Letter]]] = field(default_factory=dict)
     """By neighbour, what went to it lately."""
+    detours: set[tuple[str, int, int]] = field(default_factory=set)
+    """Letters that went to a connection farther away since connections last changed: uid, number and receiver."""
     stuck: list[Letter] = field(default_factory=list)
     """No connection leads nearer to whom they are for."""
     seen: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -96,6 +98,7 @@ class Post:
     def retry(self, now_s: float) -> None:
         """There may be a way now."""
         stuck, self.stuck = self.stuck, []
+        self.detours.clear()
         for letter in stuck:
             self.route(letter, now_s)
 
@@ -105,7 +108,11 @@ class Post:
             self._send(letter.to, letter, now_s)
         elif letter.to in self.ring():
             nearest = min(self.linked, key=lambda node: distance(node, letter.to), default=self.me)
+            detour = (letter.uid, letter.number, letter.to)
             if distance(nearest, letter.to) < distance(self.me, letter.to):
+                self._send(nearest, letter, now_s)
+            elif nearest != self.me and detour not in self.detours:  # its own connection is cut, others may have one
+                self.detours.add(detour)
                 self._send(nearest, letter, now_s)
             else:
                 self.stuck.append(letter)

@@ -118,11 +118,17 @@ class Roster:
         """Those that are believed gone now, and who accused them."""
         found = []
         for (node, _, _), by in [*self._accusers.items()]:
-            if len(by) >= ACCUSERS or now_s >= min(by.values()) + self._patience_s:
+            believed = len(by) >= ACCUSERS or (self.me in by and self._is_alone())
+            if believed or now_s >= min(by.values()) + self._patience_s:
                 gone = replace(self.members[node], here=False)
                 self.learn(gone)
                 found.append((gone, sorted(by)))
         return found
+
+    def _is_alone(self) -> bool:
+        """Return True if this launcher accuses all others, so that none is left to confirm or refute."""
+        accused = {node for (node, _, _), by in self._accusers.items() if self.me in by}
+        return len(self.ring) <= 1 + len(accused)
 
     def _forget(self, member: Member) -> None:
         self.ring.remove(member.node)

@@ -11,7 +11,7 @@ from holdfast_runtime.launcher.links.peers import Address, Peers, PeersError, ex
 from holdfast_runtime.launcher.links.pulse import Pulse
 from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.token import TokenError, run_token
-from holdfast_runtime.launcher.links.watching import ACCUSERS, NEIGHBOURS, is_believed, lateness_s, patience_s, watched
+from holdfast_runtime.launcher.links.watching import lateness_s, patience_s
 from holdfast_runtime.launcher.links.wire import (
     HANDSHAKE,
     LINK,
@@ -28,7 +28,6 @@ from holdfast_runtime.launcher.links.wire import (
     RaisedAt,
     Refused,
     Settled,
-    Silent,
     SizeAsked,
     Spares,
     Trouble,
@@ -36,10 +35,8 @@ from holdfast_runtime.launcher.links.wire import (
 )
 
 __all__ = [
-    "ACCUSERS",
     "HANDSHAKE",
     "LINK",
-    "NEIGHBOURS",
     "Address",
     "AllSettled",
     "BuildAt",
@@ -62,7 +59,6 @@ __all__ = [
     "Refused",
     "SealedLine",
     "Settled",
-    "Silent",
     "SizeAsked",
     "Spares",
     "TokenError",
@@ -71,9 +67,7 @@ __all__ = [
     "at_the_other_end",
     "expand_host_list",
     "find_peers",
-    "is_believed",
     "lateness_s",
     "patience_s",
     "run_token",
-    "watched",
 ]

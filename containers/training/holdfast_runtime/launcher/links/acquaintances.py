@@ -8,7 +8,6 @@ incarnation neither does, and each has to begin anew with a higher one. ``connec
 import secrets
 from dataclasses import dataclass, field, replace
 
-from holdfast_runtime.launcher.links.peers import Address
 from holdfast_runtime.launcher.links.wire import Hello, Refused, identity_of
 
 
@@ -32,7 +31,6 @@ class Acquaintances:
     def __init__(self, me: Identity) -> None:
         self.me = me
         self.incarnation = 0
-        self.addresses: dict[int, Address] = {}
         self._met: dict[int, tuple[str, int]] = {}
         """Uid and newest incarnation of the launchers that had a link with this one or with one that told it."""
 
@@ -50,7 +48,6 @@ class Acquaintances:
             run_id=self.me.run_id,
             host=host,
             port=port,
-            known=tuple((node, *address) for node, address in self.addresses.items()),
             met=tuple((node, *last) for node, last in self._met.items()),
             nonce=secrets.token_hex(16),
         )

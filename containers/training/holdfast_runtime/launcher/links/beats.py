@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links.link import Link
 from holdfast_runtime.launcher.links.pulse import Pulse
-from holdfast_runtime.launcher.links.watching import is_believed, patience_s, watched
-from holdfast_runtime.launcher.links.wire import LINK, Silent, Watched
+from holdfast_runtime.launcher.links.watching import patience_s
+from holdfast_runtime.launcher.links.wire import LINK, Watched
 
 JUDGE_AFTER_S = 0.02
 SETTLE_S = 0.05
@@ -23,28 +23,21 @@ class Beats:
 
     Args:
         links: Those that count, by node.
-        beside: Whom to watch, where not all have connections to all; else None.
-        accuse: Tell all in reach.
-        formed: Whether neighbours are watched from the beginning, as in a small job. Default: once there is a view.
+        beside: Nodes to watch once there is a view.
     """
 
     def __init__(
         self,
         *,
-        me: int,
         links: Callable[[], Mapping[int, Link]],
-        beside: Callable[[], frozenset[int] | None],
+        beside: Callable[[], frozenset[int]],
         deadlines: Deadlines,
-        accuse: Callable[[Silent], None],
-        formed: bool = False,
     ) -> None:
-        self._me = me
         self._links = links
         self._beside = beside
         self._deadlines = deadlines
-        self._accuse = accuse
         self._awaited: frozenset[int] = frozenset()
-        self._strict_s = -math.inf if formed else math.inf
+        self._strict_s = math.inf
         """From when on the deadline for signs of life counts as it is; inf before the job has a view."""
         self._settling: asyncio.TimerHandle | None = None
         self._pulse = Pulse(links=links, deadlines=deadlines)
@@ -64,7 +57,7 @@ class Beats:
         """
         The same for one whose signs of life were so late.
 
-        Before a large job has a view nothing is lost by waiting, and all launchers start at once: on machines that are
+        Before a job has a view nothing is lost by waiting, and all launchers start at once: on machines that are
         busy with that, connections would be given up and made again, and so keep them busy. For a while after it most
         others have the view later than this one, and processes start everywhere.
         """
@@ -94,18 +87,11 @@ class Beats:
         if self._settling is None:
             self._settling = asyncio.get_running_loop().call_later(SETTLE_S, self._settle)
 
-    def heard(self, link: Link, message: Watched | Silent) -> None:
-        """The other one wants signs of life or no more, or accuses a third."""
-        if isinstance(message, Watched):
-            link.watches = message.wanted
-            if message.wanted:
-                link.beat()
-            return
-        accused = self._links().get(message.node)
-        if accused is not None and accused.peer.uid == message.uid:
-            accused.accused_s[link.peer.node] = now_s = time.monotonic()
-            if is_believed(accused.accused_s, now_s=now_s, within_s=self._deadlines.heartbeat):
-                accused.end(f"nodes {', '.join(map(str, sorted(accused.accused_s)))} have not heard from it")
+    def heard(self, link: Link, message: Watched) -> None:
+        """Start or stop heartbeats to a launcher, as it requests."""
+        link.watches = message.wanted
+        if message.wanted:
+            link.beat()
 
     async def run(self) -> None:
         """Have signs of life given where they are wanted, and end links that give none although they are; for ever."""
@@ -126,7 +112,6 @@ class Beats:
         left_s = link.heard_s + may_be_s - now_s
         if left_s <= 0 and link.suspected and not link.silent:
             link.end(f"it was silent for {round(may_be_s, 1):g} s")
-            self._accuse(Silent(node=link.peer.node, uid=link.peer.uid))
         # Where this launcher itself was stopped, what came meanwhile is read before anybody is judged.
         link.suspected = left_s <= 0
         return JUDGE_AFTER_S if link.suspected else left_s
@@ -135,9 +120,7 @@ class Beats:
         """Ask those for signs of life that are watched from now on, and tell the others that it is enough."""
         self._settling = None
         links = self._links()
-        beside = self._beside()
-        neighbours = watched(self._me, links) if beside is None else beside
-        wanted = (neighbours if self._formed else frozenset()) | self._awaited
+        wanted = (self._beside() if self._formed else frozenset()) | self._awaited
         for node, link in links.items():
             if link.watched != (node in wanted):
                 link.watched, link.heard_s = node in wanted, time.monotonic()

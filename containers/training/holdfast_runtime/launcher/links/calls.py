@@ -9,35 +9,28 @@ from holdfast_runtime.control import MessageError
 from holdfast_runtime.launcher.links.names import Names
 from holdfast_runtime.launcher.links.peers import Address
 
-RETRY_S = 0.2
-SLOW_RETRY_S = 1.0
-QUICK_TRIES = 50
-
 
 class Calls:
     """
     Those of one launcher.
 
     Args:
-        call: Make a connection and serve it to its end; whether the other side calls from now on.
+        call: Make a connection and serve it to its end.
         linked: Where the launchers are that there is a connection to.
-        once: Whether an address is called once only, as somebody else knows when to call again.
         limit: Longest line of who answers, in bytes.
     """
 
     def __init__(
         self,
         *,
-        call: Callable[[Address], Awaitable[bool]],
+        call: Callable[[Address], Awaitable[None]],
         linked: Callable[[], Collection[Address]],
-        once: Callable[[], bool],
         limit: int,
     ) -> None:
         self.own: set[Address] = set()
         """Where this launcher itself is found."""
         self._call = call
         self._linked = linked
-        self._once = once
         self._limit = limit
         self._names = Names()
         self._numbers = itertools.count()
@@ -54,10 +47,10 @@ class Calls:
         self._answered[address] = at
 
     def dial(self, address: Address) -> None:
-        """Call until there is a connection, unless it is being called."""
+        """Call once, unless it is being called."""
         if address in self.own or address in self._dialling or self._closed:
             return
-        task = asyncio.get_running_loop().create_task(self._keep_dialling(address))
+        task = asyncio.get_running_loop().create_task(self._dial(address))
         self._dialling[address] = task
         task.add_done_callback(lambda _: self._dialling.pop(address, None))
 
@@ -79,16 +72,9 @@ class Calls:
         """What makes calls now."""
         return [*self._dialling.values()]
 
-    async def _keep_dialling(self, address: Address) -> None:
-        """Until this address is that of somebody in reach, of somebody who will call, or of this launcher alone."""
-        tries = 0
-        while address not in self.own and not self._closed:  # a wait that just ended does not see its cancellation
-            if self._answered.get(address, address) in self._linked():
-                return
-            with contextlib.suppress(OSError, asyncio.TimeoutError, MessageError, asyncio.IncompleteReadError):
-                if await self._call(address):
-                    return
-            if self._once():
-                return
-            tries += 1
-            await asyncio.sleep(RETRY_S if tries < QUICK_TRIES else SLOW_RETRY_S)
+    async def _dial(self, address: Address) -> None:
+        """Call an address, unless it is this launcher's own or that of one with a connection."""
+        if address in self.own or self._closed or self._answered.get(address, address) in self._linked():
+            return
+        with contextlib.suppress(OSError, asyncio.TimeoutError, MessageError, asyncio.IncompleteReadError):
+            await self._call(address)

@@ -1,7 +1,7 @@
 """
-One TCP connection to every other launcher: a closed one is a death, and so is one of those watched that is silent.
+TCP connections to other launchers: a few in a large job, all in one of up to 9 launchers.
 
-Launchers tell each other the addresses they know, so one that answers is enough to find all. Of two, the one of the
+Launchers exchange the members that they know, so one that answers is enough to find all. Of two, the one of the
 higher node makes the connection; the other only shows where it is, so that there are never two with a message lost in
 one of them. Both sides prove that they know the run's token before anything else is read, and seal what follows.
 """
@@ -19,7 +19,7 @@ from holdfast_runtime.launcher.links.calls import Calls
 from holdfast_runtime.launcher.links.handshake import HANDSHAKE_BYTES, Door, Proofs
 from holdfast_runtime.launcher.links.link import BEAT, Link
 from holdfast_runtime.launcher.links.peers import Address
-from holdfast_runtime.launcher.links.reach import Hooks, Reach, is_large
+from holdfast_runtime.launcher.links.reach import Hooks, Reach
 from holdfast_runtime.launcher.links.wire import (
     LINK,
     Beat,
@@ -27,7 +27,6 @@ from holdfast_runtime.launcher.links.wire import (
     Kept,
     LinkMessage,
     Parting,
-    Silent,
     Watched,
 )
 from holdfast_runtime.overlay import Member, Parcel
@@ -57,7 +56,7 @@ class Handlers:
     stranger: Callable[[str], None]
     """Somebody does not know the run's token, or says that this launcher does not; told once of each."""
     linked: Callable[[int], None] = _nothing
-    """There is a connection to a launcher that is up; in a large job there is none to most of them."""
+    """A connection to a launcher is up."""
 
 
 class Links:
@@ -65,7 +64,7 @@ class Links:
     All links of this launcher.
 
     Args:
-        size: Launchers of the job. From a certain number on each has connections to a few others only.
+        size: Launchers of the job.
     """
 
     def __init__(
@@ -80,7 +79,6 @@ class Links:
         self._calls = Calls(
             call=self._call,
             linked=lambda: {(link.peer.host, link.peer.port) for link in self._links.values()},
-            once=lambda: self._reach is not None,  # it knows when to call again
             limit=HANDSHAKE_BYTES,
         )
         self._door = Door(
@@ -97,15 +95,12 @@ class Links:
         self._tasks: set[asyncio.Task[None]] = set()
         self._size = size
         self._known: tuple[Address, ...] = ()
-        self._reach: Reach | None = None
         self._beats = Beats(
-            me=identity.node,
             links=lambda: self._links,
-            beside=lambda: None if self._reach is None else self._reach.beside(),
+            beside=lambda: self._reach.beside(),
             deadlines=deadlines,
-            accuse=self._accuse,
-            formed=not self.large,
         )
+        self._reach = self._make_reach()
         self._closing = False
         self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
 
@@ -133,20 +128,14 @@ class Links:
         return self._port
 
     @property
-    def large(self) -> bool:
-        """Whether most of the others are reached through a few."""
-        return is_large(self._size)
-
-    @property
     def up(self) -> frozenset[int]:
         """Nodes in reach."""
-        return frozenset(self._links) if self._reach is None else self._reach.up
+        return self._reach.up
 
     def address_of(self, node: int) -> str:
         """The host of a launcher; this one's own when it is unknown."""
-        if node != self._me.node and self._reach is not None and (address := self._reach.address_of(node)):
-            return address[0]
-        return self._host if node == self._me.node else self._others.addresses.get(node, (self._host, 0))[0]
+        address = self._reach.address_of(node)
+        return address[0] if address is not None else self._host
 
     async def open(self, *, port: int, known: tuple[Address, ...]) -> None:
         """Listen, and look for the others. Raises OSError when the port cannot be had."""
@@ -156,11 +145,7 @@ class Links:
         self._calls.own.add((self._host, self._port))
         self._tasks.add(asyncio.get_running_loop().create_task(self._beats.run()))
         self._known = known
-        if self.large:
-            self._reach = self._make_reach()
-            return
-        for address in known:
-            self._calls.dial(address)
+        self._renew_reach()
 
     def _make_reach(self) -> Reach:
         own = Member(self._me.node, self._me.uid, self.incarnation, self._host, self._port)
@@ -174,6 +159,10 @@ class Links:
             patience_s=lambda: self._beats.patience_s,
         )
         return Reach(own, known=self._known, size=self._size, deadlines=self._deadlines, hooks=hooks)
+
+    def _renew_reach(self) -> None:
+        self._reach.close(last=False)
+        self._reach = self._make_reach()
 
     def formed(self) -> None:
         """The job has a view, or this launcher has been told the one that there is."""
@@ -190,7 +179,7 @@ class Links:
             return
         if link is not None:
             link.write(self._written(message))
-        elif self._reach is not None:
+        else:
             self._reach.send(node, message)
 
     def broadcast(self, message: LinkMessage) -> None:
@@ -199,15 +188,11 @@ class Links:
 
     def spread(self, nodes: Collection[int], message: LinkMessage) -> None:
         """Send to some, which may be all."""
-        if self._reach is None or self._closing or all(node in self._links for node in nodes):
+        if self._closing or all(node in self._links for node in nodes):
             for node in [*nodes]:
                 self.send(node, message)
         else:
             self._reach.spread(self._written(message), skip=self.up.difference(nodes))
-
-    def _accuse(self, silent: Silent) -> None:
-        if self._reach is None:  # where it is, a connection that ends is an accusation
-            self.broadcast(silent)
 
     def _written(self, message: LinkMessage) -> bytes:
         """A message that goes to many is written once."""
@@ -223,10 +208,9 @@ class Links:
         if self._server is not None:
             self._server.close()
         links = [*self._links.values()]
-        if self._reach is not None:
-            self._reach.close(last=True)
-            for link in links:
-                link.write(LINK.encode(Parting(over=True)))
+        self._reach.close(last=True)
+        for link in links:
+            link.write(LINK.encode(Parting(over=True)))
         for link in links:
             # Only the end of what is sent: a connection that is closed with something unread in it is reset, and the
             # other side loses the last message too.
@@ -235,19 +219,17 @@ class Links:
             await asyncio.wait_for(asyncio.gather(*(link.ended.wait() for link in links)), PARTING_S)
         await end_tasks([*self._tasks, *self._calls.dialling])
 
-    async def _call(self, address: Address) -> bool:
-        """Whether the other side calls from now on."""
+    async def _call(self, address: Address) -> None:
         try:
             calling = asyncio.ensure_future(self._calls.connected(address))
             # What it raises in the moment in which it is cancelled would be written into the log of the job.
             calling.add_done_callback(lambda done: done.cancelled() or done.exception())
             reader, writer = await asyncio.wait_for(calling, self._beats.patience_s)
         except (OSError, asyncio.TimeoutError):
-            if self._reach is not None:
-                self._reach.failed(address)
+            self._reach.failed(address)
             raise
         try:
-            return await self._door.call(address, reader, writer)
+            await self._door.call(address, reader, writer)
         finally:
             writer.close()
 
@@ -275,9 +257,7 @@ class Links:
         links, self._links = [*self._links.values()], {}
         for link in links:
             link.writer.transport.abort()
-        if self._reach is not None:
-            self._reach.close(last=False)
-            self._reach = self._make_reach()
+        self._renew_reach()
         for link in links:
             self._calls.dial((link.peer.host, link.peer.port))
 
@@ -309,21 +289,13 @@ class Links:
                 del self._links[node]
                 if not self._closing:
                     self._beats.settle_soon()
-                    self._ended(link, why)
-
-    def _ended(self, link: Link, why: str) -> None:
-        if self._reach is not None:
-            self._reach.ended(link)
-        else:
-            self._handlers.down(link.peer.node, why)
-            self._calls.dial((link.peer.host, link.peer.port))
+                    self._reach.ended(link, why)
 
     def _heard(self, link: Link, message: LinkMessage) -> None:
-        if isinstance(message, Watched | Silent):
+        if isinstance(message, Watched):
             self._beats.heard(link, message)
         elif isinstance(message, Parcel | Kept | Parting):
-            if self._reach is not None:
-                self._reach.heard(link, message)
+            self._reach.heard(link, message)
         else:
             self._handlers.message(link.peer.node, message)
 
@@ -351,22 +323,12 @@ class Links:
         self._links.pop(peer.node, None)
         if before is not None:
             self._retire(before, by=link)
-            if before.peer.uid != peer.uid and self._reach is None:
-                self._handlers.down(peer.node, "another launcher took its place")
         self._links[peer.node] = link
         self._beats.settle_soon()
         same = before is not None and before.peer.uid == peer.uid
         if not same:
             self._others.note(peer.node, peer.uid, peer.incarnation)
-            self._others.addresses[peer.node] = (peer.host, peer.port)
-        if self._reach is not None:
-            self._reach.linked(link)
-        elif not same:
-            for node, host, port in peer.known:
-                if node != self._me.node and node not in self._others.addresses:
-                    self._others.addresses[node] = (host, port)
-                    self._calls.dial((host, port))
-            self._handlers.up(peer)
+        self._reach.linked(link)
         if not same:  # after it has been said that the launcher is up
             asyncio.get_running_loop().call_soon(self._handlers.linked, peer.node)
 
@@ -380,7 +342,6 @@ class Links:
             uid=member.uid,
             host=member.host,
             port=member.port,
-            known=(),
             met=(),
             nonce="",
         )

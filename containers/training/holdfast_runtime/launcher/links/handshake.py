@@ -98,12 +98,9 @@ class Door:
         self._told = stranger
         self._patience_s = patience_s
 
-    async def call(self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def call(self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """
         On a connection that this launcher has made, to its end.
-
-        Returns:
-            Whether the other side calls from now on.
 
         Raises:
             OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, MessageError: there is no launcher there.
@@ -118,12 +115,10 @@ class Door:
             self._stranger(at_the_other_end(answer, address))
         elif isinstance(answer, Refused):
             self._refused(answer, address)
-            return answer.code == "direction"
         elif answer.run_id == own.run_id and self._accepts(answer, called_as=own):
             self._calls.answered(address, at=(answer.host, answer.port))
             sealed = SealedLine(self._proofs.key(challenge=challenge.nonce, call=own), calling=True)
             await self._serve(Link(peer=answer, writer=writer, sealed=sealed, call=own.call), reader)
-        return False
 
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """On a connection that somebody else has made, to its end. Raises what ``call`` does."""

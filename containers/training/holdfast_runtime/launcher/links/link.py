@@ -25,7 +25,7 @@ class Link:
     """The caller's number of it."""
     heard_s: float = 0.0
     said: bool = False
-    """Whether anything came after the handshake. In a large job both sides say at once whom they know; one that says
+    """Whether anything came after the handshake. Both sides send the members that they know at once; one that sends
     nothing has given up the handshake."""
     late_s: float = 0.0
     """How late signs of life came lately, where they are wanted."""
@@ -35,8 +35,6 @@ class Link:
     """Whether the other one does."""
     suspected: bool = False
     """Whether it was silent for too long when last looked at."""
-    accused_s: dict[int, float] = field(default_factory=dict)
-    """By node, when another that watched it said that it is silent."""
     silent: str = ""
     """Why the link was ended, where the other one gave no sign of life."""
     replaced: bool = False

@@ -1,5 +1,5 @@
 """
-In a job of more launchers than one watches: connections to a few, and all others through them.
+Connections to some launchers, and all others through them. In a job of up to 9 launchers those are all.
 
 ``holdfast_runtime.overlay`` decides; here are its clock, its connections and what it says of others.
 """
@@ -18,7 +18,7 @@ from holdfast_runtime.overlay import NEIGHBOURS, Deliver, Down, Member, Overlay,
 
 SETTLE_S = 0.05
 TEND_S = 0.2
-FIRST_CALLS = 4
+FIRST_CALLS = 2 * NEIGHBOURS
 """Addresses that a launcher calls at once, of those that it was given."""
 CALL_S = 1.0
 """Between two calls to one that may not be there."""
@@ -64,6 +64,8 @@ class Reach:
         self._failing_s: dict[int, float] = {}
         """Since when a neighbour cannot be called."""
         self._since_s: dict[int, float] = {}
+        self._ended: dict[int, str] = {}
+        """By node, why its last connection ended."""
         self._kept: dict[int, bool] = {}
         """By neighbour, what it was told of whether its connection is needed."""
         self._asked_s = 0.0
@@ -100,14 +102,16 @@ class Reach:
         peer = link.peer
         self._since_s[peer.node] = time.monotonic()
         self._kept[peer.node] = True
+        self._ended.pop(peer.node, None)
         member = Member(peer.node, peer.uid, peer.incarnation, peer.host, peer.port)
         known = self._overlay.roster.members.get(peer.node)
         self._overlay.link(known if known is not None and known.uid == peer.uid else member, time.monotonic())
         self._failing_s.pop(peer.node, None)
         self._changed()
 
-    def ended(self, link: Link) -> None:
+    def ended(self, link: Link, why: str) -> None:
         """A connection has ended that still counted."""
+        self._ended[link.peer.node] = why
         # Who has given up a handshake that took it too long is not gone; whether it answers is soon known.
         self._overlay.unlink(link.peer.node, time.monotonic(), parted=not link.said)
         self._changed()
@@ -186,7 +190,7 @@ class Reach:
         if link is not None:
             link.write(LINK.encode(Parting(over=True)))  # if it is well it must not take this one for lost
             link.end(effect.why)
-        self._hooks.down(effect.node, (link.silent if link is not None else "") or effect.why)
+        self._hooks.down(effect.node, self._ended.pop(effect.node, effect.why))
         self._changed()
 
     def _wait(self) -> None:
@@ -231,7 +235,8 @@ class Reach:
     def _call_unknown(self, now_s: float) -> None:
         """Addresses that were given, and where nobody is known to be."""
         roster = self._overlay.roster
-        if len(roster.ring) >= self._size or now_s - self._asked_s < CALL_S:
+        every_s = CALL_S if self._overlay.linked else TEND_S
+        if len(roster.ring) >= self._size or now_s - self._asked_s < every_s:
             return
         book = {(member.host, member.port) for member in roster.members.values()}
         unknown = [address for address in self._known if address not in book]
@@ -255,8 +260,3 @@ class Reach:
             link.finish()
         self._overlay.unlink(link.peer.node, time.monotonic(), parted=True, resend=resend)
         self._changed()
-
-
-def is_large(size: int) -> bool:
-    """Whether launchers of a job of this size are connected to a few others only."""
-    return size > 2 * NEIGHBOURS + 1

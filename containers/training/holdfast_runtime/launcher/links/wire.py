@@ -28,7 +28,7 @@ def identity_of(uid: str) -> int:
 
 @dataclass(frozen=True)
 class Hello:
-    """Who calls or answers, and the launchers that it knows."""
+    """Who calls or answers, and the launchers that it has met."""
 
     node: int
     incarnation: int
@@ -37,8 +37,6 @@ class Hello:
     run_id: str
     host: str
     port: int
-    known: tuple[tuple[int, str, int], ...]
-    """Node, host and port of others."""
     met: tuple[tuple[int, str, int], ...]
     """Node, uid and newest incarnation of others that this launcher, or one that told it, has had a link with. The uid
     is empty where two had the same incarnation."""
@@ -82,16 +80,8 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Silent:
-    """The sender watched a launcher that gives no sign of life."""
-
-    node: int
-    uid: str
-
-
-@dataclass(frozen=True)
 class Kept:
-    """In a large job: whether the sender needs this connection."""
+    """Whether the sender needs this connection."""
 
     needed: bool
 
@@ -166,7 +156,7 @@ class Settled:
 
 @dataclass(frozen=True)
 class AllSettled:
-    """In a large job: what each launcher of the generation said, by node, gathered by the first of them."""
+    """What each launcher of the generation said, by node, gathered by the first of them."""
 
     generation: int
     said: tuple[tuple[int, Settled], ...]
@@ -213,7 +203,6 @@ class Done:
 LinkMessage = (
     Beat
     | Watched
-    | Silent
     | Kept
     | Parting
     | Parcel
@@ -239,7 +228,6 @@ LINK: Codec[LinkMessage] = Codec(
     {membership.View: membership.View, membership.Unread: membership.View},
     beat=Beat,
     watched=Watched,
-    silent=Silent,
     kept=Kept,
     parting=Parting,
     parcel=Parcel,

@@ -67,7 +67,7 @@ class Settling:
             self._look()
 
     def heard_all(self, message: AllSettled) -> None:
-        """The first launcher of a large job says what all have said."""
+        """The first launcher of the view says what all have said."""
         if message.generation >= self._view.generation:
             for node, said in message.said:
                 self._says(node, said)
@@ -84,15 +84,13 @@ class Settling:
             self._own = True
             mine = Settled(generation=view.generation, instance=self._instance, copy_s=self._copy_s)
             self._says(me, mine)
-            if not self._links.large:
-                self._links.broadcast(mine)
-            elif me != (first := self._first(view)):
+            if me != (first := self._first(view)):
                 self._links.send(first, mine)
         if self._all or self._missing:
             return
         self._all = True
         said = {node: self._said[view.generation, node] for node, name in enumerate(view.nodes) if name >= 0}
-        if self._links.large and me == self._first(view):
+        if me == self._first(view):
             self._links.broadcast(AllSettled(generation=view.generation, said=tuple(said.items())))
         self._settled(view, said)
 

@@ -1,0 +1,48 @@
+"""Jobs of 2 to 9 launchers, in which each is connected to all others: losses, and a connection that is cut."""
+
+import itertools
+
+import pytest
+from overlay_world import World
+
+SIZES = range(2, 10)
+
+
+@pytest.mark.parametrize(("size", "lost"), [(size, lost) for size in SIZES for lost in range(1, size)])
+def test_losses_are_known_at_once_however_few_are_left(size: int, lost: int) -> None:
+    world = World(size, each_side=4)
+
+    for victim in range(lost):
+        world.kill(victim)
+    while world.step():
+        pass
+
+    assert world.now_s == 0.0
+    assert all(sorted(world.down[node]) == [*range(lost)] for node in world.overlays)
+
+
+def cut(world: World, one: int, other: int) -> None:
+    """Break the connection of two launchers that stay connected to all others."""
+    for node, peer in ((one, other), (other, one)):
+        del world.flying[node, peer]
+    for node, peer in ((one, other), (other, one)):
+        world.overlays[node].unlink(peer, world.now_s)
+        world.carry_out(node)
+    while world.step():
+        pass
+
+
+@pytest.mark.parametrize("size", [size for size in SIZES if size > 2])
+def test_a_cut_connection_is_no_death_and_others_pass_on_what_both_send(size: int) -> None:
+    for one, other in itertools.combinations(range(size), 2):
+        world = World(size, each_side=4)
+        cut(world, one, other)
+
+        world.say(one, "to one", to=other)
+        world.say(other, "to all")
+        while world.step():
+            pass
+
+        assert all(world.down[node] == [] for node in world.overlays)
+        assert (one, "to one") in world.read[other]
+        assert [node for node in world.overlays if (other, "to all") not in world.read[node]] == [other]
