@@ -15,7 +15,7 @@ RUN = "run"
 
 def hello(**changes: object) -> Hello:
     values: dict[str, object] = {
-        "node": 1, "incarnation": 0, "uid": "x", "run_id": RUN, "host": "127.0.0.1", "port": 9, "known": (), "met": (),
+        "node": 1, "incarnation": 0, "uid": "x", "run_id": RUN, "host": "127.0.0.1", "port": 9, "met": (),
         "nonce": "00", "proof": "",
     }  # fmt: skip
     return Hello(**{**values, **changes})  # type: ignore[arg-type]
