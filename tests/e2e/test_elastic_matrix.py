@@ -126,7 +126,7 @@ def test_newcomers_that_never_become_ready_leave_the_job_as_it_is(calm: Path, tm
 
     assert outcome.codes == (0,) * 4, outcome.text[-3000:]
     assert len(killed) == 2
-    assert "4 nodes are asked for" in outcome.text
+    assert "resize requested: 4 nodes" in outcome.text
     assert wrong(tmp_path, calm, steps=STEPS) == []
     sizes = [written(tmp_path)[number][-1].size for number in range(STEPS)]
     assert (sizes[0], {*sizes[8:]}) == (4, {2})

@@ -16,7 +16,11 @@ def test_a_node_of_five_is_lost_and_the_leader_alone_tells_it(tmp_path: Path) ->
     outcome = run_job(tmp_path, Job(steps=12, faults=faults, environment=quiet, **shape))  # type: ignore[arg-type]
 
     lines = [line for line in outcome.text.splitlines() if " holdfast-run: " in line]
-    (lost,) = [number for number, line in enumerate(lines) if "is wanted" in line and "the processes are" not in line]
+    (lost,) = [
+        number
+        for number, line in enumerate(lines)
+        if "starting generation" in line and "local ranks are ready" not in line
+    ]
     start, recovery = lines[:lost], lines[lost:-1]
     assert outcome.fired == {0: 1}
     assert 0 < len(start) <= AT_THE_START, start

@@ -101,7 +101,7 @@ def test_a_spare_that_is_built_for_another_rank_gives_way_to_a_new_process(
 
     last = world_of(layout) - 1
     assert differences(outcome, calm) == []
-    assert f"the spare that was built for rank {last} gives way to a new process" in outcome.text
+    assert f"replacing the spare that was built for rank {last} by a new process" in outcome.text
     assert "generation 4" not in outcome.text, "the new process was not in the view of the loss"
     assert not any(line["tried"] for line in after_the_kill(outcome, rank=0))
 
@@ -116,7 +116,7 @@ def test_a_script_whose_step_cannot_be_tried_is_told_of_and_its_spares_stay_as_t
     assert outcome.finished, outcome.text[-3000:]
     assert outcome.fired == {0: 1}
     assert differences(outcome, calm) == []
-    assert outcome.text.count("stay cold: ") == 1
+    assert outcome.text.count("spare warm-up failed: ") == 1
     assert "ValueError: this batch cannot be had without a rank (sharded_program.py:" in outcome.text
     assert not any(line["tried"] for line in after_the_kill(outcome, rank=1))
 

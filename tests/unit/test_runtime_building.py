@@ -161,7 +161,7 @@ def test_a_script_that_cannot_be_tried_is_said_once_and_its_spare_begins_anew() 
     assert story.replaced == [0]
     assert builds(story)[0] == [1]
     (said,) = story.said
-    assert said.startswith("spares of node 2 stay cold: ")
+    assert said.startswith("node 2: spare warm-up failed: ")
     assert said.endswith("ValueError: no (train.py:3, in main)")
 
 
@@ -186,7 +186,9 @@ def test_after_a_second_death_of_one_that_was_built_no_other_is() -> None:
 
     assert builds(story)[0] == [1, 1]
     assert story.slots[0].deaths == 0, "the job does not end for it"
-    assert story.said == ["spares of node 2 stay cold: 2 spares have died while they made their model"]
+    assert story.said == [
+        "node 2: spare warm-up failed: 2 spares have died while they made their model; spares will start cold"
+    ]
 
 
 def test_one_that_does_not_come_to_an_end_is_replaced() -> None:
@@ -198,7 +200,7 @@ def test_one_that_does_not_come_to_an_end_is_replaced() -> None:
 
     assert story.replaced == [0]
     assert story.said == [
-        "spares of node 2 stay cold: a spare has not made its model for rank 1 within 1800 s, and is replaced"
+        "node 2: spare warm-up failed: a spare did not build the model of rank 1 within 1800 s; spares will start cold"
     ]
 
 

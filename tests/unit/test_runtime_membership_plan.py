@@ -116,7 +116,7 @@ def test_who_committed_the_step_gives_it_to_those_that_did_not() -> None:
 def test_without_a_spare_there_is_no_view_and_the_reason_counts() -> None:
     processes = running(first(), step=7)[:3]
 
-    assert next_view(first(), by_node(processes), policy=REPLICAS) == "3 processes are there and 4 are needed"
+    assert next_view(first(), by_node(processes), policy=REPLICAS) == "3 processes are available, 4 are required"
 
 
 def test_the_loss_of_every_copy_is_refused_and_never_becomes_step_zero() -> None:

@@ -110,11 +110,11 @@ def test_killed_and_started_again_it_gets_its_vote_back_and_the_job_may_lose_a_n
 ) -> None:
     def happens(story: Story) -> None:
         story.voter.kill()
-        story.says("the witness is lost", times=2)
+        story.says("witness: lost", times=2)
         story.trains(5)
         story.voter.start()
         story.says("generation 3: 2 ranks on nodes 0-1", times=2)
-        story.says("1 of 2 launchers may be lost", times=4)
+        story.says("quorum: tolerates the loss of 1 of 2 launchers", times=4)
         story.signal_launcher(1, signal.SIGKILL)
         story.says("generation 4: 2 ranks on nodes 0")
 
@@ -122,17 +122,17 @@ def test_killed_and_started_again_it_gets_its_vote_back_and_the_job_may_lose_a_n
         outcome = Story(tmp_path, voter).play(happens)
 
     assert outcome.codes == (143, -9), outcome.text[-3000:]
-    assert "generation 3 is wanted: the witness is back" in outcome.text
+    assert "starting generation 3: the witness is back" in outcome.text
     assert bits(outcome, calm) == []
 
 
 def test_stopped_for_a_while_it_costs_no_view(tmp_path: Path, calm: Outcome) -> None:
     def happens(story: Story) -> None:
         story.voter.signal(signal.SIGSTOP)
-        story.says("the witness is lost: it was silent for 3 s", times=2)
+        story.says("witness: lost: it was silent for 3 s", times=2)
         story.trains(5)
         story.voter.signal(signal.SIGCONT)
-        story.says("1 of 2 launchers may be lost", times=4)
+        story.says("quorum: tolerates the loss of 1 of 2 launchers", times=4)
 
     with witness(tmp_path) as voter:
         outcome = Story(tmp_path, voter).play(happens)
@@ -149,7 +149,7 @@ def test_a_node_that_is_lost_while_it_is_stopped_is_recovered_from_when_it_goes_
         story.voter.signal(signal.SIGSTOP)
         story.signal_launcher(0, signal.SIGKILL)
         story.says("node 0 is lost")
-        story.says("the witness is lost: it was silent for 3 s")
+        story.says("witness: lost: it was silent for 3 s")
         story.voter.signal(signal.SIGCONT)
         story.says("generation 3: 2 ranks on nodes 1")
 
@@ -163,7 +163,7 @@ def test_a_node_that_is_lost_while_it_is_stopped_is_recovered_from_when_it_goes_
 def test_a_node_that_is_lost_while_it_is_dead_ends_the_job_within_its_deadline(tmp_path: Path) -> None:
     def happens(story: Story) -> None:
         story.voter.kill()
-        story.says("the witness is lost", times=2)
+        story.says("witness: lost", times=2)
         story.signal_launcher(1, signal.SIGKILL)
         story.says("the job ends")
 

@@ -52,16 +52,16 @@ def test_a_job_of_two_nodes_goes_on_when_the_witness_is_killed_and_then_a_node_d
     def lines_with(words: str) -> int:
         return on(controller, f"cat /fsx/checkpoints/two-{job}-*.out").count(words)
 
-    until(lambda: lines_with("1 of 2 launchers may be lost, with the witness at") >= 2)
+    until(lambda: lines_with("quorum: tolerates the loss of 1 of 2 launchers, with the witness at") >= 2)
 
     def pid_of_witness() -> str:
         return on(controller, "systemctl show --property MainPID --value holdfast-witness").strip()
 
     witness = pid_of_witness()
     on(controller, f"kill -9 {int(witness)}")
-    until(lambda: lines_with("the witness is lost: ") >= 2)
-    until(lambda: lines_with("is wanted: the witness is back") >= 2)
-    until(lambda: lines_with("1 of 2 launchers may be lost, with the witness at") >= 4)
+    until(lambda: lines_with("witness: lost: ") >= 2)
+    until(lambda: lines_with(": the witness is back") >= 2)
+    until(lambda: lines_with("quorum: tolerates the loss of 1 of 2 launchers, with the witness at") >= 4)
     assert on(controller, "systemctl show --property MainPID --value holdfast-witness").strip() not in (
         "",
         "0",

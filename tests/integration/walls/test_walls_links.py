@@ -65,11 +65,11 @@ def test_a_caller_without_the_token_is_told_so_and_heard_no_further(guess: str) 
             answer = HANDSHAKE.decode(await reader.readline())
             rest = await reader.read()
 
-        assert answer == Refused("token", "the token of the run is another")
+        assert answer == Refused("token", "its run token differs")
         assert rest == b""
         assert (end.up, end.messages, end.taken) == ([], [], [])
         assert len(end.strangers) == 1
-        assert "127.0.0.1 is not let in: the token of the run is another" in end.strangers[0]
+        assert "127.0.0.1: its run token differs" in end.strangers[0]
 
     run(test())
 
@@ -80,8 +80,8 @@ def test_launchers_of_two_runs_at_one_port_say_so_on_both_sides() -> None:
         await there.open(here)
         await until(lambda: bool(here.strangers and there.strangers))
 
-        assert "the name of the run is another" in here.strangers[0]
-        assert "does not let this one in: the name of the run is another" in there.strangers[0]
+        assert "its run name differs" in here.strangers[0]
+        assert "refused by the launcher at" in there.strangers[0]
 
     run(test())
 
@@ -141,7 +141,7 @@ def test_who_passes_a_handshake_on_can_say_nothing_on_the_link(say: bytes) -> No
 
         assert low.messages == high.messages == []
         assert low.taken == high.taken == []
-        assert "it said something else than agreed" in low.down[0][1]
+        assert "protocol error" in low.down[0][1]
 
     run(test())
 
@@ -172,5 +172,5 @@ def test_a_refusal_without_a_proof_ends_nothing() -> None:
 def test_what_a_stranger_says_is_not_repeated_word_for_word() -> None:
     told = at_the_other_end(Refused("itself", "\x1b[2J" * 1000), ("h", 1))
 
-    assert told.startswith("who answers at h port 1 does not know the token of this run")
+    assert told.startswith("the program at h port 1 does not have the token of this run")
     assert len(told) < 200

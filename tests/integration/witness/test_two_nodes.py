@@ -28,8 +28,11 @@ def test_with_a_witness_the_node_that_is_left_trains_on_to_the_same_bits(tmp_pat
     assert outcome.fired == {0: 1}
     assert outcome.codes == (0, -9), outcome.text[-3000:]
     assert differences(outcome, calm) == []
-    assert f"1 of 2 launchers may be lost, with the witness at 127.0.0.1 port {voter.port}" in outcome.text
-    assert "0 of 2 launchers may be lost" in outcome.text
+    assert (
+        f"quorum: tolerates the loss of 1 of 2 launchers, with the witness at 127.0.0.1 port {voter.port}"
+        in outcome.text
+    )
+    assert "quorum: tolerates the loss of 0 of 2 launchers" in outcome.text
 
 
 def test_without_one_the_job_stops_within_its_deadline_and_says_why(tmp_path: Path) -> None:
@@ -48,7 +51,7 @@ def test_without_one_the_job_stops_within_its_deadline_and_says_why(tmp_path: Pa
     ]
     try:
         assert launchers[0].stderr is not None
-        said = read_until(launchers[0].stderr, "may be lost")
+        said = read_until(launchers[0].stderr, "tolerates the loss")
         launchers[1].kill()
         said += launchers[0].communicate(timeout=100)[1]
     finally:
@@ -59,7 +62,7 @@ def test_without_one_the_job_stops_within_its_deadline_and_says_why(tmp_path: Pa
             launcher.stderr.close()
 
     assert launchers[0].returncode == 1
-    assert "0 of 2 launchers may be lost; a witness would make it one more" in said
+    assert "quorum: tolerates the loss of 0 of 2 launchers; a witness adds one" in said
     few = "1 of 2 launchers that may vote and no witness are in reach, and 2 votes are needed"
     (last,) = [line for line in said.splitlines() if "the job ends: " in line]
     # On a busy machine the launcher may have been silent, or its rank lost, before it was killed.

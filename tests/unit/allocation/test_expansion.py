@@ -117,7 +117,7 @@ def test_slurm_merges_a_node_into_a_job_without_gres(programs: Path) -> None:
         assert asked[2] == "scontrol update JobId=9 NumNodes=0"
         assert asked[3].startswith("srun --jobid=7 --nodelist=ip-13 --no-kill")
         assert "secret" not in "".join(asked), "all users see command lines"
-        assert leader.said[-1] == "node 2 is ip-13 now, and joins as the spare"
+        assert leader.said[-1] == "node 2: replaced by ip-13, joins as the spare"
 
     asyncio.run(main())
 
@@ -153,7 +153,7 @@ def test_a_slurmctld_that_does_not_answer_is_reported_and_its_client_ended(
         leader = Leader(programs, shown=WITHOUT_GPUS)
         (programs / "scontrol").write_text(f"#!/bin/sh\necho $$ > {programs}/pid\nexec sleep 60\n")
         await leader.run()
-        assert leader.said == ["no spare in place of node 2: scontrol: no answer within 0.2 s"]
+        assert leader.said == ["node 2: no replacement: scontrol: no answer within 0.2 s"]
         assert not Path(f"/proc/{(programs / 'pid').read_text().strip()}").exists()
 
     asyncio.run(main())

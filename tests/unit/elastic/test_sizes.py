@@ -23,12 +23,12 @@ def test_a_lost_process_that_nobody_can_replace_makes_the_job_smaller_at_once() 
 def test_a_lost_process_whose_place_is_being_filled_is_waited_for_and_not_for_ever() -> None:
     waits = next_size(SIZES, current=4, asked=0, there=3, places=4, waited=False)
 
-    assert waits == "3 processes are there, 4 are needed to keep the size, and their places are being filled"
+    assert waits == "3 processes are available, 4 are required to keep the size; replacements are starting"
     assert next_size(SIZES, current=4, asked=0, there=3, places=4, waited=True) == 3
 
 
 def test_with_fewer_processes_than_the_smallest_size_there_is_no_view() -> None:
-    assert next_size(SIZES, current=2, asked=0, there=1) == "1 processes are there and 2 are needed"
+    assert next_size(SIZES, current=2, asked=0, there=1) == "1 processes are available, 2 are required"
 
 
 def test_a_running_job_grows_only_into_processes_that_stay() -> None:

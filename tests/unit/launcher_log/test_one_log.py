@@ -43,10 +43,10 @@ class Job:
     def begin(self) -> None:
         self.launchers[0].say("this allocation survives the loss of a node: yes")
         for launcher in self.launchers:
-            launcher.tell("the witness is in reach")
+            launcher.tell("witness: connected")
             launcher.tell("state in memory: any one node may be lost")
             launcher.view(self.view, seconds=0.0, moved={}, recovered=False)
-            launcher.tell("2 of 5 launchers may be lost")
+            launcher.tell("quorum: tolerates the loss of 2 of 5 launchers")
 
     def lose(self, gone: range) -> None:
         """All launchers that are left see the loss and agree on the view without those."""
@@ -56,10 +56,10 @@ class Job:
         for node in sorted(self.up):
             for lost in gone:
                 self.launchers[node].tell_lost(lost, f"node {lost} is lost: its connection was closed")
-            self.launchers[node].tell(f"generation 3 is wanted: node {gone[0]} is lost")
+            self.launchers[node].tell(f"starting generation 3: node {gone[0]} is lost")
             moved = {rank: len(nodes) - 1 for rank in gone}
             self.launchers[node].view(after, seconds=0.1, moved=moved, recovered=True)
-            self.launchers[node].tell("1 of 5 launchers may be lost")
+            self.launchers[node].tell("quorum: tolerates the loss of 1 of 5 launchers")
 
 
 @pytest.mark.parametrize("size", SIZES)

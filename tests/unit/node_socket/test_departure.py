@@ -152,9 +152,9 @@ def test_it_stays_where_the_next_view_needs_it_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"spares": 0}, "0 warm processes of other nodes are there, and 1 are needed"),
-        ({"voters": 1}, "1 votes would be left, and 2 are needed"),
-        ({"view": View(generation=1, nodes=(0, 0, 0))}, "not together yet"),
+        ({"spares": 0}, "0 warm processes on other nodes, 1 required"),
+        ({"voters": 1}, "1 votes would remain, 2 required"),
+        ({"view": View(generation=1, nodes=(0, 0, 0))}, "not connected yet"),
     ],
 )
 def test_it_puts_off_what_cannot_be_now_and_changes_nothing(changes: dict[str, Any], why: str) -> None:

@@ -127,7 +127,7 @@ def test_a_donor_that_does_not_know_the_token_is_no_donor(take: Take, proof: str
         send_header(connection, proof=proof)
         send_end(connection, [send_chunk(connection, SKELETON)])
 
-    with pytest.raises(TransferError, match="who answers does not know the token of this run"):
+    with pytest.raises(TransferError, match="the other side does not have the token of this run"):
         take(say, token="ours")
 
 

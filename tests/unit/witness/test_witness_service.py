@@ -100,7 +100,7 @@ def test_a_launcher_with_another_token_is_refused_at_once_and_says_so() -> None:
 
         await until(lambda: stranger.refused)
 
-        assert stranger.refused == [f"127.0.0.1 port {port} refuses: the token is another"]
+        assert stranger.refused == [f"127.0.0.1 port {port} refuses: the run token differs"]
         assert stranger.found == []
         await closing(first, stranger)
 

@@ -170,7 +170,7 @@ class ControlClient:
                 for line in lines:
                     self._deliver(TO_RANK.decode(line))
         except MessageError as error:
-            why = f"the launcher said something else than agreed: {error}"
+            why = f"protocol error: {error}"
         except (OSError, ValueError) as error:
             why = f"the control socket is closed: {error}"
         self.keys.close(why)

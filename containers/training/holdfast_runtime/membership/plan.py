@@ -179,7 +179,7 @@ def _places(committed: View, statuses: Sequence[Status], size: int) -> tuple[lis
                 slot = min(takers, key=lambda slot: (_lacks(free[slot]), slot.node != home, slot))
                 chosen[rank] = free.pop(slot)
     if len(chosen) < size:
-        return f"{len(chosen)} processes are there and {size} are needed"
+        return f"{len(chosen)} processes are available, {size} are required"
     return [chosen[rank] for rank in range(size)], sorted(free)
 
 

@@ -36,9 +36,9 @@ def next_size(
     possible = [size for size in wanted if size <= there]
     best, keep = max(possible, default=0), min(current, max(wanted))
     if best < keep <= places and not waited:
-        return f"{there} processes are there, {keep} are needed to keep the size, and their places are being filled"
+        return f"{there} processes are available, {keep} are required to keep the size; replacements are starting"
     if not best:
-        return f"{there} processes are there and {min(wanted)} are needed"
+        return f"{there} processes are available, {min(wanted)} are required"
     return best
 
 

@@ -243,7 +243,7 @@ def fetch(block: Block, link: Link, *, generation: int, rank: int, step: int, to
     if "refused" in answer:
         raise SnapshotError(str(answer["refused"]))
     if not proves(answer, token=token, challenge=challenge):
-        raise SnapshotError("who answers does not know the token of this run")
+        raise SnapshotError("the other side does not have the token of this run")
     label = label_from_json(answer.get("label"))
     if (label.rank, label.step) != (rank, step):
         raise SnapshotError(f"asked for rank {rank} at step {step}, got rank {label.rank} at step {label.step}")

@@ -270,7 +270,7 @@ class Snapshots:
                 generation.shard.load(block)
                 return "buddy"
             refusals.append(f"rank {donor}: {refusal}")
-        asked = "; ".join(refusals) or "nobody has it"
+        asked = "; ".join(refusals) or "no rank has it"
         raise SnapshotError(f"rank {generation.rank}'s shard of step {step} is lost: {asked}")
 
     def find(self, part: int, step: int) -> Block | None:
@@ -281,7 +281,7 @@ class Snapshots:
 
     def _joined(self) -> _Generation:
         if self._generation is None:
-            raise SnapshotError("snapshots need join() first: between generations nobody knows who keeps what")
+            raise SnapshotError("snapshots need join() first: keepers are assigned with each generation")
         return self._generation
 
     def _fetched(self, generation: _Generation, donor: int, step: int) -> tuple[Block | None, str]:

@@ -111,7 +111,7 @@ class _Receiver:
             raise WireError(header.refusal)
         proof = header.prove(token=token, challenge=request.challenge, port=port)
         if token and not hmac.compare_digest(header.proof, proof):
-            raise WireError("who answers does not know the token of this run")
+            raise WireError("the other side does not have the token of this run")
         if (header.generation, header.step) != (request.generation, request.step):
             raise WireError(f"offered is generation {header.generation}, step {header.step}")
         checksums = self._receive(header)

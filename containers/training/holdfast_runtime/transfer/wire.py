@@ -34,7 +34,7 @@ CHECK_EVERY_S = 0.1
 
 
 class WireError(ConnectionError):
-    """The other side is gone, or says something else than agreed."""
+    """The connection ended, or the other side broke the protocol."""
 
 
 @dataclass(frozen=True, kw_only=True)

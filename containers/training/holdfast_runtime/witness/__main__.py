@@ -17,9 +17,9 @@ from holdfast_runtime.witness.service import Service
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until a signal comes; the exit code."""
     parser = argparse.ArgumentParser(prog="holdfast-witness", description=__doc__)
-    parser.add_argument("--host", default="", help="address to listen at. Default: all")
-    parser.add_argument("--port", type=int, default=PORT, help=f"Default: {PORT}, which only root can take")
-    parser.add_argument("--user", default="nobody", help="who it becomes when root started it. Default: nobody")
+    parser.add_argument("--host", default="", help="Address to listen at. Default: all")
+    parser.add_argument("--port", type=int, default=PORT, help=f"Default: {PORT}, which requires root")
+    parser.add_argument("--user", default="nobody", help="Account to switch to when started by root. Default: nobody")
     values = parser.parse_args(arguments)
     try:
         door = listen(values.host, port=values.port)

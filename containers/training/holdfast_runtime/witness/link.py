@@ -190,7 +190,7 @@ class WitnessLink:
         except OSError:
             pass
         except (MessageError, ValueError) as error:
-            why = f"it said something else than agreed: {error}"
+            why = f"protocol error: {error}"
         finally:
             beating.cancel()
             self.identity, self._writer = -1, None

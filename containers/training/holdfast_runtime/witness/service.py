@@ -116,7 +116,7 @@ class _Connection(asyncio.Protocol):
                 raise _ClosedError
             wanted = proof("join", found.key, identity=asked.identity, nonce=self._nonce)
             if not hmac.compare_digest(asked.proof.encode(), wanted.encode()):
-                self.tell(Refused("the token is another"))
+                self.tell(Refused("the run token differs"))
                 raise _ClosedError(f"run {found.run_id!r}: a launcher with another token is refused")
             record = found
         else:
@@ -213,7 +213,7 @@ class Service:
         name = asked.run_id[:NAME_LETTERS]
         record = self.records.open(run_id=name, seat=asked.seat, key=asked.key, now_s=time.monotonic())
         if record is not None:
-            self.say(f"run {name!r}: a new memory, {len(self.records)} in all")
+            self.say(f"run {name!r}: registered ({len(self.records)} runs)")
         return record
 
     def heard(self, sender: _Connection, record: Record, message: membership.Message, *, size: int) -> None:

@@ -139,7 +139,7 @@ class Expansion:
             try:
                 pause_s = LOOK_S if await self._bring(missing[0]) else min(2 * pause_s, _MOST_S)
             except (ExpansionError, OSError, ValueError) as error:
-                self._tell_once(f"no spare in place of node {missing[0]}: {error}")
+                self._tell_once(f"node {missing[0]}: no replacement: {error}")
                 pause_s = _MOST_S
             await asyncio.sleep(pause_s)
 
@@ -154,10 +154,10 @@ class Expansion:
         for line in others:  # asked for by a launcher that is gone
             if line.endswith(" PENDING"):
                 await self._run(["scancel", line.split()[0]])
-        self._tell_once(f"node {node} is lost: requested another one as the spare (job expansion)")
+        self._tell_once(f"node {node}: lost, requested another one as the spare (job expansion)")
         way = self._beside if record.holds_gres else self._merged
         host, ending = await way(node, record, name)
-        self._tell(f"node {node} is {host} now, and joins as the spare")
+        self._tell(f"node {node}: replaced by {host}, joins as the spare")
         self._brought[node] = asyncio.get_running_loop().create_task(self._until(node, ending))
         return True
 

@@ -187,12 +187,12 @@ class Building:
     def _late(self, slot: LocalSlot, incarnation: int, rank: int) -> None:
         if slot.spare and slot.built == rank and slot.incarnation == incarnation and not _is_built(slot):
             limit = f"{self._deadlines.start:g} s"
-            self._stop(f"a spare has not made its model for rank {rank} within {limit}, and is replaced")
+            self._stop(f"a spare did not build the model of rank {rank} within {limit}")
             self._replace(slot)
 
     def _stop(self, reason: str) -> None:
         self._cold = True
-        self._journal.tell(f"spares of node {self._slots.node} stay cold: {reason}")
+        self._journal.tell(f"node {self._slots.node}: spare warm-up failed: {reason}; spares will start cold")
 
 
 def _is_built(slot: LocalSlot) -> bool:

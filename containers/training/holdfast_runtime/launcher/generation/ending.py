@@ -102,7 +102,7 @@ class Ending:
             return
         summary = self.summary()
         if summary:
-            self._journal.tell(f"{'until then' if code else 'finished'}: {summary}")
+            self._journal.tell(f"{'stopped' if code else 'finished'}: {summary}")
         if code:
             self._journal.tell(f"the job ends: {reason}")
             self._journal.event(kinds.JOB_STOPPED, evidence=reason, exit_code=code)

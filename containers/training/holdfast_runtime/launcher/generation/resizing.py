@@ -77,7 +77,7 @@ class Resizing:
         if asked != membership.newest((self._slots.asked, asked)):
             return
         self._slots.asked = asked
-        self._journal.tell(f"{asked.ranks // self._processes} nodes are asked for")
+        self._journal.tell(f"resize requested: {asked.ranks // self._processes} nodes")
         self._look()
 
     def up(self, node: int) -> None:

@@ -58,7 +58,7 @@ class Witnessing:
                 lost=self._lost,
                 left=self._left,
                 message=asks.message,
-                refused=lambda why: journal.tell(f"no witness: {why}"),
+                refused=lambda why: journal.tell(f"witness: not used: {why}"),
             ),
         )
 
@@ -98,11 +98,11 @@ class Witnessing:
         nodes, view = self._options.nodes, self._asks.view()
         if nodes == 1 or not view.generation:
             return
-        text = f"{self.may_be_lost} of {nodes} launchers may be lost"
+        text = f"quorum: tolerates the loss of {self.may_be_lost} of {nodes} launchers"
         if self.votes and self.link.address is not None:
             text += f", with the witness at {self.link.address[0]} port {self.link.address[1]}"
         elif nodes % 2 == 0:
-            text += "; a witness would make it one more"
+            text += "; a witness adds one"
         if text != self._said:
             self._said = text
             self._journal.tell(text)
@@ -118,19 +118,19 @@ class Witnessing:
     def _found(self, identity: int) -> None:
         self._asks.found(identity)
         if self._asks.view().generation:
-            self._journal.tell("the witness is in reach")
+            self._journal.tell("witness: connected")
         self._consider()
         self.say_what_may_be_lost()
 
     def _lost(self, why: str) -> None:
-        self._journal.tell(f"the witness is lost: {why}")
+        self._journal.tell(f"witness: lost: {why}")
         self._journal.event(kinds.WITNESS_LOST, evidence=why)
         self._asks.lost()
         self.say_what_may_be_lost()
 
     def _left(self) -> None:
         """Not a loss: the witness answers, and the next view's vote comes from the memory that it goes over to."""
-        self._journal.tell("the view names another memory of the witness than this launcher's; going over to it")
+        self._journal.tell("witness: the view names another registration, switching to it")
         self._asks.lost()
 
     def _consider(self) -> None:

@@ -281,7 +281,7 @@ class Links:
         except OSError:
             pass
         except (MessageError, ValueError) as error:
-            why = f"it said something else than agreed: {error}"
+            why = f"protocol error: {error}"
         finally:
             why = link.silent or why
             link.close()

@@ -24,7 +24,7 @@ HANDSHAKE_BYTES = 1 << 20
 MOST_STRANGERS = 32
 """Who is told of; whoever can reach the port could fill the journal otherwise."""
 
-ANOTHER: dict[Refusal, str] = {"token": "the token of the run is another", "run": "the name of the run is another"}
+ANOTHER: dict[Refusal, str] = {"token": "its run token differs", "run": "its run name differs"}
 REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
 
 
@@ -142,7 +142,7 @@ class Door:
         me = self._others.me
         if caller.run_id != me.run_id or not self._proofs.is_call(caller, challenge=challenge):
             code: Refusal = "run" if caller.run_id != me.run_id else "token"
-            self._stranger(f"a launcher at {host} is not let in: {ANOTHER[code]}; {REMEDY}")
+            self._stranger(f"refused a launcher at {host}: {ANOTHER[code]}; {REMEDY}")
             return Refused(code, ANOTHER[code])
         self._learn(caller)
         refusal = self._others.objection(caller)
@@ -181,5 +181,5 @@ def at_the_other_end(answer: Challenge | Hello | Refused, address: Address) -> s
     """What to say of an answer without a proof; anybody may have given it."""
     where = f"{address[0]} port {address[1]}"
     if isinstance(answer, Refused) and answer.code in ANOTHER:
-        return f"the launcher at {where} does not let this one in: {ANOTHER[answer.code]}; {REMEDY}"
-    return f"who answers at {where} does not know the token of this run; {REMEDY}"
+        return f"refused by the launcher at {where}: {ANOTHER[answer.code]}; {REMEDY}"
+    return f"the program at {where} does not have the token of this run; {REMEDY}"

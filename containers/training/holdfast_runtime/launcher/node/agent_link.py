@@ -93,7 +93,7 @@ class AgentLink:
                 if isinstance(message, node_socket.Command):
                     self._command(message, lambda answer: self._answer(answer, writer))
         except (node_socket.NodeSocketError, ValueError) as error:
-            self._say(f"the health agent at {self._path} says something else than agreed: {error}")
+            self._say(f"health agent at {self._path}: protocol error: {error}")
         finally:
             telling.cancel()
             if self._writer is writer:
@@ -120,14 +120,16 @@ class AgentLink:
         try:
             writer.write(node_socket.to_line(message))
         except node_socket.NodeSocketError as error:
-            self._say(f"nothing is told to the health agent: {error}")
+            self._say(f"health agent: report not sent: {error}")
 
     def _is_trusted(self, writer: asyncio.StreamWriter) -> bool:
         line: socket.socket = writer.get_extra_info("socket")
         raw = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         _, uid, _ = struct.unpack("3i", raw)
         if uid not in self._trusted:
-            self._say(f"user {uid} listens at {self._path} and is neither root nor the owner of this job: not obeyed")
+            self._say(
+                f"health agent at {self._path}: ignored: it runs as user {uid}; allowed: root, or the owner of this job"
+            )
         return uid in self._trusted
 
     def _say(self, text: str) -> None:

@@ -105,7 +105,7 @@ class Carrier:
             slot.expect(view)
             return
         if slot.built >= 0 and (view.plan.source == "fresh" or not (slot.built == rank or slot.moves)):
-            self._journal.note(f"the spare that was built for rank {slot.built} gives way to a new process")
+            self._journal.note(f"replacing the spare that was built for rank {slot.built} by a new process")
             self._places.replace(slot)
             slot.expect(view)
             return

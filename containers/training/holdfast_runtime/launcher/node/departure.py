@@ -117,7 +117,7 @@ class Departure:
             return
         if self._wanted() and not self._hopeless():
             self._asked = asked
-            self._say(asked, "begun", reason="after the recovery that is under way")
+            self._say(asked, "begun", reason="after the recovery in progress")
             return
         refusal = self._refusal()
         if refusal:
@@ -129,7 +129,7 @@ class Departure:
 
     def abandon(self, reason: str) -> None:
         """The node is taken: this launcher ends with all that it has, and the others go on as after any loss."""
-        self._ending.depart(HANDED_OVER, f"this node is taken, and the job goes on without it: {reason}")
+        self._ending.depart(HANDED_OVER, f"abandoned by request, this launcher exits: {reason}")
 
     def stepped(self) -> None:
         """The job has made a step: how long one takes tells later whether it stands still."""
@@ -145,14 +145,14 @@ class Departure:
         """No process here gets a rank any more that has none."""
         if not self._slots.quarantined:
             self._slots.quarantined = True
-            self._journal.say(f"this node takes no rank of this run any more: {reason}")
+            self._journal.say(f"node excluded from this run: {reason}")
             self.warm_changed()
 
     def announced(self, node: int, message: HandOverAt) -> None:
         """A launcher, or this one, is to give its ranks away: the local ranks are told."""
         if message.generation != self._view().generation:
             return
-        who = f"node {node} gives its ranks away" if message.leaving else "all ranks leave"
+        who = f"node {node} hands over its ranks" if message.leaving else "all ranks leave"
         self._journal.tell(f"{who} after step {message.after_step}: {message.reason}")
         for slot in self._slots.in_view:
             slot.send(control.HandOver(generation=message.generation, after_step=message.after_step))
@@ -171,8 +171,8 @@ class Departure:
         kept = any(item.slot.node == self._slots.node for item in view.ranks)
         if kept or view.nodes[self._slots.node] >= 0:
             self._asked, self._slots.leaving = None, False
-            lost = "the others have too few processes or votes without this node, since something was lost meanwhile"
-            self._journal.say(f"this node keeps its ranks: {lost}")
+            lost = "too few processes or votes remain without this node"
+            self._journal.say(f"hand-over failed: this node keeps its ranks: {lost}")
             self._say(asked, "failed", reason=lost, step=view.resume_step, steps_lost=view.lost_steps)
             self._failed()
         else:
@@ -185,8 +185,8 @@ class Departure:
             return
         if asked.left:
             self._say(asked, "done", step=view.resume_step, steps_lost=view.lost_steps)
-            which = f"what this node had (ranks {', '.join(map(str, asked.ranks)) or 'none'}) went to others"
-            self._ending.depart(HANDED_OVER, f"{which} at step {view.resume_step}; the job goes on without it")
+            which = f"handed over ranks [{', '.join(map(str, asked.ranks))}]"
+            self._ending.depart(HANDED_OVER, f"{which} at step {view.resume_step}; this launcher exits")
         elif not asked.announced:
             refusal = self._refusal()
             if refusal:
@@ -269,7 +269,7 @@ class Departure:
         if self._wanted() or still_s < max(STILL_S, STILL_STEPS * self._longest_s):
             self._later(LOOK_S, self._look)
             return
-        self._journal.say(f"no step for {still_s:.1f} s, and this node is to be left: its ranks are ended")
+        self._journal.say(f"hand-over: no step for {still_s:.1f} s, killing the ranks of this node")
         ended = [slot.process for slot in self._slots.in_view if slot.process is not None]
         for process in ended:
             process.kill()
@@ -287,7 +287,7 @@ class Departure:
         if self._ending.begun or self._ending.some_finished or self._slots.some_finished:
             return "the job ends"
         if not self._slots.in_process:
-            return "ranks of this script begin again as a whole where a node is lost: it does not use holdfast_runtime"
+            return "the script does not use holdfast_runtime: all ranks restart if a node is lost"
         return ""
 
     def _refusal(self) -> str:
@@ -297,13 +297,13 @@ class Departure:
             return refusal
         view, held = self._view(), len(self._slots.in_view)
         if not any(item.port for item in view.ranks):
-            return "the ranks are not together yet"
+            return "the ranks are not connected yet"
         needed = held if not self._least else held - (len(view.ranks) - self._least)
         if self.spares < needed:
-            return f"{self.spares} warm processes of other nodes are there, and {needed} are needed"
+            return f"{self.spares} warm processes on other nodes, {needed} required"
         majority = self._nodes // 2 + 1
         if self._voters() < majority:
-            return f"{self._voters()} votes would be left, and {majority} are needed to go on"
+            return f"{self._voters()} votes would remain, {majority} required"
         return ""
 
     def _would_be_lost(self) -> int:

@@ -76,7 +76,7 @@ class ForAgent:
 
     def command(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
         """The agent asks for something."""
-        self._journal.say(f"the health agent asks for {command.command}: {command.reason}")
+        self._journal.say(f"health agent requested {command.command}: {command.reason}")
         if command.command == "hand-over":
             self._departure.ask(command, answer)
         elif command.command == "quarantine":

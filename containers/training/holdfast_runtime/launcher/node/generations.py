@@ -258,6 +258,6 @@ class Generations:
     def _leave(self, generation: int, reason: str) -> None:
         self._why = reason
         if generation > 1:
-            self._journal.tell(f"generation {generation} is wanted: {reason}")
+            self._journal.tell(f"starting generation {generation}: {reason}")
         self._processes.leave(generation, reason)
         self._loop.call_soon(self.left)

@@ -99,7 +99,7 @@ class Peers:
             if waited > options.deadlines.start:
                 missing = sorted(set(range(options.nodes)) - self._links.up - {options.node_rank})
                 why = "; ".join(("", *self._links.strangers))
-                self._ending.give_up(f"nodes {missing} did not come within {options.deadlines.start:g} s{why}")
+                self._ending.give_up(f"nodes {missing} did not join within {options.deadlines.start:g} s{why}")
                 return False
             enough = len(self._links.up) + 1 >= min(options.sizes, default=options.nodes - options.spare_nodes)
             enough_s = enough_s or (waited if enough else 0.0)
@@ -182,4 +182,4 @@ class Peers:
 
     def _expect_company(self) -> None:
         if not self._links.up and not self._ending.begun:
-            self._ending.give_up(f"no launcher let this one in again within {self._options.deadlines.start:g} s")
+            self._ending.give_up(f"no launcher accepted this one again within {self._options.deadlines.start:g} s")

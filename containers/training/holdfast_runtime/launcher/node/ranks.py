@@ -192,13 +192,13 @@ class Ranks:
         for slot in self._slots:
             if slot.blocked is process:
                 slot.blocked = None
-                self._journal.say(f"process {process.pid}, which did not end after SIGKILL, has ended")
+                self._journal.say(f"process {process.pid} has ended, late after SIGKILL")
                 self._places.fill(slot)
 
     def _fault(self, slot: LocalSlot, fault: Fault) -> None:
         who = f"rank {slot.rank} of node {self._slots.node}"
         waits = fault.reason.startswith(BROKEN) and not fault.fatal
-        reason = f"a rank is gone, as {who} has noticed: {fault.reason}" if waits else f"{who}: {fault.reason}"
+        reason = f"{who} has lost a peer: {fault.reason}" if waits else f"{who}: {fault.reason}"
         if fault.fatal:
             self._ending.end(1, reason)
         elif self._slots.some_finished:
@@ -225,7 +225,7 @@ class Ranks:
             if came:
                 generations.agreement.changed()
         elif generations.first and self._slots.all_left(first=True) and self._slots.in_view:
-            generations.trouble("the processes are there")
+            generations.trouble("all local ranks are ready")
         elif ready.built < 0 and (not generations.belongs_to(generations.view) or (new and not self._slots.in_view)):
             self._spare_ready()
 
@@ -251,7 +251,7 @@ class Ranks:
         self._journal.died(how.removeprefix("it "))
         self._journal.event(kinds.RANK_LOST, evidence=evidence, rank=rank, step=step)
         if self._slots.in_process and (self._ending.some_finished or self._slots.some_finished):
-            self._ending.end(1, f"{reason}; all steps are done, and other ranks have finished already")
+            self._ending.end(1, f"{reason}; all steps are done and other ranks have finished")
             return
         if rank >= 0 and in_training and not self._generations.wanted:  # all that die of one fault count once
             self._deaths.note(step, in_process=self._slots.in_process)

@@ -57,7 +57,7 @@ class Reports:
             self._servers.append(await asyncio.start_unix_server(self._bounded(self._status), str(path)))
             path.chmod(0o600)
         except OSError as error:  # another user may have put something there, which is no reason to end a job
-            self._launcher.journal.say(f"holdfast-run status gets no answer at {path}: {error}")
+            self._launcher.journal.say(f"holdfast-run status is not available at {path}: {error}")
         if port is not None:
             self._servers.append(await asyncio.start_server(self._bounded(self._metrics), sock=listen(port=port)))
 
@@ -239,7 +239,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
 def ask_for_size(arguments: Sequence[str]) -> int:
     """``holdfast-run scale``; the exit code."""
     parser = _asking("scale")
-    parser.add_argument("nodes", type=int, help="that the job is to have; one of its sizes")
+    parser.add_argument("nodes", type=int, help="New number of nodes; one of the job's sizes")
     values = parser.parse_args(arguments)
     paths = _sockets(parser, values)
     if len(paths) > 1:
@@ -250,15 +250,15 @@ def ask_for_size(arguments: Sequence[str]) -> int:
         parser.exit(1, f"{error}\n")
     if found["refused"]:
         parser.exit(1, f"{plain(str(found['refused']))}\n")
-    print(f"{values.nodes} nodes are asked for; holdfast-run status says what the job has")
+    print(f"resize requested: {values.nodes} nodes; holdfast-run status shows the current size")
     return 0
 
 
 def _asking(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"holdfast-run {name}")
-    parser.add_argument("--socket", type=Path, help="of the launcher. Default: all launchers of this node")
-    parser.add_argument("--rdzv-id", help="of the job whose launchers are asked. Default: any")
-    parser.add_argument("--node-rank", type=int, help="of the launcher that is asked. Default: any")
+    parser.add_argument("--socket", type=Path, help="Status socket. Default: those of all launchers of this node")
+    parser.add_argument("--rdzv-id", help="Name of the job. Default: any")
+    parser.add_argument("--node-rank", type=int, help="Node rank of the launcher. Default: any")
     return parser
 
 
@@ -285,8 +285,8 @@ def _answer(path: Path, *, say: str = "") -> dict[str, Any]:
         return ask(path, say=say)
     except TimeoutError:
         raise AnswerError(
-            f"the launcher at {path} has not answered for {ANSWER_S:g} s: it is stopped, as by SIGSTOP, or hangs; let "
-            "it go on with kill -CONT, or end the job"
+            f"the launcher at {path} did not answer within {ANSWER_S:g} s: it is stopped (SIGSTOP) or hangs; "
+            "continue it with kill -CONT, or end the job"
         ) from None
     except (ConnectionResetError, BrokenPipeError, ValueError):  # reset: what it was asked lay unread when it ended
         why = "it ended while it answered, or answered what no launcher does"

@@ -19,7 +19,9 @@ from holdfast_runtime.launcher.settings.sizes import read_nodes, read_sizes
 from holdfast_runtime.witness import find_witness
 
 USAGE = "holdfast-run [options] script.py [arguments]   or: holdfast-run status [--json] [--socket PATH]"
-
+EXAMPLE = """example, under Slurm:
+  srun --no-kill --ntasks-per-node 1 holdfast-run --nproc-per-node 8 --spares 1 train.py --batch 32
+"""
 
 LOG_LEVEL = "HOLDFAST_LOG_LEVEL"
 PRELOAD = "torch,torch._dynamo,holdfast_runtime.inprocess"
@@ -102,55 +104,50 @@ def parse_options(arguments: Sequence[str] | None = None, environment: Mapping[s
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="holdfast-run", usage=USAGE, allow_abbrev=False)
-    add = parser.add_argument
-    add("--nnodes", "--nnode", metavar="N|MIN:MAX", help="launchers, spare nodes included. Default: as Slurm or 1")
-    add("--sizes", metavar="N,...", help="nodes that an elastic job may have. Default: all from MIN to MAX")
-    add("--nproc-per-node", "--nproc_per_node", type=int, default=1, metavar="N", help="ranks per node. Default: 1")
-    add("--node-rank", "--node_rank", type=int, metavar="R", help="Default: as Slurm or Kubernetes say, or 0")
-    add("--spares", type=int, default=0, metavar="N", help="warm spare processes per node. Default: 0")
-    add("--spare-nodes", type=int, default=0, metavar="N", help="nodes whose processes are all spares. Default: 0")
-    add("--rdzv-endpoint", "--rdzv_endpoint", metavar="HOST:PORT", help="one launcher that the others can ask")
-    add("--master-addr", "--master_addr", metavar="HOST", help="the same, as torchrun's older flags say it")
-    add("--master-port", "--master_port", type=int, metavar="PORT", help="the same. Default: 29500")
-    add("--peers", metavar="HOST:PORT,...", help="address of every launcher, by node rank")
-    add("--witness", metavar="HOST:PORT", help="one more voter; or 'none'. Default: that beside Slurm's controller")
-    add("--port", type=int, metavar="PORT", help="where this launcher listens. Default: that of its peers, or any")
-    add("--rdzv-id", "--rdzv_id", default="", metavar="ID", help="name of the job. Default: Slurm's job id")
-    add("--max-restarts", "--max_restarts", type=int, default=3, help="deaths without progress between. Default: 3")
-    add("--allow-loss", type=int, default=0, metavar="STEPS", help="committed steps that may be redone. Default: 0")
-    add(
-        "--preload",
-        default=PRELOAD,
-        metavar="MODULES",
-        help=f"imported once, before processes fork. Default: {PRELOAD}",
+    parser = argparse.ArgumentParser(
+        prog="holdfast-run",
+        usage=USAGE,
+        allow_abbrev=False,
+        description="Start the ranks of this node and keep the job training through losses.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add("--deadlines", default="", metavar="NAME=S,...", help=f"names: {', '.join(f.name for f in fields(Deadlines))}")
-    add("--socket", type=Path, metavar="PATH", help="where ``holdfast-run status`` asks. Default: in the run folder")
+    add = parser.add_argument_group("size of the job").add_argument
+    add("--nnodes", "--nnode", metavar="N|MIN:MAX", help="Nodes, spare nodes included. Default: from Slurm, or 1")
+    add("--sizes", metavar="N,...", help="Numbers of nodes of an elastic job. Default: all from MIN to MAX")
+    add("--nproc-per-node", "--nproc_per_node", type=int, default=1, metavar="N", help="Ranks per node. Default: 1")
+    add("--spares", type=int, default=0, metavar="N", help="Warm spare processes per node. Default: 0")
+    add("--spare-nodes", type=int, default=0, metavar="N", help="Nodes that have spare processes only. Default: 0")
+    add = parser.add_argument_group("finding the other nodes").add_argument
+    add("--node-rank", "--node_rank", type=int, metavar="R", help="Default: from Slurm or Kubernetes, or 0")
+    add("--rdzv-endpoint", "--rdzv_endpoint", metavar="HOST:PORT", help="Address of any other launcher")
+    add("--master-addr", "--master_addr", metavar="HOST", help="Older flag of torchrun for --rdzv-endpoint")
+    add("--master-port", "--master_port", type=int, metavar="PORT", help="Older flag of torchrun. Default: 29500")
+    add("--peers", metavar="HOST:PORT,...", help="Addresses of all launchers, by node rank")
+    add("--port", type=int, metavar="PORT", help="Listening port. Default: that of the peers, or any")
+    add("--witness", metavar="HOST:PORT", help="Additional voter, or 'none'. Default: beside Slurm's controller")
+    add("--rdzv-id", "--rdzv_id", default="", metavar="ID", help="Name of the job. Default: Slurm's job id")
+    add = parser.add_argument_group("recovery").add_argument
+    add("--max-restarts", "--max_restarts", type=int, default=3, help="Deaths allowed without progress. Default: 3")
+    add("--allow-loss", type=int, default=0, metavar="STEPS", help="Committed steps that may be redone. Default: 0")
+    add("--preload", default=PRELOAD, metavar="MODULES", help=f"Modules imported before the fork. Default: {PRELOAD}")
+    add("--deadlines", default="", metavar="NAME=S,...", help=f"Names: {', '.join(f.name for f in fields(Deadlines))}")
+    add = parser.add_argument_group("status and logs").add_argument
+    add("--socket", type=Path, metavar="PATH", help="Status socket. Default: in the run folder")
+    agent = f"Socket of the health agent. Default: {node_socket.PATH_VARIABLE}, or {node_socket.PATH}"
+    add("--agent-socket", type=Path, metavar="PATH", help=agent)
+    add("--metrics-port", type=int, metavar="PORT", help="Prometheus port. Default: none")
     add(
-        "--agent-socket",
-        type=Path,
-        metavar="PATH",
-        help=f"of the health agent of this node. Default: {node_socket.PATH_VARIABLE}, or {node_socket.PATH}",
+        "--log-dir", "--log_dir", type=Path, metavar="DIR", help="A file per rank and launcher. Default: stdout, stderr"
     )
-    add("--metrics-port", type=int, metavar="PORT", help="Prometheus metrics on this port. Default: none")
-    add(
-        "--log-dir",
-        "--log_dir",
-        type=Path,
-        metavar="DIR",
-        help="a file per rank and for this launcher. Default: its output",
-    )
-    add("--log-format", choices=("text", "json"), default="text", help="of the launcher's own lines. Default: text")
-    add(
-        "--log-level",
-        choices=("info", "debug"),
-        help="debug: all launchers write all lines, not the leader alone. Default: HOLDFAST_LOG_LEVEL, or info",
-    )
-    add("--no-python", "--no_python", action="store_true", help="the program is not a Python script")
-    add("-m", "--module", action="store_true", help="the program is a module, as with python -m")
-    add("program", help="script or module")
-    add("arguments", nargs=argparse.REMAINDER)
+    add("--log-format", choices=("text", "json"), default="text", help="Format of the launcher's lines. Default: text")
+    level = "debug: all launchers write all lines. Default: HOLDFAST_LOG_LEVEL, or info: the leader writes"
+    add("--log-level", choices=("info", "debug"), help=level)
+    add = parser.add_argument_group("program").add_argument
+    add("--no-python", "--no_python", action="store_true", help="Run a program that is not a Python script")
+    add("-m", "--module", action="store_true", help="Run a module, as python -m does")
+    add("program", help="Script or module")
+    add("arguments", nargs=argparse.REMAINDER, help="Arguments of the program")
     return parser
 
 

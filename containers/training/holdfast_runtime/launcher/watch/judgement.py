@@ -137,6 +137,6 @@ class Judgement:
         if self._verdict(error) == "end":
             self._end(text, error)
             return
-        self._journal.say(f"{text}, in both tries: another process takes its place")
-        slot.send(Stop(reason="another process takes the place of this one", exit_code=1))
+        self._journal.say(f"{text}, failed on retry: replacing the process")
+        slot.send(Stop(reason="replaced by another process", exit_code=1))
         self._loop.call_later(self._stop_s, slot.process.kill)
