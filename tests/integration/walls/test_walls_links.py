@@ -125,6 +125,8 @@ def test_who_passes_a_handshake_on_can_say_nothing_on_the_link(say: bytes) -> No
     async def test() -> None:
         low, high = await End(0).open(), End(1)
         await high.open()
+        ended: list[str] = []
+        low.links._reach.ended = lambda _link, why: ended.append(why)  # type: ignore[method-assign]
 
         async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             async with line_to(low.links.port) as (far_reader, far_writer):
@@ -137,11 +139,11 @@ def test_who_passes_a_handshake_on_can_say_nothing_on_the_link(say: bytes) -> No
 
         async with listener(pass_on) as port:
             high.links._calls.dial(("127.0.0.1", port))
-            await until(lambda: bool(low.down))
+            await until(lambda: bool(ended))
 
         assert low.messages == high.messages == []
         assert low.taken == high.taken == []
-        assert "protocol error" in low.down[0][1]
+        assert "protocol error" in ended[0]
 
     run(test())
 

@@ -22,12 +22,10 @@ class Box:
 
     @property
     def elements(self) -> int:
-        """How many there are."""
         return math.prod(self.shape)
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """One past the last element, by dimension."""
         return tuple(offset + size for offset, size in zip(self.offsets, self.shape, strict=True))
 
     def overlap(self, other: "Box") -> "Box | None":
@@ -43,7 +41,6 @@ class Box:
         return Box(self.tensor, starts, tuple(end - start for start, end in zip(starts, ends, strict=True)))
 
     def without(self, other: "Box") -> "tuple[Box, ...]":
-        """What is left of it, cut along one dimension after the other; the boxes do not overlap."""
         common = self.overlap(other)
         if common is None:
             return (self,) if self.elements else ()
@@ -57,7 +54,6 @@ class Box:
 
 
 def remainder(box: Box, taken: Iterable[Box]) -> tuple[Box, ...]:
-    """What of a box is in none of the others."""
     left: tuple[Box, ...] = (box,) if box.elements else ()
     for other in taken:
         left = tuple(piece for part in left for piece in part.without(other))

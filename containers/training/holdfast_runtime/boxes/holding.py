@@ -38,7 +38,6 @@ def twins(holding: Holding) -> dict[int, tuple[int, ...]]:
 
 
 def alike(holding: Holding) -> tuple[tuple[int, ...], ...]:
-    """The ranks in classes: within one, all have exactly the same boxes."""
     found: defaultdict[frozenset[Box], list[int]] = defaultdict(list)
     for rank in sorted(holding):
         found[holding[rank]].append(rank)
@@ -97,12 +96,10 @@ def dissenters(digests: Mapping[int, Mapping[tuple[int, ...], str]]) -> dict[tup
 
 
 def covers(held: Collection[Box], needed: Iterable[Box]) -> bool:
-    """Whether all elements of the boxes that are needed are in those that are held."""
     return _within(frozenset(held), _by_tensor(held), needed)
 
 
 def missing(have: Holding, need: Holding) -> dict[int, tuple[Box, ...]]:
-    """What ranks need and nobody has, by the rank that needs it; nothing for those that lack nothing."""
     there = frozenset(box for boxes in have.values() for box in boxes)
     by_tensor = _by_tensor(there)
     asked = {box for boxes in need.values() for box in boxes} - there
@@ -116,7 +113,6 @@ def _within(held: frozenset[Box], by_tensor: Mapping[str, Sequence[Box]], needed
 
 
 def _apart(boxes: Iterable[tuple[Box, frozenset[int]]]) -> list[tuple[Box, frozenset[int]]]:
-    """Boxes of one tensor and who has them, cut until none overlaps another."""
     waiting, found = list(boxes), list[tuple[Box, frozenset[int]]]()
     while waiting:
         box, ranks = waiting.pop()

@@ -36,8 +36,6 @@ Placement = Replicate | Shard
 
 
 class _Placed(Protocol):
-    """A placement of torch, by what all of its versions have in common."""
-
     def is_replicate(self) -> bool: ...
     def is_partial(self) -> bool: ...
 
@@ -73,10 +71,8 @@ def boxes_of(
     What one rank has of a tensor, by ascending offsets. In the rank's local tensor they lie in the same order.
 
     Args:
-        tensor: its name.
         shape: of the whole tensor.
         mesh_shape: of the mesh that it is distributed over. Default: of no mesh, a plain tensor
-        placements: one for each dimension of the mesh.
         coordinate: of the rank in the mesh; None when it is not in it.
 
     Returns:
@@ -111,7 +107,6 @@ def slices_of(box: Box, held: Collection[Box]) -> tuple[slice, ...]:
     Where a box lies in the local tensor of a rank.
 
     Args:
-        box: inside one of the boxes that the rank holds.
         held: all of the rank; those of other tensors do not matter.
 
     Raises:
@@ -130,7 +125,6 @@ def slices_of(box: Box, held: Collection[Box]) -> tuple[slice, ...]:
 
 
 def _share(runs: Sequence[Run], placement: Shard, *, parts: int, position: int) -> tuple[Run, ...]:
-    """What one of several ranks gets of a dimension, of which some indices may be gone already."""
     found: list[Run] = []
     for first, last in _chunks(sum(count for _, count in runs), placement.split_factor):
         start, end = _chunks(last - first, parts)[position]
@@ -139,13 +133,11 @@ def _share(runs: Sequence[Run], placement: Shard, *, parts: int, position: int) 
 
 
 def _chunks(size: int, parts: int) -> list[tuple[int, int]]:
-    """Start and end of each, as ``torch.chunk`` cuts, with empty ones at the end where it gives fewer."""
     each = -(-size // parts)
     return [(min(each * part, size), min(each * (part + 1), size)) for part in range(parts)]
 
 
 def _cut(runs: Sequence[Run], start: int, end: int) -> list[Run]:
-    """What lies between two positions of all the runs, one after the other."""
     found, passed = [], 0
     for first, count in runs:
         low, high = max(start - passed, 0), min(end - passed, count)
@@ -156,7 +148,6 @@ def _cut(runs: Sequence[Run], start: int, end: int) -> list[Run]:
 
 
 def _joined(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Neighbours are one."""
     found: list[Run] = []
     for first, count in runs:
         if found and sum(found[-1]) == first:

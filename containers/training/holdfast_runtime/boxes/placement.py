@@ -1,11 +1,10 @@
 """
-Where copies of the state are: who keeps whose snapshots, and what may therefore be lost.
+Placement of copies of the state: keepers of snapshots, and the losses that they allow.
 
-Pure functions of where each rank is and of which ranks have the same, so all ranks agree without asking. What fails as
-a whole is a node, and with its power or its switch a rack; so copies are in two racks where racks are known and none
-has more than half of the ranks, else on two nodes, else in two processes. Nodes of one size are paired, as are the
-processes of a single node, and each keeps the other's: among n only n / 2 pairs of failures then lose a shard, half as
-many as in a ring (the group placement of Gemini, SOSP 2023, section 4).
+Pure functions of the nodes and racks of all ranks, so that all ranks agree without messages. Copies are in two racks
+where racks are known and none has more than half of the ranks, else on two nodes, else in two processes. Nodes of one
+size are paired and each keeps the other's: among n only n / 2 pairs of failures lose a shard, half as many as in a ring
+(the group placement of Gemini, SOSP 2023, section 4).
 """
 
 from collections import defaultdict
@@ -31,15 +30,12 @@ class Spot:
 
 @dataclass(frozen=True)
 class Keepers:
-    """Of each rank, by rank."""
-
     of: tuple[int, ...]
     """Who keeps its snapshots; -1 where twins are far enough away, or where there is nobody else."""
     apart: Reach
     """What no rank and its keeper have in common: another process, another node, another rack."""
 
     def wards(self, rank: int) -> tuple[int, ...]:
-        """The ranks whose snapshots a rank keeps."""
         return tuple(other for other, keeper in enumerate(self.of) if keeper == rank)
 
 
@@ -52,7 +48,6 @@ class Survival:
     """Ranks whose state is in one place of the next larger kind only."""
 
     def __str__(self) -> str:
-        """A sentence for people."""
         whose = f"has the state of {_named(self.short)}"
         if self.reach == "nothing":
             return f"no process may be lost without going back to a checkpoint: no other one {whose}"
@@ -80,7 +75,6 @@ def keepers(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = ()) -> Ke
     some keep more. On a single node the processes are paired, which covers the loss of a process only.
 
     Args:
-        spots: of each rank, by rank.
         alike: ranks that have the same state, such as ``boxes.alike``; those that are apart already need no keeper.
             Default: no two are alike
     """
@@ -101,7 +95,6 @@ def survival(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = (), kept
     What may be lost.
 
     Args:
-        spots: of each rank, by rank.
         alike: ranks that have the same, as classes (``boxes.alike``) or box by box (the keys of ``boxes.strata``),
             which is exact where ranks have some boxes in common. Ranks in none of them have no twin.
         kept: who keeps snapshots. Default: nobody
@@ -123,7 +116,6 @@ def survival(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = (), kept
 
 
 def _place(spots: Sequence[Spot], rank: int, reach: Reach) -> str | int:
-    """What has to fail for a rank to be lost."""
     return rank if reach == "process" else spots[rank].node if reach == "node" else spots[rank].rack
 
 
@@ -133,7 +125,6 @@ def _has_racks(spots: Sequence[Spot]) -> bool:
 
 
 def _groups(spots: Sequence[Spot], reach: Reach) -> list[list[int]]:
-    """The ranks that fail together; in a rack those of a node are next to each other."""
     found: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     for rank in sorted(range(len(spots)), key=lambda rank: spots[rank].node):
         place = _place(spots, rank, reach)
@@ -142,7 +133,6 @@ def _groups(spots: Sequence[Spot], reach: Reach) -> list[list[int]]:
 
 
 def _paired(groups: list[list[int]]) -> list[int]:
-    """Of one size: two by two; three in a circle when their number is odd."""
     keepers = [-1] * sum(map(len, groups))
     teams = [groups[first : first + 2] for first in range(0, len(groups), 2)]
     if len(teams[-1]) == 1:
@@ -155,7 +145,6 @@ def _paired(groups: list[list[int]]) -> list[int]:
 
 
 def _shifted(groups: list[list[int]]) -> list[int]:
-    """Of different sizes: each rank's keeper is as far away as the largest group is large."""
     order = [rank for group in groups for rank in group]
     keepers = [-1] * len(order)
     largest = max(groups, key=len)
@@ -172,7 +161,6 @@ def _shifted(groups: list[list[int]]) -> list[int]:
 
 
 def _named(ranks: Sequence[int]) -> str:
-    """Such as ranks 0 to 3, 7."""
     runs: list[list[int]] = []
     for rank in ranks:
         if runs and runs[-1][-1] == rank - 1:

@@ -133,7 +133,6 @@ class ControlClient:
             return self._inbox.popleft()
 
     def receive_view(self, *, deadline_s: float, after: int = 0) -> View | Stop:
-        """The next view of a generation later than ``after``, or the stop; leaves that come before it are dropped."""
         end = time.monotonic() + deadline_s
         while True:
             message = self.receive_place(deadline_s=max(0.0, end - time.monotonic()), after=after)
@@ -141,7 +140,6 @@ class ControlClient:
                 return message
 
     def receive_place(self, *, deadline_s: float, after: int = 0) -> View | Stop | Build:
-        """As ``receive_view``, or the rank that this process is to make its model for before it has one."""
         end = time.monotonic() + deadline_s
         while True:
             message = self.receive(deadline_s=max(0.0, end - time.monotonic()))
@@ -149,7 +147,6 @@ class ControlClient:
                 return message
 
     def close(self) -> None:
-        """Stop listening."""
         self._connection.close()
 
     def _listen(self, world_size: int, warm: threading.Event) -> None:
@@ -201,7 +198,6 @@ class ControlClient:
 
 
 def _dump(path: str) -> None:
-    """Where all threads are, also one that has waited in a collective for long; not one that never lets Python run."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "w") as file:

@@ -1,9 +1,8 @@
 """
-Dataclasses as JSON and back, by their annotations: a message is what its type says, or it is refused.
+Dataclasses as JSON and back, by their annotations.
 
-Nothing is guessed and nothing is executed, as pickle would: an unknown field, one of another type, or a missing one
-that has no default is an error with the path to it. Fields may be int, float, str, bool, None, literals, tuples, unions
-of these and other dataclasses.
+An unknown field, one of another type, or a missing one without default is an error with the path to it. Fields may be
+int, float, str, bool, None, literals, tuples, unions of these and other dataclasses.
 """
 
 import base64
@@ -53,7 +52,6 @@ class Codec(Generic[T]):
         return _text(value) if of is type(value) else value.text
 
     def encode(self, message: T) -> bytes:
-        """One JSON object without line ends."""
         return self._to_json({"type": self._names[type(message)]} | vars(message)).encode()
 
     def decode(self, data: bytes) -> T:
@@ -96,7 +94,6 @@ def _inside(text: str) -> bytes:
 
 @cache
 def _defaults(kind: Any) -> dict[str, Any]:
-    """Fields that may be left out, and what they are then."""
     items = dataclasses.fields(kind)
     return {item.name: item.default for item in items if item.default is not dataclasses.MISSING}
 
@@ -121,7 +118,6 @@ def _reader(kind: Any, texts: Forms) -> Reader:
 
 
 def _scalars(kind: Any) -> frozenset[type] | None:
-    """What JSON may hold for an annotation that has nothing inside; None for one that has."""
     if get_origin(kind) in (Union, types.UnionType):
         parts = [_scalars(member) for member in get_args(kind)]
         return None if None in parts else frozenset().union(*(part for part in parts if part is not None))
@@ -154,7 +150,6 @@ def _one_of(allowed: tuple[Any, ...]) -> Reader:
 
 @cache
 def _value_of(kind: Any) -> Callable[[str], Any]:
-    """The function that reads a text of such a value. It raises MessageError."""
     inside = _reader(kind, frozenset())
 
     @lru_cache(TEXTS_KEPT)

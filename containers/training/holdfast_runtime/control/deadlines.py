@@ -16,8 +16,6 @@ OUT_OF_ORDER = ("frozen", "silence", "progress", "stop")
 
 @dataclass(frozen=True, kw_only=True)
 class Deadlines:
-    """Seconds."""
-
     beat: float = 0.5
     """Between two signs of life on an idle link."""
     heartbeat: float = 1.5
@@ -64,14 +62,11 @@ class Deadlines:
 
     @property
     def unended(self) -> float:
-        """After SIGKILL. Then the job goes on without the process, while other launchers still wait for this one."""
         return min(self.stop, (self.ready - self.leave) / 2)
 
     def to_json(self) -> str:
-        """For the environment of a rank."""
         return json.dumps(asdict(self))
 
     @staticmethod
     def from_environment(environment: Mapping[str, str]) -> "Deadlines":
-        """Those of the launcher; the defaults without one."""
         return Deadlines(**json.loads(environment.get(VARIABLE, "{}")))

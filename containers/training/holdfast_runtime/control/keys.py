@@ -1,9 +1,4 @@
-"""
-The entries of the store as a rank sees them: pushed by the launcher, so that reading one asks nobody.
-
-Only the newest generation is kept. An entry of an older one cannot be read by mistake, which is what breaks the
-restarts of stores that outlive an attempt.
-"""
+"""Entries of the store at a rank, pushed by the launcher. Only those of the newest generation exist."""
 
 import base64
 import itertools
@@ -30,7 +25,6 @@ class KeyBox:
         self._closed = ""
 
     def put(self, key: str, value: bytes, *, generation: int) -> None:
-        """Set an entry, for all ranks."""
         text = base64.b64encode(value).decode()
         with self._changed:
             self._move_to(generation)
@@ -71,12 +65,10 @@ class KeyBox:
             self._awaited = [other for other in self._awaited if other is not missing]
 
     def has(self, keys: Sequence[str], *, generation: int) -> bool:
-        """Whether all entries are there now."""
         with self._changed:
             return generation == self._generation and all(key in self._items for key in keys)
 
     def count(self, *, generation: int) -> int:
-        """Entries that are there now."""
         with self._changed:
             return len(self._items) if generation == self._generation else 0
 
@@ -100,7 +92,6 @@ class KeyBox:
             return self._answers.pop(number)
 
     def take(self, keys: Keys) -> None:
-        """Entries from the launcher."""
         with self._changed:
             self._move_to(keys.generation)
             if keys.generation != self._generation:
@@ -113,25 +104,21 @@ class KeyBox:
             self._found(self._items)
 
     def changed(self, answer: Changed) -> None:
-        """The launcher has changed an entry."""
         with self._changed:
             self._answers[answer.request] = base64.b64decode(answer.value)
             self._changed.notify_all()
 
     def end(self, generation: int) -> None:
-        """Waits of this generation and older ones end with an error: a rank that leaves must not wait for keys."""
         with self._changed:
             self._move_to(generation + 1)
             self._changed.notify_all()
 
     def close(self, why: str) -> None:
-        """All waits end with an error."""
         with self._changed:
             self._closed = why
             self._changed.notify_all()
 
     def _found(self, keys: Collection[str]) -> None:
-        """Wake those who wait, if somebody lacks nothing more."""
         for missing in self._awaited:
             missing.difference_update(keys)
         if not all(self._awaited):

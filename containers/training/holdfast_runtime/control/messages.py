@@ -1,8 +1,8 @@
 """
-What a rank and its launcher say to each other: JSON lines on the socket of HOLDFAST_CONTROL_FD.
+Messages between a rank and its launcher: JSON lines on the socket of HOLDFAST_CONTROL_FD.
 
-A rank that says ``hello`` stays alive through faults of others: it is told to ``leave``, answers ``ready`` and gets the
-next ``view``. A script that says nothing is restarted as a whole.
+A rank that sends ``hello`` stays alive through faults of others: it receives ``leave``, answers ``ready`` and receives
+the next ``view``. A script that sends nothing is restarted as a whole.
 """
 
 from collections.abc import Iterator, Mapping
@@ -232,12 +232,10 @@ class Keys:
 
     @staticmethod
     def of(generation: int, entries: Mapping[str, str | None]) -> "Keys":
-        """A message with these entries."""
         return Keys(generation, tuple(entries), tuple(entries.values()))
 
     @property
     def entries(self) -> Iterator[tuple[str, str | None]]:
-        """Key and value of each."""
         return zip(self.keys, self.values, strict=True)
 
 

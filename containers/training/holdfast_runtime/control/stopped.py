@@ -14,12 +14,7 @@ _TIMEVAL = struct.Struct("@ll")
 
 
 class Stopped:
-    """
-    For how long processes have been seen stopped, look after look.
-
-    Args:
-        limit_s: That is too long.
-    """
+    """For how long processes have been seen stopped, look after look."""
 
     def __init__(self, limit_s: float) -> None:
         self.every_s = min(LOOK_S, limit_s / 4)
@@ -28,7 +23,6 @@ class Stopped:
         self._looked_s: float | None = None
 
     def look(self, stopped: Iterable[int], *, now_s: float) -> list[int]:
-        """Those of the stopped that have been so for too long. Call it once every ``every_s``."""
         passed_s = min(now_s - self._looked_s, 2 * self.every_s) if self._looked_s is not None else 0.0
         self._looked_s = now_s
         self._seen = {pid: self._seen[pid] + passed_s if pid in self._seen else 0.0 for pid in stopped}
@@ -36,7 +30,6 @@ class Stopped:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process is stopped by a signal; not one that a debugger holds, and not one that is gone."""
     try:
         with Path(f"/proc/{pid}/stat").open("rb", buffering=0) as stat:
             line = stat.read(512)
@@ -63,7 +56,6 @@ class WatchedLauncher:
         self.every_s = self._stopped.every_s
 
     def look(self) -> None:
-        """To be called once every ``every_s``."""
         if not self._pid or os.getppid() != self._pid:
             return
         seen = [self._pid] if is_stopped(self._pid) else []
@@ -78,5 +70,4 @@ class WatchedLauncher:
 
 
 def timeval(seconds: float) -> bytes:
-    """What the operating system takes as the time that a socket waits; then a call raises BlockingIOError."""
     return _TIMEVAL.pack(int(seconds), int(seconds % 1 * 1e6))

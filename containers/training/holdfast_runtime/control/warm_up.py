@@ -1,9 +1,4 @@
-"""
-What a process reads when a view begins, read once before that: memory that a fork shares is copied at its first use.
-
-Without it the first view and the first entries of the store cost each rank about three times the CPU, all at the same
-moment and with everybody waiting.
-"""
+"""Messages of a first view, read once in advance: memory that a fork shares is copied at its first use."""
 
 from holdfast_runtime.control.keys import KeyBox
 from holdfast_runtime.control.messages import TO_RANK, Keys, Plan, View
@@ -13,7 +8,6 @@ VALUE = "A" * 160
 
 
 def warm_up(*, world_size: int) -> None:
-    """Read messages as large as those of a job of this size."""
     view = View(
         generation=1,
         rank=0,

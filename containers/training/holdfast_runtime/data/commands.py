@@ -1,9 +1,4 @@
-"""
-The commands over token files: build them, look at them, check them.
-
-Results go to standard output, progress and errors to standard error; a failure ends with exit status 1 and one line
-that says what to do.
-"""
+"""Commands for token files. Results go to standard output, progress and errors to standard error."""
 
 import argparse
 import sys
@@ -24,7 +19,6 @@ PROGRESS_S = 1.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit status."""
     parsed = _parser().parse_args(arguments)
     try:
         {"build": _build, "inspect": _inspect, "verify": _verify}[parsed.command](parsed)
@@ -57,8 +51,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Progress:
-    """A line on standard error that is written over, at most once a second; whole lines when it is no terminal."""
-
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._started = self._next = time.monotonic()
@@ -77,7 +69,6 @@ class _Progress:
         self._open = terminal
 
     def done(self) -> None:
-        """End the line."""
         if self._open:
             print(file=sys.stderr)
 

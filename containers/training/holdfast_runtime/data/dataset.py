@@ -60,8 +60,6 @@ class Batch:
 
 @dataclass(frozen=True)
 class _Opened:
-    """A source whose files are mapped."""
-
     source: Source
     files: tuple[TokenFile, ...]
     ends: tuple[int, ...]

@@ -1,8 +1,7 @@
 """
-Documents out of files: plain text, JSON lines, Arrow and Parquet. What kind a file is, its name says.
+Documents from files: plain text, JSON lines, Arrow and Parquet, by the name of the file.
 
-Everything is read in a stream and in the order of the arguments, folders in the order of their names, so that the same
-input gives the same token file byte for byte.
+Files are read as a stream in the order of the arguments, folders by name: the same input gives the same bytes.
 """
 
 import importlib
@@ -19,7 +18,6 @@ def documents(paths: Sequence[Path], *, field: str, pattern: str = "*") -> Itera
     The texts of files and folders.
 
     Args:
-        paths: files, or folders that are searched to any depth.
         field: key of the JSON objects, or column of the tables, that holds the text.
         pattern: which names of a folder count. Default: all that have a known kind
 
@@ -41,7 +39,6 @@ def documents(paths: Sequence[Path], *, field: str, pattern: str = "*") -> Itera
 
 
 def _text(path: Path, _: str) -> Iterator[str]:
-    """A file is a document."""
     try:
         yield path.read_bytes().decode()
     except OSError as error:
@@ -51,7 +48,6 @@ def _text(path: Path, _: str) -> Iterator[str]:
 
 
 def _json_lines(path: Path, field: str) -> Iterator[str]:
-    """A line is a document."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
@@ -74,7 +70,6 @@ def _field(line: bytes, field: str, where: str) -> str:
 
 
 def _arrow(path: Path, field: str) -> Iterator[str]:
-    """A row of an Arrow file or stream is a document."""
     pyarrow = _pyarrow(path)
     with _opened(pyarrow, path) as source:
         try:
@@ -87,7 +82,6 @@ def _arrow(path: Path, field: str) -> Iterator[str]:
 
 
 def _parquet(path: Path, field: str) -> Iterator[str]:
-    """A row of a Parquet file is a document; only the column is read."""
     pyarrow = _pyarrow(path)
     parquet = importlib.import_module("pyarrow.parquet")
     with _opened(pyarrow, path) as source:

@@ -84,7 +84,6 @@ class Header:
 
 
 def parse_header(data: bytes, *, path: Path) -> Header:
-    """What the first HEADER_BYTES say; refuses anything that is not a whole header of a known version."""
     if data[: len(MAGIC)] != MAGIC:
         raise DataError(f"{path} is no token file: it does not begin with {MAGIC.decode()}; build it with {_BUILD}")
     if len(data) < HEADER_BYTES:
@@ -109,7 +108,6 @@ def parse_header(data: bytes, *, path: Path) -> Header:
 
 
 def smallest_dtype(vocabulary_size: int) -> TokenType:
-    """The narrowest type that holds tokens 0 to vocabulary_size - 1."""
     for dtype in DTYPES.values():
         if 0 < vocabulary_size <= int(np.iinfo(dtype).max) + 1:
             return dtype
@@ -117,7 +115,6 @@ def smallest_dtype(vocabulary_size: int) -> TokenType:
 
 
 def known_dtype(name: str) -> TokenType:
-    """A type by its name."""
     for dtype in DTYPES.values():
         if dtype.name == name:
             return dtype

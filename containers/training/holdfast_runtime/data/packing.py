@@ -1,9 +1,7 @@
 """
-Cutting a stream of documents into sequences of one length, all tokens used and no sequence padded but the last.
+Packing of documents into sequences of one length; only the last sequence is padded.
 
-Documents follow each other inside a sequence and may go on in the next. ``segments`` and ``positions`` tell a model
-where documents begin, so that attention need not cross them, and no target crosses one: the first token of a document
-is never to be predicted from the document before it, which has nothing to do with it.
+``segments`` and ``positions`` mark where documents begin, for attention. No target crosses a document's end.
 """
 
 from dataclasses import dataclass
@@ -32,12 +30,10 @@ class Rows:
 
     @staticmethod
     def empty(count: int, context: int) -> "Rows":
-        """Rows of padding."""
         shape = (count, context)
         return Rows(*(np.full(shape, fill, dtype=np.int64) for fill in (0, IGNORED, 0, 0)))
 
     def fill(self, row: int, file: TokenFile, sequence: int) -> None:
-        """Put one sequence of a file into a row."""
         context = self.tokens.shape[1]
         start = sequence * context
         file.check()
@@ -60,5 +56,4 @@ class Rows:
 
 
 def sequence_count(file: TokenFile, context: int) -> int:
-    """How many sequences a file gives. The last may be padded; a token that only ends one is no sequence."""
     return max(1, -(-(file.header.tokens - 1) // context))

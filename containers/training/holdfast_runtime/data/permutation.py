@@ -47,7 +47,6 @@ class Permutation:
         self._keys = np.frombuffer(digest, dtype="<u8", count=_ROUNDS)
 
     def __call__(self, indices: Indices, tweaks: Indices) -> Indices:
-        """Where each index (0 to n - 1) goes in the order of its tweak (such as the epoch)."""
         spread = mix(tweaks * _GOLDEN + _GOLDEN)
         keys = [mix(spread ^ key) for key in self._keys]
         result = self._once(indices, keys)

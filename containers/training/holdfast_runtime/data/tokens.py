@@ -1,9 +1,4 @@
-"""
-A token file mapped into memory: opened in microseconds whatever its size, read through the page cache.
-
-The pages belong to the kernel: they outlive a killed process, and all ranks of a node share them. So a process that
-takes over has nothing to load.
-"""
+"""A token file mapped into memory: opened in microseconds, shared by all ranks of a node."""
 
 import hashlib
 import mmap

@@ -1,9 +1,4 @@
-"""
-Writing a token file: one pass, memory for one document, and never half a file under its final name.
-
-The file is made beside its place under a hidden name, synced, and renamed when it is whole. Whatever goes wrong before
-leaves the old file, if there was one, and nothing else.
-"""
+"""Writer of token files: one pass, memory for one document, renamed to the final name when complete and synced."""
 
 import fcntl
 import hashlib
@@ -134,12 +129,7 @@ class TokenWriter(AbstractContextManager["TokenWriter"]):
 
 @contextmanager
 def _partial_file(path: Path) -> Iterator[BinaryIO]:
-    """
-    The hidden file beside a path, gone at the end unless it has been renamed.
-
-    Its name is always the same and its writer holds a lock on it: what a killed build left is written over by the
-    next one, and two builds at once do not mix.
-    """
+    """The hidden file beside a path, gone at the end unless it has been renamed."""
     partial = path.parent / f".{path.name}.partial"
     with partial.open("ab") as file:
         try:

@@ -18,10 +18,6 @@ def exact_norm(parts: Sequence[Tensor], *, size: int, wait: Callable[[Any], obje
 
     Squares of 32-bit numbers are exact in 64 bits. Scaled by the largest one they are cut into limbs, which are added
     as integers: what is below the last limb is cut off in the same way for each number, wherever it is.
-
-    Args:
-        size: ranks.
-        wait: for a collective to end.
     """
     tops = [part.abs().amax().double().cpu() for part in parts if part.numel()]
     top = torch.stack(tops).amax() if tops else torch.zeros((), dtype=torch.float64)

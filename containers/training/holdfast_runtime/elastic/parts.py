@@ -1,8 +1,7 @@
 """
-The parts of the state at one size, put together anew at another: which rows go where, taken out and put in.
+Parts of the state, cut again for another number of ranks.
 
-Rows of parameters and moments are cut; what all ranks have alike, such as step counters, buffers and what the script
-adds, goes to each rank once.
+Rows of parameters and moments are cut; what all ranks share, such as step counters and buffers, goes to each once.
 """
 
 import io
@@ -50,11 +49,9 @@ class Rows:
 
     @classmethod
     def of(cls, model: nn.Module) -> "Rows":
-        """Of a model that fully_shard has cut by rows."""
         return cls({name: parameter.shape for name, parameter in model.named_parameters()})
 
     def held(self, rank: int, size: int) -> dict[str, Box]:
-        """What a rank of a size has, by parameter; nothing of those that have too few rows."""
         found = {}
         for name, shape in self._shapes.items():
             for box in boxes_of(name, shape=shape, mesh_shape=(size,), placements=(Shard(0),), coordinate=(rank,)):
@@ -62,11 +59,9 @@ class Rows:
         return found
 
     def sources(self, target: int, *, old: int, new: int) -> list[int]:
-        """Ranks of the old size that give something to a rank of the new one."""
         return sorted({source for source, to in self._plan(old, new) if to == target} | {target % old})
 
     def between(self, source: int, target: int, *, old: int, new: int) -> list[Box]:
-        """The rows that go from a rank of the old size to one of the new."""
         return self._plan(old, new).get((source, target), [])
 
     def _plan(self, old: int, new: int) -> dict[tuple[int, int], list[Box]]:
@@ -81,7 +76,6 @@ class Rows:
 
 
 def taken_out(part: Part, rows: Rows, *, target: int, size: int) -> Flat:
-    """What a rank of another size gets of a part."""
     own = rows.held(part.rank, part.size)
     cut: dict[str, list[str]] = {name: [] for name in own}
     whole: list[str] = []
@@ -111,7 +105,6 @@ def taken_out(part: Part, rows: Rows, *, target: int, size: int) -> Flat:
 def put_in(
     flat: Flat, rows: Rows, *, rank: int, size: int, model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> tuple[bytes, dict[str, Tensor]] | None:
-    """Put into a rank of a size what it got of one part. Return all other state, as ``Shard.pack``, if it is in it."""
     own, parameters = rows.held(rank, size), dict(model.named_parameters())
     listed, whole = flat.skeleton["rows"], flat.skeleton["whole"]
     for (name, row), values in zip(listed, flat.tensors, strict=False):
@@ -137,7 +130,6 @@ def put_in(
 
 @torch.no_grad()
 def complete(model: nn.Module, optimizer: torch.optim.Optimizer, extra: bytes) -> None:
-    """Settings and plain values of the optimizer, and room for moments of which this rank has no row."""
     state = torch.load(io.BytesIO(extra), weights_only=True)
     put_groups(model, optimizer, state["groups"])
     keys = {key for kept in optimizer.state.values() for key, value in kept.items() if isinstance(value, DTensor)}
@@ -149,7 +141,6 @@ def complete(model: nn.Module, optimizer: torch.optim.Optimizer, extra: bytes) -
 
 
 def check_cut(model: nn.Module) -> None:
-    """Raises UnsupportedError for a model that cannot be cut anew for another number of ranks."""
     for name, parameter in model.named_parameters():
         if not _is_cut_by_rows(parameter):
             raise UnsupportedError(
@@ -159,7 +150,6 @@ def check_cut(model: nn.Module) -> None:
 
 
 def is_cut_by_rows(model: nn.Module) -> bool:
-    """Whether each parameter is cut by rows over a mesh of one dimension, so that it can be cut anew."""
     return all(map(_is_cut_by_rows, model.parameters()))
 
 

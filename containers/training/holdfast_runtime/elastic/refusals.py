@@ -13,7 +13,6 @@ VARIABLE = "HOLDFAST_SIZES"
 
 
 def sizes_of(environment: Mapping[str, str]) -> tuple[int, ...]:
-    """Numbers of ranks that the job may have; none where it keeps its size."""
     return tuple(int(size) for size in environment.get(VARIABLE, "").split(",") if size)
 
 
@@ -45,7 +44,6 @@ def elastic_asked(elastic: int | str | None, *, sizes: Sequence[int]) -> int:
 
 
 def check(model: nn.Module, recorded: Recorded, *, logical: int, pipelines: bool) -> None:
-    """Raises UnsupportedError, with all reasons, where the size of a sharded job cannot change."""
     problems = []
     if pipelines:
         problems.append("a pipeline keeps its size; leave out --sizes and --nnodes MIN:MAX")
@@ -67,7 +65,6 @@ def check(model: nn.Module, recorded: Recorded, *, logical: int, pipelines: bool
 
 
 def _has_statistics(module: nn.Module) -> bool:
-    """Return True for a module whose buffers follow the samples of its rank, in whatever mode it is now."""
     return isinstance(module, _NormBase) and module.track_running_stats
 
 

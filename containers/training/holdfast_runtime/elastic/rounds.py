@@ -31,7 +31,6 @@ class Rounds:
         self._sums: list[OrderedReduceScatter] = []
 
     def begin(self, *, rank: int, size: int) -> None:
-        """A step begins, for the first time or again: nothing is left of one that broke."""
         self.rank, self.size, self.number = rank, size, 0
         self.losses, self.done = {}, False
         for each in self._sums:
@@ -39,7 +38,6 @@ class Rounds:
 
     @property
     def count(self) -> int:
-        """Rounds of a step."""
         return -(-self.logical // self.size)
 
     @property
@@ -48,21 +46,17 @@ class Rounds:
 
     @property
     def present(self) -> int:
-        """Ranks that have a logical rank in this round; the others take part and add nothing."""
         return min(self.size, self.logical - self.number * self.size)
 
     @property
     def mine(self) -> int:
-        """The logical rank of this rank in this round. One that has none does the last one's, for nothing."""
         return min(self.number * self.size + self.rank, self.logical - 1)
 
     @property
     def counts(self) -> bool:
-        """Whether what this rank does in this round is added."""
         return self.rank < self.present
 
     def note(self, loss: float) -> None:
-        """The loss of this round."""
         if self.counts:
             self.losses[self.mine] = loss
 
@@ -87,7 +81,6 @@ class Rounds:
         return reduce(operator.add, losses.tolist(), 0.0) / self.logical
 
     def reduce_scatter(self) -> "OrderedReduceScatter":
-        """For one parameter group of FSDP2."""
         made = OrderedReduceScatter(self)
         self._sums.append(made)
         return made
@@ -101,7 +94,6 @@ class OrderedReduceScatter:
         self._rounds = rounds
 
     def allocate(self, size: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
-        """Memory for what is sent and for the sum."""
         return torch.empty(*size, dtype=dtype, device=device)
 
     def __call__(

@@ -53,7 +53,6 @@ class Injector:
                     self._strike(fault)
 
     def link(self, phase: str, *, step: int | None = None) -> str | None:
-        """The kind of fault that the link has at this phase of a transfer, if any; others happen as at any point."""
         if not self._faults:
             return None
         kinds = []
@@ -70,7 +69,7 @@ class Injector:
         return [fault for fault in matching if self._claim(fault)]
 
     def _claim(self, fault: Fault) -> bool:
-        """Whether this is one of the ``times``; a file per firing outlives the process that it ends."""
+        """Return True if this is one of the ``times``; a file per firing outlives the process that it ends."""
         if self._fired is None:
             return True
         number = self._faults.index(fault)
@@ -122,5 +121,4 @@ class Injector:
 
 
 def _pids(processes: Sequence[Mapping[str, Any]], wanted: int) -> list[int]:
-    """Of the process with a rank; of warm spares for rank -1."""
     return [process["pid"] for process in processes if process["rank"] == wanted and (wanted >= 0 or process["ready"])]

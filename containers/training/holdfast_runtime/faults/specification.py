@@ -39,7 +39,6 @@ class Fault:
     """So many steps before ``step`` count as well: those that a job may go back to. Default: none."""
 
     def matches(self, *, phase: str, rank: int, step: int) -> bool:
-        """Whether it happens here."""
         return (
             self.phase == phase
             and (self.rank is None or self.rank == rank)

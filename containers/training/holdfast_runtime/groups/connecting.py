@@ -1,9 +1,8 @@
 """
-Making a gloo group, with a way out.
+Making of a gloo group, with a way out.
 
-Of two ranks one makes the connection and the other waits for it, in a wait that nothing ends but the timeout: a rank
-that has told its address and is lost before it calls would hold up the other for all that time. So the group is made in
-a thread of its own, which is left behind when it is time to leave. What it may still make is dropped there.
+A rank that waits for a peer to connect waits until the timeout even if the peer is lost. So the group is made in a
+thread of its own, which is left behind when it is time to leave.
 """
 
 import contextlib
@@ -20,8 +19,6 @@ COMES_OUT_S = 0.2
 
 
 class _InThread:
-    """In place of torch's class: makes one, and leaves when it is time to."""
-
     def __init__(self, real: Any, leaving: Callable[[], bool]) -> None:
         self._real = real
         self._leaving = leaving
@@ -58,6 +55,5 @@ class _InThread:
 
 @contextlib.contextmanager
 def can_leave(leaving: Callable[[], bool]) -> Iterator[None]:
-    """Gloo groups that are made inside are given up once ``leaving`` says so; then a ConnectionError is raised."""
     with gloo_made_by(lambda real: _InThread(real, leaving)):
         yield

@@ -1,6 +1,5 @@
 """
-FSDP2 modules for another rank or another number of ranks, in place: modules, parameters and optimizer keep their
-identity.
+FSDP2 modules for another rank or another number of ranks, in place.
 
 Like ``private`` this touches fields of torch that are not public, and was tested with the versions named there.
 """
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class _Sums(Protocol):
-    """What adds up gradients."""
-
     def reduce_scatter(self) -> Any:
         """For one parameter group."""
 
@@ -80,7 +77,6 @@ def cut_anew(model: nn.Module, optimizer: torch.optim.Optimizer, mesh: "DeviceMe
 
 
 def _cut(item: Any, optimizer: torch.optim.Optimizer, info: Any) -> None:
-    """One parameter; ``item`` is what FSDP2 knows of it."""
     parameter: Any = item.sharded_param
     before = parameter._local_tensor
     item.post_forward_mesh_info = info if item.post_forward_mesh_info is not None else None
@@ -109,7 +105,6 @@ T = TypeVar("T", bound=_Sums)
 
 
 def ordered(model: nn.Module, rounds: T) -> T:
-    """Have all gradients of the model added up by this, as plain sums."""
     for module in model.modules():
         if isinstance(module, FSDPModule):
             module.set_custom_reduce_scatter(rounds.reduce_scatter())

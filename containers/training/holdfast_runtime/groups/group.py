@@ -1,8 +1,8 @@
 """
-The process groups of one generation, and how to get out of them at once.
+Process groups of one generation, and a way out of them at once.
 
-Closing its connections is the only thing that frees a thread that waits in a gloo collective for a peer that is alive
-but silent, so the sockets of the groups are known: those that opening them made. NCCL has an abort of its own.
+Only closing its connections frees a thread that waits in a gloo collective for a silent peer, so the sockets of the
+groups are recorded when they are opened. NCCL has an abort of its own.
 """
 
 import sys
@@ -42,7 +42,6 @@ class Opening:
     over: bool = False
 
     def sockets(self) -> dict[int, str]:
-        """Those to break: what is known, or whatever is newer."""
         found = newer_than(self.before) if self.made is None else dict(self.made)
         # What was listed before this looks is of this making: the next one begins after the end.
         return {} if self.over else found
@@ -53,7 +52,6 @@ class Group:
     At most one at a time; it is torch.distributed's default group, so the script's own collectives use it too.
 
     Args:
-        backend: Of torch.distributed.
         recorded: Groups of the script that are made again each time. Default: none, they are the script's own affair.
     """
 
@@ -101,11 +99,7 @@ class Group:
         opening.made = opening.sockets()
 
     def open_alone(self, *, rank: int, world_size: int) -> None:
-        """
-        Groups of a rank whose peers are not there: collectives end at once and move nothing.
-
-        A script that makes its model in them has the meshes and names of the real ones.
-        """
+        """Open groups of a rank without its peers: collectives end at once and move nothing."""
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
         self._opening = Opening(before=sockets_of(), made={}, alone=True)
@@ -169,7 +163,6 @@ class Group:
         return False
 
     def _release_and_end(self, opening: Opening) -> dict[int, str]:
-        """The sockets that are broken then."""
         self._opening = opening
         self.release()
         self._opening = None
@@ -178,18 +171,12 @@ class Group:
         return broken
 
     def _made_by_script(self, sockets: dict[int, str]) -> None:
-        """The script has made a group of its own, which is recorded: its sockets are known too."""
         opening = self._opening
         if opening is not None and opening.made is not None:
             opening.made = opening.made | sockets
 
 
 def _forget_calls(error: BaseException | None) -> None:
-    """
-    Let go of what the calls were given that ended with an error, such as a group.
-
-    Else the last one to hold a group is whoever is handling the error, and waits for the end of its threads.
-    """
     known: set[int] = set()
     errors = [error]
     while errors:

@@ -1,9 +1,4 @@
-"""
-Who still holds groups that have ended.
-
-A script that keeps a group, and not its mesh or its name, would wait for ever in the old one after the first failure.
-So the groups are made again once before the first step, and whoever holds an old one is named.
-"""
+"""Search for objects that still hold groups that have ended: a script that keeps one would wait in it for ever."""
 
 import gc
 import inspect
@@ -37,7 +32,6 @@ def holders(groups: list[Any]) -> list[str]:
 
 
 def _named(referrer: Any, group: Any) -> list[str]:
-    """An object that holds a group. Containers are named by who holds them."""
     if isinstance(referrer, CellType):
         return [f"the closure of {_place(f)}" for f in _functions(gc.get_referrers(referrer))]
     if isinstance(referrer, dict | list | tuple | set):
@@ -79,7 +73,6 @@ def _container(container: Any, group: Any) -> list[str]:
 
 
 def _in_frames(group: Any) -> list[str]:
-    """Local variables of functions that are running, in any thread."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     found = []
     for ident, top in sys._current_frames().items():
@@ -97,12 +90,10 @@ def _in_frames(group: Any) -> list[str]:
 
 
 def _is_default(function: FunctionType, group: Any) -> bool:
-    """Return True for a function that holds a group in a tuple that the collector may not know."""
     return any(value is group for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
 
 
 def _functions(candidates: Iterable[Any]) -> list[FunctionType]:
-    """Of the referrers of a cell, a tuple that is the closure of a function: those functions."""
     return [
         function
         for candidate in candidates

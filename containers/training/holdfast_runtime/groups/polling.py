@@ -30,12 +30,6 @@ EVENT = "=IQ" if platform.machine() == "x86_64" else "@IQ"
 
 
 def poll_once(sockets: Mapping[int, str]) -> None:
-    """
-    Have the loops of this process that poll broken connections told once of each, and not again and again.
-
-    Args:
-        sockets: Descriptors, and which socket each is.
-    """
     found = descriptors()
     for number, target in found.items():
         if target == POLLING:
@@ -45,7 +39,6 @@ def poll_once(sockets: Mapping[int, str]) -> None:
 
 
 def _polled(polling: int) -> list[tuple[int, int]]:
-    """What a loop polls, and the word that it is told with each."""
     with contextlib.suppress(OSError):
         found = POLLED.findall((INFORMATION / str(polling)).read_text())
         return [(int(descriptor), int(data, 16)) for descriptor, data in found]
@@ -53,6 +46,5 @@ def _polled(polling: int) -> list[tuple[int, int]]:
 
 
 def _change(polling: int, descriptor: int, *, data: int) -> None:
-    """Nothing where the connection is not polled any more. Python's own epoll would not keep the word of gloo."""
     event = struct.pack(EVENT, EPOLLIN | EPOLLET, data)
     ctypes.CDLL(None).epoll_ctl(polling, EPOLL_CTL_MOD, descriptor, event)

@@ -38,7 +38,6 @@ class UnsupportedError(ValueError):
 
 
 def check_version(version: str = torch.__version__) -> None:
-    """Raises UnsupportedError for a version of torch that nobody has tested."""
     if ".".join(version.split(".")[:2]) not in TESTED:
         raise UnsupportedError(
             f"torch is {version}; sharded jobs go on in place with {', '.join(f'{one}.x' for one in TESTED)} only, "
@@ -48,17 +47,14 @@ def check_version(version: str = torch.__version__) -> None:
 
 
 def number_groups_from(number: int) -> None:
-    """The next group gets this number for its name. Torch counts groups, also those that failed."""
     c10d._world.group_count = number
 
 
 def next_number() -> int:
-    """That the next group gets."""
     return int(c10d._world.group_count)
 
 
 def groups() -> list[dist.ProcessGroup]:
-    """All groups of this process."""
     return [*c10d._world.pg_map]
 
 
@@ -68,7 +64,6 @@ def name_of(group: Any) -> str:
 
 
 def group_of(name: str) -> Any:
-    """The group of a name."""
     return c10d._resolve_process_group(name)
 
 
@@ -95,7 +90,6 @@ def abort_communicators() -> None:
 
 @contextmanager
 def gloo_made_by(maker: Callable[[Any], Any]) -> Iterator[None]:
-    """Gloo groups that are made inside are made by what ``maker`` gives for torch's own class."""
     module: Any = c10d
     real = module.ProcessGroupGloo
     module.ProcessGroupGloo = maker(real)
@@ -106,7 +100,6 @@ def gloo_made_by(maker: Callable[[Any], Any]) -> Iterator[None]:
 
 
 def watch_new_groups(made: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]) -> None:
-    """From now on ``made`` makes all groups but the default one: it is given torch's function and its arguments."""
     real = c10d._new_group_with_tag
 
     @functools.wraps(real)
@@ -156,7 +149,6 @@ def waits_as_a_whole(work: Any) -> bool:
 
 
 def has_async_tp() -> bool:
-    """Whether the compiler is to make tensor parallel layers asynchronous."""
     inductor = sys.modules.get("torch._inductor.config")
     return bool(getattr(inductor, "_micro_pipeline_tp", False))
 
@@ -166,7 +158,6 @@ def _alive_meshes() -> "list[DeviceMesh]":
 
 
 def forget_meshes() -> None:
-    """Meshes keep groups for the compiler; while there are none they keep nothing."""
     alive = _alive_meshes()
     _meshes[:] = map(weakref.ref, alive)
     for mesh in alive:
@@ -174,7 +165,6 @@ def forget_meshes() -> None:
 
 
 def remember_meshes() -> None:
-    """Each mesh keeps the groups of its names again."""
     for mesh in _alive_meshes():
         for name in getattr(mesh, "_dim_group_names", ()):
             group = c10d._resolve_process_group(name)
@@ -194,14 +184,12 @@ def move_meshes(model: nn.Module, rank: int) -> bool:
 
 
 def is_fsdp1(module: nn.Module) -> bool:
-    """Whether a module is wrapped in FullyShardedDataParallel, the first one."""
     from torch.distributed.fsdp import FullyShardedDataParallel
 
     return isinstance(module, FullyShardedDataParallel)
 
 
 def fsdp_states(model: nn.Module) -> list[Any]:
-    """Of all modules that fully_shard or replicate was called for."""
     from torch.distributed.fsdp._fully_shard._fsdp_state import _get_module_fsdp_state
 
     found: dict[int, Any] = {}
@@ -213,7 +201,6 @@ def fsdp_states(model: nn.Module) -> list[Any]:
 
 
 def fsdp_mesh_infos(model: nn.Module) -> list[Any]:
-    """What FSDP2 keeps groups in."""
     found: dict[int, Any] = {}
     for state in fsdp_states(model):
         for group in state._fsdp_param_groups:
@@ -224,7 +211,6 @@ def fsdp_mesh_infos(model: nn.Module) -> list[Any]:
 
 
 def communicators(model: nn.Module) -> Iterator[tuple[str, Any]]:
-    """What FSDP2 communicates with that is not torch's default: it may hold a group, or memory that is shared."""
     for state in fsdp_states(model):
         for group in state._fsdp_param_groups:
             for place in ("_all_gather_comm", "_reduce_scatter_comm"):
@@ -234,7 +220,6 @@ def communicators(model: nn.Module) -> Iterator[tuple[str, Any]]:
 
 
 def has_separate_group(model: nn.Module) -> bool:
-    """Whether reduce-scatter has groups of its own (``set_separate_reduce_scatter_group``)."""
     return any(getattr(info, "reduce_scatter_process_group", None) is not None for info in fsdp_mesh_infos(model))
 
 
@@ -259,13 +244,11 @@ def forget_fsdp(model: nn.Module) -> None:
 
 
 def renew_fsdp(model: nn.Module) -> None:
-    """FSDP2 looks its groups up again."""
     for info in fsdp_mesh_infos(model):
         info.__post_init__()  # asks its mesh for the groups, by name
 
 
 def clear_unsharded(model: nn.Module) -> None:
-    """Gradients of parameters that were gathered when the step broke are nobody's any more."""
     for state in fsdp_states(model):
         for group in state._fsdp_param_groups:
             for parameter in group.fsdp_params:
@@ -275,17 +258,14 @@ def clear_unsharded(model: nn.Module) -> None:
 
 
 def stages_of(schedule: Any) -> list[Any]:
-    """The stages of a pipeline schedule that this process has."""
     return [*schedule._stages] if hasattr(schedule, "_stages") else [schedule._stage]
 
 
 def group_names_of(schedule: Any) -> list[str]:
-    """Of the groups of its stages; remembered while there are none. Empty for the default group."""
     return [name_of(stage.group) if stage.group is not None else "" for stage in stages_of(schedule)]
 
 
 def forget_pipeline(schedule: Any) -> None:
-    """Its stages let their groups go."""
     for stage in stages_of(schedule):
         stage.group = None
 

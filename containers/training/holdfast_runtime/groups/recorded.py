@@ -1,8 +1,7 @@
 """
-The groups that a script makes, in their order, so that they can be made again under the same names.
+Groups that a script makes, in their order, to be made again under the same names.
 
-Torch names groups by a counter, and counts the same at every rank only where every rank makes the same groups in the
-same order. So the list has a digest, which all ranks compare.
+Torch names groups by a counter, so each rank must make the same groups in the same order: all ranks compare a digest.
 """
 
 import hashlib
@@ -31,7 +30,6 @@ class Made:
     """Empty at a rank that is not in it."""
 
     def told(self) -> str:
-        """Which one it is, the same on all ranks. Empty for one that only its own ranks know of."""
         if self.options.get("use_local_synchronization"):
             return ""
         ranks, backend = self.options.get("ranks"), self.options.get("backend")
@@ -54,19 +52,15 @@ class Recorded:
         self._again = False
 
     def watch(self) -> None:
-        """Begin; once in a process."""
         private.watch_new_groups(self._make)
 
     def told(self) -> list[str]:
-        """All groups in words, in their order."""
         return [text for made in self._list if (text := made.told())]
 
     def of_some_ranks(self) -> list[str]:
-        """Those that name their ranks, in words: they would be others at another size."""
         return [made.told() or "a group" for made in self._list if made.options.get("ranks") is not None]
 
     def digest(self) -> str:
-        """Of the list: equal on ranks that made the same groups in the same order."""
         return hashlib.blake2b(json.dumps(self.told()).encode(), digest_size=8).hexdigest()
 
     def make_again(self, *, timeout_s: float) -> None:
@@ -97,6 +91,5 @@ class Recorded:
         return group
 
     def _own(self, options: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
-        """A deadline for every group: torch takes half an hour, whatever the default group has."""
         own = {**options, "timeout": timedelta(seconds=timeout_s) if timeout_s else options.get("timeout")}
         return {**own, "backend": "fake", "backend_options": None} if self.alone else own

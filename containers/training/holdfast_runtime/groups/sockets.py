@@ -9,7 +9,6 @@ DESCRIPTORS = Path("/proc/self/fd")
 
 
 def descriptors() -> dict[int, str]:
-    """All of this process, and what each points to."""
     found = {}
     for path in DESCRIPTORS.iterdir():
         with contextlib.suppress(OSError):
@@ -18,17 +17,14 @@ def descriptors() -> dict[int, str]:
 
 
 def sockets_of() -> dict[int, str]:
-    """Descriptors of sockets, and which socket each is."""
     return {number: target for number, target in descriptors().items() if target.startswith("socket:")}
 
 
 def newer_than(before: dict[int, str]) -> dict[int, str]:
-    """Those that were not there before."""
     return {number: target for number, target in sockets_of().items() if before.get(number) != target}
 
 
 def shut_down(descriptor: int, target: str) -> None:
-    """Break a connection. Not one that only listens, and not one that has got the number since."""
     with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
         is_it = str((DESCRIPTORS / str(same.fileno())).readlink()) == target
         is_tcp = same.family in (socket.AF_INET, socket.AF_INET6)

@@ -1,10 +1,8 @@
 """
 Waits of the script's own collectives, with a way out.
 
-Rarely one sleeps on although all connections of its group are broken: gloo's ``Pair::signalException`` passes over who
-waits for a message that is half received. That would last until the time limit of the group, and a rank that does not
-leave is killed, perhaps the only one that has its part of the model. So whoever waits looks up now and then, and leaves
-when it is time to; what still sleeps is left behind in a thread of its own.
+gloo can miss a broken connection (``Pair::signalException`` skips waiters of a half-received message), so poll instead
+of blocking; a wait that cannot end is left behind in a thread of its own.
 """
 
 import logging
@@ -25,19 +23,11 @@ LOOK_UP = timedelta(seconds=0.05)
 
 
 class Waits:
-    """
-    Of all threads of this process.
-
-    Args:
-        leaving: Whether it is time to leave.
-    """
-
     def __init__(self, leaving: Callable[[], bool]) -> None:
         self._leaving = leaving
         self._own = threading.local()
 
     def watch(self) -> None:
-        """From now on; once in a process, and not with NCCL, whose waits do not hold up the host."""
         private.watch_waits(self.of_work, self.of_tensor)
 
     def of_work(self, real: Callable[..., Any], work: Any, *arguments: Any, **options: Any) -> Any:
@@ -72,7 +62,7 @@ class Waits:
 
 def has_ended(work: Any, *, wait: Callable[..., Any] | None = None) -> bool:
     """
-    Whether a collective has ended, after a while. Raises its error.
+    Return True if a collective has ended, after a while. Raises its error.
 
     Args:
         wait: Torch's own. Default: as it is.

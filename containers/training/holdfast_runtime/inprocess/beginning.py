@@ -70,7 +70,6 @@ def init_process_group(backend: str | None = None) -> None:
 
 @contextlib.contextmanager
 def _told() -> Iterator[None]:
-    """What is refused before there is a member ends the job too: tried again, it would be refused again."""
     try:
         yield
     except UnsupportedError as error:
@@ -80,7 +79,7 @@ def _told() -> Iterator[None]:
 
 
 def _check_plain(state: TrainingState, *, survive: str | None, elastic: int | str | None) -> None:
-    """Raises UnsupportedError for what needs ``init_process_group``, where it was not called."""
+    """Raise UnsupportedError for what needs ``init_process_group``, where it was not called."""
     if elastic_asked(elastic, sizes=sizes_of(os.environ)):
         raise UnsupportedError(
             f"elastic is {elastic} logical ranks, which is for sharded jobs; call "

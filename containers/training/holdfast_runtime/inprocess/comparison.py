@@ -1,9 +1,9 @@
 """
-Comparison of all that must be equal on ranks besides parameters, and the values that are of one rank alone.
+Comparison of all that must be equal on ranks besides parameters, and values of single ranks.
 
-The vote has a digest of the facts of each rank. Where it is not the same, the ranks send each other the facts. In a job
-that has lost no rank, a difference is the program's intention: such values are gathered with each vote, so that a
-process that takes over a rank gets that rank's. After a recovery a difference ends the job, with its name and values.
+The vote has a digest of the facts of each rank; if digests differ, ranks exchange the facts. In a job that has lost no
+rank, a difference is intended: such values are gathered with each vote for a process that takes over. After a recovery
+a difference ends the job, with its name and values.
 """
 
 import io
@@ -71,7 +71,6 @@ class Comparison:
         return self._votes < VOTES or step % self._every == 0
 
     def facts(self, *, whole: bool) -> dict[Path, Any]:
-        """Return what all ranks must have alike: of shards all but ``state=``, which twins have alike."""
         model: Literal["", "modes", "all"] = "" if not self._alike else "all" if whole else "modes"
         return self._state.facts(whole=whole, model=model, added=self._sharded is None)
 
@@ -132,9 +131,6 @@ class Comparison:
         """
         Ranks have other facts: name them, or remember that they are of a rank each. A collective of all ranks.
 
-        Args:
-            group: Ranks that must be equal, this one among them.
-
         Raises:
             DivergenceError: a difference that a recovery has made.
         """
@@ -166,7 +162,6 @@ class Comparison:
         self.gather(step=own.committed_step + 1)
 
     def _different_parameter(self) -> str:
-        """Return a sentence on the first parameter that is not the same on all ranks. A collective of all ranks."""
         named_parameters = [(name, local(tensor)) for name, tensor in self._state.model.named_parameters()]
         mine = {name: [shown(tensor), digest_of([tensor])] for name, tensor in named_parameters}
         every = [json.loads(data) for data in gathered_bytes(json.dumps(mine).encode(), wait=self._wait)]
@@ -222,7 +217,6 @@ def _value(fact: list[str] | None) -> str:
 
 
 def _must_agree(name: str) -> bool:
-    """Return True for facts that no replica may have of its own."""
     return name.startswith(("optimizer", "scheduler", "torch", "model.trained")) or name.endswith(".training")
 
 

@@ -34,7 +34,6 @@ class TriedError(BaseException):
 
 
 def described(error: BaseException) -> tuple[str, str]:
-    """An exception of the program: it and its place in one line, and its traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not _is_library(frame.filename)] or frames
     place = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
@@ -46,7 +45,6 @@ def described(error: BaseException) -> tuple[str, str]:
 
 
 def of_peers(error: BaseException) -> bool:
-    """Whether an exception goes back to the loss of a peer."""
     seen: set[int] = set()
     before: BaseException | None = error
     while before is not None and id(before) not in seen:
@@ -58,11 +56,7 @@ def of_peers(error: BaseException) -> bool:
 
 
 def on_uncaught(tell: Callable[[BaseException], bool]) -> None:
-    """
-    Have a method told of the exception that ends this process, before Python prints it, while its object lives.
-
-    Where it says that everything is said already, nothing is printed.
-    """
+    """Call a method with the exception that ends this process. If it returns True, nothing is printed."""
     method = weakref.WeakMethod(tell)
     before = sys.excepthook
 
@@ -75,5 +69,4 @@ def on_uncaught(tell: Callable[[BaseException], bool]) -> None:
 
 
 def _is_library(path: str) -> bool:
-    """Whether code is not the program's: what is installed, and the runtime."""
     return "site-packages" in path or path.startswith("<") or str(Path(__file__).parents[1]) in path

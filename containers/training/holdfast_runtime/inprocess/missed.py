@@ -57,12 +57,6 @@ class Behind:
 
 
 def behind(error: BaseException, step: object) -> Behind:
-    """
-    Return what an exception kept from running within a step.
-
-    Args:
-        step: The object of the ``with`` statement.
-    """
     frames = _frames(error)
     own = [n for n, each in enumerate(frames) if not _is_library(each.tb_frame.f_code.co_filename)]
     found: list[Behind] = []
@@ -115,7 +109,6 @@ def _behind_in(trace: TracebackType, step: object | None) -> Behind:
 
 
 def _mode_call(statement: ast.stmt, names: Names) -> Callable[[], object] | None:
-    """Return the call of a statement ``module.train()`` or ``module.eval()``."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not (
         isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "eval")
@@ -129,7 +122,6 @@ def _mode_call(statement: ast.stmt, names: Names) -> Callable[[], object] | None
 
 
 def _managers(path: list[ast.AST], names: Names) -> Iterator[ast.stmt]:
-    """Yield ``with`` statements around the call whose exit does not run when it is left: made of a generator."""
     for node in path[1:]:
         for item in node.items if isinstance(node, ast.With) else ():
             made = _known(item.context_expr.func, names) if isinstance(item.context_expr, ast.Call) else None
@@ -143,7 +135,6 @@ def _is_incomplete(generator: FunctionType) -> bool:
 
 
 def _unfinished(statement: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statement itself where what it does with the value of the call is of consequence."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         # The call that was left may be the outermost one, or inside of the arguments of another.
         inner = [node for argument in statement.value.args for node in ast.walk(argument) if isinstance(node, ast.Call)]
@@ -154,7 +145,6 @@ def _unfinished(statement: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _following(path: list[ast.AST]) -> Iterator[ast.stmt]:
-    """Yield the statements that would have run next, innermost first; what a ``finally`` has done is not among them."""
     for outer, inner in reversed([*itertools.pairwise(path)]):
         for name, block in ast.iter_fields(outer):
             if not (isinstance(block, list) and inner in block):
@@ -167,12 +157,6 @@ def _following(path: list[ast.AST]) -> Iterator[ast.stmt]:
 
 
 def _harmless(statement: ast.stmt, names: Names, *, kept: frozenset[str], depth: int) -> bool:
-    """
-    Return True for a statement that changes nothing that outlives its function.
-
-    Args:
-        kept: Names that it may not bind. Those of a function that was left are gone.
-    """
     for node in ast.walk(statement):
         if isinstance(
             node, ast.Global | ast.Nonlocal | ast.Import | ast.ImportFrom | ast.Delete | ast.Yield | ast.Await
@@ -212,7 +196,6 @@ def _harmless_call(call: ast.Call, names: Names, *, depth: int) -> bool:
 
 
 def _is_new(node: ast.expr, names: Names) -> bool:
-    """Return True for a generator of random numbers that the expression itself makes, so that nothing else holds it."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and _is_new(node.func.value, names):
@@ -233,7 +216,6 @@ def _harmless_function(function: Callable[..., Any], *, depth: int) -> bool:
 
 
 def _known(node: ast.expr, names: Names) -> Any:
-    """Return the object that a name or a chain of attributes stands for, without calling anything; None if unknown."""
     try:
         return _value(node, names)
     except (AttributeError, LookupError):
@@ -241,11 +223,7 @@ def _known(node: ast.expr, names: Names) -> Any:
 
 
 def _used_again(scope: ast.AST | None, block: ast.AST) -> frozenset[str]:
-    """
-    Return the names bound in a ``with`` block of which a later statement may read what the block left.
-
-    Those are read outside of the block, or in the block before it binds them.
-    """
+    """Return the names bound in a ``with`` block of which a later statement may read what the block left."""
     inside = [*_occurrences(block)]
     within = {id(node) for node, _ in inside}
     outside = {
@@ -267,7 +245,6 @@ def _used_again(scope: ast.AST | None, block: ast.AST) -> frozenset[str]:
 
 
 def _occurrences(node: ast.AST) -> Iterator[tuple[ast.Name, bool]]:
-    """Yield the names in a block in their order, with whether each is read: a value before its target."""
     if isinstance(node, ast.Name):
         yield node, isinstance(node.ctx, ast.Load)
         return
@@ -301,7 +278,6 @@ def _enters(node: ast.AST, step: object, names: Names) -> bool:
 
 
 def _path_to(tree: ast.AST, line: int) -> list[ast.AST]:
-    """Return the statements around a line, from the outermost to the innermost."""
     path = [tree]
     while True:
         inner = [node for node in _statements(path[-1]) if isinstance(node, BLOCKS) and _spans(node, line)]
@@ -331,7 +307,6 @@ def _parsed(path: str) -> ast.Module | None:
 
 
 def _is_strange(path: str) -> bool:
-    """Return True for a library other than torch and this runtime, whose own code may go on to change something."""
     return "-packages" in path and "-packages/torch/" not in path
 
 

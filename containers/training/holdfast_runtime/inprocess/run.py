@@ -162,7 +162,7 @@ class Run:
 
     @property
     def is_logger(self) -> bool:
-        """Whether this rank is the one that prints."""
+        """True if this rank is the one that prints."""
         return self.rank == 0
 
     @property

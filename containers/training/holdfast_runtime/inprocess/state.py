@@ -55,8 +55,6 @@ RECEIVED = "received by newcomers: "
 
 
 class _Rest:
-    """All state but the tensors of model and optimizer, as a snapshot takes it."""
-
     def __init__(self, state: "TrainingState") -> None:
         self._state = state
 
@@ -69,8 +67,6 @@ class _Rest:
 
 @dataclass
 class _Notes:
-    """The state when a step began."""
-
     model: ModelNotes
     rest: Flat
     """Schedulers, ``state=`` and switches, with copies of all tensors."""
@@ -83,8 +79,6 @@ class _Notes:
 
 @dataclass(frozen=True)
 class _Received:
-    """What came from another process, and the code before the first step here may overwrite."""
-
     rest: Flat
     parameters: list[Tensor]
     buffers: dict[str, Tensor]
@@ -153,21 +147,17 @@ class TrainingState:
         return any(parameter.is_cuda for parameter in self.model.parameters())
 
     def seed_step(self, *, step: int, rank: int) -> None:
-        """Start the random numbers of a step: the same each time that it is done."""
         seed_generators(self.seed, step, rank)
 
     def seed_between(self, *, step: int, rank: int) -> None:
-        """Start the random numbers of the code before a step: the same in each process that gets there."""
         seed_generators(self.seed, step, rank, 1)
 
     def note_first(self) -> ModelNotes:
-        """Note the model before the first step of this process, tried or not: what changes from here on is sent."""
         if self._baseline is None:
             self._baseline, self._first_modes = self._reader.note(buffers=False), self._reader.modes()
         return self._baseline
 
     def reach_boundary(self) -> None:
-        """Between two steps, after the loop's body: put in what a script may have overwritten since it was received."""
         baseline = self.note_first()
         if self._received is None:
             return
@@ -191,7 +181,6 @@ class TrainingState:
             self._notes.parameters = received.parameters
 
     def begin(self, number: int) -> None:
-        """A step begins, for the first time or again: put back what was noted the first time, and note it."""
         self.number = number
         # Casts of parameters that autocast without a block keeps: of a step that was left, or of older parameters.
         torch.clear_autocast_cache()
@@ -200,7 +189,6 @@ class TrainingState:
         self._notes = self._note()
 
     def committed(self) -> None:
-        """The update is finished: nothing of the step is put back any more."""
         self.number += 1
         self._at_update = self._reader.modes(), switched()
         if self._notes is not None:
@@ -232,7 +220,6 @@ class TrainingState:
             self._changes_parameters = bool(self._moved(self._notes))
 
     def put_back(self) -> None:
-        """Undo what was changed since the step began; parameters as far as there are copies, which are made here."""
         notes = self._notes
         if notes is None:
             return
@@ -248,7 +235,6 @@ class TrainingState:
         switch_back(rest["torch"])
 
     def forget(self) -> None:
-        """A step was tried for nothing. Parameters are left as it has made them: another state is put in."""
         notes = self._notes
         if notes is not None:
             notes.parameters = []
@@ -259,11 +245,9 @@ class TrainingState:
             parameter.grad = None
 
     def shard(self) -> Shard:
-        """All of it, as snapshots take it."""
         return Shard(self.model, self.optimizer, {"training": _Rest(self)})
 
     def check_structure(self) -> None:
-        """Raise ValueError if the model or the optimizer has parameters that others could not take over."""
         self._reader.check_structure()
         for name, parameter in self._frozen if self.reduces else ():
             if parameter.requires_grad:
@@ -277,25 +261,20 @@ class TrainingState:
             self._group_sizes = sizes
 
     def changed_buffers(self) -> list[tuple[str, bool]]:
-        """Return the names of all buffers, and which of them are not as they were when the step began."""
         before = self._notes.model.contents if self._notes is not None else {}
         return [(name, not same_buffer(buffer, before.get(name))) for name, buffer, _ in self._reader.buffers()]
 
     def buffers(self) -> dict[str, Tensor]:
-        """All buffers by name, not copies."""
         return {name: local(buffer) for name, buffer, _ in self._reader.buffers()}
 
     def shared_buffers(self) -> dict[Path, Any]:
-        """Return buffers that all ranks have alike, or those with the same part of the model; by path, not copies."""
         paths = {(BUFFERS, name): buffer for name, buffer in self.buffers().items()}
         return {path: buffer for path, buffer in paths.items() if named(path) not in self.by_rank}
 
     def put_buffers(self, tensors: Mapping[str, Tensor]) -> None:
-        """Have these buffers."""
         put_buffers(self.model, tensors)
 
     def digest(self) -> int:
-        """Of the parameters, as far as this rank holds them."""
         return digest_of(map(local, self.model.parameters()))
 
     def rest(self) -> dict[str, Any]:
@@ -323,9 +302,7 @@ class TrainingState:
         Return what ranks must have alike besides parameters and buffers, as it is now, by path.
 
         Args:
-            whole: With large tensors of ``state=``.
             model: What is in it besides ``state=``: nothing, the modes of modules, or all.
-            added: With ``state=``.
         """
         tree: dict[str, Any] = {}
         if model == "all" and self._baseline is not None:
@@ -346,23 +323,19 @@ class TrainingState:
         }
 
     def own_values(self) -> dict[Path, Any]:
-        """Return this rank's values of ``by_rank``, as they are now."""
         kept: dict[str, Any] = {BUFFERS: self.buffers()}
         if not all(name.startswith(f"{BUFFERS}.") for name in self.by_rank):
             kept |= self.rest()  # reads the whole model, which buffers alone do not need with each vote
         return {path: value for path, value in leaves(kept) if named(path) in self.by_rank}
 
     def note_own_buffers(self, names: Iterable[str]) -> None:
-        """From now on each rank has buffers of these names of its own."""
         self.by_rank |= {named((BUFFERS, name)) for name in names}
 
     def keep_of_ranks(self, step: int, values: list[dict[Path, Any] | None]) -> None:
-        """Keep the values of all ranks, as they are after so many updates."""
         kept = {number: each for number, each in self._of_ranks.items() if number >= step - 1}
         self._of_ranks = {**kept, step: values}
 
     def load_rest(self, rest: dict[str, Any]) -> None:
-        """Take over what ``rest`` gave in another process; tensors of the model and the optimizer are there already."""
         self._notes = None
         self.by_rank |= {*rest["by rank"]}
         self.seed = rest["seed"]
@@ -379,7 +352,6 @@ class TrainingState:
         )
 
     def tree(self) -> dict[str, Any]:
-        """The state between two steps; tensors in it are those in use, not copies."""
         received = self._received
         parameters = received.parameters if received is not None else [*map(local, self._parameters())]
         return {
@@ -391,17 +363,14 @@ class TrainingState:
         }
 
     def _values_of_ranks(self) -> list[dict[Path, Any] | None]:
-        """Return the values that ranks have of their own, by rank; without those that change after the vote."""
         values = self._of_ranks.get(self.number, [])
         own = self.own_values() if values else {}
         return values if any(each is not None and same_values(each, own) for each in values) else []
 
     def flat(self) -> Flat:
-        """The tree in two parts, to be sent."""
         return flatten(self.tree())
 
     def places(self) -> list[Tensor]:
-        """Tensors of the model, which are the first rank's when a job starts."""
         return [*map(local, self._parameters()), *self.buffers().values()]
 
     def receivers(self) -> list[Tensor]:
@@ -455,7 +424,6 @@ class TrainingState:
         return self.model.parameters()
 
     def _plain_parts(self) -> dict[str, Any]:
-        """Return the state of schedulers, ``state=`` and switches, as it is now."""
         return {
             "scheduler": self.scheduler.state_dict() if self.scheduler is not None else {},
             "schedulers": [item.state_dict() for item in self._schedulers.all()],
@@ -474,14 +442,12 @@ class TrainingState:
         )
 
     def _moved(self, notes: _Notes) -> str:
-        """Return the name of a parameter with another address or version than noted; empty for none."""
         for (name, parameter), before in zip(self._reader.parameters, notes.versions, strict=True):
             if version_of(parameter) != before:
                 return name
         return ""
 
     def _put_rest(self, rest: Mapping[str, Any]) -> None:
-        """Have schedulers and ``state=``."""
         schedulers = self._schedulers.all()
         if len(schedulers) != len(rest["schedulers"]):
             raise ValueError(
@@ -496,7 +462,6 @@ class TrainingState:
             item.load_state_dict(rest["state"][name])
 
     def _moments(self) -> list[tuple[int, int]]:
-        """Return address and version of the optimizer's tensors."""
         return [
             version_of(value)
             for kept in self.optimizer.state.values()
@@ -505,7 +470,6 @@ class TrainingState:
         ]
 
     def _check_parts(self) -> None:
-        """Better now than at the first fault: what is sent may only consist of plain values, tensors and arrays."""
         own: dict[str, Stateful] = {"optimizer": self.optimizer}
         if self.scheduler is not None:
             own["scheduler"] = self.scheduler

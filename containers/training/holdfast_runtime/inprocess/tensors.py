@@ -49,7 +49,6 @@ def same_buffer(buffer: Tensor, before: Tensor | None) -> bool:
 
 
 def _equal(one: Tensor, other: Tensor) -> bool:
-    """Bit for bit, so that NaN equals NaN."""
     mine = local(one)
     if torch.equal(mine, other):
         return True
@@ -72,7 +71,6 @@ def keep_kinds(optimizer: torch.optim.Optimizer, sent: Mapping[int, Mapping[str,
 
 
 def like(parameter: Tensor, part: Tensor) -> Tensor:
-    """A rank's part of a tensor, sharded as its parameter where it has the size of the parameter's part."""
     if not hasattr(parameter, "to_local") or part.shape != local(parameter).shape:
         return part
     from torch.distributed.tensor import DTensor
@@ -106,7 +104,6 @@ def copy_of(flat: Flat, memory: "tuple[Tensor, ...] | list[Tensor]" = ()) -> Fla
 
 
 def seed_generators(*numbers: int) -> None:
-    """Start torch's, Python's and NumPy's generators from numbers that say where training is."""
     seed = zlib.crc32(struct.pack(f"!{len(numbers)}q", *numbers)) << 32 | zlib.crc32(repr(numbers).encode())
     torch.manual_seed(seed)
     random.seed(seed)

@@ -10,9 +10,7 @@ class CheckpointTier(Protocol):
         """The step of the newest complete checkpoint; -1 without one."""
         ...
 
-    def save(self, step: int, tree: dict[str, Any], *, rank: int, world_size: int) -> None:
-        """Begin to save; returns as soon as ``tree`` may change again."""
-        ...
+    def save(self, step: int, tree: dict[str, Any], *, rank: int, world_size: int) -> None: ...
 
     def load(self, step: int, *, rank: int) -> dict[str, Any]:
         """The tree of a checkpoint. Raises OSError or ValueError for one that is not whole."""

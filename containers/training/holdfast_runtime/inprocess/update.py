@@ -31,7 +31,6 @@ class Updates:
         member: None for a process that trains alone.
         digest_every: Updates between two comparisons of all replicas' parameters.
         bucket_bytes: Of gradients that are reduced together.
-        committed: Called between two steps, when one was committed.
         after_update: Called with the number of finished updates, as part of each update. Default: nothing.
         rounds: Logical ranks of a process that trains alone. Default: none, or the member's
     """
@@ -103,22 +102,18 @@ class Updates:
 
     @property
     def finished(self) -> int:
-        """Updates that are finished."""
         return self._member.own.committed_step if self._member is not None else self.alone_step
 
     @property
     def trial(self) -> bool:
-        """Whether this process has no rank yet, and tries a step alone."""
         return self._member is not None and self._member.own.built >= 0
 
     @property
     def can_try(self) -> bool:
-        """Whether it can do so: the model is made for a rank, and needs nothing of the others."""
         return self.trial and self._sharded is not None and self._sharded.step_alone()
 
     @property
     def data_place(self) -> tuple[int, int]:
-        """Which part of each batch is this rank's, and of how many."""
         if self._member is None:
             return 0, 1
         rank, size = self._member.own.rank, self._member.own.world_size
@@ -155,7 +150,6 @@ class Updates:
         return True
 
     def _between(self) -> None:
-        """The loop's body has run: the state is that of the step's end, as every rank sees it."""
         self._state.note_first()
         if self.trial:
             return
@@ -165,7 +159,6 @@ class Updates:
         self._state.seed_between(step=self.finished, rank=self.data_place[0])
 
     def end_step(self) -> None:
-        """Take the snapshot and the checkpoint that are due, unless they were since the step was committed."""
         member = self._member
         if self.trial:
             return
@@ -206,11 +199,9 @@ class Updates:
             self._in_step = True
 
     def no_sync(self) -> AbstractContextManager[None]:
-        """Around each backward of the step but its last one."""
         return self._reducer.no_sync()
 
     def reduce(self, loss: float) -> float:
-        """The first phase: all gradients and votes are added up; the mean loss of all ranks."""
         member = self._member
         if self._rounds is not None:
             loss = self._rounds.mean_loss(wait=self.wait)
@@ -265,12 +256,6 @@ class Updates:
             self._comparison.compare_now(member)
 
     def _voted(self, member: Member, ballot: Ballot, loss: float, *, leaves: bool, compares: bool) -> float:
-        """
-        As ``reduce``, where gradients are added up already.
-
-        Who has come so far can do the update alone. So whoever does not see the end of the vote still does the update
-        when another one has done it: the ranks of a sharded job cannot take it from each other.
-        """
         ballot.settle()
         facts = self._comparison.facts(whole=compares)
         digest = digest_of_facts(facts)
@@ -297,7 +282,6 @@ class Updates:
         return self._loss
 
     def parts(self) -> Iterator[int]:
-        """The parts of the batch that this rank does, one after the other; gradients are whole after the last one."""
         rounds = self._rounds
         if rounds is None:
             yield self.data_place[0]
@@ -316,17 +300,12 @@ class Updates:
         rounds.done = True
 
     def backward(self, loss: Tensor) -> None:
-        """Gradients of one part."""
         loss.backward()  # type: ignore[no-untyped-call]
         if self._rounds is not None:
             self._rounds.note(float(loss.detach()))
 
     def clip(self, most: float) -> float:
-        """
-        Scale all gradients down to a norm over all ranks; what it was.
-
-        In a job of logical ranks it has the same bits at any size.
-        """
+        """Scale all gradients to a norm over all ranks; return the previous norm. With logical ranks, the same bits."""
         if isinstance(self._reducer, Reducer) and self._member is not None:
             raise RuntimeError("gradients of replicas are whole after step.reduce(); clip them there, as torch does")
         if self._rounds is None:
@@ -386,7 +365,6 @@ class Updates:
         self._stepped = (self.finished + 1, getattr(scheduler, "last_epoch", None))
 
     def _optimize(self, *, whole: bool = False) -> None:
-        """All that changes in an update; of a trial the optimizer's part alone."""
         with contextlib.nullcontext() if self._checked else NoCollectives():  # type: ignore[no-untyped-call]
             self._state.optimizer.step()
             if whole:
@@ -396,15 +374,10 @@ class Updates:
         self._checked = True
 
     def end(self) -> None:
-        """The step is over."""
         self._in_step = False
 
     def survive(self, error: BaseException, *, step: Step) -> bool:
-        """
-        True if the training goes on, with this step again or with the next one.
-
-        An error of the script after the update cannot be tried again.
-        """
+        """Return True if the training goes on, with this step again or the next one."""
         self.end()
         member = self._member
         if self.trial and member is not None:
@@ -461,7 +434,6 @@ class Updates:
         return not missing
 
     def _is_of_peers(self, error: BaseException, member: Member) -> bool:
-        """Whether it goes back to a lost peer: what a collective of the script raises looks like its own error."""
         if of_peers(error):
             return True
         if member.has_left:
@@ -474,11 +446,6 @@ class Updates:
             self._member.peers.wait(work)
 
     def _warm_up(self) -> None:
-        """
-        Have memory for gradients and the optimizer's state, and do an update that counts for nothing.
-
-        Of a model that has no rank yet: all of it is replaced by the state that comes with one.
-        """
         if not isinstance(self._reducer, Reducer):
             return
         self._reducer.zero()

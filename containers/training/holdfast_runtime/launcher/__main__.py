@@ -6,7 +6,6 @@ from holdfast_runtime.launcher.interpreter import too_old
 
 
 def main() -> int:
-    """Run the launcher where this Python can; the exit code."""
     problem = too_old()
     if problem:
         sys.stderr.write(f"holdfast-run: {problem}\n")

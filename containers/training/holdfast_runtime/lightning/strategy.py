@@ -19,8 +19,6 @@ _Schedules = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
 class _Received:
-    """What a newcomer is given of Lightning's own state; a process that trains already has it."""
-
     def __init__(self, read: Callable[[], dict[str, Any]]) -> None:
         self._read = read
         self.value: dict[str, Any] | None = None
@@ -171,11 +169,9 @@ class HoldfastStrategy(SingleDeviceStrategy):
         super().teardown()
 
     def _has_updated(self) -> bool:
-        """Whether the update of the batch that Lightning is at is finished: whoever has this state begins after it."""
         return self._number is not None and self.run.step > self._number
 
     def _pass_batch(self, trainer: pl.Trainer) -> None:
-        """As ``_TrainingEpochLoop.advance`` of Lightning after an update: count the batch, and step the schedules."""
         loop = trainer.fit_loop.epoch_loop
         loop.automatic_optimization.optim_progress.optimizer.step.increment_completed()
         loop.batch_progress.increment_processed()

@@ -12,9 +12,6 @@ def to_build(view: View, *, node: int, built: Collection[int]) -> int:
     Ranks of the spare's own node come first, because one process is lost more often than a node. A node without ranks
     is there for a whole other one, and of several such nodes each for another. Rank 0 comes last in a node: it is the
     one whose script opens what is there once.
-
-    Args:
-        built: Ranks that spares of this node are built for.
     """
     having = sorted({item.slot.node for item in view.ranks})
     if not having:
@@ -39,12 +36,6 @@ def missing(ranks: Sequence[int], *, built: Sequence[tuple[int, bool]]) -> tuple
 
 
 def to_take(ranks: Sequence[int], *, spares: Mapping[int, int]) -> dict[int, tuple[int, ...]]:
-    """
-    Which nodes are built for the ranks that another node gives away.
-
-    Args:
-        spares: How many each node has.
-    """
     places = [node for node in sorted(spares) for _ in range(spares[node])]
     found: dict[int, tuple[int, ...]] = {}
     for rank, node in zip(ranks, places, strict=False):

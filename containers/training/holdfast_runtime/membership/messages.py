@@ -1,4 +1,4 @@
-"""What launchers say to each other about a view. One instance of single-decree Paxos per generation."""
+"""Messages about a view. One instance of single-decree Paxos per generation."""
 
 from dataclasses import dataclass
 

@@ -19,7 +19,7 @@ class Recut:
 
 def uses(item: RankStatus, rank: int, step: int, *, cut: int = 0) -> bool:
     """
-    Whether the state that a process trains with is that of a rank, or will be after an update that needs nobody.
+    Return True if the state that a process trains with is that of a rank, or will be after an update that needs nobody.
 
     Args:
         cut: ranks that the state is divided among in an elastic sharded job. Default: no such job
@@ -34,7 +34,6 @@ def uses(item: RankStatus, rank: int, step: int, *, cut: int = 0) -> bool:
 
 
 def holders(items: Sequence[RankStatus], rank: int, step: int, *, cut: int) -> tuple[int, ...]:
-    """Places in the list of those that can give a rank's part: those that train with it, then those that keep it."""
     live = [place for place, item in enumerate(items) if uses(item, rank, step, cut=cut)]
     kept = [place for place, item in enumerate(items) if (part_number(rank, cut), step) in item.snapshots]
     return tuple(dict.fromkeys((*live, *kept)))

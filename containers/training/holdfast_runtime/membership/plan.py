@@ -42,7 +42,6 @@ class Policy:
 
     @property
     def least(self) -> int:
-        """Ranks without which there is no view."""
         return min(self.sizes, default=self.world_size)
 
 
@@ -58,7 +57,6 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     The view that follows, or why there is none.
 
     Args:
-        committed: the view before.
         statuses: what each launcher in reach says of its processes; others are lost.
     """
     staying = _staying(committed, statuses, policy)
@@ -134,7 +132,6 @@ def _lost(committed: View, statuses: Sequence[Status], source: "_Source", newest
 
 
 def _size(committed: View, staying: Sequence[Status], *, policy: Policy, asked: int) -> int | str:
-    """How many ranks there are."""
     if not policy.sizes:
         return policy.world_size
     return next_size(
@@ -148,7 +145,6 @@ def _size(committed: View, staying: Sequence[Status], *, policy: Policy, asked: 
 
 
 def _staying(committed: View, statuses: Sequence[Status], policy: Policy) -> list[Status]:
-    """All but those that leave, one after the other, as long as the others have processes and votes enough."""
     size = len(committed.nodes)
     witness = size % 2 == 0 and committed.witness >= 0
     staying = list(statuses)
@@ -165,7 +161,6 @@ def _processes(statuses: Iterable[Status]) -> list[RankStatus]:
 
 
 def _places(committed: View, statuses: Sequence[Status], size: int) -> tuple[list[RankStatus], list[Slot]] | str:
-    """Who has which rank, and who is left."""
     free = {item.slot: item for item in _processes(statuses)}
     chosen: dict[int, RankStatus] = {}
     for rank, before in enumerate(committed.ranks[:size]):
@@ -184,14 +179,11 @@ def _places(committed: View, statuses: Sequence[Status], size: int) -> tuple[lis
 
 
 def _lacks(item: RankStatus) -> int:
-    """How much a process needs for a rank that it is not built for: little, a model, or to begin anew."""
     return 0 if item.moves else 1 if item.built < 0 else 2
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Who has which state."""
-
     ranks: Sequence[RankStatus]
     leavers: Sequence[RankStatus]
     everyone: Sequence[RankStatus]
@@ -199,17 +191,14 @@ class _Source:
 
     @cached_property
     def cut(self) -> int:
-        """Ranks that the state is divided among from now on, in an elastic sharded job; 0 in any other."""
         return len(self.ranks) if any(item.part >= 0 for item in self.everyone) else 0
 
     @cached_property
     def snapshots(self) -> set[int]:
-        """Steps that somebody keeps a snapshot of."""
         return {step for item in self.everyone for _, step in item.snapshots}
 
     @cached_property
     def candidates(self) -> set[int]:
-        """Steps that somebody has the state of, or can have it."""
         candidates = {item.committed_step for item in self.everyone if item.state == "valid"} | self.snapshots
         if any(item.prepared for item in self.everyone):  # who finished it may be gone, and all others can do it too
             candidates.add(self.known)
@@ -226,15 +215,7 @@ class _Source:
         return max(whole, default=-1)
 
     def repeats(self, step: int, *, newest: int, size: int) -> bool:
-        """
-        Return True if the newest step follows this one, and doing it again gives the bits that it had.
-
-        It does with the same number of ranks, where every process that is left is in that step.
-
-        Args:
-            newest: the newest step that was committed.
-            size: ranks of the committed view.
-        """
+        """Return True if the newest step follows this one, and doing it again gives the same bits."""
         ahead = any(item.committed_step > step for item in self.everyone)
         return newest == step + 1 and not ahead and len(self.ranks) == size
 
@@ -254,12 +235,10 @@ class _Source:
         return min(lacking, key=len, default=tuple(range(size)))
 
     def recut(self, *, newer_than: int) -> Recut | None:
-        """Parts of another size, where they are of a newer step than what is there for every rank."""
         steps = [step for step in self.candidates if step > newer_than]
         return recuts(self.everyone, steps=steps, size=len(self.ranks))
 
     def given(self, recut: Recut) -> tuple[list[RankStatus], tuple[tuple[int, ...], ...]]:
-        """Processes without a rank that give parts, and who gives each of them."""
         chosen = {item.slot for item in self.ranks}
         having = {
             place for rank in range(recut.cut) for place in holders(self.everyone, rank, recut.step, cut=recut.cut)
@@ -269,7 +248,6 @@ class _Source:
         return leavers, tuple(holders(everyone, rank, recut.step, cut=recut.cut) for rank in range(recut.cut))
 
     def at(self, step: int) -> tuple[tuple[Source, ...], tuple[tuple[int, ...], ...]]:
-        """Where each rank's state of a step comes from, and who can give it."""
         origins: list[Source] = []
         donors: list[tuple[int, ...]] = []
         for rank in range(len(self.ranks)):
@@ -283,7 +261,6 @@ class _Source:
         return tuple(origins), tuple(donors)
 
     def _holds(self, rank: int, step: int) -> bool:
-        """Whether the process that has the rank has the state too, in use or as a snapshot of its own."""
         item = self.ranks[rank]
         return uses(item, rank, step, cut=self.cut) or (part_number(rank, self.cut), step) in item.snapshots
 
@@ -291,18 +268,12 @@ class _Source:
         return self._live(rank, step) or self._kept(rank, step)
 
     def _live(self, rank: int, step: int) -> tuple[int, ...]:
-        """
-        Ranks whose processes have the state in use, those with the fewest receivers of their own node first.
-
-        Those that leave come last: their node may be why they do.
-        """
         size, home = len(self.ranks), self.ranks[rank].slot.node
         givers = [r for r in range(size) if r != rank and uses(self.ranks[r], rank, step, cut=self.cut)]
         left = [size + n for n, item in enumerate(self.leavers) if uses(item, rank, step, cut=self.cut)]
         return (*sorted(givers, key=lambda r: (self.ranks[r].slot.node != home, (r - rank) % size)), *left)
 
     def _kept(self, rank: int, step: int) -> tuple[int, ...]:
-        """Ranks whose processes have it as a snapshot."""
         everyone = enumerate((*self.ranks, *self.leavers))
         part = part_number(rank, self.cut), step
         return tuple(r for r, item in everyone if r != rank and part in item.snapshots)

@@ -74,8 +74,6 @@ PROPOSE, GATHER, GIVE_UP, MEET = "propose", "gather", "give up", "meet"
 
 @dataclass(frozen=True)
 class Node:
-    """One launcher's memory."""
-
     me: int
     size: int
     """Launchers that the job expects."""
@@ -105,7 +103,6 @@ class Node:
 
     @property
     def generation(self) -> int:
-        """The generation that would be next."""
         return self.committed.generation + 1
 
     @property
@@ -114,23 +111,19 @@ class Node:
 
     @property
     def votes(self) -> bool:
-        """Whether this launcher may vote on the next view."""
         return self.committed.nodes[self.me] == self.incarnation
 
     def is_named(self, peer: int) -> bool:
-        """Whether a launcher is in reach that is the committed view's, and not a newcomer in its place."""
         name = self.committed.nodes[peer]
         return peer in self.up and name >= 0 and (not self.committed.generation or self.called[peer] in (name, -1))
 
     @property
     def gone(self) -> list[int]:
-        """Those of the committed view that are not in reach; nobody for one that is not in it."""
         others = [peer for peer, name in enumerate(self.committed.nodes) if name >= 0 and peer != self.me]
         return [peer for peer in others if not self.is_named(peer)] if self.committed.generation and self.votes else []
 
     @property
     def awaited(self) -> frozenset[int]:
-        """Those in reach whose answer to this launcher's proposal is still to come."""
         if not self.wanted or self.ballot is None:
             return frozenset()
         heard = {promise.status.node for promise in self.promises} if self.proposal is None else self.accepts
@@ -138,12 +131,10 @@ class Node:
 
     @property
     def turn(self) -> int:
-        """How many propose before this launcher. Newcomers do not count: they may not know that somebody is lost."""
         return sum(self.is_named(other) for other in self.up if other < self.me)
 
     @property
     def voters(self) -> int:
-        """How many that may vote on the next view could be in reach."""
         launchers = sum(self.committed.nodes[other] >= 0 for other in self.up) + self.votes
         return launchers + (0 <= self.witness == self.committed.witness)
 
@@ -175,7 +166,6 @@ def trouble(node: Node, reason: str) -> tuple[Node, list[Action]]:
 
 
 def lost(node: Node, peer: int) -> tuple[Node, list[Action]]:
-    """The link to another launcher is gone."""
     node = replace(node, up=node.up - {peer})
     if node.committed.nodes[peer] >= 0:
         node, actions = trouble(node, f"node {peer} is lost")
@@ -187,7 +177,6 @@ def lost(node: Node, peer: int) -> tuple[Node, list[Action]]:
 
 
 def found(node: Node, peer: int, identity: int) -> tuple[Node, list[Action]]:
-    """A link to another launcher is up. Where a proposal waits for processes, the newcomer may have them."""
     called = (*node.called[:peer], identity, *node.called[peer + 1 :])
     node = replace(node, up=node.up | {peer}, called=called)
     if not node.wanted:
@@ -200,14 +189,12 @@ def found(node: Node, peer: int, identity: int) -> tuple[Node, list[Action]]:
 
 
 def witness_found(node: Node, identity: int) -> tuple[Node, list[Action]]:
-    """A link to a witness is up."""
     if node.size % 2:
         return node, []  # one more vote would be one more that is needed
     return replace(node, witness=identity), [SetTimer(PROPOSE, 0)] if node.wanted else []
 
 
 def witness_lost(node: Node) -> Node:
-    """The link to the witness is gone. It has no ranks, so the view stays as it is."""
     return replace(node, witness=-1)
 
 
@@ -221,7 +208,6 @@ def ready(node: Node, status: Status) -> tuple[Node, list[Action]]:
 
 
 def timer(node: Node, name: str, *, decide: Decide) -> tuple[Node, list[Action]]:
-    """A timer that was asked for has run out."""
     if name == MEET:
         return trouble(node, f"node {node.gone[0]} is lost") if node.gone else (node, [])
     if not node.wanted:
@@ -232,7 +218,6 @@ def timer(node: Node, name: str, *, decide: Decide) -> tuple[Node, list[Action]]
 
 
 def message(node: Node, sender: int, received: Message, *, decide: Decide) -> tuple[Node, list[Action]]:
-    """Another launcher, or this one, says something."""
     if isinstance(received, Commit):
         return _commit(node, received.view)
     if isinstance(received, Prepare) and received.committed.generation > node.committed.generation:
@@ -258,7 +243,6 @@ def message(node: Node, sender: int, received: Message, *, decide: Decide) -> tu
 
 
 def _few(node: Node) -> str:
-    """Why there is no view, with the votes that are missing or the processes that this launcher waits for."""
     if node.status is None and node.voters >= node.majority:
         return "processes of this node are neither ready nor ended"
     voters = sum(promise.voter for promise in node.promises if promise.status.node < node.size) or int(node.votes)
@@ -279,7 +263,6 @@ def _propose(node: Node) -> tuple[Node, list[Action]]:
 
 
 def _seat(node: Node) -> tuple[int, ...]:
-    """Where the witness is sent to, if there is one."""
     return (node.size,) if node.witness >= 0 else ()
 
 
@@ -311,7 +294,6 @@ def _promised(node: Node, promise: Promise, *, decide: Decide) -> tuple[Node, li
 
 
 def _all_heard(node: Node) -> bool:
-    """Whether nobody in reach is still to answer the proposal."""
     if len(node.promises) <= len(node.up):
         return False
     return {known.status.node for known in node.promises} >= node.up | {node.me}

@@ -21,18 +21,9 @@ class LostState:
     """Whether all steps of the program were done."""
 
     def without_checkpoint(self) -> str:
-        """The reason where there is no checkpoint."""
         return "; ".join([*self._begun(), f"{self._nowhere()}, and there is no checkpoint", *self._ranks()])
 
     def older(self, step: int, *, stored: bool, allowed: int) -> str:
-        """
-        The reason where only an older state exists.
-
-        Args:
-            step: that it is of.
-            stored: whether it is the newest complete checkpoint.
-            allowed: steps that the job may lose.
-        """
         steps = self.newest - step
         refused = f"going on from step {step} would lose {steps} committed steps, and {allowed} are allowed"
         found = [f"the newest complete checkpoint is of step {step}"] if stored else []
@@ -51,6 +42,5 @@ class LostState:
 
 
 def named(ranks: Sequence[int]) -> str:
-    """Ranks in words, such as: ranks 0, 1."""
     more = f" and {len(ranks) - SHOWN} more" if len(ranks) > SHOWN else ""
     return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks[:SHOWN])) + more

@@ -1,8 +1,7 @@
 """
-How many ranks the next view of an elastic job has, and when it is worth a planned change. Pure.
+Number of ranks of the next view of an elastic job, and when a planned change is worth it. Pure.
 
-A job is as large as was asked for and as there are processes for. A smaller size is taken at once where nobody in reach
-could bring the processes that are missing; where somebody could, they are waited for first.
+A smaller size is taken at once if no launcher in reach could bring the missing processes; otherwise they are awaited.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +13,6 @@ STEADY_S = 2.0
 
 
 def newest(asked: Iterable[Asked]) -> Asked:
-    """What was asked for last."""
     return max(asked, key=lambda each: (each.serial, each.ranks), default=Asked())
 
 
@@ -25,10 +23,8 @@ def next_size(
     Ranks of the next view, or why there is none.
 
     Args:
-        sizes: that are allowed, in ranks.
         current: that the job has; 0 before it has begun.
         asked: ranks that somebody asked for; 0 for as many as there can be.
-        there: processes that may have a rank.
         places: processes that launchers in reach have or will have again. Default: no more than are there
         waited: whether those have had their time. Default: they have
     """
@@ -43,12 +39,6 @@ def next_size(
 
 
 def change(sizes: Sequence[int], *, current: int, asked: int, there: int, steady_s: float) -> int:
-    """
-    Ranks that a running job should have instead of those that it has; 0 where it is as it should be.
-
-    Args:
-        steady_s: for how long so many processes have been there.
-    """
     best = next_size(sizes, current=current, asked=asked, there=there)
     if isinstance(best, str) or best == current or (best > current and steady_s < STEADY_S):
         return 0

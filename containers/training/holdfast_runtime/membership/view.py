@@ -19,11 +19,7 @@ PARTS = 1 << 16
 
 
 def part_number(rank: int, size: int) -> int:
-    """
-    Of the part of the state that a rank has where it is divided among so many ranks.
-
-    Parts of two sizes have different numbers. Where the size never changes the number is the rank: ``size`` is 0.
-    """
+    """Return the number of a rank's part; parts of two sizes differ. ``size`` 0: the size never changes."""
     return size * PARTS + rank
 
 
@@ -135,7 +131,6 @@ class View:
     """By rank of that size: who can give its part, numbered as donors are."""
 
     def read(self) -> "View":
-        """Itself, as ``Unread`` gives it."""
         return self
 
 

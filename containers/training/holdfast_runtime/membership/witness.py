@@ -1,8 +1,7 @@
 """
-A voter without ranks: it answers proposals, makes none, and so lets a job of an even number of launchers lose half.
+A voter without ranks: it answers proposals and makes none, so that an even number of launchers can lose half.
 
-Its identity stands for its memory. One that has forgotten what it promised is another one, and votes on nothing until
-a committed view names it, like a launcher that took another's place.
+Its identity stands for its memory: one that has forgotten its promises votes only once a committed view names it.
 """
 
 from dataclasses import dataclass, replace
@@ -26,17 +25,14 @@ class Witness:
 
     @property
     def generation(self) -> int:
-        """The generation that would be next."""
         return self.committed.generation + 1
 
     @property
     def votes(self) -> bool:
-        """Whether it may vote on the next view."""
         return self.committed.witness == self.identity
 
 
 def answer(witness: Witness, received: Message) -> tuple[Witness, Message | None]:
-    """What it remembers then, and what it says to the launcher that said this."""
     if isinstance(received, Commit):
         return _commit(witness, received.view), None
     if isinstance(received, Prepare):

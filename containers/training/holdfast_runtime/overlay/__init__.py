@@ -1,8 +1,4 @@
-"""
-Launchers of a large job that are connected to a few others each: who is there, and how all of them are reached.
-
-Pure: no clock, no socket. The driver says what happened and when, and carries out what follows.
-"""
+"""Overlay of launchers: each is connected to a few others, and reaches all through them. Pure."""
 
 from holdfast_runtime.overlay.letters import Accusation, Letter, Member, Parcel
 from holdfast_runtime.overlay.overlay import Deliver, Down, Effect, Overlay, Rival, Up, Write

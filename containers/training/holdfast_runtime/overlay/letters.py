@@ -1,4 +1,4 @@
-"""What launchers of a large job say to those that they are connected to, for themselves and for others."""
+"""Messages between connected launchers, for themselves and for others."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,6 @@ class Member:
 
     @property
     def age(self) -> tuple[int, int, bool]:
-        """What is higher is newer."""
         return self.incarnation, self.turn, not self.here
 
 

@@ -1,4 +1,4 @@
-"""One launcher's part in a large job: what it does when a connection comes or ends, or a neighbour says something."""
+"""Overlay at one launcher: reactions to connections, and to parcels of neighbours."""
 
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
@@ -55,8 +55,6 @@ Effect = Write | Up | Down | Deliver | Rival
 
 @dataclass
 class _Outgoing:
-    """For one neighbour."""
-
     due_s: float
     members: dict[int, Member] = field(default_factory=dict)
     accusations: list[Accusation] = field(default_factory=list)
@@ -64,12 +62,7 @@ class _Outgoing:
 
 
 class Overlay:
-    """
-    As one launcher sees it. After each call ``effects`` says what is to be done, and ``due_s`` when to ask again.
-
-    Args:
-        members: What is known by node, this launcher included.
-    """
+    """As one launcher sees it. After each call ``effects`` says what is to be done, and ``due_s`` when to ask again."""
 
     def __init__(
         self,
@@ -91,7 +84,6 @@ class Overlay:
 
     @property
     def linked(self) -> set[int]:
-        """Neighbours: those with a connection."""
         return self.post.linked
 
     @property
@@ -102,11 +94,9 @@ class Overlay:
         return min(times if judge_s is None else [*times, judge_s], default=None)
 
     def wanted(self) -> frozenset[int]:
-        """To whom this launcher wants connections."""
         return self.roster.ring.wanted(self.me)
 
     def link(self, member: Member, now_s: float) -> None:
-        """A connection is up, to this launcher."""
         self._learn(member, now_s)
         self.roster.acquit(member.node)
         self.post.link(member.node, now_s)
@@ -116,13 +106,6 @@ class Overlay:
             outgoing.accusations += [Accusation(node, uid, turn, accuser) for accuser in by]
 
     def unlink(self, node: int, now_s: float, *, parted: bool = False, resend: bool = True) -> None:
-        """
-        A connection has ended.
-
-        Args:
-            parted: The other one has said so; else it is accused.
-            resend: It may not have passed on what it got lately.
-        """
         held = self._outgoing.pop(node, None)
         if not parted:
             self.accuse(node, now_s)
@@ -132,22 +115,18 @@ class Overlay:
                 self.post.again(node, letter, now_s)
 
     def accuse(self, node: int, now_s: float) -> None:
-        """This launcher does not reach another, of which others may say that it is there."""
         known = self.roster.members.get(node)
         if known is not None:
             self._accused(Accusation(node, known.uid, known.turn, self.me), now_s)
             self._judge(now_s)
 
     def send(self, to: int, body: str, now_s: float) -> None:
-        """A message for one launcher."""
         self.post.write(body, to=to, now_s=now_s)
 
     def spread(self, body: str, now_s: float, *, skip: tuple[int, ...] = ()) -> None:
-        """A message for all, but for some."""
         self.post.write(body, skip=skip, now_s=now_s)
 
     def hear(self, sender: int, parcel: Parcel, now_s: float) -> None:
-        """A neighbour says something."""
         for member in parcel.members:
             self._learn(member, now_s, sender=sender)
         for accusation in parcel.accusations:
@@ -159,7 +138,6 @@ class Overlay:
                 self._effects.append(Deliver(letter.origin, letter.body))
 
     def effects(self, now_s: float) -> list[Effect]:
-        """What is to be done now."""
         judge_s = self.roster.judge_s
         if judge_s is not None and judge_s <= now_s:
             self._judge(now_s)

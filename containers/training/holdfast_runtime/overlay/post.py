@@ -1,9 +1,8 @@
 """
-Letters on their way: along a tree to all, and from one launcher to another.
+Routing of letters: along a tree to all, and from one launcher to another.
 
-A letter to all goes to each connection clockwise, which passes it on to the launchers between itself and the next one.
-A letter to one goes to the connection nearest to it. What went to a neighbour lately is sent another way when the
-connection ends, for it may have ended before the letter was passed on; who gets a letter twice reads it once.
+A letter to all goes to each connection clockwise, which covers the launchers up to the next one. A letter to one goes
+to the nearest connection. Letters sent lately are sent another way when a connection ends; receivers drop duplicates.
 """
 
 import itertools
@@ -24,14 +23,6 @@ MOST_SEEN = 1 << 16
 
 @dataclass
 class Post:
-    """
-    One launcher's.
-
-    Args:
-        put: Called with a neighbour and a letter for it.
-        ring: Launchers in reach, this one among them.
-    """
-
     me: int
     uid: str
     ring: Callable[[], Ring]
@@ -48,7 +39,6 @@ class Post:
     seen: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def write(self, body: str, *, to: int = -1, skip: tuple[int, ...] = (), now_s: float) -> None:
-        """A letter of this launcher, to one or to all."""
         self.number += 1
         letter = Letter(self.me, self.uid, self.number, body, to=to, skip=skip)
         self.seen[self.uid, self.number] = now_s
@@ -58,7 +48,6 @@ class Post:
             self._cover(replace(letter, first=self.me, end=self.me), now_s)
 
     def take(self, letter: Letter, now_s: float) -> bool:
-        """Pass on a letter that came; whether it is to be read here."""
         if letter.to >= 0 and letter.to != self.me:
             self.route(letter, now_s)
             return False
@@ -72,13 +61,11 @@ class Post:
         return new
 
     def link(self, node: int, now_s: float) -> None:
-        """A connection is up; letters that waited for one go on."""
         self.linked.add(node)
         self.kept.setdefault(node, deque())
         self.retry(now_s)
 
     def unlink(self, node: int, *, lost: bool, now_s: float) -> None:
-        """A connection has ended; where it is ``lost`` what went there lately goes another way."""
         self.linked.discard(node)
         kept = self.kept.pop(node, ())
         if not lost:
@@ -89,21 +76,18 @@ class Post:
             self.again(node, letter, now_s)
 
     def again(self, node: int, letter: Letter, now_s: float) -> None:
-        """Another way for a letter that was to go to a neighbour."""
         if letter.to < 0:
             self._cover(letter, now_s)
         elif letter.to != node or node in self.ring():
             self.route(letter, now_s)
 
     def retry(self, now_s: float) -> None:
-        """There may be a way now."""
         stuck, self.stuck = self.stuck, []
         self.detours.clear()
         for letter in stuck:
             self.route(letter, now_s)
 
     def route(self, letter: Letter, now_s: float) -> None:
-        """Send a letter nearer to whom it is for; one that is not in reach gets nothing."""
         if letter.to in self.linked:
             self._send(letter.to, letter, now_s)
         elif letter.to in self.ring():
@@ -118,7 +102,6 @@ class Post:
                 self.stuck.append(letter)
 
     def _cover(self, letter: Letter, now_s: float) -> None:
-        """Have a letter reach all launchers of its arc."""
         begin, length = way(self.me, letter.first), way(letter.first, letter.end)
         # Counted from where the arc begins; this launcher may stand before it or in it.
         heads = sorted(self._in_arc(self.linked, letter, length), key=lambda node: way(letter.first, node))
@@ -133,7 +116,6 @@ class Post:
             self._send(head, replace(letter, first=head, end=following), now_s)
 
     def _cover_rest(self, letter: Letter, rest: list[int], begin: int, now_s: float) -> None:
-        """Launchers that this one has no connection to, and none of those that it has follows on them."""
         before = [node for node in self.linked if 0 < way(self.me, node) < begin]
         if len(rest) > FEW and before:
             nearest = max(before, key=lambda node: way(self.me, node))

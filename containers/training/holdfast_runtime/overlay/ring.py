@@ -1,9 +1,8 @@
 """
-The launchers in reach on a ring, and who is connected to whom: the nearest on both sides, and one at each half of what
-is left of the way round (Chord, Stoica et al. 2001), so that any other is a logarithm of hops away.
+Ring of the launchers in reach. Each is connected to the nearest on both sides and to one at each half of the rest of
+the ring (Chord, Stoica et al. 2001), so that any other is a logarithm of hops away.
 
-The order on the ring has nothing to do with the numbers of nodes: neighbours are seldom in one rack, and the loss of a
-launcher changes the connections of those alone that had one to it.
+The order is that of hashes: neighbours are seldom in one rack.
 """
 
 import functools
@@ -18,17 +17,14 @@ ROUND = 1 << 64
 
 @functools.cache
 def place(node: int) -> int:
-    """Where a launcher stands on the ring."""
     return int.from_bytes(hashlib.sha256(str(node).encode()).digest()[:8], "big")
 
 
 def way(start: int, end: int) -> int:
-    """How far it is clockwise from one launcher to another."""
     return (place(end) - place(start)) % ROUND
 
 
 def distance(one: int, other: int) -> int:
-    """How far it is the shorter way."""
     clockwise = way(one, other)
     return min(clockwise, ROUND - clockwise)
 
@@ -47,27 +43,22 @@ class Ring:
         return index < len(self._places) and self._places[index][1] == node
 
     def copy(self) -> "Ring":
-        """Another one of the same launchers."""
         made = Ring()
         made._places = [*self._places]
         return made
 
     def add(self, node: int) -> None:
-        """Nothing where it is there."""
         if node not in self:
             insort(self._places, (place(node), node))
 
     def remove(self, node: int) -> None:
-        """Nothing where it is not there."""
         if node in self:
             del self._places[self._index(node)]
 
     def nodes(self) -> list[int]:
-        """All, in their order."""
         return [node for _, node in self._places]
 
     def beside(self, node: int, each_side: int = NEIGHBOURS) -> frozenset[int]:
-        """The nearest on both sides of a launcher, whether it is on the ring itself or not."""
         size = len(self._places)
         index = self._index(node)
         after = index + (node in self)
@@ -77,7 +68,6 @@ class Ring:
         return frozenset(self._places[step % size][1] for step in chosen)
 
     def fingers(self, node: int) -> frozenset[int]:
-        """The next after half of the ring, after a quarter and so on, as far as they are not beside it."""
         size, near, found = len(self._places), self.beside(node), set()
         if size <= 2 * NEIGHBOURS + 1:
             return frozenset()
@@ -92,11 +82,9 @@ class Ring:
         return frozenset(found)
 
     def wanted(self, node: int) -> frozenset[int]:
-        """Whom a launcher is to be connected to. Others want it, too."""
         return self.beside(node) | self.fingers(node)
 
     def between(self, first: int, end: int) -> Sequence[int]:
-        """Those of the arc that begins with one launcher and ends before another; the whole ring where both are one."""
         begin, stop = self._index(first), self._index(end)
         if begin < stop or (begin == stop and place(first) < place(end)):
             return [node for _, node in self._places[begin:stop]]

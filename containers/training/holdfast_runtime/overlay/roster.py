@@ -1,10 +1,9 @@
 """
-Who is there, as one launcher knows it.
+Members of the overlay at one launcher.
 
-Whoever sees that a launcher is gone accuses it, and an accusation goes from each to all of its connections, as does
-news of who came. Two accusers are believed, for one alone may have lost its own connection; a single one is believed
-when the accused does not deny it in time. A launcher that hears that it is accused makes its turn newer, and that
-counts more (SWIM, Das et al. 2002).
+A lost connection raises a suspicion, which all launchers receive. Two are believed, as one launcher may have lost its
+own connection; a single one is believed if it is not refuted in time, or at once if no other could confirm it. A
+suspected launcher refutes with a newer turn (SWIM, Das et al. 2002).
 """
 
 from collections.abc import Mapping, MutableMapping
@@ -22,13 +21,6 @@ Subject = tuple[int, str, int]
 
 
 class Roster:
-    """
-    One launcher's.
-
-    Args:
-        members: By node; this launcher is among them.
-    """
-
     def __init__(
         self,
         me: int,
@@ -44,7 +36,6 @@ class Roster:
         self._accusers: dict[Subject, dict[int, float]] = {}
 
     def copy(self, members: MutableMapping[int, Member] | None = None) -> "Roster":
-        """Another one that knows the same."""
         copied = dict(self.members) if members is None else members
         made = Roster(self.me, copied, heartbeat_s=self._patience_s / PATIENCE, ring=self.ring.copy())
         made._accusers = {subject: dict(accusers) for subject, accusers in self._accusers.items()}
@@ -52,18 +43,15 @@ class Roster:
 
     @property
     def state(self) -> tuple[object, ...]:
-        """All that it knows, to be compared."""
         accusers = {subject: frozenset(by) for subject, by in self._accusers.items()}
         return frozenset(self.members.values()), frozenset(accusers.items())
 
     @property
     def own(self) -> Member:
-        """This launcher."""
         return self.members[self.me]
 
     @property
     def doubtful(self) -> Mapping[Subject, Mapping[int, float]]:
-        """Who is accused, by whom and since when, and not believed gone yet."""
         return self._accusers
 
     @property
@@ -72,12 +60,10 @@ class Roster:
         return min((min(by.values()) + self._patience_s for by in self._accusers.values()), default=None)
 
     def is_here(self, node: int) -> bool:
-        """Whether a launcher is in reach as far as is known."""
         member = self.members.get(node)
         return member is not None and member.here
 
     def learn(self, member: Member) -> bool:
-        """Whether this is news. Of two launchers with one incarnation the first that was known counts."""
         known = self.members.get(member.node)
         if known is not None and (member.age <= known.age or _is_rival(member, known)):
             return False
@@ -91,12 +77,10 @@ class Roster:
         return True
 
     def deny(self, turn: int) -> Member:
-        """Say that this launcher is here, of whatever turn it was said that it is gone."""
         self.members[self.me] = replace(self.own, turn=max(turn, self.own.turn) + 1)
         return self.own
 
     def accuse(self, accusation: Accusation, now_s: float) -> bool:
-        """Whether it counts, is new, and so is to be told on."""
         known = self.members.get(accusation.node)
         if known is None or not known.here or (known.uid, known.turn) != (accusation.uid, accusation.turn):
             return False
@@ -109,13 +93,11 @@ class Roster:
         return True
 
     def acquit(self, node: int) -> None:
-        """This launcher reaches one that it may have accused."""
         for subject, by in [*self._accusers.items()]:
             if subject[0] == node and by.pop(self.me, None) is not None and not by:
                 del self._accusers[subject]
 
     def judged(self, now_s: float) -> list[tuple[Member, list[int]]]:
-        """Those that are believed gone now, and who accused them."""
         found = []
         for (node, _, _), by in [*self._accusers.items()]:
             believed = len(by) >= ACCUSERS or (self.me in by and self._is_alone())
@@ -126,7 +108,6 @@ class Roster:
         return found
 
     def _is_alone(self) -> bool:
-        """Return True if this launcher accuses all others, so that none is left to confirm or refute."""
         accused = {node for (node, _, _), by in self._accusers.items() if self.me in by}
         return len(self.ring) <= 1 + len(accused)
 
@@ -136,5 +117,4 @@ class Roster:
 
 
 def _is_rival(member: Member, known: Member) -> bool:
-    """Whether another launcher has the same place without knowing of the one that is known."""
     return member.uid != known.uid and member.incarnation == known.incarnation

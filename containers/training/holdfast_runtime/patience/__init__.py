@@ -1,9 +1,8 @@
 """
-How often what failed is tried again, and how long silence is no failure: the rules by which a job ends with its reason.
+Limits of retries and silence: the rules by which a job ends with its reason. Pure.
 
-``errors`` is about exceptions of the program and generations that lead nowhere, ``refusals`` about state that ranks do
-not get, ``pace`` about the time that steps take, ``hang`` about ranks that make no progress. Pure: no clock, no
-process, no socket.
+``errors``: exceptions of the program and generations without progress; ``refusals``: state that ranks do not get;
+``pace``: durations of steps; ``hang``: ranks that make no progress.
 """
 
 from holdfast_runtime.patience.errors import (

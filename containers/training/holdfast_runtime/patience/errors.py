@@ -58,12 +58,10 @@ class Ledger:
 
 
 def budget(nodes: int) -> int:
-    """For a job of so many launchers: generations without a finished step, and generations that its program may end."""
     return GENERATIONS + GENERATIONS_PER_NODE * nodes
 
 
 def begun(ledger: Ledger, *, step: int) -> tuple[Ledger, Spent]:
-    """A generation begins after so many finished steps; which budget is used up, so that the job must end."""
     if step > ledger.newest_step:
         kept = tuple(error for error in ledger.errors if error.step >= step)
         ledger = replace(ledger, newest_step=step, idle=0, errors=kept)
@@ -75,14 +73,12 @@ def begun(ledger: Ledger, *, step: int) -> tuple[Ledger, Spent]:
 
 
 def noted(ledger: Ledger, error: Error) -> Ledger:
-    """The program raised an exception, here or at another launcher."""
     if error in ledger.errors:
         return ledger
     return failed(replace(ledger, errors=(*ledger.errors, error)), generation=error.generation, step=error.step)
 
 
 def failed(ledger: Ledger, *, generation: int, step: int) -> Ledger:
-    """The program ended a generation itself: by an exception, an exit code, or a signal that its own mistake causes."""
     if any(generation == known for known, _ in ledger.failing):
         return ledger
     kept = tuple(item for item in ledger.failing if item[1] > step - STEPS)
@@ -90,7 +86,6 @@ def failed(ledger: Ledger, *, generation: int, step: int) -> Ledger:
 
 
 def judged(ledger: Ledger, error: Error, *, world_size: int) -> Verdict:
-    """What follows an exception that was noted, with all that are known by now."""
     same = [other for other in ledger.errors if other.step == error.step]
     several = len({other.process for other in same}) > 1
     if error.where == "after":

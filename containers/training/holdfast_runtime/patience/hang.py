@@ -41,7 +41,6 @@ class ProgressReport:
 
     @property
     def position(self) -> tuple[int, int]:
-        """In the training; the others wait for the rank with the lowest one."""
         return self.step, ORDER.get(self.phase, 0)
 
 
@@ -52,10 +51,6 @@ def hang(reports: Sequence[ProgressReport], *, limits: Limits, world_size: int) 
     The rank at fault is one that the kernel holds, else one that is behind the others. Where all are in the same phase
     of the same step, it is not known before all have been told to leave: it is the one that does not. Until then the
     reason names the ranks that wait as such, and none as the cause.
-
-    Args:
-        reports: Of all ranks of the node.
-        world_size: Ranks of the job.
     """
     late = [report for report in reports if report.silent_s > limits.of(report.phase)]
     if not late:
@@ -73,7 +68,6 @@ def hang(reports: Sequence[ProgressReport], *, limits: Limits, world_size: int) 
 
 
 def _stuck(reports: Sequence[ProgressReport]) -> str:
-    """Say where ranks are, with the step, the phase and the time of the one that is furthest behind."""
     last = min(reports, key=lambda report: (report.position, -report.silent_s))
     have = "have" if len(reports) > 1 else "has"
     held = ", held by the kernel" if any(report.blocked for report in reports) else ""
@@ -82,7 +76,6 @@ def _stuck(reports: Sequence[ProgressReport]) -> str:
 
 
 def _waiting(reports: Sequence[ProgressReport]) -> str:
-    """Say which ranks wait and for how long, none of which is known to be the cause."""
     last = min(reports, key=lambda report: (report.position, -report.silent_s))
     wait = "wait" if len(reports) > 1 else "waits"
     where = f"in phase {last.phase} of step {last.step}"

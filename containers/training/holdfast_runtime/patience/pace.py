@@ -21,7 +21,6 @@ class Pace:
 
 
 def moved(pace: Pace, *, step: int, now_s: float) -> Pace:
-    """So many steps are finished."""
     if step <= pace.step:
         return pace
     if pace.since_s is None:
@@ -32,17 +31,11 @@ def moved(pace: Pace, *, step: int, now_s: float) -> Pace:
 
 
 def paused(pace: Pace, *, step: int) -> Pace:
-    """A new generation begins: the time of the step that was broken is not that of a step."""
     return replace(pace, step=step, since_s=None)
 
 
 def silence_s(pace: Pace, *, least_s: float, most_s: float) -> float:
-    """
-    How long a rank may wait for the others.
-
-    The most before any step was measured, and until a generation has finished its first one: a new process may have to
-    compile its model there.
-    """
+    """Return how long a rank may wait for the others, in seconds; the most until a generation has done a step."""
     if not pace.longest or pace.since_s is None:
         return most_s
     return min(max(MULTIPLE * pace.longest[0][1], least_s), most_s)

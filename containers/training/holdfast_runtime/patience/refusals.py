@@ -16,12 +16,10 @@ class Refusals:
 
     @property
     def final(self) -> bool:
-        """Whether another try is of no use."""
         return len(self.generations) >= TRIES
 
 
 def refused(refusals: Refusals, *, plan: tuple[object, ...], generation: int) -> Refusals:
-    """A rank did not get its state in a generation of this plan."""
     if plan != refusals.plan:
         return Refusals(plan, (generation,))
     known = refusals.generations

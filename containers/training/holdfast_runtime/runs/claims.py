@@ -49,7 +49,6 @@ def claim(folder: str | Path, submission: Submission | None = None) -> None:
 
 
 def _refuse_strangers(folder: Path) -> None:
-    """A folder with checkpoints and without an owner is of a time or a place in which nobody claimed."""
     checkpoints = sorted(entry.name for entry in folder.iterdir() if entry.name.startswith("step-"))
     if checkpoints:
         raise RunFolderError(
@@ -59,7 +58,6 @@ def _refuse_strangers(folder: Path) -> None:
 
 
 def adopt(folder: Path, submission: Submission) -> None:
-    """Make the folder this submission's, whosever it was."""
     folder.mkdir(parents=True, exist_ok=True)
     _replace(folder / NAME, _content(submission))
 
@@ -81,7 +79,6 @@ def _content(submission: Submission) -> dict[str, Any]:
 
 
 def _write_once(path: Path, submission: Submission) -> None:
-    """Whole or not at all, and only if nobody was faster."""
     unfinished = _written_beside(path, _content(submission))
     try:
         os.link(unfinished, path)

@@ -10,7 +10,6 @@ from holdfast_runtime.runs.submission import find_submission
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Claim a folder, or adopt it."""
     parser = argparse.ArgumentParser(prog="python -m holdfast_runtime.runs", description=__doc__)
     parser.add_argument("--adopt", action="store_true", help="make it this submission's, whosever it was")
     parser.add_argument("folder", type=Path)

@@ -1,11 +1,8 @@
 """
-Which submission this process belongs to.
+Identity of the submission that this process belongs to.
 
-A job's number is no identity: a controller that lost its state counts from 1 again (slurm.conf(5), StateSaveLocation),
-and another cluster may mount the same file system. It is one together with the series of numbers that it is from. The
-lifecycle keeps a name of the series beside Slurm's state, for as long as that state lives.
-
-A requeued job keeps its number, and its environment of the submission, but neither its submission time nor its start.
+A controller that lost its state counts jobs from 1 again (slurm.conf(5), StateSaveLocation), so the job's number counts
+together with a name of the series that the lifecycle keeps beside Slurm's state. A requeued job keeps its number.
 """
 
 import os
@@ -29,7 +26,6 @@ class Submission:
     restarts: int = 0
 
     def is_another_start(self, other: "Submission") -> bool:
-        """Whether both are first attempts of a job with this number, and not the same one."""
         return bool(self.start and other.start and self.start != other.start) and self.restarts == other.restarts == 0
 
 
@@ -52,7 +48,6 @@ def find_submission(environment: Mapping[str, str] = os.environ) -> Submission |
 
 
 def _series(environment: Mapping[str, str]) -> str:
-    """Name of the series of job numbers; "unknown" where the lifecycle has none, as in HyperPod's own configuration."""
     try:
         return Path(environment[SERIES]).read_text().strip() or "unknown"
     except (KeyError, OSError, UnicodeDecodeError):

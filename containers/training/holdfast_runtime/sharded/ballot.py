@@ -14,9 +14,7 @@ class Ballot:
     The vote of a sharded job.
 
     Args:
-        parameters: Whose gradients a step begins without.
         length: Numbers of 32 bits in a vote.
-        wait: For a collective to end.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], *, length: int, wait: Callable[[Any], object]) -> None:
@@ -38,11 +36,9 @@ class Ballot:
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Each backward adds up over the ranks, as the model's layout does it."""
         yield
 
     def settle(self) -> None:
-        """Until all gradients are there: on a GPU they may still be on their way, and the vote says that they came."""
         if self._cuda:
             torch.cuda.synchronize()
 

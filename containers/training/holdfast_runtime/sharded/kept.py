@@ -1,8 +1,7 @@
 """
-The snapshots of a sharded job: of which state, where they are kept, and when the next one is due.
+Snapshots of a sharded job: state, keepers, and interval.
 
-Where nothing else was asked for, snapshots are taken only if some part of the state is in one place, and as often as
-their cost allows: the CPU that they take, here and for others, is at most a small share of the time of the steps.
+By default they are taken only if some part of the state is in one place, and as often as a share of CPU allows.
 """
 
 import math
@@ -70,16 +69,13 @@ class Kept:
 
     @property
     def port(self) -> int:
-        """Where others bring and fetch theirs."""
         return self._snapshots.port
 
     @property
     def now_every(self) -> int:
-        """Updates from one to the next, as it is now; 0 where none are taken."""
         return self._pace.every if self.needed else 0
 
     def held(self) -> list[tuple[int, int]]:
-        """Rank and step of all in this process's memory."""
         return self._snapshots.held()
 
     def join(self, facts: Sequence[Facts], place: Joined, *, agree: Agree) -> None:
@@ -104,7 +100,6 @@ class Kept:
         )
 
     def leave(self) -> None:
-        """End the generation at once; what is whole stays."""
         self._snapshots.leave()
 
     def restore(self, step: int, donors: Sequence[int]) -> None:
@@ -122,22 +117,16 @@ class Kept:
         return {entry.name: entry.of(block.data) for entry in block.label.layout.entries}, block.label.extra
 
     def take(self, step: int) -> None:
-        """
-        Begin the first of a generation, on all ranks at the same step, where any are taken.
-
-        A newcomer has seen no costs: all go on at the pace of those that have.
-        """
+        """Begin the first snapshot of a generation, on all ranks at the same step, where any are taken."""
         if self.needed:
             every = -self._agree((-self._pace.every,))[0]
             self._snapshots.take(step)
             self._pace.begun(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s, every=every)
 
     def before_update(self) -> None:
-        """Wait until what the update changes has been copied."""
         self._snapshots.before_update()
 
     def after_step(self, step: int) -> None:
-        """Begin one if it is due, between two steps: all that a loop does at the end of a step is in it."""
         if not self.needed or not self._pace.is_due(step):
             return
         wanted = self._pace.wanted(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s)
@@ -161,7 +150,6 @@ class Pace:
         self._at_s = self._spent_s = 0.0
 
     def is_due(self, step: int) -> bool:
-        """Whether one is to be taken after an update; again after each, until one could be taken."""
         return step % self.every == 0 if self._fixed else step >= self._step + self.every
 
     def wanted(self, step: int, *, at_s: float, spent_s: float) -> int:
@@ -178,17 +166,15 @@ class Pace:
 
 
 def in_one_place(facts: Sequence[Facts]) -> bool:
-    """Whether some part of the state would be lost with one node, or with one process where there is one node."""
     wanted = "node" if len({fact.node for fact in facts}) > 1 else "process"
     return REACHES.index(survives(facts, snapshots=False).reach) < REACHES.index(wanted)
 
 
 def check_memory(shard: Shard, *, ranks: int, held: int = 0, available: int | None = None) -> None:
     """
-    Raises UnsupportedError where the host cannot hold the snapshots of so many ranks.
+    Raise UnsupportedError where the host cannot hold the snapshots of so many ranks.
 
     Args:
-        ranks: That begin here.
         held: What each of them has for snapshots already, in bytes. Default: nothing
     """
     needed, there = BLOCKS * _state_bytes(shard) * ranks, available_bytes() if available is None else available
@@ -201,14 +187,12 @@ def check_memory(shard: Shard, *, ranks: int, held: int = 0, available: int | No
 
 
 def _state_bytes(shard: Shard) -> int:
-    """Of this rank, as far as it can be told before an update."""
     weights = sum(tensor.nbytes for tensor in shard.weights().values())
     others = sum(tensor.nbytes for tensor in (*shard.buffers().values(), *shard.pack()[1].values()))
     return weights * (1 + MOMENTS) + others
 
 
 def available_bytes(*, proc: Path = Path("/proc/meminfo"), limit: Path = Path("/sys/fs/cgroup")) -> int:
-    """Of host memory, within what the job may use."""
     lines: Mapping[str, str] = dict(line.split(":", 1) for line in proc.read_text().splitlines() if ":" in line)
     free = int(lines["MemAvailable"].split()[0]) * 1024
     try:

@@ -16,8 +16,6 @@ from holdfast_runtime.membership import part_number
 
 @dataclass(frozen=True)
 class Facts:
-    """Of one rank."""
-
     node: int
     """Of the same number: fails together."""
     host: str
@@ -37,7 +35,6 @@ class Facts:
 
     @property
     def spot(self) -> Spot:
-        """Where the rank is."""
         return Spot(self.node, self.rack)
 
 
@@ -52,12 +49,10 @@ def exchange(store: Store, facts: Facts, *, rank: int, world_size: int) -> tuple
 
 
 def twins(facts: Sequence[Facts], rank: int) -> tuple[int, ...]:
-    """The other ranks that have the same part of the state."""
     return tuple(other for other, fact in enumerate(facts) if other != rank and fact.holds == facts[rank].holds)
 
 
 def alike(facts: Sequence[Facts]) -> tuple[tuple[int, ...], ...]:
-    """Ranks by which part of the state they have."""
     found: dict[str, list[int]] = {}
     for rank, fact in enumerate(facts):
         found.setdefault(fact.holds, []).append(rank)
@@ -65,7 +60,6 @@ def alike(facts: Sequence[Facts]) -> tuple[tuple[int, ...], ...]:
 
 
 def survives(facts: Sequence[Facts], *, snapshots: bool) -> Survival:
-    """What may be lost, where snapshots are taken and where they are not."""
     spots, same = [fact.spot for fact in facts], alike(facts)
     return survival(spots, alike=same, kept=keepers(spots, alike=same) if snapshots else None)
 
@@ -86,7 +80,6 @@ def agreed_snapshot(facts: Sequence[Facts], *, until: int, cut: int = 0) -> int:
 
 
 def odd_ones(facts: Sequence[Facts], of: Callable[[Facts], object]) -> tuple[int, ...]:
-    """Ranks that say something else than most do."""
     said = [of(fact) for fact in facts]
     usual, _ = max(Counter(said).items(), key=lambda item: (item[1], -said.index(item[0])))
     return tuple(rank for rank, what in enumerate(said) if what != usual)

@@ -24,7 +24,6 @@ class Sharded:
     Made while the groups in which the script made it are there.
 
     Args:
-        recorded: The groups that the script made.
         pipelines: Schedules of torch.distributed.pipelining that the script steps.
     """
 
@@ -49,17 +48,14 @@ class Sharded:
 
     @property
     def has_stages(self) -> bool:
-        """Whether ranks have other modules than others: stages of a pipeline."""
         return bool(self._pipelines)
 
     def reshard(self) -> None:
-        """Have this rank's parts again: after an evaluation the outermost module keeps its gathered parameters."""
         for module in self._model.modules():
             if isinstance(module, FSDPModule):
                 module.reshard()
 
     def leave(self) -> None:
-        """Before the groups end: nobody may hold one, or its end waits, and nothing is left of the step that broke."""
         private.reset_fsdp(self._model)
         names = [private.group_names_of(schedule) for schedule in self._pipelines]
         if any(any(each) for each in names):
@@ -88,11 +84,9 @@ class Sharded:
         self.holds = self._holds()
 
     def step_alone(self) -> bool:
-        """Whether this rank can do a step whose peers are not there: its stages need nothing from their neighbours."""
         return all(private.step_alone(schedule) for schedule in self._pipelines)
 
     def renew(self) -> None:
-        """The groups are there again: whoever needs one has it."""
         private.renew_fsdp(self._model)
         for schedule, names in zip(self._pipelines, self._group_names, strict=True):
             private.renew_pipeline(schedule, names)
@@ -116,11 +110,6 @@ class Sharded:
 
 
 def _part(name: str, parameter: nn.Parameter) -> list[Any]:
-    """
-    Which part of a tensor is here, as boxes of the whole tensor, and on which mesh.
-
-    The mesh tells tensors apart that have one name in several stages, where each counts its layers from 0.
-    """
     if not isinstance(parameter, DTensor):
         return []
     mesh = parameter.device_mesh

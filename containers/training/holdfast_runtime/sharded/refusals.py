@@ -15,7 +15,6 @@ INSTEAD = "shard it with fully_shard"
 
 
 def check(model: nn.Module, optimizer: torch.optim.Optimizer, *, world_size: int) -> None:
-    """Raises UnsupportedError for a program whose groups cannot be made again under its model."""
     for module in model.modules():
         if private.is_fsdp1(module):
             raise UnsupportedError(
@@ -53,7 +52,6 @@ def check(model: nn.Module, optimizer: torch.optim.Optimizer, *, world_size: int
 
 
 def check_meshes(model: nn.Module, *, world_size: int) -> None:
-    """Raises UnsupportedError where the dimensions of a mesh do not make up all ranks."""
     for parameter in model.parameters():
         mesh = getattr(parameter, "device_mesh", None)
         root = mesh._get_root_mesh() if mesh is not None else None
@@ -67,7 +65,6 @@ def check_meshes(model: nn.Module, *, world_size: int) -> None:
 
 
 def check_tier(tier: object) -> None:
-    """Raises UnsupportedError for checkpoints that are not of a sharded model."""
     if tier is not None and not isinstance(tier, Checkpoints):
         raise UnsupportedError(
             f"checkpoint is a {type(tier).__name__}, which writes the state of one rank for all; give "
@@ -110,7 +107,6 @@ def survival_asked(survive: str | None) -> Reach:
 
 
 def check_length(every: int, *, total: int) -> None:
-    """Raises UnsupportedError where a run ends before its first snapshot."""
     if every > total:
         raise UnsupportedError(
             f"snapshot_every is {every} and the run has {total} updates, so there would be no snapshot; allowed: 1 to "

@@ -33,7 +33,6 @@ class Stored:
         self._checkpoints.join(self._shard(), group=private.group_of(self._group), agree=agree)
 
     def leave(self) -> None:
-        """The groups end."""
         self._checkpoints.leave()
 
     def load(self, step: int) -> None:
@@ -41,9 +40,7 @@ class Stored:
         self._checkpoints.load(step)
 
     def save(self, step: int) -> None:
-        """Begin to write the state, on all ranks."""
         self._checkpoints.save(step)
 
     def wait(self) -> None:
-        """Until the checkpoint that is being written is there, or is known not to come."""
         self._checkpoints.wait()

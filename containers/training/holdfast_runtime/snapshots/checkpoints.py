@@ -1,8 +1,7 @@
 """
-The last tier: sharded checkpoints in storage, written by torch.distributed.checkpoint while the training goes on.
+Sharded checkpoints in storage, written by torch.distributed.checkpoint while the training goes on.
 
-A checkpoint counts once every rank has written its part, every file has a digest and COMPLETE is there. One that could
-not be written costs nothing but itself: the outcome says why, what is left of it is removed, and the ones before stay.
+One counts once every rank has written its part, every file has a digest and COMPLETE exists.
 """
 
 import io
@@ -219,7 +218,6 @@ class Checkpoints:
         self._together(lambda: self._complete(Manifest(step, self._size, files)))
 
     def _written(self, path: Path) -> list[Path]:
-        """The files of this rank; the first rank has written the metadata too."""
         files = sorted(path.glob(f"__{self._rank}_*"))
         return [*files, path / _METADATA] if self._rank == 0 else files
 
@@ -228,7 +226,6 @@ class Checkpoints:
         keep_newest(self.folder, self._keep)
 
     def _failed(self, step: int, error: BaseException) -> str:
-        """What went wrong, after the leftovers are gone. All ranks have stopped writing when one of them has failed."""
         free = shutil.disk_usage(self.folder).free
         if self._rank == 0:
             shutil.rmtree(step_folder(self.folder, step), ignore_errors=True)
@@ -238,7 +235,6 @@ class Checkpoints:
         return f"{what}: {_cause(error)} ({free:,} bytes were free); training goes on, and {others}"
 
     def _gathered(self, work: Callable[[], Any]) -> list[Any]:
-        """What each rank's work gave, on all ranks; all raise when one failed."""
         mine: tuple[Any, str] = (None, "")
         try:
             mine = (work(), "")
@@ -251,16 +247,13 @@ class Checkpoints:
         return [found for found, _ in every]
 
     def _from_first(self, work: Callable[[], Any]) -> Any:
-        """What the first rank's work gave, on all ranks."""
         return self._gathered(lambda: work() if self._rank == 0 else None)[0]
 
     def _together(self, work: Callable[[], None]) -> None:
-        """Work of the first rank that the others wait for."""
         self._from_first(work)
 
 
 def _cause(error: BaseException) -> str:
-    """The reason inside what torch.distributed.checkpoint raises, which names every rank and quotes stacks."""
     failures = getattr(error, "failures", None)
     if not failures:
         return str(error) or repr(error)

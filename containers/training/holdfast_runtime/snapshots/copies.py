@@ -22,7 +22,6 @@ class Copy:
     Args:
         block: is given room; its label is set by whoever asked for the copy.
         steady: tensors that stay as they are until the next update.
-        moving: tensors that are copied at once.
     """
 
     def __init__(self, block: Block, *, steady: Mapping[str, Tensor], moving: Mapping[str, Tensor]) -> None:

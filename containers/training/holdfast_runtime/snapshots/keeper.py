@@ -1,8 +1,7 @@
 """
-The memory of one process for shards, its own and its wards', and the door at which others bring and fetch them.
+Memory of one process for shards, its own and its wards', and the server to store and fetch them.
 
-One thread waits at the door and one more serves each visitor. A visitor of another generation is turned away: it does
-not know yet, or not any more, who keeps what.
+One thread listens and one more serves each connection. Requests of another generation are refused.
 """
 
 import contextlib
@@ -30,7 +29,6 @@ class Keeper:
         host: address to listen at. Default: all
         port: Default: any that is free
         deadline_s: for one visit. Default: 300
-        token: the run's; who does not know it is turned away.
         faults: On purpose. Default: none.
     """
 
@@ -60,7 +58,6 @@ class Keeper:
         threading.Thread(target=self._serve, name="snapshots-door", daemon=True).start()
 
     def open(self, *, generation: int, wards: Sequence[int], resume_step: int) -> None:
-        """Begin a generation: shards after its step are forgotten, and only these ranks may bring theirs."""
         with self._changed:
             for pair in self._pairs.values():
                 pair.forget_after(resume_step)
@@ -69,7 +66,6 @@ class Keeper:
             self._changed.notify_all()
 
     def leave(self) -> None:
-        """End the generation: visits are broken off, and nothing is taken in until the next one."""
         with self._changed:
             self._generation = -1
             self._wards = frozenset()
@@ -78,7 +74,6 @@ class Keeper:
             link.close()
 
     def close(self) -> None:
-        """Close the door and give the memory back."""
         self.leave()
         with contextlib.suppress(OSError):
             self._door.shutdown(socket.SHUT_RDWR)
@@ -89,18 +84,15 @@ class Keeper:
             self._changed.notify_all()
 
     def held(self) -> list[tuple[int, int]]:
-        """Rank and step of all shards that are whole."""
         with self._changed:
             return [(rank, step) for rank, pair in sorted(self._pairs.items()) for step in pair.steps()]
 
     @property
     def memory_bytes(self) -> int:
-        """Of all blocks."""
         with self._changed:
             return sum(len(block.data) for pair in self._pairs.values() for block in pair.blocks)
 
     def find(self, rank: int, step: int) -> Block | None:
-        """The block that holds a shard."""
         with self._changed:
             pair = self._pairs.get(rank)
             return pair.find(step) if pair else None
@@ -112,20 +104,12 @@ class Keeper:
                 raise SnapshotError(f"rank {rank}'s shard was not written within {deadline_s} s")
 
     def forget_others(self, ranks: Sequence[int]) -> None:
-        """Give back the memory of all ranks but these."""
         with self._changed:
             for rank in [rank for rank in self._pairs if rank not in ranks and rank not in self._busy]:
                 del self._pairs[rank]
 
     @contextmanager
     def writing(self, rank: int, *, keep: int) -> Iterator[Block]:
-        """
-        A block to put a shard into, which nobody reads until it has its label.
-
-        Args:
-            rank: whose shard it will be.
-            keep: the step that may not be lost meanwhile.
-        """
         with self._changed:
             if rank in self._busy:
                 raise SnapshotError(f"a shard of rank {rank} is being written already")
@@ -185,11 +169,6 @@ class Keeper:
         return request
 
     def _admit(self, generation: int, link: Link) -> None:
-        """
-        Wait for this process to be in the visitor's generation, which it may hear of a moment later.
-
-        Only from then on the end of a generation ends the visit: who waits for the next one is in nobody's way.
-        """
         with self._changed:
             while self._generation < generation and not self._closed:
                 self._changed.wait(link.left_s())

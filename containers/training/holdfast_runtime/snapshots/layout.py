@@ -26,7 +26,6 @@ class SnapshotError(Exception):
 
 
 def claim_for_training(folder: Path) -> None:
-    """Checkpoints that training takes and writes belong to one submission."""
     try:
         claim(folder)
     except RunFolderError as error:
@@ -45,7 +44,6 @@ class Entry:
     """In the block, in bytes."""
 
     def of(self, block: Tensor) -> Tensor:
-        """The tensor as a view of a block."""
         dtype: torch.dtype = getattr(torch, self.dtype)
         count = dtype.itemsize
         for size in self.shape:
@@ -63,7 +61,6 @@ class Layout:
 
     @staticmethod
     def of(tensors: Mapping[str, Tensor]) -> "Layout":
-        """The layout for these tensors."""
         entries = []
         offset = 0
         for name, tensor in tensors.items():
@@ -73,12 +70,10 @@ class Layout:
         return Layout(tuple(entries), offset)
 
     def to_json(self) -> dict[str, Any]:
-        """For a header."""
         return asdict(self)
 
     @staticmethod
     def from_json(value: Any) -> "Layout":
-        """Raises SnapshotError when it is none, or reaches outside its block."""
         try:
             entries = tuple(
                 Entry(str(item["name"]), str(item["dtype"]), tuple(map(int, item["shape"])), int(item["offset"]))
@@ -109,11 +104,9 @@ class Label:
     """Of all the above; with the checksums, of the contents too."""
 
     def sealed(self) -> "Label":
-        """With its digest."""
         return replace(self, digest=self._digest())
 
     def check(self) -> None:
-        """Raises SnapshotError when the digest is not the one of the other fields."""
         if self.digest != self._digest():
             raise SnapshotError(f"the label of rank {self.rank}'s shard of step {self.step} does not match its digest")
 
@@ -136,14 +129,12 @@ class Block:
         return -1 if self.label is None else self.label.step
 
     def clear(self, size: int) -> None:
-        """Forget the contents and make room. Memory that fits is used again: page-locking is slow."""
         self.label = None
         if len(self.data) != size:
             self.data = torch.empty(0, dtype=torch.uint8)
             self.data = torch.empty(size, dtype=torch.uint8, pin_memory=torch.cuda.is_available())
 
     def chunks(self) -> list[memoryview]:
-        """The contents in order; views."""
         whole = self.data.numpy().data
         return [whole[start : start + CHUNK_BYTES] for start in range(0, len(whole), CHUNK_BYTES)]
 
@@ -159,20 +150,16 @@ class Pair:
         self.blocks = (Block(), Block())
 
     def find(self, step: int) -> Block | None:
-        """The block that holds a step."""
         return next((block for block in self.blocks if block.label is not None and block.step == step), None)
 
     def other(self, keep: int) -> Block:
-        """A block to write to, which is not the only one that holds a step."""
         first, second = self.blocks
         return second if first.step == keep else first
 
     def steps(self) -> list[int]:
-        """That it holds."""
         return sorted({block.step for block in self.blocks if block.label is not None})
 
     def forget_after(self, step: int) -> None:
-        """What comes after a step will be done again."""
         for block in self.blocks:
             if block.step > step:
                 block.label = None

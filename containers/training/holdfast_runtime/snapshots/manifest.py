@@ -46,12 +46,10 @@ class Manifest:
 
 
 def step_folder(folder: Path, step: int) -> Path:
-    """Where the checkpoint of a step is."""
     return folder / f"step-{step:09d}"
 
 
 def complete_steps(folder: Path) -> list[int]:
-    """The steps with a complete checkpoint, oldest first. Reads no data."""
     found = _steps(folder)
     return sorted(step for step, path in found.items() if _is_complete(path))
 
@@ -62,7 +60,6 @@ def newest_complete(folder: Path) -> int:
 
 
 def facts(path: Path) -> FileFacts:
-    """Size and digest of a file as it is in storage now."""
     digest = hashlib.sha256()
     size = 0
     with path.open("rb") as file:
@@ -73,7 +70,6 @@ def facts(path: Path) -> FileFacts:
 
 
 def complete(folder: Path, manifest: Manifest) -> None:
-    """Turn a written folder into a checkpoint."""
     path = step_folder(folder, manifest.step)
     text = json.dumps({"format": FORMAT, **asdict(manifest)}, indent=1, sort_keys=True)
     _write(path / MANIFEST, text)
@@ -84,7 +80,6 @@ def complete(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path, step: int) -> Manifest:
-    """Raises SnapshotError when the checkpoint is not there or not complete."""
     path = step_folder(folder, step)
     if not _is_complete(path):
         others = ", ".join(map(str, complete_steps(folder))) or "none"
@@ -97,7 +92,6 @@ def read_manifest(folder: Path, step: int) -> Manifest:
 
 
 def damage(folder: Path, manifest: Manifest, names: list[str]) -> list[str]:
-    """What is wrong with some of the files; reads them."""
     path = step_folder(folder, manifest.step)
     problems = []
     for name in names:
@@ -120,7 +114,6 @@ def verify(folder: Path, step: int) -> Manifest:
 
 
 def clear_incomplete(folder: Path) -> list[int]:
-    """Remove what was never completed, or was being removed; which steps that were."""
     left = [(step, path) for step, path in _steps(folder).items() if not _is_complete(path)]
     for _, path in left:
         shutil.rmtree(path)
@@ -128,7 +121,6 @@ def clear_incomplete(folder: Path) -> list[int]:
 
 
 def keep_newest(folder: Path, count: int) -> list[int]:
-    """Remove all complete checkpoints but the newest; which steps that were. COMPLETE goes first."""
     old = complete_steps(folder)[:-count]
     for step in old:
         path = step_folder(folder, step)

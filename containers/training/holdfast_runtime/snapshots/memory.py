@@ -50,8 +50,6 @@ class Place:
 
 @dataclass(frozen=True)
 class _Generation:
-    """One view, as a rank sees it."""
-
     number: int
     rank: int
     places: tuple[Place, ...]
@@ -285,7 +283,6 @@ class Snapshots:
         return self._generation
 
     def _fetched(self, generation: _Generation, donor: int, step: int) -> tuple[Block | None, str]:
-        """This rank's shard from a donor's memory, or why not."""
         place = generation.places[donor]
         try:
             with (
@@ -305,7 +302,6 @@ class Snapshots:
     def _secure(
         self, generation: _Generation, copy: Copy, block: Block, step: int, keep: int, extra: bytes, writing: ExitStack
     ) -> None:
-        """In a thread of its own: copy, checksum, publish here, bring to the buddy."""
         with self._securing(generation, step):
             with writing:
                 self._faults.point("snapshot", step=step)
@@ -316,13 +312,11 @@ class Snapshots:
                 self._bring(generation, block, label, keep)
 
     def _secure_again(self, generation: _Generation, block: Block, label: Label, keep: int) -> None:
-        """In a thread of its own: bring to the buddy what is whole here."""
         with self._securing(generation, label.step):
             self._bring(generation, block, label, keep)
 
     @contextmanager
     def _securing(self, generation: _Generation, step: int) -> Iterator[None]:
-        """Around the work of a thread after which a snapshot is safe, unless it fails."""
         started, before_s = time.monotonic(), time.thread_time()
         try:
             yield

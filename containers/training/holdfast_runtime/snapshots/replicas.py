@@ -159,7 +159,6 @@ class ReplicaCheckpoints:
 
 
 def _copied(value: Any) -> Any:
-    """The same tree with tensors of its own, in host memory."""
     if isinstance(value, Tensor):
         return value.detach().to("cpu", copy=True)
     if isinstance(value, dict):

@@ -47,7 +47,6 @@ class Shard:
     """More state, by name. Default: none"""
 
     def steady(self) -> dict[str, Tensor]:
-        """Tensors that only an update changes, by name; the local parts, not copies."""
         found = {}
         for name, parameter in self._parameters():
             for key, value in sorted(self.optimizer.state.get(parameter, {}).items()):
@@ -56,11 +55,9 @@ class Shard:
         return found
 
     def weights(self) -> dict[str, Tensor]:
-        """Parameters by name; the local parts, not copies."""
         return {f"{PARAMETER}{name}": _local(parameter) for name, parameter in self._parameters()}
 
     def buffers(self, *, persistent: bool = False) -> dict[str, Tensor]:
-        """Buffers by name, not copies. With ``persistent`` only those that are part of a state dict."""
         kept = self.model.state_dict() if persistent else None
         buffers = self.model.named_buffers()
         return {f"{BUFFER}{name}": _local(buffer) for name, buffer in buffers if kept is None or name in kept}
@@ -82,7 +79,6 @@ class Shard:
         return buffer.getvalue(), {f"{STATE}{number}": tensor for number, tensor in enumerate(flat.tensors)}
 
     def tensors(self) -> dict[str, Tensor]:
-        """All tensors by name, not copies."""
         return {**self.weights(), **self.steady(), **self.buffers(), **self.pack()[1]}
 
     @torch.no_grad()
@@ -113,7 +109,6 @@ class Shard:
         self._load_extra(state, _starting(tensors, STATE))
 
     def load_extra(self, data: bytes, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what ``pack`` gave but for the groups, and nothing of model and optimizer."""
         state = torch.load(io.BytesIO(data), weights_only=True)
         self._load_extra(state, {name.removeprefix(STATE): tensor for name, tensor in tensors.items()})
 
@@ -164,7 +159,6 @@ class Shard:
 
 
 def _local(tensor: Tensor) -> Tensor:
-    """What this rank holds of it."""
     local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
     return local.detach()
 
@@ -196,7 +190,6 @@ def _plain(value: Any) -> bool:
 
 
 def _random_state() -> dict[str, Any]:
-    """Of the generators that a training program draws from."""
     version, internal, gauss = random.getstate()
     name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
     return {

@@ -1,9 +1,7 @@
 """
-Shards on a TCP connection: a header in JSON, what is no tensor, then the block in one piece.
+Shards on a TCP connection: a header in JSON, then the block in one piece.
 
-The header says whose shard it is, of which step and generation, and has the CRC of each chunk, so that a wrong byte is
-found while it arrives. All waits end at a deadline. Both sides prove that they know the run's token: who asks, and who
-hands a shard out.
+The header has the CRC of each chunk. All waits end at a deadline. Both sides prove that they have the run's token.
 """
 
 import base64
@@ -34,7 +32,6 @@ class Link:
 
     @staticmethod
     def connect(host: str, port: int, *, deadline_s: float) -> "Link":
-        """Raises OSError when nobody is there in time."""
         return Link(socket.create_connection((host, port), timeout=deadline_s), deadline_s=deadline_s)
 
     def close(self) -> None:
@@ -54,7 +51,6 @@ class Link:
         return left
 
     def greet(self) -> str:
-        """Who was called gives a challenge; what the caller asks for has to answer it."""
         challenge = secrets.token_hex(16)
         self.say({"challenge": challenge})
         return challenge
@@ -67,7 +63,6 @@ class Link:
         return own
 
     def say(self, message: Mapping[str, Any]) -> None:
-        """Send a header."""
         data = json.dumps(message).encode()
         self._send(_LENGTH.pack(len(data)) + data)
 
@@ -119,7 +114,6 @@ class Link:
             raise SnapshotError(f"{which} arrived damaged: the checksum of chunk {damaged[0]} differs")
 
     def _send(self, data: bytes | memoryview) -> None:
-        """The kernel waits, not Python: one call for any size."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(self.left_s()))
         try:
             self._socket.sendall(data)
@@ -144,13 +138,11 @@ class Link:
 
 
 def proof_of(message: Mapping[str, Any], *, token: str, challenge: str) -> str:
-    """That a message comes from who knows the run's token, and answers this challenge."""
     body = json.dumps({key: value for key, value in message.items() if key != "proof"}, sort_keys=True)
     return hmac.new(token.encode(), f"snapshots {challenge} {body}".encode(), "sha256").hexdigest()
 
 
 def proves(message: Mapping[str, Any], *, token: str, challenge: str) -> bool:
-    """Whether a message has its proof."""
     return hmac.compare_digest(str(message.get("proof", "")), proof_of(message, token=token, challenge=challenge))
 
 
@@ -159,7 +151,6 @@ def _timeval(seconds: float) -> bytes:
 
 
 def label_to_json(label: Label) -> dict[str, Any]:
-    """For a header."""
     return {
         "rank": label.rank,
         "step": label.step,
@@ -171,7 +162,6 @@ def label_to_json(label: Label) -> dict[str, Any]:
 
 
 def label_from_json(value: Any) -> Label:
-    """Raises SnapshotError when it is none."""
     try:
         return Label(
             rank=int(value["rank"]),

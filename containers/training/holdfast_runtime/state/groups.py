@@ -13,7 +13,6 @@ Noted = list[tuple[dict[str, Any], list[nn.Parameter]]]
 
 
 def note_groups(optimizer: Optimizer) -> Noted:
-    """Return all groups of an optimizer as they are."""
     return [
         ({key: copied(value) for key, value in group.items() if key != "params"}, [*group["params"]])
         for group in optimizer.param_groups
@@ -21,7 +20,6 @@ def note_groups(optimizer: Optimizer) -> Noted:
 
 
 def restore_groups(optimizer: Optimizer, noted: Noted) -> None:
-    """Give an optimizer the groups that it had: those that exist are changed in place."""
     own = optimizer.param_groups
     del own[len(noted) :]
     for number, (settings, members) in enumerate(noted):
@@ -56,7 +54,6 @@ def groups_of(parameters: Iterable[tuple[str, nn.Parameter]], optimizer: Optimiz
 
 
 def put_groups(model: nn.Module, optimizer: Optimizer, groups: Sequence[Mapping[str, Any]]) -> None:
-    """Give an optimizer the groups of ``groups_of``: existing ones are changed in place."""
     parameters = dict(model.named_parameters())
     restore_groups(
         optimizer,

@@ -24,12 +24,10 @@ class Hook:
 
 
 def by_kind(values: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
-    """Return the program's hooks of a module, by kind and number."""
     return {kind: found for kind in KINDS if values[kind] and (found := of_program(values[kind]))}
 
 
 def of_program(hooks: Mapping[int, Any]) -> dict[int, Any]:
-    """Return the hooks of the program; those of libraries come and go with the state that they keep."""
     return {
         number: hook
         for number, hook in hooks.items()
@@ -38,19 +36,16 @@ def of_program(hooks: Mapping[int, Any]) -> dict[int, Any]:
 
 
 def of_module(values: Mapping[str, Any]) -> Iterator[Hook]:
-    """Yield the program's hooks of a module in the order of their kind and registration."""
     for kind in KINDS if any(all_of(values)) else ():
         yield from of_home(kind, values[kind])
 
 
 def of_home(kind: str, home: dict[int, Any]) -> Iterator[Hook]:
-    """Yield the program's hooks of one kind in the order of registration."""
     for number, hook in of_program(home).items():
         yield Hook(f"{kind.strip('_')} {name_of(hook)}", number, home)
 
 
 def keep(found: Sequence[Hook], wanted: Sequence[str]) -> list[str]:
-    """Remove the hooks that are not wanted, those registered first stay; return the names of missing ones."""
     missing = list(wanted)
     for hook in found:
         if missing and hook.text == missing[0]:
@@ -61,5 +56,4 @@ def keep(found: Sequence[Hook], wanted: Sequence[str]) -> list[str]:
 
 
 def name_of(value: Any) -> str:
-    """Return the qualified name of a function, or of the type of another object."""
     return str(getattr(value, "__qualname__", type(value).__qualname__))

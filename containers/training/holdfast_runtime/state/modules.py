@@ -22,8 +22,6 @@ class StructureError(ValueError):
 
 @dataclass(slots=True)
 class _Reader:
-    """One module, and which of its attributes are noted."""
-
     name: str
     module: nn.Module
     values: dict[str, Any]
@@ -45,8 +43,6 @@ class _Reader:
 
 @dataclass(slots=True)
 class _Note:
-    """One module as it was."""
-
     keys: tuple[str, ...]
     values: tuple[Any, ...]
     copies: dict[str, Any]
@@ -90,7 +86,6 @@ class ModelReader:
         ]
 
     def check_structure(self) -> None:
-        """Raise StructureError if modules have other parameters or parts than when the training began."""
         for reader in self._readers:
             parameters, parts = reader.values["_parameters"], reader.values["_modules"]
             if tuple(parameters) != reader.parameters or _objects(parts) != reader.modules:
@@ -105,11 +100,9 @@ class ModelReader:
                 )
 
     def modes(self) -> list[tuple[str, bool]]:
-        """Return the mode of each module, by name."""
         return [(reader.name, reader.values["training"]) for reader in self._readers]
 
     def buffers(self) -> Iterator[tuple[str, Tensor, nn.Module]]:
-        """Yield all buffers by name, with their module."""
         for reader in self._readers:
             if found := reader.values["_buffers"]:
                 for key, buffer in found.items():
@@ -117,7 +110,6 @@ class ModelReader:
                         yield f"{reader.name}.{key}" if reader.name else key, buffer, reader.module
 
     def note(self, before: ModelNotes | None = None, *, buffers: bool = True) -> ModelNotes:
-        """Return the model as it is. Copies of buffers are made in the memory of an earlier note where they fit."""
         modules = []
         for index, reader in enumerate(self._readers):
             values = reader.values
@@ -144,7 +136,6 @@ class ModelReader:
 
     @torch.no_grad()
     def restore(self, notes: ModelNotes) -> None:
-        """Have the model as it was."""
         for reader, note in zip(self._readers, notes.modules, strict=True):
             _restore(reader, note)
             _restore_hooks(reader.values, note.hooks)
@@ -163,7 +154,6 @@ class ModelReader:
         self._restore_extra(notes.extra)
 
     def changes(self, now: ModelNotes, baseline: ModelNotes) -> dict[str, Any]:
-        """Return what is different from a baseline as a plain tree, to be sent, and the names of hooks."""
         attributes = {}
         for reader, new, old in zip(self._readers, now.modules, baseline.modules, strict=True):
             if found := _different(new, old):
@@ -195,7 +185,6 @@ class ModelReader:
         self._keep_hooks(changes["hooks"])
 
     def unsent(self, now: ModelNotes, baseline: ModelNotes) -> dict[str, dict[str, str]]:
-        """Return the attributes that have another kind of value than at the baseline and cannot be sent, by module."""
         found = {}
         for reader, new, old in zip(self._readers, now.modules, baseline.modules, strict=True):
             before = dict(zip(old.keys, old.values, strict=True))
@@ -213,7 +202,6 @@ class ModelReader:
         return found
 
     def hook_names(self) -> dict[str, list[str]]:
-        """Return the names of the program's hooks, by module or parameter; they cannot be sent."""
         return {name: [hook.text for hook in found] for name, found in self._hooks()}
 
     def _hooks(self) -> Iterator[tuple[str, list[hooks.Hook]]]:
@@ -227,7 +215,6 @@ class ModelReader:
                 yield reader.name, found
 
     def _homes(self) -> Iterator[tuple[tuple[str, str], dict[int, Any]]]:
-        """Yield where parameters and the optimizer have their hooks, by name and kind."""
         for name, parameter in self.parameters:
             if parameter._backward_hooks is not None:
                 yield (name, "hook"), parameter._backward_hooks
@@ -260,7 +247,6 @@ class ModelReader:
 
 @torch.no_grad()
 def put_buffers(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Give a model these buffers and no others: those that exist are changed in place, others are registered."""
     modules = dict(model.named_modules())
     for prefix, module in modules.items():
         for key in module._buffers:
@@ -278,7 +264,6 @@ def _objects(parts: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _copies(keys: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
-    """Return copies of the values that can change in place and can be copied."""
     found = {}
     for key, value in zip(keys, values, strict=True):
         if type(value) not in IMMUTABLE:
@@ -290,7 +275,6 @@ def _copies(keys: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _restore(reader: _Reader, note: _Note) -> None:
-    """Have the attributes of a note."""
     values = reader.values
     for key in [key for key in values if key not in STRUCTURE and key not in note.keys]:
         if type(values[key]) in IMMUTABLE or isinstance(values[key], Tensor):
@@ -313,7 +297,6 @@ def _restore_hooks(values: dict[str, Any], noted: Mapping[str, dict[int, Any]]) 
 
 
 def _different(new: _Note, old: _Note) -> dict[str, Any]:
-    """Return the attributes that are not as they were, as far as they can be sent."""
     before = dict(zip(old.keys, old.values, strict=True))
     found = {}
     for key, value in zip(new.keys, new.values, strict=True):

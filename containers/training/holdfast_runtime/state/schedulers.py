@@ -62,7 +62,6 @@ _notified: list[weakref.WeakMethod[Callable[[Any], None]]] = []
 
 
 def _watch(notify: Callable[[Any], None]) -> None:
-    """Have a method called with each scheduler that is made from now on."""
     if not _notified:
         for kind in (LRScheduler, ReduceLROnPlateau):
             kind.__init__ = _noting(kind.__init__)  # type: ignore[method-assign]
@@ -88,7 +87,6 @@ def _holders(optimizer: Optimizer) -> list[Any]:
 
 
 def _parts(item: Any) -> list[Any]:
-    """Return the schedulers that a scheduler, or what holds several, steps. In a circle it is one of them."""
     found: dict[int, Any] = {}
     holders = [item]
     while holders:

@@ -40,12 +40,10 @@ SWITCHES: dict[str, Switch] = {
 
 
 def switched() -> dict[str, Any]:
-    """Return all settings of this process, by name."""
     return {name: switch.read() for name, switch in SWITCHES.items()}
 
 
 def switch_back(settings: dict[str, Any]) -> None:
-    """Have these settings again."""
     for name, value in settings.items():
         if SWITCHES[name].read() != value:
             SWITCHES[name].write(value)

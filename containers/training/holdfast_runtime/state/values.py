@@ -67,7 +67,6 @@ def copied(value: Any, _seen: frozenset[int] = frozenset()) -> Any:
 
 
 def put_back(current: Any, copy: Any) -> Any:
-    """Return the value of a copy: the current object changed in place where it has the same kind, else a new one."""
     if isinstance(copy, Tensor):
         return _put_tensor(current, copy)
     if isinstance(copy, np.ndarray):
@@ -96,7 +95,6 @@ def put_back(current: Any, copy: Any) -> Any:
 
 @torch.no_grad()
 def copy_into(tensor: Tensor, memory: Tensor | None) -> Tensor:
-    """Return a copy of a tensor, in the memory of an older copy where it fits."""
     kind = (tensor.shape, tensor.dtype, tensor.device)
     fits = memory is not None and (memory.shape, memory.dtype, memory.device) == kind
     return memory.copy_(tensor) if memory is not None and fits else tensor.clone()
@@ -116,7 +114,6 @@ def generator_state(value: Any) -> Any:
 
 
 def leaves(tree: Any, _path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield the path and value of all that is in a plain tree, in its order. Empty containers are values."""
     if isinstance(tree, dict) and tree:
         for key, item in tree.items():
             yield from leaves(item, (*_path, key))
@@ -176,14 +173,12 @@ def _with(tree: Any, path: Path, value: Any) -> Any:
 
 
 def named(path: Path) -> str:
-    """Return a path as a program would write it: ``optimizer.param_groups[0].lr``."""
     shown_parts = [part for part in path if part not in (OBJECT, "attributes", "")]
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in shown_parts)
     return text.removeprefix(".").replace(f".{GENERATOR}", " (generator)")
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message."""
     if isinstance(value, Tensor):
         if value.numel() == 1:
             return f"{value.item():.6g}"
@@ -245,7 +240,6 @@ def _kept_attributes(value: Any, inside: frozenset[int]) -> Iterator[tuple[str, 
 
 
 def _is_own(value: Any) -> bool:
-    """Return True for an object of a class of the program, which is not installed as a library is."""
     kind = type(value)
     if isinstance(value, nn.Module | type) or callable(value) or not hasattr(value, "__dict__"):
         return False

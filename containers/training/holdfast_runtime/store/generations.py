@@ -18,7 +18,6 @@ class GenerationStore(Store):
     The entries of one generation.
 
     Args:
-        keys: What the launcher pushes.
         generation: That of the view; entries of other generations do not exist here.
         deadline_s: Longest wait for an entry.
         purpose: Entries of another purpose do not exist here either: groups may be made more than once in a generation.
@@ -40,7 +39,6 @@ class GenerationStore(Store):
         self._deadline_s = timeout.total_seconds()
 
     def set(self, key: str, value: str | bytes) -> None:
-        """Set an entry for all ranks."""
         self._keys.put(
             self._prefix + key, value.encode() if isinstance(value, str) else bytes(value), generation=self._generation
         )
@@ -50,12 +48,10 @@ class GenerationStore(Store):
         return self._keys.get(self._prefix + key, generation=self._generation, deadline_s=self._deadline_s)
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        """Entries, once all are there."""
         self.wait(keys)
         return [self.get(key) for key in keys]
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
-        """Set entries for all ranks."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
@@ -68,15 +64,12 @@ class GenerationStore(Store):
         self._keys.wait([self._prefix + key for key in keys], generation=self._generation, deadline_s=deadline_s)
 
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all entries are there now."""
         return self._keys.has([self._prefix + key for key in keys], generation=self._generation)
 
     def add(self, key: str, amount: int) -> int:
-        """Add to a counter, which begins at 0; the sum."""
         return int(self._change(Change(self._generation, 0, self._prefix + key, "add", amount=amount)))
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
-        """Set an entry that has the expected value; what it has then."""
         expected, desired = (
             base64.b64encode(value.encode() if isinstance(value, str) else bytes(value)).decode()
             for value in (expected_value, desired_value)
@@ -86,15 +79,12 @@ class GenerationStore(Store):
         )
 
     def delete_key(self, key: str) -> bool:
-        """Delete an entry; whether there was one."""
         return self._change(Change(self._generation, 0, self._prefix + key, "delete")) == b"1"
 
     def num_keys(self) -> int:
-        """Entries that are there now."""
         return self._keys.count(generation=self._generation)
 
     def clone(self) -> "GenerationStore":
-        """Another handle on the same entries."""
         same = GenerationStore(self._keys, generation=self._generation, deadline_s=self._deadline_s)
         same._prefix = self._prefix
         return same

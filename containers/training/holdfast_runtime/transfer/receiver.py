@@ -53,8 +53,6 @@ def receive(
     The state of a generation and step, from the first donor that gives it whole.
 
     Args:
-        donors: Host and port of each, the best first.
-        token: The job's secret.
         into: Where a tensor of this number, type and shape may be received; None: into a new one in host memory.
         deadline_s: For all of it.
         stall_s: A donor that sends nothing for so long is given up.
@@ -82,8 +80,6 @@ def receive(
 
 @dataclass
 class _Staged:
-    """A tensor that cannot be received in place: it is copied there when all of it has come."""
-
     end: int
     """Bytes of the whole state up to its end."""
     host: Tensor
@@ -91,8 +87,6 @@ class _Staged:
 
 
 class _Receiver:
-    """One attempt at one donor."""
-
     def __init__(self, line: Line, into: Place, faults: Injector) -> None:
         self._line = line
         self._into = into
@@ -121,7 +115,6 @@ class _Receiver:
         return Flat(skeleton=read_skeleton(bytes(self._skeleton)), tensors=self._tensors)
 
     def _receive(self, header: Header) -> list[int]:
-        """All chunks over the connection; their checksums."""
         checksums: list[int] = []
         done = 0
         for chunk in chunks_of(self._memory(header)):
@@ -134,7 +127,6 @@ class _Receiver:
         return checksums
 
     def _announced(self, chunk: Sequence[memoryview]) -> int:
-        """What the donor says of the next chunk: its checksum."""
         size, checksum = CHUNK.unpack(self._line.read(CHUNK.size))
         due = sum(map(len, chunk))
         if size != due:
@@ -142,7 +134,6 @@ class _Receiver:
         return int(checksum)
 
     def _memory(self, header: Header) -> Iterator[memoryview]:
-        """Where the bytes go, one after the other."""
         self._skeleton = bytearray(header.skeleton_bytes)
         yield memoryview(self._skeleton)
         end = header.skeleton_bytes

@@ -72,18 +72,15 @@ class Server:
         self._thread.start()
 
     def offer(self, name: str, offer: Offer) -> None:
-        """From now on, this may be asked for under a name."""
         with self._lock:
             self._offers[name] = offer
             self._lock.notify_all()
 
     def withdraw(self, name: str) -> None:
-        """From now on, it may not; a receiver that has not got all of it will not accept what it has."""
         with self._lock:
             self._offers.pop(name, None)
 
     def close(self) -> None:
-        """Stop listening."""
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
@@ -116,8 +113,6 @@ class Server:
             self._send(line, offer, request)
 
     def _offered(self, request: Request) -> Offer | None:
-        """What is on offer under a name, once it is not that of an earlier generation."""
-
         def is_there() -> bool:
             offer = self._offers.get(request.name)
             return offer is not None and offer.generation >= request.generation
@@ -127,7 +122,6 @@ class Server:
             return self._offers.get(request.name)
 
     def _check(self, name: str, offer: Offer) -> None:
-        """Raises WireError when the state may have changed since it was offered."""
         with self._lock:
             if self._offers.get(name) is not offer:
                 raise WireError("the state is not on offer any more")
@@ -162,7 +156,6 @@ class Server:
 
 
 def _memory(skeleton: bytes, flat: Flat) -> Iterator[memoryview]:
-    """One after the other: a tensor on a GPU is copied to the host when it is its turn, not all of them at once."""
     yield memoryview(skeleton)
     for tensor in flat.tensors:
         yield tensor_bytes(tensor)

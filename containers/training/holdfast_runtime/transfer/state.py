@@ -24,7 +24,6 @@ class Flat:
 
     @cached_property
     def skeleton_bytes(self) -> bytes:
-        """What ``read_skeleton`` takes."""
         buffer = io.BytesIO()
         torch.save(self.skeleton, buffer)
         return buffer.getvalue()
@@ -44,7 +43,6 @@ def read_skeleton(data: bytes) -> Any:
 
 
 def local(tensor: Tensor) -> Tensor:
-    """What this rank holds of a tensor: of a DTensor its part, of any other all of it. Not a copy."""
     part: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
     return part.detach()
 
@@ -73,8 +71,6 @@ def flatten(tree: Any) -> Flat:
 
 
 def unflatten(flat: Flat) -> Any:
-    """The tree again. Named tuples and other kinds of dicts are plain ones."""
-
     def put(value: Any) -> Any:
         if isinstance(value, tuple) and len(value) == 2 and value[0] == MARK:
             return flat.tensors[value[1]]
@@ -105,5 +101,5 @@ def tensor_bytes(tensor: Tensor) -> memoryview:
 
 
 def is_direct(tensor: Tensor) -> bool:
-    """Whether bytes can be received into the tensor itself."""
+    """Return True if bytes can be received into the tensor itself."""
     return tensor.device.type == "cpu" and tensor.is_contiguous()

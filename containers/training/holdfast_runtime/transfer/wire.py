@@ -1,8 +1,7 @@
 """
-What goes over the connection: a request, a header, then chunks, each with its length and checksum before it.
+State on a TCP connection: a request, a header, then chunks, each with its length and checksum before it.
 
-Both sides cut the same bytes into the same chunks, so that none of it has to be said. Every wait ends: at the deadline
-of the whole, earlier when nothing moves, and at once when ``check`` says that it is all for nothing.
+All waits end: at the deadline, earlier if nothing moves, and at once if ``check`` raises.
 """
 
 import hashlib
@@ -51,15 +50,12 @@ class Request:
     """That the receiver belongs to the job."""
 
     def prove(self, *, token: str, nonce: bytes) -> str:
-        """What ``proof`` has to be."""
         text = f"{self.generation} {self.step} {self.name} {self.challenge}".encode()
         return hmac.new(token.encode(), nonce + text, hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What follows, or why nothing does."""
-
     refusal: str = ""
     generation: int = 0
     step: int = 0
@@ -70,7 +66,6 @@ class Header:
     """That the donor belongs to the job, and is who was called: who took the port of one that died is not."""
 
     def prove(self, *, token: str, challenge: str, port: int) -> str:
-        """What ``proof`` has to be."""
         said = [challenge, port, self.generation, self.step, self.skeleton_bytes, self.tensors]
         return hmac.new(token.encode(), f"header {json.dumps(said)}".encode(), hashlib.sha256).hexdigest()
 
@@ -119,15 +114,12 @@ class Line:
         return bytes(data)
 
     def read_end(self) -> None:
-        """Wait until the other side closes."""
         self._wait(partial(self._socket.recv, 1))
 
     def cut(self) -> None:
-        """As if somebody had pulled the cable."""
         self._socket.shutdown(socket.SHUT_RDWR)
 
     def send_object(self, value: Request | Header) -> None:
-        """As JSON, its length first."""
         data = json.dumps(value.__dict__).encode()
         self.send([LENGTH.pack(len(data)), data])
 
@@ -160,7 +152,6 @@ class Line:
 
 
 def _after(pieces: Sequence[memoryview], count: int) -> list[memoryview]:
-    """What is left of memory when so many bytes of it are done."""
     for number, piece in enumerate(pieces):
         if count < len(piece):
             return [piece[count:], *pieces[number + 1 :]]
@@ -169,7 +160,6 @@ def _after(pieces: Sequence[memoryview], count: int) -> list[memoryview]:
 
 
 def chunks_of(memory: Iterable[memoryview]) -> Iterator[list[memoryview]]:
-    """Cut memory into chunks: large tensors into several, many small ones into one."""
     pieces: list[memoryview] = []
     size = 0
     for whole in memory:
@@ -187,5 +177,4 @@ def chunks_of(memory: Iterable[memoryview]) -> Iterator[list[memoryview]]:
 
 
 def digest_of(checksums: Sequence[int], *, generation: int, step: int) -> int:
-    """One number for all chunks in their order, and for what they are a state of."""
     return zlib.crc32(struct.pack(f"!QQ{len(checksums)}I", generation, step, *checksums))

@@ -15,7 +15,6 @@ from holdfast_runtime.witness.service import Service
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until a signal comes; the exit code."""
     parser = argparse.ArgumentParser(prog="holdfast-witness", description=__doc__)
     parser.add_argument("--host", default="", help="Address to listen at. Default: all")
     parser.add_argument("--port", type=int, default=PORT, help=f"Default: {PORT}, which requires root")

@@ -24,7 +24,6 @@ class WitnessError(ValueError):
 
 
 def is_of_use(given: str | None, *, nodes: int) -> bool:
-    """Whether a run of so many launchers looks for one."""
     return given != NONE and nodes % 2 == 0 and nodes <= MOST_NODES
 
 

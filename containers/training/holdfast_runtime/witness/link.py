@@ -76,27 +76,22 @@ class WitnessLink:
         self.address: Address | None = None
 
     def start(self) -> None:
-        """Begin to look for it."""
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
     def has_forgotten(self, identity: int) -> bool:
-        """Whether the witness has said that it knows nothing of this identity."""
         return identity in self._forgotten
 
     def claim_changed(self) -> None:
-        """There is another view, or another launcher in reach: another memory may be the right one."""
         self._changed.set()
         if self._writer is not None and self._handlers.claim() not in (self.identity, OPEN, None):
             self._leaving = True
             self._writer.transport.abort()
 
     def send(self, message: WitnessMessage) -> None:
-        """Send; without a link it is lost."""
         if self._writer is not None:
             self._writer.write(WITNESS.encode(message) + b"\n")
 
     async def close(self) -> None:
-        """Say goodbye, and do not wait for the answer."""
         if self._task is None:
             return
         self._closing = True
@@ -144,7 +139,6 @@ class WitnessLink:
             writer.close()
 
     async def _admission(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, claim: int) -> int | None:
-        """The identity of the memory; None for one that is forgotten."""
         challenge = await self._handshake(reader)
         if isinstance(challenge, Refused):
             raise _RefusedError(challenge.reason)
@@ -201,7 +195,6 @@ class WitnessLink:
                 self._handlers.lost(f"it was silent for {self._deadlines.heartbeat:g} s" if self._silent else why)
 
     async def _beat(self, writer: asyncio.StreamWriter) -> None:
-        """Ask for a sign of life, and end a link that gives none."""
         suspected = False
         while True:
             writer.write(BEAT)

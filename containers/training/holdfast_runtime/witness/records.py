@@ -1,8 +1,7 @@
 """
-What a witness remembers of runs, and for how long. Pure: the time is given.
+Records of a witness, and their lifetime. Pure: the time is an argument.
 
-Forgetting is always safe, because a memory is never made again under the same identity: the run's launchers open
-another one, which votes once a view names it. So there are bounds, and whoever nobody speaks for goes first.
+Forgetting is safe: a memory is never made again under the same identity, and a new one votes once a view names it.
 """
 
 import secrets
@@ -93,14 +92,12 @@ class Records:
         return reply, record.witness.generation != generation
 
     def left(self, record: Record, *, now_s: float) -> None:
-        """A launcher's link to this memory is closed."""
         record.links -= 1
         record.idle_since_s = now_s
         if not record.links and record.parted:
             self._records.pop(record.witness.identity, None)
 
     def sweep(self, *, now_s: float) -> None:
-        """Forget the runs that have been idle for too long."""
         for identity, record in [*self._records.items()]:
             if not record.links and now_s - record.idle_since_s > self._limits.idle_s:
                 del self._records[identity]
@@ -109,7 +106,6 @@ class Records:
         return sum(record.bytes for record in self._records.values())
 
     def _forget_one(self, *, but: Record | None = None) -> bool:
-        """Forget the run that has been idle for longest; whether there was one."""
         idle = [record for record in self._records.values() if not record.links and record is not but]
         if not idle:
             return False

@@ -44,8 +44,6 @@ class _ClosedError(Exception):
 
 
 class _Connection(asyncio.Protocol):
-    """One caller."""
-
     def __init__(self, service: "Service") -> None:
         self._service = service
         self._pending = bytearray()
@@ -103,7 +101,6 @@ class _Connection(asyncio.Protocol):
             self._service.heard(self, self.record, message, size=len(line))
 
     def _admitted(self, asked: Handshake) -> Record:
-        """The memory that a caller may speak with."""
         if isinstance(asked, Open):
             record = self._service.open(asked)
             if record is None:
@@ -130,7 +127,6 @@ class _Connection(asyncio.Protocol):
         self.write(HANDSHAKE.encode(message) + b"\n")
 
     def write(self, line: bytes) -> None:
-        """Send; a caller that does not read is not waited for."""
         if self._transport is None or self._transport.is_closing():
             return
         self._transport.write(line)
@@ -138,7 +134,6 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def close(self) -> None:
-        """What was written still goes out, if the other side reads it before it is silent for too long."""
         if self._transport is not None:
             self._transport.close()
 
@@ -162,7 +157,6 @@ class Service:
         self._said = 0
 
     async def serve(self, door: socket.socket) -> None:
-        """Until it is cancelled."""
         server = await asyncio.get_running_loop().create_server(lambda: _Connection(self), sock=door)
         try:
             while True:
@@ -175,7 +169,6 @@ class Service:
                 connection.abort()
 
     def sweep(self, *, now_s: float) -> None:
-        """Close what is late, and forget what is old."""
         self._said = 0
         for connection in [*self._connections]:
             waited_s, limit_s = now_s - connection.heard_s, self.limits.silence_s
@@ -186,13 +179,11 @@ class Service:
         self.records.sweep(now_s=now_s)
 
     def say(self, text: str) -> None:
-        """A line for the journal."""
         self._said += 1
         if self._said <= LINES_PER_SWEEP:
             print(f"holdfast-witness: {text}", file=sys.stderr, flush=True)
 
     def admits(self, connection: _Connection) -> bool:
-        """Count a caller; whether there is room for it."""
         self._connections.add(connection)
         self._hosts[connection.host] += 1
         return (
@@ -200,7 +191,6 @@ class Service:
         )
 
     def gone(self, connection: _Connection) -> None:
-        """A caller's connection is closed."""
         self._connections.discard(connection)
         self._hosts[connection.host] -= 1
         if not self._hosts[connection.host]:
@@ -209,7 +199,6 @@ class Service:
             self.records.left(connection.record, now_s=time.monotonic())
 
     def open(self, asked: Open) -> Record | None:
-        """A memory for a run that has none."""
         name = asked.run_id[:NAME_LETTERS]
         record = self.records.open(run_id=name, seat=asked.seat, key=asked.key, now_s=time.monotonic())
         if record is not None:
@@ -217,7 +206,6 @@ class Service:
         return record
 
     def heard(self, sender: _Connection, record: Record, message: membership.Message, *, size: int) -> None:
-        """Answer, and tell the run's other launchers of a view that is committed: some may not reach the others."""
         reply, changed = self.records.hear(record, message, size=size)
         if reply is not None:
             sender.write(WITNESS.encode(reply) + b"\n")

@@ -1,8 +1,8 @@
 """
-What a launcher and the witness say to each other: JSON lines, a handshake first.
+Messages between a launcher and the witness: JSON lines, a handshake first.
 
-A launcher of a run whose view names no witness opens a memory, and leaves a key that is derived from the run's token.
-The others join it by its identity, which the view tells them, and prove that they have the same key.
+A launcher of a run whose view names no witness registers with a key derived from the run's token. Others join by the
+identity in the view, and prove that they have the same key.
 """
 
 import hmac
@@ -88,10 +88,8 @@ BEAT = WITNESS.encode(Beat()) + b"\n"
 
 
 def key_of(*, token: str, run_id: str) -> str:
-    """What the witness is given of a run's token: of no use for its launchers' links."""
     return hmac.new(token.encode(), f"witness of {run_id}".encode(), "sha256").hexdigest()
 
 
 def proof(role: Literal["join", "seated"], key: str, *, identity: int, nonce: str) -> str:
-    """That somebody has the key; what one side shows is of no use to the other."""
     return hmac.new(key.encode(), f"{role}/{identity}/{nonce}".encode(), "sha256").hexdigest()

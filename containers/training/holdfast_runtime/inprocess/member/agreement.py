@@ -97,7 +97,7 @@ class Agreement:
             self.compare(digests, twins=made.sharded.twins)
 
     def compare(self, digests: Sequence[int], *, twins: Sequence[int]) -> None:
-        """Whether twins are equal, of digests by rank. Raises DivergenceError."""
+        """Return True if twins are equal, of digests by rank. Raises DivergenceError."""
         own = self._own
         odd = [twin for twin in twins if digests[twin] != digests[own.rank]]
         if odd:
@@ -108,7 +108,6 @@ class Agreement:
             )
 
     def judge(self, outcome: vote.Outcome) -> None:
-        """Raises BrokenError when a rank is missing, DivergenceError when ranks are not equal."""
         own = self._own
         if outcome.ready != own.world_size:
             raise BrokenError(f"{outcome.ready} of {own.world_size} ranks are ready")

@@ -1,8 +1,7 @@
 """
-Models of a sharded job are made together, in real groups, and nobody leaves those before all have their models.
+Models of a sharded job, made together in real groups.
 
-A script may use its groups while it makes its model, and a process that has one does not make it again. So all ranks
-that begin a job have none yet, or all have one: where a rank is lost in between, the others begin again too.
+All ranks that begin a job have no model yet, or all have one: if a rank is lost in between, all begin again.
 """
 
 from holdfast_runtime.control import Deadlines, View
@@ -40,7 +39,6 @@ class Making:
         self.begun = view
 
     def check(self, view: View) -> None:
-        """Raises StoppedError where this process has a model, and others have yet to make theirs together."""
         if not _is_together(view) or view.generation == self._all_made_in:
             return
         if others := self._others("models", has_one=True):
@@ -64,20 +62,17 @@ class Making:
         return view
 
     def _others(self, purpose: str, *, has_one: bool) -> list[int]:
-        """Ranks that say otherwise."""
         with with_peers("not all ranks have told whether they have a model"):
             store = self._telling.store(purpose, deadline_s=self._deadlines.start)
             store.set(str(self._own.rank), str(int(has_one)))
             return [rank for rank in range(self._own.world_size) if (store.get(str(rank)) == b"1") != has_one]
 
     def _is_of_peers(self, error: BaseException) -> bool:
-        """Return True if the script failed because a peer is lost, while it made its model."""
         is_possible = self.begun is not None and isinstance(error, RuntimeError | OSError)
         return is_possible and self._peers.told_to_leave(within_s=NOTICE_S)
 
 
 def _is_together(view: View) -> bool:
-    """Return True where all ranks of the view make their models in it: a newcomer makes its own alone."""
     return view.plan.source == "fresh" and view.world_size > 1
 
 

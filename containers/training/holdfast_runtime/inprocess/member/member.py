@@ -34,7 +34,6 @@ class Member:
     One process of a job with a launcher.
 
     Args:
-        backend: Of torch.distributed.
         training: What the script has made. Default: nothing yet, ``train`` brings it.
         recorded: Groups of the script, which are made again. Default: they are its own affair.
     """
@@ -79,7 +78,6 @@ class Member:
         return self.taking.training
 
     def train(self, training: Training) -> None:
-        """The script has made its model; ``join`` follows."""
         self.taking.training = training
         self.peers.all_on_host = training.sharded is not None
 
@@ -146,11 +144,7 @@ class Member:
         raise StoppedError(f"this spare could not do a step alone: {error}", 1) from error
 
     def hand_over(self) -> bool:
-        """
-        Leave between two steps and join the next generation, as ``join`` does.
-
-        All ranks have finished the same step: none is left in the middle of one by a neighbour that is quicker.
-        """
+        """Leave between two steps that all ranks have finished, and join the next generation, as ``join`` does."""
         self.faults.point("boundary")
         if self.own.world_size > 1:
             # One that is lost just now, or the end of this generation: what all have finished is finished.
@@ -161,7 +155,6 @@ class Member:
 
     @property
     def has_left(self) -> bool:
-        """Whether this process has left a generation and is in no other one yet."""
         return self._next is not None
 
     @property
@@ -228,7 +221,6 @@ class Member:
                 return True
 
     def _following(self, reason: str, *, planned: bool) -> View | Stop:
-        """Leave this generation; the next one, or the end."""
         first, begun = self._making.begun, None
         if first is not None:
             try:
@@ -251,7 +243,6 @@ class Member:
         return self._wait_for_view(reason, planned=planned)
 
     def finish(self) -> bool:
-        """Whether all ranks have done the last update; else there are steps to do again."""
         if self.own.built >= 0:
             self.take_rank()
             return False
@@ -270,7 +261,6 @@ class Member:
         return True
 
     def _build(self, build: Build) -> None:
-        """Groups of a rank that this process may get."""
         own = self.own
         own.built = own.rank = build.rank
         own.world_size, own.committed_step = build.world_size, build.step
@@ -279,7 +269,6 @@ class Member:
 
     @property
     def _buildable(self) -> Buildable:
-        """On a GPU a model takes memory that the ranks of the node need."""
         made = self.training
         able = self.recorded is not None if made is None else made.warm_up
         if not able:
@@ -288,7 +277,6 @@ class Member:
 
     @property
     def _twins(self) -> tuple[int, ...] | None:
-        """Ranks that can stand in for this one; None for all."""
         sharded = self.training.sharded if self.training is not None else None
         if sharded is None:
             return None
@@ -335,7 +323,6 @@ class Member:
             needed = False
 
     def _give(self, view: View) -> None:
-        """Another process has the rank of this one: let it have the state, until the launcher ends this process."""
         self.own.generation, self.own.gives = view.generation, True
         self.faults.step = view.resume_step
         self.faults.point("give")
@@ -398,7 +385,6 @@ class Member:
             return taken.result()
 
     def _become(self, view: View) -> None:
-        """Have the rank of a view; from now on the thread of the control socket may break its groups."""
         own = self.own
         own.generation, own.rank, own.world_size = view.generation, view.rank, view.world_size
         own.lost_steps, own.gives, own.built = view.plan.lost_steps, False, -1

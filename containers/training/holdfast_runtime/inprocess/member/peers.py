@@ -28,7 +28,6 @@ class Peers:
     The groups of this process, and the ways out of them.
 
     Args:
-        backend: Of torch.distributed.
         recorded: Groups of the script, which are made again. Default: they are its own affair.
     """
 
@@ -48,28 +47,24 @@ class Peers:
 
     @property
     def backend(self) -> str:
-        """Of torch.distributed."""
         return self._group.backend
 
     @property
     def device(self) -> torch.device:
-        """Of what ranks tell each other."""
         return torch.device("cuda") if self._group.backend == "nccl" and not self.all_on_host else torch.device("cpu")
 
     @property
     def must_leave(self) -> bool:
-        """Whether the launcher has ended the generation that this process is in."""
         return self._leave_generation > self._own.generation
 
     def told_to_leave(self, *, within_s: float = NOTICE_S) -> bool:
-        """Whether somebody is gone: the launcher says so a few milliseconds after a collective has failed."""
+        """Return True if somebody is gone: the launcher says so a few milliseconds after a collective has failed."""
         end = time.monotonic() + within_s
         while not self.must_leave and time.monotonic() < end:
             time.sleep(0.002)
         return self.must_leave
 
     def check(self) -> None:
-        """Raises BrokenError when the generation is over."""
         if self.must_leave:
             raise BrokenError(f"generation {self._own.generation} is over")
 
@@ -114,7 +109,6 @@ class Peers:
         self.check()
 
     def open_alone(self) -> None:
-        """Groups with the names of the real ones, in which this process is alone."""
         self._group.open_alone(rank=self._own.rank, world_size=self._own.world_size)
 
     def close(self, *, look: Callable[[list[Any]], None] | None = None) -> None:
@@ -132,7 +126,6 @@ class Peers:
         self._left.clear()
 
     def left(self) -> None:
-        """This process is in no generation any more."""
         self._left.set()
 
     def leave(self, leave: Leave) -> None:
@@ -143,7 +136,6 @@ class Peers:
             threading.Thread(target=self._release_until_left, name="holdfast-release", daemon=True).start()
 
     def _release_until_left(self) -> None:
-        """Connections that are being made when it is time to leave come after the first release."""
         end = time.monotonic() + self._deadlines.leave
         while not self._left.wait(RELEASE_EVERY_S) and time.monotonic() < end and self.must_leave:
             self._group.release()
@@ -151,7 +143,6 @@ class Peers:
 
 @contextlib.contextmanager
 def with_peers(what: str) -> Iterator[None]:
-    """Around what needs other processes, and nothing of the program: its errors mean that one of them is gone."""
     try:
         yield
     except BrokenError:

@@ -61,21 +61,17 @@ class Recutting:
         return part_number(*made.sharded.place)
 
     def held(self) -> list[Snapshot]:
-        """Number and step of those that are kept here."""
         return [(number, part.step) for number, part in self._held.items()]
 
     def forget(self) -> None:
-        """A newer state is there."""
         self._held.clear()
 
     def withdraw(self) -> None:
-        """Nobody gets a part any more."""
         for name in self._offered:
             self._server.withdraw(name)
         self._offered.clear()
 
     def give(self, view: View, made: Training) -> None:
-        """Offer all parts that are here to all ranks of a view."""
         rows = Rows.of(made.state.model)
         for number, part in self._collected(view, made).items():
             for target in range(view.world_size):
@@ -155,7 +151,6 @@ class Recutting:
         )
 
     def _collected(self, view: View, made: Training) -> dict[int, Part]:
-        """Parts of the view's old size and step that are in this process; from now on they are kept."""
         cut, step = view.plan.cut, view.resume_step
         found = {n: part for n, part in self._held.items() if part.step == step and n // PARTS == cut}
         live, sharded = self.part(made), made.sharded
@@ -171,7 +166,6 @@ class Recutting:
 
 
 def _live(made: Training, sharded: Sharded, *, step: int) -> Part:
-    """What this process trains with. Its tensors stay as they are: those of the next size are others."""
     shard = made.state.shard()
     extra, tensors = shard.pack()
     moving = {name: tensor.clone() for name, tensor in {**shard.buffers(), **tensors}.items()}

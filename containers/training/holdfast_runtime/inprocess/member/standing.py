@@ -1,4 +1,4 @@
-"""What a process is in the job, and what it trains; every part of a member reads it."""
+"""State of this rank."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,6 @@ from holdfast_runtime.snapshots import Checkpoints
 
 @dataclass(kw_only=True)
 class Standing:
-    """Of this process, as it is now."""
-
     generation: int = 0
     rank: int = -1
     world_size: int = 0

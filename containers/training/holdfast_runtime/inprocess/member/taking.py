@@ -1,4 +1,4 @@
-"""Where this process has the state from that a view asks for: itself, a twin, a keeper, a checkpoint."""
+"""Load the state for a new generation: own copy, replica, snapshot or checkpoint."""
 
 from collections.abc import Callable
 from functools import cache
@@ -52,12 +52,10 @@ class Taking:
 
     @property
     def port(self) -> int:
-        """Where others ask for it."""
         return self._server.port
 
     @property
     def made(self) -> Training:
-        """What the script has made."""
         assert self.training is not None
         return self.training
 
@@ -68,7 +66,6 @@ class Taking:
         return self.training.tier.newest_step() if self.training.tier is not None else -1
 
     def offer(self, view: View) -> None:
-        """Whoever asks may have the state of a view."""
         if view.plan.cut:
             return
         state = cache(self.made.state.flat)
@@ -77,12 +74,10 @@ class Taking:
         self._server.offer(REPLICA, Offer(generation=view.generation, step=view.resume_step, state=state))
 
     def withdraw(self) -> None:
-        """Nobody has it any more."""
         self._server.withdraw(REPLICA)
         self.recutting.withdraw()
 
     def use_own(self, step: int) -> bool:
-        """Whether this process has the state of a step in use, after an update that it can do alone if need be."""
         own = self._own
         if own.validity != "valid":
             return False
@@ -131,7 +126,6 @@ class Taking:
         own.committed_step, own.validity = view.resume_step, "valid"
 
     def take_stored(self, view: View) -> None:
-        """Have what all ranks load together: sharded checkpoints take groups, so they come after those."""
         made = self.made
         if made.stored is None:
             return

@@ -63,7 +63,6 @@ class Telling:
         on_uncaught(self.uncaught)
 
     def progress(self, phase: Phase, *, loss: float | None = None) -> None:
-        """This process is alive."""
         known = loss if loss is not None and math.isfinite(loss) else None
         self.send(Progress(step=self._own.committed_step, phase=phase, loss=known, total=self.total))
 
@@ -78,11 +77,9 @@ class Telling:
         return self._control.receive_view(deadline_s=self._view_s(needed=needed), after=self._own.generation)
 
     def place(self, *, needed: bool) -> View | Stop | Build:
-        """As ``view``, or the rank that this process is to make its model for before it has one."""
         return self._control.receive_place(deadline_s=self._view_s(needed=needed), after=self._own.generation)
 
     def broken(self, reason: str) -> None:
-        """A peer is lost, as far as this process sees. What an exception of the program did is said already."""
         if reason and reason != self._told:
             self.send(Fault(reason=reason.splitlines()[0][:300]))
 
@@ -91,7 +88,6 @@ class Telling:
         An exception of the program; a sentence about it.
 
         Args:
-            step: Updates that were finished when the step began.
             where: After the update of the step the process ends; otherwise it joins to try again.
         """
         what, trace = described(error)
@@ -115,7 +111,6 @@ class Telling:
         return False
 
     def refuse(self, error: DivergenceError | UnsupportedError) -> None:
-        """The job must end; not for what a process without a rank cannot do."""
         self._told_of = error
         if self._own.built >= 0:
             self.send(Cold(reason=str(error)))
@@ -123,21 +118,17 @@ class Telling:
             self.send(Fault(reason=str(error), fatal=True))
 
     def cold(self, error: BaseException) -> None:
-        """This spare could not make its model, or not do a step with it, and ends."""
         self._told_of = error
         with contextlib.suppress(LauncherLostError):
             self.send(Cold(reason=described(error)[0]))
 
     def finished(self) -> None:
-        """All ranks have done the last update."""
         self.send(Finished(committed_step=self._own.committed_step))
 
     def send(self, message: FromRank) -> None:
-        """Any other message."""
         self._control.send(message)
 
     def leaves_after(self, step: int) -> bool:
-        """Whether this process was told that the ranks leave between two steps, and would do so after this one."""
         asked = self._hand_over
         return asked.generation == self._own.generation and step >= asked.after_step
 
@@ -159,5 +150,4 @@ class Telling:
         return self._deadlines.view + self._deadlines.leave if needed else float("inf")
 
     def _hand_over_asked(self, message: HandOver) -> None:
-        """In the thread of the control socket; what follows is in the votes."""
         self._hand_over = message

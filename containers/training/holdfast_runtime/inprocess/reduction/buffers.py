@@ -17,9 +17,7 @@ class SharedBuffers:
     The buffers of a model that all ranks have.
 
     Args:
-        buffers: Returns them all by name, not copies.
         changed: Returns the names of all, and which are not as they were when the step began.
-        put: Has these buffers, and no others.
         wait: For a collective to end; raises when a rank is lost.
     """
 
@@ -39,7 +37,6 @@ class SharedBuffers:
         """Names of those that all ranks have, and whether they came in the last step."""
 
     def begin_generation(self) -> None:
-        """All ranks have the same ones now."""
         self._known = dict.fromkeys(self._buffers(), False)
 
     def layout(self) -> int:
@@ -52,9 +49,6 @@ class SharedBuffers:
         Return the buffers that some rank has changed in this step, the same ones on all ranks, in their order.
 
         Where ranks have buffers of other names, types or shapes, they get those of the first rank at once.
-
-        Args:
-            smallest: Of each number over all ranks; a collective.
         """
         if not self._known:
             return []
@@ -68,7 +62,6 @@ class SharedBuffers:
         return [buffer for name, buffer in self._buffers().items() if name not in quiet]
 
     def end_step(self) -> None:
-        """All ranks have voted that they have the same names: those that are new are known from now on."""
         self._known = {name: name not in self._known for name in self._buffers()}
 
 
@@ -89,13 +82,7 @@ def unpack(data: Tensor, tensors: Iterable[Tensor]) -> None:
 
 
 def _from_first(buffers: Mapping[str, Tensor], *, wait: Wait) -> dict[str, Tensor]:
-    """
-    Return all buffers of rank 0, where ranks have other ones. A collective.
-
-    Args:
-        buffers: Of this rank, by name.
-        wait: For a collective to end; raises when a rank is lost.
-    """
+    """Return all buffers of rank 0, where ranks have other ones. A collective."""
     device = next((buffer.device for buffer in buffers.values()), torch.device("cpu"))
     first = dist.get_rank() == 0
     listed = [[name, str(buffer.dtype).removeprefix("torch."), [*buffer.shape]] for name, buffer in buffers.items()]

@@ -37,7 +37,6 @@ class Reducer:
     Hooks on the parameters of a model.
 
     Args:
-        parameters: In the order of the model, the same on all ranks.
         tail: Numbers of 32 bits that go with the last bucket.
         on_gradient: Called with each gradient of a backward. May raise, which ends the backward.
         on_bucket: Called with a bucket's number before its collective begins. May raise.
@@ -107,7 +106,6 @@ class Reducer:
                 parameter.grad = None
 
     def zero(self) -> None:
-        """All gradients are there, and 0: their memory is in use before the first backward."""
         for bucket in self._buckets:
             for index, parameter in enumerate(bucket.parameters):
                 parameter.grad = None
@@ -115,7 +113,6 @@ class Reducer:
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Backward inside only adds up here: for all microbatches of a step but the last."""
         self._syncing = False
         try:
             yield
@@ -173,7 +170,6 @@ class Reducer:
         return arrived
 
     def _adopt(self, bucket: Bucket, index: int, parameter: nn.Parameter) -> None:
-        """The gradient moves into its bucket, as its part of the mean; a parameter that has none counts as 0."""
         view = bucket.views[index]
         bucket.arrived.add(index)
         if parameter.grad is None:
@@ -183,7 +179,6 @@ class Reducer:
         parameter.grad = view
 
     def _launch(self, until: int) -> None:
-        """Begin the collectives of all buckets before ``until``, in order."""
         while self._next < until:
             number = self._next
             self._on_bucket(number)
@@ -192,7 +187,6 @@ class Reducer:
 
 
 def layout(parameters: Sequence[nn.Parameter], *, bucket_bytes: int) -> list[list[nn.Parameter]]:
-    """Parameters by bucket: from the last to the first, as backward meets them, and of one type in each."""
     groups: list[list[nn.Parameter]] = []
     size = 0
     for parameter in reversed(parameters):

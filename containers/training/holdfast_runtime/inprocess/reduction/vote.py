@@ -53,7 +53,6 @@ def cast(
 
 
 def count(tail: Tensor, *, world_size: int) -> Outcome:
-    """Read the sum of all votes."""
     numbers = tail[:LENGTH].tolist()
     sums, squares = numbers[FIRST : FIRST + PARTS], numbers[FIRST + PARTS :]
     same = [world_size * square == total * total for total, square in zip(sums, squares, strict=True)]

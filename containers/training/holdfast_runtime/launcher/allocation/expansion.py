@@ -63,9 +63,6 @@ class Expansion:
 
     Args:
         token: Of the run; the environment carries it to the other launcher.
-        leads: Whether this launcher is the leader.
-        address: Where this launcher listens.
-        tell: Writes into the log of the job.
     """
 
     def __init__(
@@ -99,12 +96,10 @@ class Expansion:
 
     @property
     def lost(self) -> list[int]:
-        """Nodes that the view has not."""
         view = self._view()
         return [node for node, name in enumerate(view.nodes) if name < 0] if view.generation else []
 
     def installed(self) -> None:
-        """There is another view."""
         if self._closed or not self._request.job or not self.lost or not self._leads():
             return
         if not self._request.is_asked:
@@ -113,7 +108,6 @@ class Expansion:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def close(self) -> None:
-        """The launcher ends: what waits for a node is withdrawn, and a launcher in a step of this job has its time."""
         self._closed = True
         tasks = [*self._brought.values()]
         if self._steps:
@@ -195,7 +189,6 @@ class Expansion:
         return found[1], self._batch(extra)
 
     async def _state(self, job: str) -> str:
-        """State and node; empty once the job has ended."""
         try:
             return (await self._run(["squeue", "-h", "-j", job, "-o", "%T %N"])).strip()
         except ExpansionError:  # slurmctld has forgotten it
@@ -254,7 +247,6 @@ class Expansion:
 
 
 def like(record: JobRecord, *, name: str) -> list[str]:
-    """Options that ask for one more node as those of the job are."""
     given = (("partition", record.partition), ("account", record.account), ("qos", record.qos), ("gres", record.gres))
     options = ["--nodes=1", "--ntasks=1", f"--job-name={name}"]
     options += [f"--{option}={value}" for option, value in given if value]
@@ -262,18 +254,15 @@ def like(record: JobRecord, *, name: str) -> list[str]:
 
 
 def step_options(record: JobRecord) -> list[str]:
-    """Of the step with one launcher."""
     return ["--no-kill", "--nodes=1", "--ntasks=1", f"--cpus-per-task={record.cpus_per_node}"]
 
 
 def launcher(request: Request, *, node: int, address: tuple[str, int]) -> list[str]:
-    """The command of the launcher of a node, with the options of this one."""
     place = ["--nnodes", str(request.nodes), "--node-rank", str(node), "--rdzv-endpoint", f"{address[0]}:{address[1]}"]
     place += ["--rdzv-id", request.run_id, "--port", str(request.port)]
     return [sys.executable, "-m", "holdfast_runtime.launcher", *request.arguments, *place, *request.program]
 
 
 def without_slurm(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a command of another step gets: with the variables of this one srun would repeat its layout."""
     ours = ("SLURM_", "SBATCH_")
     return {name: value for name, value in environment.items() if name in _KEPT or not name.startswith(ours)}

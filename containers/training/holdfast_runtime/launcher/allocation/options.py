@@ -47,12 +47,10 @@ def no_kill_of(arguments: Sequence[str]) -> bool | None:
 
 
 def no_kill_of_script(script: str) -> bool | None:
-    """Return what the ``#SBATCH`` lines of a job file say. Slurm reads them up to the first command."""
     return no_kill_of([word for line in sbatch_lines(script) for word in split(line)])
 
 
 def sbatch_lines(script: str) -> Iterator[str]:
-    """Options of a job file, a line each."""
     for line in script.removeprefix("\ufeff").splitlines():
         text = line.strip()
         if text.startswith("#SBATCH"):
@@ -80,7 +78,6 @@ def no_kill_of_environment(name: str, environment: Mapping[str, str]) -> bool | 
 
 
 def split(line: str) -> list[str]:
-    """Words of a command line as a shell has them; those between blanks where its quotes do not match."""
     try:
         return shlex.split(line, comments=True)
     except ValueError:

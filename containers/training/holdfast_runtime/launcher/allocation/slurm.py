@@ -27,11 +27,7 @@ def run_command(command: Sequence[str]) -> str:
 
 
 def job_of(environment: Mapping[str, str]) -> str:
-    """
-    The job whose allocation of several nodes runs the launchers; empty where there is none.
-
-    Tasks of a job array have a node each, and Slurm requeues the task of a lost one.
-    """
+    """Return the job whose allocation of several nodes runs the launchers; empty for none and job arrays."""
     if given := environment.get("HOLDFAST_ALLOCATION"):
         return given
     several = int(environment.get("SLURM_JOB_NUM_NODES") or 1) > 1 and "SLURM_ARRAY_TASK_ID" not in environment
@@ -58,7 +54,6 @@ class JobRecord:
 
     @property
     def cpus_per_node(self) -> int:
-        """At least one."""
         return max(1, self.cpus // max(1, self.nodes))
 
 
@@ -105,13 +100,11 @@ def read_submitted(
 
 
 def submit_lines(text: str) -> dict[str, str]:
-    """The command of each job and step that accounting has one of."""
     rows = (line.split("|", 1) for line in text.splitlines())
     return {row[0]: row[1] for row in rows if len(row) == 2 and row[1]}
 
 
 def sruns_here(job: str, *, proc: Path = Path("/proc")) -> list[list[str]]:
-    """Command lines of this user's ``srun`` of a job on this node."""
     wanted, found = f"SLURM_JOB_ID={job}".encode(), []
     for folder in proc.glob("[0-9]*"):
         try:
@@ -129,7 +122,6 @@ def _environment(folder: Path) -> list[bytes]:
 
 
 def _is_child_of_another(folder: Path, proc: Path) -> bool:
-    """srun forks once, and both processes have its command line."""
     parent = re.search(rb"^PPid:\s*(\d+)", (folder / "status").read_bytes(), re.MULTILINE)
     if parent is None:
         return False
@@ -137,7 +129,6 @@ def _is_child_of_another(folder: Path, proc: Path) -> bool:
 
 
 def _ask(ask: Callable[[], T]) -> T | None:
-    """Without Slurm's programs, as in a container, and where one refuses, it is not known."""
     try:
         return ask()
     except (OSError, ValueError, subprocess.SubprocessError):

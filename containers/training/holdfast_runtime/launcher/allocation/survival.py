@@ -47,7 +47,6 @@ class Survival:
 
     @property
     def sentence(self) -> str:
-        """One line for the log of the job."""
         what = f"this allocation survives the loss of a node: {self.answer}"
         if self.answer == "yes":
             return what + (f", except of {self.batch_host}, which runs the job file" if self.batch_host else "")
@@ -58,7 +57,6 @@ class Survival:
 
 
 def survival(said: Submitted) -> Survival:
-    """Judge an allocation of several nodes."""
     job, step = _of_the_job(said), _of_the_step(said)
     add = tuple(option for option, has in ((OF_THE_JOB, job), (OF_THE_STEP, step)) if has is not True)
     if job and step:

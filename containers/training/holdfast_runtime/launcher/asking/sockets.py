@@ -31,7 +31,6 @@ class Found:
 
 
 def folders(environment: Mapping[str, str], *, uid: int) -> tuple[Path, ...]:
-    """Those of the user that are the user's alone; one that somebody else has put there is passed by."""
     found = []
     for folder in socket_folders(environment, uid=uid):
         with suppress(OSError):
@@ -47,8 +46,6 @@ def find_sockets(
     Sockets by run and node.
 
     Args:
-        run: Of this run alone.
-        node: Of this node rank alone.
         job: Of Slurm, whose own come first and, where there are some, alone.
     """
     found = [
@@ -67,7 +64,6 @@ def ask_socket(path: Path, *, say: str, uids: Iterable[int] | None, within_s: fl
 
     Args:
         uids: Users whose launchers are heard. None: all, as root may.
-        within_s: For all of it.
 
     Raises:
         TimeoutError: it has not answered in time.
@@ -91,7 +87,6 @@ def ask_socket(path: Path, *, say: str, uids: Iterable[int] | None, within_s: fl
 
 
 def peer_uid(line: socket.socket) -> int:
-    """The user of the process at the other end, as the kernel has it."""
     _, uid, _ = _CREDENTIALS.unpack(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return int(uid)
 
@@ -105,10 +100,8 @@ def _part(line: socket.socket, *, until_s: float) -> bytes:
 
 
 def default_job(environment: Mapping[str, str]) -> str:
-    """The run of the job that asks."""
     return environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID") or ""
 
 
 def searched(environment: Mapping[str, str], *, uid: int) -> str:
-    """Folders in words."""
     return " or ".join(map(str, socket_folders(environment, uid=uid)))

@@ -10,8 +10,6 @@ from holdfast_runtime.patience import ProgressReport
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """Of one launcher."""
-
     generation: int
     missing: Sequence[int]
     """Nodes of the job whose launcher is not in reach."""

@@ -32,8 +32,6 @@ class Effects:
 
 
 class Agreement:
-    """One launcher's part in it."""
-
     def __init__(
         self,
         *,
@@ -66,26 +64,21 @@ class Agreement:
 
     @property
     def awaited(self) -> list[int]:
-        """Launchers whose answer to a proposal of this one is still to come."""
         return sorted(self._node.awaited)
 
     def trouble(self, reason: str) -> None:
-        """Another view is wanted."""
         if not self._node.wanted:
             self._wanted_s = self._loop.time()
             self._take(membership.trouble(self._node, reason))
 
     def found(self, peer: int, identity: int) -> None:
-        """A launcher is in reach, and this is what views call it."""
         self._take(membership.found(self._node, peer, identity))
 
     def linked(self, peer: int) -> None:
-        """There is a connection to a launcher: it may not know the newest view."""
         if self.committed.generation:
             self._effects.send(peer, membership.Commit(self.committed))
 
     def lost(self, peer: int) -> None:
-        """A launcher is out of reach."""
         if not self._node.wanted:
             self._wanted_s = self._loop.time()
         self._take(membership.lost(self._node, peer))
@@ -93,32 +86,23 @@ class Agreement:
             self._set(membership.PROPOSE, 0.0)
 
     def witness_found(self, identity: int) -> None:
-        """A witness is in reach."""
         self._take(membership.witness_found(self._node, identity))
         if self.committed.generation:
             self._effects.send(self._node.size, membership.Commit(self.committed))
 
     def witness_lost(self) -> None:
-        """It is out of reach."""
         self._node = membership.witness_lost(self._node)
 
     def ready(self, status: Status) -> None:
-        """The local processes have left; this is how they are now."""
         self._take(membership.ready(self._node, status))
 
     def changed(self) -> None:
-        """
-        There is a process that the last proposal did not know.
-
-        It is proposed with once that proposal had its time: where there were processes enough, two of them at once
-        would take the longer.
-        """
+        """Propose a process that the last proposal did not know, once that proposal had its time."""
         if self._node.wanted:
             over_s = self._asked_s + PROPOSAL_PER_LAUNCHER_S * self._node.size
             self._set(membership.PROPOSE, max(0.0, over_s - self._loop.time()))
 
     def message(self, sender: int, message: membership.Message) -> None:
-        """Something was said."""
         was = self._node.wanted
         if isinstance(message, membership.Prepare) and sender != self._node.me:
             self._asked_s = self._loop.time()
@@ -127,7 +111,6 @@ class Agreement:
             self._wanted_s = self._loop.time()
 
     def close(self) -> None:
-        """No timer fires any more."""
         for timer in self._timers.values():
             timer.cancel()
 
@@ -145,7 +128,6 @@ class Agreement:
         self._effects.await_answers(self._node.awaited)
 
     def _carry_out(self, actions: list[membership.Action]) -> None:
-        """Actions that are one message to some launchers, or others."""
         to = []
         for action in actions:
             if isinstance(action, membership.Send):
@@ -194,7 +176,6 @@ class Agreement:
         self._take(membership.timer(self._node, name, decide=self._decide))
 
     def _may_wait(self) -> bool:
-        """A majority that lacks processes waits longer than a launcher that reaches no majority."""
         waited_s = self._loop.time() - self._wanted_s
         if self._node.voters < self._node.majority and self.committed.generation:
             return False
@@ -202,5 +183,4 @@ class Agreement:
 
 
 def _said(action: membership.Action) -> int:
-    """What of an action is the same in those that are carried out together: the message."""
     return id(action.message) if isinstance(action, membership.Send) else 0

@@ -31,7 +31,6 @@ class Building:
 
     Args:
         replace: Starts a process in place of one that has no rank and is of no use.
-        view: The committed one.
         wanted: Why another one is wanted; empty when it is not.
         later: Calls something after so many seconds.
     """
@@ -70,11 +69,7 @@ class Building:
         self._then: Callable[[], None] = lambda: None
 
     def installed(self, view: View) -> None:
-        """
-        A generation begins: what was asked for in the last one is void.
-
-        A launcher that comes when the ranks are together already never hears that they are.
-        """
+        """Begin a generation: what was requested in the last one is void."""
         self._trains = False
         self._wished.clear()
         self._asked.clear()
@@ -82,11 +77,9 @@ class Building:
             self._later(AFTER_S, partial(self._begin, view.generation))
 
     def settled(self, view: View) -> None:
-        """All ranks of a generation are together."""
         self._later(AFTER_S, partial(self._begin, view.generation))
 
     def look(self) -> None:
-        """Have spares built that are not, and tell whoever waits for one that is."""
         spares = [slot for slot in self._slots if slot.spare]
         if self._trains and self._able and not self._wanted():
             wished = [rank for ranks in self._wished.values() for rank in ranks]
@@ -103,7 +96,6 @@ class Building:
                 self._links.send(node, BuiltAt(generation=self._view().generation))
 
     def cold(self, slot: LocalSlot, reason: str) -> None:
-        """A spare could not do it, and no other one of this script could."""
         if not self._cold:
             self._stop(f"one cannot make its model before it has a rank, or not do a step with it: {reason}")
         if slot.spare:  # one that was given a rank meanwhile ends, and that rank is lost
@@ -111,20 +103,17 @@ class Building:
         self.look()
 
     def died(self) -> None:
-        """A spare has died while it was built."""
         self._deaths += 1
         if self._deaths >= DEATHS and not self._cold:
             self._stop(f"{self._deaths} spares have died while they made their model")
         self.look()
 
     def asked(self, node: int, message: BuildAt) -> None:
-        """Another launcher is to give these ranks away, and waits until spares here are built for them."""
         if message.generation == self._view().generation:
             self._wished[node] = message.ranks
             self.look()
 
     def answered(self, node: int, message: BuiltAt) -> None:
-        """The spares of another launcher are built, or will not be."""
         if message.generation == self._view().generation and node in self._asked:
             self._asked.discard(node)
             if not self._asked:
@@ -133,9 +122,6 @@ class Building:
     def for_others(self, ranks: Sequence[int], spares: Mapping[int, int], then: Callable[[], None]) -> None:
         """
         Have spares of other nodes built for ranks of this one, and go on then: at once where the job is not sharded.
-
-        Args:
-            spares: How many each node has.
         """
         wanted = to_take(ranks, spares=spares) if self._slots.survives is not None else {}
         if not wanted:
@@ -166,7 +152,6 @@ class Building:
             self._then()
 
     def _build_exactly(self, rank: int, spares: Sequence[LocalSlot], *, wished: Sequence[int]) -> None:
-        """With a spare that has no model; else one that has another is replaced, and its place is looked at again."""
         slot = next((slot for slot in spares if slot.spare and slot.built < 0), None)
         other = next((slot for slot in spares if slot.spare and slot.built not in wished), None)
         if slot is not None:

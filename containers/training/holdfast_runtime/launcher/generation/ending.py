@@ -33,23 +33,18 @@ class Ending:
 
     @property
     def some_finished(self) -> bool:
-        """Whether all ranks of some node have."""
         return bool(self._finished)
 
     def has_finished(self, node: int) -> bool:
-        """Whether all ranks of a node have."""
         return node in self._finished
 
     def forget(self, node: int) -> None:
-        """The launcher of a node is another: it has finished nothing."""
         self._finished.discard(node)
 
     def forget_all(self) -> None:
-        """All ranks begin again."""
         self._finished.clear()
 
     def finish_if_all_have(self, view: View) -> None:
-        """Tell the others once all local ranks have finished, and end when all of the view have."""
         node, ranks = self._slots.node, self._slots.in_view
         if ranks and all(slot.finished for slot in ranks) and node not in self._finished:
             self._finished.add(node)
@@ -59,7 +54,6 @@ class Ending:
             self.end(0, "")
 
     def peer_done(self, node: int, done: Done, *, view: View) -> None:
-        """Another launcher says that its ranks have finished, or that the job has to stop."""
         if done.exit_code:
             self.end(done.exit_code, done.reason, tell=False)
             return
@@ -81,11 +75,9 @@ class Ending:
             slot.kill(reason)
 
     def give_up(self, reason: str) -> None:
-        """The job cannot go on."""
         self.end(1, reason)
 
     def signalled(self, number: int) -> None:
-        """End the job for a signal. The processes get SIGINT for SIGINT, and SIGTERM for any other."""
         name = signal.Signals(number).name
         if self.begun:
             return
@@ -97,7 +89,6 @@ class Ending:
         self.end(128 + number, f"node {self._slots.node} got {name}")
 
     def end(self, code: int, reason: str, *, tell: bool = True) -> None:
-        """Stop the processes; ``exit_code`` follows."""
         if self.begun:
             return
         summary = self.summary()
@@ -123,7 +114,6 @@ class Ending:
         self.end_if_empty()
 
     def end_if_empty(self) -> None:
-        """To be called whenever a process has ended."""
         if not any(slot.alive for slot in self._slots) and not self.exit_code.done():
             self.exit_code.set_result(self._code)
 
@@ -134,7 +124,6 @@ class Ending:
         self._loop.call_later(self._deadlines.stop, self._abandon)
 
     def _abandon(self) -> None:
-        """What a broken device or file system holds in the kernel does not even end when it is killed."""
         left = [(slot.rank, slot.process.pid) for slot in self._slots if slot.process is not None]
         if left and not self.exit_code.done():
             for rank, pid in left:

@@ -39,19 +39,15 @@ class Journal:
     """Nodes that were lost since the last view."""
 
     def say(self, text: str) -> None:
-        """Write a line that no other launcher has."""
         self._write(text, shown=True)
 
     def tell(self, text: str) -> None:
-        """Write a line about the job: all launchers know it, and the leader writes it."""
         self._write(text, shown=self.leads())
 
     def note(self, text: str) -> None:
-        """Write a line of level debug."""
         self._write(text, shown=False)
 
     def tell_lost(self, node: int, text: str) -> None:
-        """Write that a node is lost. Of those lost together the first has a line, and the next view names all."""
         self._write(text, shown=self.leads() and not self.lost)
         self.lost.add(node)
 
@@ -73,7 +69,6 @@ class Journal:
                 self.file = None
 
     def event(self, kind: str, *, evidence: str = "", duration_s: float | None = None, **detail: "str | int") -> None:
-        """An event of the cluster, now."""
         self.event_at(None, kind, evidence=evidence, duration_s=duration_s, detail=detail)
 
     def event_at(
@@ -103,7 +98,6 @@ class Journal:
             self.say(f"event {kind} was not kept: {error}")
 
     def died(self, how: str) -> None:
-        """Count a process's death by its kind."""
         self.deaths[how] = self.deaths.get(how, 0) + 1
 
     def view(self, view: View, *, seconds: float, moved: Mapping[int, int], recovered: bool) -> None:
@@ -112,8 +106,6 @@ class Journal:
 
         Args:
             seconds: Since the trouble that it follows.
-            moved: Ranks that spares have taken, with their nodes.
-            recovered: Whether it follows a fault.
         """
         nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
         self.tell(describe_view(view, seconds=seconds, moved=moved, lost=self.lost))
@@ -132,13 +124,11 @@ class Journal:
         )
 
     def recovered(self, *, seconds: float, steps_lost: int) -> None:
-        """Count a view that followed trouble."""
         self.recoveries += 1
         self.last_recovery_s = seconds
         self.steps_lost += steps_lost
 
     def metrics(self, *, generation: int, ranks: int, spares: int, step: int) -> str:
-        """Prometheus's text format."""
         values: list[tuple[str, str, str, float]] = [
             ("generation", "gauge", "Generation of the committed view.", generation),
             ("local_ranks", "gauge", "Processes of this node that hold a rank.", ranks),
@@ -159,7 +149,6 @@ class Journal:
 
 
 def describe_view(view: View, *, seconds: float, moved: Mapping[int, int], lost: Iterable[int]) -> str:
-    """Return one line about a view, as short with a thousand nodes as with five."""
     nodes = [node for node, incarnation in enumerate(view.nodes) if incarnation >= 0]
     text = f"generation {view.generation}: {len(view.ranks)} ranks on nodes {ranges(nodes)}, {len(view.spares)} spares"
     text += f", step {view.resume_step}"
@@ -174,7 +163,6 @@ def describe_view(view: View, *, seconds: float, moved: Mapping[int, int], lost:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Return ascending numbers as in 0-2,5."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][1] + 1:

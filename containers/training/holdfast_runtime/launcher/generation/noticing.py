@@ -48,11 +48,9 @@ class Notice:
         self._number = signal.SIGTERM
 
     def listen(self) -> None:
-        """Receive all signals of this process, from now on."""
         handle_signals(slots=self._slots, journal=self._journal, ends=self.signalled)
 
     def signalled(self, number: int) -> None:
-        """SIGINT, or a signal that is as SIGTERM, was received."""
         name = signal.Signals(number).name
         if number == signal.SIGINT:
             self._ending.signalled(number)

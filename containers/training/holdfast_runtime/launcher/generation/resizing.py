@@ -24,8 +24,6 @@ class Resizing:
 
     Args:
         sizes: that are allowed, in ranks; none for a job that keeps its size.
-        processes: ranks per node.
-        spares: warm processes of other nodes.
         announce: has all ranks leave after a common step, for this reason.
         later: Calls something after so many seconds.
         clock: Seconds. Default: the machine's
@@ -64,7 +62,6 @@ class Resizing:
         self._there, self._since_s = 0, clock()
 
     def ask(self, nodes: int) -> str:
-        """Somebody wants so many nodes; why that cannot be, or nothing."""
         refusal = self._refusal(nodes)
         if not refusal:
             asked = Asked(self._slots.asked.serial + 1, nodes * self._processes)
@@ -73,7 +70,6 @@ class Resizing:
         return refusal
 
     def heard(self, asked: Asked) -> None:
-        """A launcher, or this one, was asked for a size."""
         if asked != membership.newest((self._slots.asked, asked)):
             return
         self._slots.asked = asked
@@ -81,16 +77,13 @@ class Resizing:
         self._look()
 
     def up(self, node: int) -> None:
-        """A launcher is in reach: it may not have heard."""
         if self._slots.asked.serial:
             self._links.send(node, SizeAsked(self._slots.asked))
 
     def installed(self, view: View) -> None:
-        """A generation begins."""
         self._slots.asked = membership.newest((self._slots.asked, view.asked))
 
     def settled(self, view: View) -> None:
-        """All ranks of a generation are together."""
         first, self._settled = not self._settled, view.generation
         if first and self._sizes:
             self._look_again()
@@ -113,7 +106,6 @@ class Resizing:
             self._later(LOOK_S, self._look_again)
 
     def _look(self) -> None:
-        """Whether the job should have another size now."""
         view, now_s = self._view(), self._clock()
         there = len(view.ranks) + self._slots.warm + self._spares()
         if there != self._there:

@@ -13,12 +13,6 @@ IGNORABLE = (signal.SIGHUP, signal.SIGQUIT)
 
 
 def handle_signals(*, slots: LocalSlots, journal: Journal, ends: Callable[[int], None]) -> None:
-    """
-    Install the handlers of a launcher in the running loop.
-
-    Args:
-        ends: Called with each signal that ends programs.
-    """
     loop = asyncio.get_running_loop()
     for number in FOR_RANKS:
         loop.add_signal_handler(number, _forward, number, slots, journal)

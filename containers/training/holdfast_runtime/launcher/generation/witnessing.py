@@ -35,8 +35,6 @@ class Asks:
 
 
 class Witnessing:
-    """One launcher's part in it."""
-
     def __init__(self, options: Options, *, links: Links, journal: Journal, asks: Asks) -> None:
         self._options = options
         self._links = links
@@ -64,28 +62,23 @@ class Witnessing:
 
     @property
     def votes(self) -> bool:
-        """Whether it is in reach and may vote on the next view."""
         return 0 <= self.link.identity == self._asks.view().witness
 
     @property
     def may_be_lost(self) -> int:
-        """Launchers that can be lost at once, and the others still are a majority."""
         view, nodes = self._asks.view(), self._options.nodes
         return max(0, sum(incarnation >= 0 for incarnation in view.nodes) + self.votes - (nodes // 2 + 1))
 
     def start(self) -> None:
-        """Begin to look for one, where it could help."""
         if is_of_use(self._options.witness, nodes=self._options.nodes):
             self.link.start()
 
     async def close(self) -> None:
-        """The launcher ends."""
         if self._timer is not None:
             self._timer.cancel()
         await self.link.close()
 
     def installed(self) -> None:
-        """There is another view."""
         self.link.claim_changed()
         self._consider()
         if self.votes or self._asks.view().witness < 0:
@@ -94,7 +87,6 @@ class Witnessing:
             self._loop.call_later(self._options.deadlines.heartbeat, self.say_what_may_be_lost)
 
     def say_what_may_be_lost(self) -> None:
-        """Said at the start, and whenever it is something else."""
         nodes, view = self._options.nodes, self._asks.view()
         if nodes == 1 or not view.generation:
             return
@@ -129,12 +121,10 @@ class Witnessing:
         self.say_what_may_be_lost()
 
     def _left(self) -> None:
-        """Not a loss: the witness answers, and the next view's vote comes from the memory that it goes over to."""
         self._journal.tell("witness: the view names another registration, switching to it")
         self._asks.lost()
 
     def _consider(self) -> None:
-        """Whether a view has to be asked for."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

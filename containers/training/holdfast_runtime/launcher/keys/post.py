@@ -27,23 +27,19 @@ class KeyPost:
         self._latest_s = 0.0
 
     def begin(self, view: View) -> None:
-        """Nothing of earlier generations is left. Call ``share`` when the local ranks have their places."""
         self._keys.begin(view.generation, nodes=sorted({item.slot.node for item in view.ranks}))
 
     def share(self) -> None:
-        """Send on what has come."""
         self._timer = None
         self._keys.share()
 
     def from_rank(self, slot: int, message: Put | Change) -> None:
-        """A local rank sets or changes an entry."""
         if isinstance(message, Change):
             self._keys.change(slot, message)
         else:
             self._soon(self._keys.put, message)
 
     def from_launcher(self, message: Keys | ChangeAt | ChangedAt) -> None:
-        """Entries, a change to make here, or the answer to one."""
         if isinstance(message, Keys):
             self._soon(self._keys.take, message)
         elif isinstance(message, ChangeAt):

@@ -38,7 +38,6 @@ class SharedKeys:
         self._early: list[Keys | ChangeAt] = []
 
     def begin(self, generation: int, *, nodes: Sequence[int]) -> None:
-        """A view is committed, with ranks on these nodes; ``share`` once it was given to the local ranks."""
         self._generation = generation
         self._collector = nodes[generation % len(nodes)] if nodes else self._node
         self._items, self._fresh = {}, {}
@@ -50,13 +49,11 @@ class SharedKeys:
                 self.change_here(message)
 
     def put(self, put: Put) -> bool:
-        """An entry of a local rank. Whether there is something to ``share``."""
         if put.generation == self._generation:
             self._add({put.key: put.value})
         return put.generation == self._generation
 
     def take(self, keys: Keys) -> bool:
-        """Entries from another launcher. Whether there is something to ``share``."""
         if keys.generation > self._generation:
             self._early.append(keys)
         if keys.generation != self._generation:
@@ -68,7 +65,6 @@ class SharedKeys:
         return True
 
     def share(self) -> None:
-        """Send on, in one message, what has come since the last time."""
         if not self._fresh:
             return
         keys = Keys.of(self._generation, self._fresh)
@@ -80,7 +76,6 @@ class SharedKeys:
             self._outlet.to_launcher(self._collector, keys)
 
     def change(self, slot: int, change: Change) -> None:
-        """A local rank asks for a change."""
         asked = ChangeAt(node=self._node, slot=slot, change=change)
         if self._collector == self._node:
             self.change_here(asked)
@@ -90,7 +85,6 @@ class SharedKeys:
             self._outlet.to_launcher(self._collector, asked)
 
     def change_here(self, asked: ChangeAt) -> None:
-        """A change, where entries are collected: all ranks have it before the one that asked has its answer."""
         change = asked.change
         if change.generation > self._generation:
             self._early.append(asked)
@@ -102,7 +96,6 @@ class SharedKeys:
         self.answer(ChangedAt(node=asked.node, slot=asked.slot, answer=Changed(change.request, answer)))
 
     def answer(self, changed: ChangedAt) -> None:
-        """The answer to a change, on its way to the rank that asked."""
         if changed.node == self._node:
             self._outlet.to_slot(changed.slot, changed.answer)
         else:
@@ -119,7 +112,6 @@ class SharedKeys:
 
 
 def _changed(before: str | None, change: Change) -> tuple[str, str | None]:
-    """The answer, and the entry after a change; None when it is deleted."""
     if change.operation == "delete":
         return _encoded(b"0" if before is None else b"1"), None
     if change.operation == "add":

@@ -1,8 +1,8 @@
 """
-Whom this launcher has met, which of them counts, and what it says of itself and of them. Pure.
+Launchers that this one has met, and the incarnation that counts. Pure.
 
-Of two launchers of one node the one of the higher incarnation counts: it knows of the other one. Of two with the same
-incarnation neither does, and each has to begin anew with a higher one. ``connections`` speaks with them.
+Of two launchers of one node the one of the higher incarnation counts. Of two with the same incarnation neither does:
+each restarts with a higher one.
 """
 
 import secrets
@@ -26,8 +26,6 @@ class Identity:
 
 
 class Acquaintances:
-    """Those of one launcher."""
-
     def __init__(self, me: Identity) -> None:
         self.me = me
         self.incarnation = 0
@@ -36,11 +34,9 @@ class Acquaintances:
 
     @property
     def identity(self) -> int:
-        """What views call this launcher. Never that of another one of its node, whatever anybody knows of it."""
         return identity_of(self.me.uid)
 
     def hello(self, *, host: str, port: int) -> Hello:
-        """How this launcher, which listens there, begins."""
         return Hello(
             node=self.me.node,
             incarnation=self.incarnation,
@@ -53,12 +49,10 @@ class Acquaintances:
         )
 
     def begin_anew(self, incarnation: int) -> None:
-        """As another launcher: this one forgets what it promised, so views must not call it the same."""
         self.incarnation = incarnation
         self.me = replace(self.me, uid=_new_uid())
 
     def note(self, node: int, uid: str, incarnation: int) -> None:
-        """Somebody has met this launcher. An incarnation that two of them had is used up for both."""
         known, newest = self._met.get(node, (uid, -1))
         if incarnation >= newest:
             self._met[node] = (uid if incarnation > newest or uid == known else "", incarnation)
@@ -79,7 +73,6 @@ class Acquaintances:
         return needed
 
     def objection(self, other: Hello) -> Refused | None:
-        """Why there is no link with a launcher."""
         if other.node == self.me.node:
             if other.uid == self.me.uid:
                 return Refused("itself", "this is you")
@@ -90,5 +83,4 @@ class Acquaintances:
         return None
 
     def is_now(self, hello: Hello) -> bool:
-        """Whether a greeting is of this launcher as it is: one that began anew since is another one."""
         return (hello.uid, hello.incarnation) == (self.me.uid, self.incarnation)

@@ -1,4 +1,4 @@
-"""Signs of life on the links: given to those that want them, missed from those that are watched, and told of."""
+"""Heartbeats: send, detect timeouts, report suspected peers."""
 
 import asyncio
 import contextlib
@@ -18,13 +18,7 @@ SETTLE_S = 0.05
 
 
 class Beats:
-    """
-    This launcher's part in watching.
-
-    Args:
-        links: Those that count, by node.
-        beside: Nodes to watch once there is a view.
-    """
+    """This launcher's part in watching."""
 
     def __init__(
         self,
@@ -50,51 +44,37 @@ class Beats:
 
     @property
     def patience_s(self) -> float:
-        """How long another launcher may take to answer."""
         return self._patience_s(0.0)
 
     def _patience_s(self, late_s: float) -> float:
-        """
-        The same for one whose signs of life were so late.
-
-        Before a job has a view nothing is lost by waiting, and all launchers start at once: on machines that are
-        busy with that, connections would be given up and made again, and so keep them busy. For a while after it most
-        others have the view later than this one, and processes start everywhere.
-        """
         late_s = max(late_s, self._pulse.late_s) if time.monotonic() >= self._strict_s else math.inf
         return patience_s(self._deadlines.heartbeat, late_s=late_s)
 
     def close(self) -> None:
-        """Nothing is settled any more, and no sign of life is given."""
         self._pulse.stop()
         if self._settling is not None:
             self._settling.cancel()
 
     def begin(self) -> None:
-        """The job has a view: from now on neighbours are watched, and a loss is to be seen soon."""
         if not self._formed:
             self._strict_s = time.monotonic() + self.patience_s
             self.settle_soon()
 
     def watch_also(self, nodes: frozenset[int]) -> None:
-        """Beside its neighbours, this launcher watches those whose answer it waits for."""
         if nodes != self._awaited:
             self._awaited = nodes
             self.settle_soon()
 
     def settle_soon(self) -> None:
-        """Somebody came or went."""
         if self._settling is None:
             self._settling = asyncio.get_running_loop().call_later(SETTLE_S, self._settle)
 
     def heard(self, link: Link, message: Watched) -> None:
-        """Start or stop heartbeats to a launcher, as it requests."""
         link.watches = message.wanted
         if message.wanted:
             link.beat()
 
     async def run(self) -> None:
-        """Have signs of life given where they are wanted, and end links that give none although they are; for ever."""
         self._pulse.start()
         while True:
             self._changed.clear()
@@ -107,7 +87,6 @@ class Beats:
                 await asyncio.wait_for(self._changed.wait(), min(self._deadlines.heartbeat, left_s))
 
     def _judge(self, link: Link, *, now_s: float) -> float:
-        """Seconds until this link has to be looked at again. A silent one is ended at the second look."""
         may_be_s = self._patience_s(link.late_s)
         left_s = link.heard_s + may_be_s - now_s
         if left_s <= 0 and link.suspected and not link.silent:
@@ -117,7 +96,6 @@ class Beats:
         return JUDGE_AFTER_S if link.suspected else left_s
 
     def _settle(self) -> None:
-        """Ask those for signs of life that are watched from now on, and tell the others that it is enough."""
         self._settling = None
         links = self._links()
         wanted = (self._beside() if self._formed else frozenset()) | self._awaited

@@ -15,7 +15,6 @@ class Calls:
     Those of one launcher.
 
     Args:
-        call: Make a connection and serve it to its end.
         linked: Where the launchers are that there is a connection to.
         limit: Longest line of who answers, in bytes.
     """
@@ -39,15 +38,12 @@ class Calls:
         self._closed = False
 
     def next_number(self) -> int:
-        """Of a call."""
         return next(self._numbers)
 
     def answered(self, address: Address, *, at: Address) -> None:
-        """A launcher answers there that says that it is at another address, as one that is called by its name."""
         self._answered[address] = at
 
     def dial(self, address: Address) -> None:
-        """Call once, unless it is being called."""
         if address in self.own or address in self._dialling or self._closed:
             return
         task = asyncio.get_running_loop().create_task(self._dial(address))
@@ -64,16 +60,13 @@ class Calls:
         return await asyncio.open_connection(last, port, limit=self._limit)
 
     def close(self) -> None:
-        """Call nobody any more."""
         self._closed = True
 
     @property
     def dialling(self) -> list[asyncio.Task[None]]:
-        """What makes calls now."""
         return [*self._dialling.values()]
 
     async def _dial(self, address: Address) -> None:
-        """Call an address, unless it is this launcher's own or that of one with a connection."""
         if address in self.own or self._closed or self._answered.get(address, address) in self._linked():
             return
         with contextlib.suppress(OSError, asyncio.TimeoutError, MessageError, asyncio.IncompleteReadError):

@@ -60,12 +60,7 @@ class Handlers:
 
 
 class Links:
-    """
-    All links of this launcher.
-
-    Args:
-        size: Launchers of the job.
-    """
+    """All links of this launcher."""
 
     def __init__(
         self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers, size: int = 1
@@ -106,12 +101,10 @@ class Links:
 
     @property
     def incarnation(self) -> int:
-        """0 for a launcher that knows of no predecessor."""
         return self._others.incarnation
 
     @property
     def identity(self) -> int:
-        """What views call this launcher."""
         return self._others.identity
 
     @property
@@ -120,7 +113,6 @@ class Links:
 
     @property
     def strangers(self) -> list[str]:
-        """What was said of those who do not know the token."""
         return self._door.strangers
 
     @property
@@ -129,11 +121,9 @@ class Links:
 
     @property
     def up(self) -> frozenset[int]:
-        """Nodes in reach."""
         return self._reach.up
 
     def address_of(self, node: int) -> str:
-        """The host of a launcher; this one's own when it is unknown."""
         address = self._reach.address_of(node)
         return address[0] if address is not None else self._host
 
@@ -165,15 +155,12 @@ class Links:
         self._reach = self._make_reach()
 
     def formed(self) -> None:
-        """The job has a view, or this launcher has been told the one that there is."""
         self._beats.begin()
 
     def watch_also(self, nodes: frozenset[int]) -> None:
-        """Beside its neighbours, this launcher watches those whose answer it waits for."""
         self._beats.watch_also(nodes)
 
     def send(self, node: int, message: LinkMessage) -> None:
-        """Send to a launcher; one that is not in reach gets nothing."""
         link = self._links.get(node)
         if self._closing:
             return
@@ -183,11 +170,9 @@ class Links:
             self._reach.send(node, message)
 
     def broadcast(self, message: LinkMessage) -> None:
-        """Send to all in reach."""
         self.spread(self.up, message)
 
     def spread(self, nodes: Collection[int], message: LinkMessage) -> None:
-        """Send to some, which may be all."""
         if self._closing or all(node in self._links for node in nodes):
             for node in [*nodes]:
                 self.send(node, message)
@@ -195,13 +180,11 @@ class Links:
             self._reach.spread(self._written(message), skip=self.up.difference(nodes))
 
     def _written(self, message: LinkMessage) -> bytes:
-        """A message that goes to many is written once."""
         if self._last[0] is not message:
             self._last = (message, LINK.encode(message))
         return self._last[1]
 
     async def close(self) -> None:
-        """Close all, after what was sent has gone out."""
         self._closing = True
         self._calls.close()
         self._beats.close()
@@ -265,7 +248,6 @@ class Links:
         return self._others.hello(host=self._host, port=self._port)
 
     async def _serve(self, link: Link, reader: asyncio.StreamReader) -> None:
-        """From the handshake to the end of a link."""
         if self._closing:
             return  # a wait that just ended does not see its cancellation, and nobody would answer the other side
         node = link.peer.node
@@ -300,12 +282,6 @@ class Links:
             self._handlers.message(link.peer.node, message)
 
     def _retire(self, link: Link, *, by: Link) -> None:
-        """
-        It counts no more.
-
-        Who called ends it, for the other one knows first that both are made: an end that came before the caller has
-        read the answer on the newer one would be taken for a death.
-        """
         link.replaced = True
         waits = link.peer.uid == by.peer.uid and self._me.node < link.peer.node
         delay_s = self._deadlines.heartbeat * (RETIRED_HEARTBEATS if waits else 1)
@@ -333,7 +309,6 @@ class Links:
             asyncio.get_running_loop().call_soon(self._handlers.linked, peer.node)
 
     def _member_up(self, member: Member) -> None:
-        """A launcher is in reach, with a connection or without."""
         self._others.note(member.node, member.uid, member.incarnation)
         peer = replace(
             self._hello(),

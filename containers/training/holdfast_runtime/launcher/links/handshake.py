@@ -1,8 +1,7 @@
 """
-The handshake, from both sides: this launcher calls another one, or lets a caller in.
+Handshake of two launchers, from both sides.
 
-Whoever is at the other end has proven nothing yet: no line of theirs is long, none is waited for without an end, and
-what they say changes nothing here before the proof. What follows on a connection is left to ``connections``.
+Until the proof, lines are short, waits end, and nothing that the other side sends changes anything here.
 """
 
 import asyncio
@@ -36,27 +35,22 @@ class Proofs:
         self._key = hmac.digest(token.encode(), f"holdfast run {run_id}".encode(), "sha256")
 
     def call(self, hello: Hello, *, challenge: str) -> Hello:
-        """The caller's greeting with its proof."""
         return replace(hello, proof=self._of("call", (challenge,), hello))
 
     def answer(self, hello: Hello, *, challenge: str, call: Hello) -> Hello:
-        """The greeting of who was called, with its proof."""
         return replace(hello, proof=self._of("answer", (challenge, call.nonce), hello))
 
     def refusal(self, refused: Refused, *, challenge: str, call: Hello) -> Refused:
-        """A refusal that the caller is to act on."""
         return replace(refused, proof=self._of("refusal", (challenge, call.nonce), refused))
 
     def is_call(self, hello: Hello, *, challenge: str) -> bool:
         return hmac.compare_digest(hello.proof, self._of("call", (challenge,), hello))
 
     def is_answer(self, said: Hello | Refused, *, challenge: str, call: Hello) -> bool:
-        """Whether a greeting, or a refusal, comes from who knows the token."""
         role = "answer" if isinstance(said, Hello) else "refusal"
         return hmac.compare_digest(said.proof, self._of(role, (challenge, call.nonce), said))
 
     def key(self, *, challenge: str, call: Hello) -> bytes:
-        """For what follows on the connection."""
         return hmac.digest(self._key, f"key {challenge} {call.nonce}".encode(), "sha256")
 
     def _of(self, role: str, nonces: tuple[str, ...], message: Hello | Refused) -> str:
@@ -69,11 +63,8 @@ class Door:
     Of one launcher.
 
     Args:
-        hello: How this launcher begins.
-        serve: From the handshake to the end of a link.
         replace: This launcher needs that incarnation, if it has a lower one.
         stranger: Told once of each who does not know the token, or says that this launcher does not.
-        patience_s: How long the other side may take for a line.
     """
 
     def __init__(
@@ -138,7 +129,6 @@ class Door:
         await self._serve(Link(peer=caller, writer=writer, sealed=sealed, call=caller.call), reader)
 
     def _admission(self, caller: Hello, *, challenge: str, host: str) -> Refused | None:
-        """Why a caller is sent away. Only who knows the token gets a refusal that it may act on."""
         me = self._others.me
         if caller.run_id != me.run_id or not self._proofs.is_call(caller, challenge=challenge):
             code: Refusal = "run" if caller.run_id != me.run_id else "token"
@@ -152,7 +142,6 @@ class Door:
         return None if refusal is None else self._proofs.refusal(refusal, challenge=challenge, call=caller)
 
     def _accepts(self, answer: Hello, *, called_as: Hello) -> bool:
-        """Whether the link counts. One that began anew meanwhile is another launcher than the one that called."""
         self._learn(answer)
         return self._others.is_now(called_as) and self._others.objection(answer) is None
 
@@ -178,7 +167,6 @@ class Door:
 
 
 def at_the_other_end(answer: Challenge | Hello | Refused, address: Address) -> str:
-    """What to say of an answer without a proof; anybody may have given it."""
     where = f"{address[0]} port {address[1]}"
     if isinstance(answer, Refused) and answer.code in ANOTHER:
         return f"refused by the launcher at {where}: {ANOTHER[answer.code]}; {REMEDY}"

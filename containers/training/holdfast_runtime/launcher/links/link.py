@@ -16,8 +16,6 @@ BEAT = LINK.encode(Beat())
 
 @dataclass
 class Link:
-    """What is known of the other one, and the way to it."""
-
     peer: Hello
     writer: asyncio.StreamWriter
     sealed: SealedLine
@@ -58,7 +56,6 @@ class Link:
             self._socket = os.dup(connection.fileno())
 
     def close(self) -> None:
-        """No beat is given any more."""
         with self._turn:
             if self._socket >= 0:
                 os.close(self._socket)
@@ -66,7 +63,6 @@ class Link:
         self.ended.set()
 
     def hear(self, now_s: float, *, beat_s: float) -> None:
-        """Something came, which is a sign of life."""
         if self.watched:
             silent_s = now_s - self.heard_s
             self.late_s = lateness_s(self.late_s, late_s=silent_s - beat_s, beats=silent_s / beat_s)
@@ -81,11 +77,7 @@ class Link:
             self.writer.write(rest + self.sealed.seal(line))
 
     def beat(self) -> None:
-        """
-        Give a sign of life, from any thread, without a wait.
-
-        Where something is still to be sent there is no need: it says as much.
-        """
+        """Send a heartbeat, from any thread, without waiting. Data that is still to be sent counts as one."""
         with self._turn:
             if self._socket < 0 or self.replaced or self.writer.transport.get_write_buffer_size():
                 return
@@ -94,12 +86,10 @@ class Link:
                 self._rest = self._rest[os.write(self._socket, self._rest) :]
 
     def finish(self) -> None:
-        """Say no more, and leave the other one the time to read it all."""
         self._finished = True
         with contextlib.suppress(OSError):
             self.writer.write_eof()
 
     def end(self, why: str) -> None:
-        """The other one is silent."""
         self.silent = self.silent or why
         self.writer.transport.abort()

@@ -1,10 +1,4 @@
-"""
-The addresses of a host, looked up without holding up the launcher.
-
-A lookup whose packets are lost takes seconds and nothing ends it. Those of asyncio run in the few threads that all
-other calls share that may block, so that some that hang hold up the start of ranks too; here each name has a thread of
-its own, one at a time.
-"""
+"""Addresses of hosts, resolved in a thread per name: a lookup whose packets are lost takes seconds."""
 
 import asyncio
 import contextlib
@@ -33,8 +27,6 @@ def _is_address(host: str) -> bool:
 
 
 class Names:
-    """What is known of names."""
-
     def __init__(self) -> None:
         self._asked: dict[str, asyncio.Future[tuple[str, ...]]] = {}
         self._found: dict[str, tuple[str, ...]] = {}

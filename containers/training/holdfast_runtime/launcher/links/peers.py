@@ -1,9 +1,4 @@
-"""
-Where the other launchers are: from flags, from Slurm, or from a Kubernetes headless service.
-
-One address that answers is enough, because launchers tell each other all that they know. Nothing is asked from a
-central store.
-"""
+"""Addresses of the other launchers: from flags, Slurm, or a Kubernetes headless service. One that answers is enough."""
 
 import os
 import re
@@ -82,7 +77,6 @@ def find_peers(
 
 
 def read_address(text: str) -> Address:
-    """HOST:PORT."""
     host, _, number = text.rpartition(":")
     if not host or not number.isdigit() or not 0 < int(number) < 65536:
         raise PeersError(f"address is {text!r}; allowed: HOST:PORT with a port from 1 to 65535")
@@ -90,7 +84,6 @@ def read_address(text: str) -> Address:
 
 
 def read_addresses(text: str) -> tuple[Address, ...]:
-    """HOST:PORT,HOST:PORT,..."""
     return tuple(read_address(item) for item in text.split(",") if item)
 
 
@@ -201,12 +194,6 @@ def _slurm_array(environment: Mapping[str, str], *, nodes: int | None, port: int
 
 
 def _kubernetes(environment: Mapping[str, str], *, nodes: int, port: int | None) -> Peers:
-    """
-    Pods of an Indexed Job are called JOB-INDEX, and found under the headless service of their subdomain.
-
-    A name finds a launcher once; from then on it is reached at its pod's address. CoreDNS may answer from its cache,
-    with the address that a pod had on a node that is lost, and may have been on that node itself.
-    """
     index = environment["JOB_COMPLETION_INDEX"]
     rank = _rank(int(index), nodes)
     name, _, domain = socket.getfqdn(environment.get("HOSTNAME") or socket.gethostname()).partition(".")
@@ -235,7 +222,6 @@ def _pod_address(name: str) -> str:
 
 
 def _own_host(toward: Address | None = None) -> str:
-    """The address that this machine has on the way to another."""
     if toward is not None:
         try:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

@@ -1,7 +1,7 @@
 """
-Connections to some launchers, and all others through them. In a job of up to 9 launchers those are all.
+Connections to some launchers, and messages to all others through them. Up to 9 launchers are all connected.
 
-``holdfast_runtime.overlay`` decides; here are its clock, its connections and what it says of others.
+``holdfast_runtime.overlay`` decides; this is its driver.
 """
 
 import asyncio
@@ -44,8 +44,6 @@ class Hooks:
 
 
 class Reach:
-    """One launcher's, from the time that it listens."""
-
     def __init__(
         self, own: Member, *, known: tuple[Address, ...], size: int, deadlines: Deadlines, hooks: Hooks
     ) -> None:
@@ -74,7 +72,6 @@ class Reach:
 
     @property
     def up(self) -> frozenset[int]:
-        """Nodes in reach."""
         if self._up is None:
             self._up = frozenset(self._overlay.roster.ring.nodes()) - {self._own.node}
         return self._up
@@ -85,11 +82,9 @@ class Reach:
         return (member.host, member.port) if member is not None else None
 
     def beside(self) -> frozenset[int]:
-        """Whom this launcher watches."""
         return self._overlay.roster.ring.beside(self._own.node)
 
     def close(self, *, last: bool) -> None:
-        """Nothing more is done; ``last`` where what was sent is to go out."""
         if last:
             self._carry_out()
         self._closed = True
@@ -98,7 +93,6 @@ class Reach:
                 handle.cancel()
 
     def linked(self, link: Link) -> None:
-        """A connection is up."""
         peer = link.peer
         self._since_s[peer.node] = time.monotonic()
         self._kept[peer.node] = True
@@ -110,14 +104,12 @@ class Reach:
         self._changed()
 
     def ended(self, link: Link, why: str) -> None:
-        """A connection has ended that still counted."""
         self._ended[link.peer.node] = why
         # Who has given up a handshake that took it too long is not gone; whether it answers is soon known.
         self._overlay.unlink(link.peer.node, time.monotonic(), parted=not link.said)
         self._changed()
 
     def heard(self, link: Link, message: Parcel | Kept | Parting) -> None:
-        """A neighbour says something about others, or about its connection."""
         node = link.peer.node
         if isinstance(message, Parcel):
             self._overlay.hear(node, message, time.monotonic())
@@ -129,17 +121,14 @@ class Reach:
             self._part(link, resend=message.over)
 
     def send(self, node: int, message: LinkMessage) -> None:
-        """To one that there is no connection to."""
         self._overlay.send(node, LINK.encode(message).decode(), time.monotonic())
         self._later()
 
     def spread(self, line: bytes, *, skip: frozenset[int] = frozenset()) -> None:
-        """To all, but for some."""
         self._overlay.spread(line.decode(), time.monotonic(), skip=tuple(sorted(skip)))
         self._later()
 
     def failed(self, address: Address) -> None:
-        """Nobody answers there."""
         now_s = time.monotonic()
         for node in self._overlay.wanted() - self._overlay.linked:
             if self.address_of(node) == address:
@@ -156,7 +145,6 @@ class Reach:
             self._tending = self._loop.call_later(SETTLE_S, self._tend)
 
     def _later(self) -> None:
-        """What follows is done together with what follows from all else that has come."""
         if self._soon is None and not self._closed:
             self._soon = self._loop.call_soon(self._carry_out)
 
@@ -202,7 +190,6 @@ class Reach:
             self._timer = self._loop.call_later(max(0.0, due_s - time.monotonic()), self._carry_out)
 
     def _tend(self) -> None:
-        """Make connections that are missing, and end those that nobody needs."""
         self._restless = False
         now_s, links = time.monotonic(), self._hooks.links()
         wanted = self._overlay.wanted()
@@ -222,7 +209,6 @@ class Reach:
             self._tending = self._loop.call_later(TEND_S if more else CALL_S, self._tend)
 
     def _lost(self) -> list[int]:
-        """Launchers that are gone, and that this one is among the nearest to."""
         roster = self._overlay.roster
         gone = [member.node for member in roster.members.values() if not member.here]
         return [node for node in gone if self._own.node in roster.ring.beside(node, REDIALLERS)]
@@ -233,7 +219,6 @@ class Reach:
             self._hooks.call(address)
 
     def _call_unknown(self, now_s: float) -> None:
-        """Addresses that were given, and where nobody is known to be."""
         roster = self._overlay.roster
         every_s = CALL_S if self._overlay.linked else TEND_S
         if len(roster.ring) >= self._size or now_s - self._asked_s < every_s:
@@ -246,14 +231,12 @@ class Reach:
             self._hooks.call(address)
 
     def _consider(self, link: Link) -> None:
-        """Whether a connection is to be ended: neither side needs it, and this is the one that made it."""
         unneeded = not link.needed and not self._kept.get(link.peer.node, True)
         if unneeded and self._own.node > link.peer.node and self._hooks.links().get(link.peer.node) is link:
             link.write(LINK.encode(Parting()))
             self._part(link, resend=False)
 
     def _part(self, link: Link, *, resend: bool) -> None:
-        """The connection counts no more; what is still on its way is read."""
         self._hooks.links().pop(link.peer.node, None)
         link.replaced = True
         if not resend:

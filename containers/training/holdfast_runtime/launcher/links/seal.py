@@ -12,13 +12,7 @@ LONGEST_BYTES = 1 << 26
 
 
 class SealedLine:
-    """
-    One end of a connection after the handshake.
-
-    Args:
-        key: Of this connection alone.
-        calling: Whether this end made the connection.
-    """
+    """One end of a connection after the handshake."""
 
     def __init__(self, key: bytes, *, calling: bool) -> None:
         self._out = hmac.digest(key, b"from the caller" if calling else b"to the caller", "sha256")
@@ -26,7 +20,6 @@ class SealedLine:
         self._sent = self._read = 0
 
     def seal(self, line: bytes) -> bytes:
-        """What to write for the next line."""
         self._sent += 1
         return _HEAD.pack(len(line), _code(self._out, self._sent, line)) + line
 

@@ -1,9 +1,4 @@
-"""
-The token of a run, which other users of its nodes must not know; never a number that they can see.
-
-Whoever submits the job may set HOLDFAST_TOKEN. Else the first launcher makes one, and hands it to the others in a file
-that only this user can read.
-"""
+"""Token of a run: from HOLDFAST_TOKEN, or made by the first launcher in a file that only this user can read."""
 
 import hashlib
 import os

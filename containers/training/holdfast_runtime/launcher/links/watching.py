@@ -31,12 +31,4 @@ def patience_s(heartbeat_s: float, *, late_s: float) -> float:
 
 
 def lateness_s(before_s: float, *, late_s: float, beats: float) -> float:
-    """
-    How late a launcher is, or its signs of life come: the worst of it, less what is forgotten.
-
-    Args:
-        before_s: What this was the last time.
-        late_s: How late it is this time.
-        beats: Times between two signs of life that have passed.
-    """
     return max(late_s, before_s * math.pow(FORGET, beats))

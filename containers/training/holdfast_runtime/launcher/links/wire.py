@@ -1,8 +1,7 @@
 """
-What launchers say to each other on their links, beside the messages of the membership protocol.
+Messages between launchers, beside those of the membership protocol.
 
-All launchers of a job are of one version: a message with a field that is not known, or without one that has no
-default, is refused. Texts are for people; what a receiver does depends on fields alone.
+All launchers of a job are of one version: unknown or missing fields are refused. Texts are for people.
 """
 
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ class Challenge:
 
 
 def identity_of(uid: str) -> int:
-    """What views call a launcher."""
     return int(uid, 16)
 
 

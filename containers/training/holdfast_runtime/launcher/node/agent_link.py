@@ -1,8 +1,7 @@
 """
-The launcher's end of the node socket: tells the node's health agent what runs here, and hears what it asks for.
+Launcher's end of the node socket: reports to the health agent, and receives its requests.
 
-Nobody waits for it. An agent that is absent, frozen or another user's costs a call now and then. The kernel says who
-listens: only root and the launcher's own user are obeyed.
+Only root and the launcher's own user are accepted as listeners, by the kernel's credentials.
 """
 
 import asyncio
@@ -30,9 +29,6 @@ class AgentLink:
     One launcher's.
 
     Args:
-        path: Where the agent listens.
-        report: What there is to say.
-        command: Called with each command, and how to answer it.
         trusted: Users who are obeyed. Default: root and that of this process.
     """
 
@@ -55,11 +51,9 @@ class AgentLink:
         self._said = ""
 
     def changed(self) -> None:
-        """There is something new to say."""
         self._changed.set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
         retry_s = FIRST_RETRY_S
         while True:
             if self._path.exists():
@@ -70,7 +64,6 @@ class AgentLink:
             retry_s = min(SLOWEST * retry_s, LAST_RETRY_S)
 
     async def close(self) -> None:
-        """Say the last word."""
         writer, self._writer = self._writer, None
         if writer is not None:
             with contextlib.suppress(OSError, asyncio.TimeoutError):
@@ -78,7 +71,6 @@ class AgentLink:
             writer.close()
 
     async def _connected(self) -> bool:
-        """Until the agent is gone; whether it was one."""
         opening = asyncio.open_unix_connection(str(self._path), limit=node_socket.LINE_BYTES)
         reader, writer = await asyncio.wait_for(opening, EVERY_S)
         if not self._is_trusted(writer):
@@ -110,7 +102,6 @@ class AgentLink:
             await asyncio.sleep(EVERY_S / 20)  # what changes together is told once
 
     def _answer(self, answer: node_socket.Answer, writer: asyncio.StreamWriter) -> None:
-        """To the agent that asked; one that was started anew has not asked for it."""
         if writer is self._writer:
             self._send(answer, writer)
 

@@ -16,14 +16,6 @@ from holdfast_runtime.membership import Slot, View
 
 
 class Carrier:
-    """
-    One launcher's.
-
-    Args:
-        view: The committed one.
-        trouble: Asks for another view, with this reason.
-    """
-
     def __init__(
         self,
         *,
@@ -59,7 +51,6 @@ class Carrier:
         self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, generation)
 
     def restart(self, view: View) -> None:
-        """Scripts that say nothing begin again, those that had finished too."""
         self._ending.forget_all()
         self._places.fill_anew(view)
 
@@ -113,7 +104,6 @@ class Carrier:
 
 
 def _last_report(slot: LocalSlot) -> str:
-    """Return where a rank that speaks was when it last said so."""
     if slot.progress is None:
         return ""
     silent_s = time.monotonic() - slot.heard_s

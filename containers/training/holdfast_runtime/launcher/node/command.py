@@ -12,7 +12,6 @@ from holdfast_runtime.launcher.settings import Options, parse_options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Launch, tell the status of a launcher, or ask it for another size of the job; the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["status"]:
         return print_status(given[1:])

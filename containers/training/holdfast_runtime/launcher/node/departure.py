@@ -30,8 +30,6 @@ UNENDED_S = 3.0
 
 @dataclass(frozen=True)
 class _Asked:
-    """A hand-over that somebody has asked for."""
-
     command: node_socket.Command
     answer: Callable[[node_socket.Answer], None]
     asked_s: float
@@ -48,10 +46,8 @@ class Departure:
 
     Args:
         least: Ranks that the job may go on with. Default: as many as it has
-        view: The committed one.
         wanted: Why another one is wanted; empty when it is not.
         voters: Votes on the next view that there would be without this launcher.
-        failed: Called when this node keeps its ranks after all.
         build: Has spares of other nodes, of which there are so many, made ready for ranks, and calls something then.
             Default: they are
         later: Calls something after so many seconds.
@@ -97,18 +93,15 @@ class Departure:
 
     @property
     def spares(self) -> int:
-        """Warm processes of other nodes that could take ranks of this one."""
         return sum(self._spares.values())
 
     def announce(self, reason: str, *, leaving: bool = False) -> None:
-        """Have all ranks leave after a common step; ``leaving`` where this node gives its ranks away then."""
         after_step = self._slots.known_step + STEPS_OF_NOTICE
         message = HandOverAt(generation=self._view().generation, after_step=after_step, reason=reason, leaving=leaving)
         self._links.broadcast(message)
         self.announced(self._slots.node, message)
 
     def ask(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
-        """Give the ranks of this node away, or say why not."""
         asked = _Asked(command=command, answer=answer, asked_s=time.monotonic())
         if self._asked is not None:
             # Somebody who asks again, such as an agent that was started anew, hears of what there is.
@@ -128,11 +121,9 @@ class Departure:
         self._begin()
 
     def abandon(self, reason: str) -> None:
-        """The node is taken: this launcher ends with all that it has, and the others go on as after any loss."""
         self._ending.depart(HANDED_OVER, f"abandoned by request, this launcher exits: {reason}")
 
     def stepped(self) -> None:
-        """The job has made a step: how long one takes tells later whether it stands still."""
         if self._slots.known_step == self._step:
             return
         now_s = self._clock()
@@ -142,14 +133,12 @@ class Departure:
         self._step, self._step_s = self._slots.known_step, now_s
 
     def quarantine(self, reason: str) -> None:
-        """No process here gets a rank any more that has none."""
         if not self._slots.quarantined:
             self._slots.quarantined = True
             self._journal.say(f"node excluded from this run: {reason}")
             self.warm_changed()
 
     def announced(self, node: int, message: HandOverAt) -> None:
-        """A launcher, or this one, is to give its ranks away: the local ranks are told."""
         if message.generation != self._view().generation:
             return
         who = f"node {node} hands over its ranks" if message.leaving else "all ranks leave"
@@ -161,7 +150,6 @@ class Departure:
             self._look_who_is_left()
 
     def installed(self, view: View) -> None:
-        """A generation begins."""
         self.warm_changed()
         self._others.clear()
         asked = self._asked
@@ -179,7 +167,6 @@ class Departure:
             self._asked = replace(asked, left=True)
 
     def settled(self, view: View, _said: Mapping[int, Settled]) -> None:
-        """All ranks of a generation are together."""
         asked = self._asked
         if asked is None:
             return
@@ -196,27 +183,22 @@ class Departure:
                 self._begin()
 
     def up(self, node: int) -> None:
-        """A launcher is in reach: it has to know what there is here."""
         if self._own_spares:
             self._links.send(node, Spares(ready=self._own_spares))
 
     def down(self, node: int) -> None:
-        """A launcher is out of reach."""
         self._spares.pop(node, None)
 
     def spares_of(self, node: int, ready: int) -> None:
-        """So many warm processes of a node have no rank."""
         self._spares[node] = ready
 
     def warm_changed(self) -> None:
-        """Tell the others how many warm processes here have no rank, if that is another number."""
         ready = self._slots.warm
         if ready != self._own_spares:
             self._own_spares = ready
             self._links.broadcast(Spares(ready=ready))
 
     def _begin(self) -> None:
-        """Where there is time, whoever takes the ranks is ready before the job stops for it."""
         asked = self._asked
         if asked is None:
             return
@@ -244,7 +226,6 @@ class Departure:
             self._later(LOOK_S, self._look)
 
     def _look_who_is_left(self) -> None:
-        """Where all were told to end, nobody is there to go on."""
         asked = self._asked
         if asked is None or not asked.announced or asked.left:
             return
@@ -256,11 +237,6 @@ class Departure:
             self._say(asked, "failed", reason="all other nodes leave too", step=self._slots.known_step)
 
     def _look(self) -> None:
-        """
-        Whether the ranks still make steps; those of a node that cannot be relied on are ended where they do not.
-
-        A rank that waits for a file system or a driver of this node passes no common step, and all others wait for it.
-        """
         asked = self._asked
         if asked is None or asked.left or self._ending.begun or self._view().generation != asked.announced:
             return
@@ -276,14 +252,12 @@ class Departure:
         self._later(UNENDED_S, lambda: self._leave_behind(ended))
 
     def _leave_behind(self, ended: Sequence[Process]) -> None:
-        """What a broken device holds in the kernel does not end: the others need not wait for it."""
         asked, there = self._asked, [slot.process for slot in self._slots.in_view]
         held = any(process in there for process in ended)
         if asked is not None and held and not asked.left and self._view().generation == asked.announced:
             self.abandon("its processes do not end")
 
     def _hopeless(self) -> str:
-        """Why it can never be; empty where it can."""
         if self._ending.begun or self._ending.some_finished or self._slots.some_finished:
             return "the job ends"
         if not self._slots.in_process:
@@ -291,7 +265,6 @@ class Departure:
         return ""
 
     def _refusal(self) -> str:
-        """Why it cannot be now."""
         refusal = self._hopeless()
         if refusal:
             return refusal
@@ -307,7 +280,6 @@ class Departure:
         return ""
 
     def _would_be_lost(self) -> int:
-        """Committed steps that would be done again if this node went now."""
         if any(item.slot.node != self._slots.node for item in self._view().ranks):
             return 0  # replicas: the others have it
         return max(0, self._slots.known_step - max(0, self._slots.checkpoint_step))

@@ -25,9 +25,7 @@ class ForAgent:
     One launcher's.
 
     Args:
-        run: Its ``--rdzv-id``.
         folder: Where dumps are written. Default: that for temporary files.
-        view: The committed one.
     """
 
     def __init__(
@@ -51,7 +49,6 @@ class ForAgent:
         self._task = os.environ.get("SLURM_JOB_ID", "")
 
     def report(self) -> node_socket.LauncherReport:
-        """What runs here now."""
         now_s = time.monotonic()
         return node_socket.LauncherReport(
             job=self._job,
@@ -75,7 +72,6 @@ class ForAgent:
         )
 
     def command(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
-        """The agent asks for something."""
         self._journal.say(f"health agent requested {command.command}: {command.reason}")
         if command.command == "hand-over":
             self._departure.ask(command, answer)
@@ -96,7 +92,6 @@ class ForAgent:
         )
 
     def _restart(self, command: node_socket.Command, answer: Callable[[node_socket.Answer], None]) -> None:
-        """End processes that the kernel accused; what follows is what follows from any loss."""
         found = [slot for slot in self._slots.in_view if slot.rank in command.ranks and slot.process is not None]
         for slot in found:
             if slot.process is not None:

@@ -82,7 +82,6 @@ class Generations:
 
     @property
     def view(self) -> View:
-        """The committed view; generation 0 before there is one."""
         if self._agreement is None:
             return View(generation=0, nodes=(0,) * self._options.nodes)
         return self._agreement.committed
@@ -94,12 +93,10 @@ class Generations:
 
     @property
     def unanswered(self) -> list[int]:
-        """Nodes whose answer to a proposal of this launcher is still to come."""
         return self._agreement.awaited if self._agreement is not None else []
 
     @property
     def agreement(self) -> Agreement:
-        """Made when the others can be told apart: a launcher that replaces another learns that from them."""
         if self._agreement is None:
             self._agreement = Agreement(
                 me=self._options.node_rank,
@@ -121,46 +118,38 @@ class Generations:
         return self._agreement
 
     def belongs_to(self, view: View) -> bool:
-        """Whether a view names this launcher, and not another one in its place."""
         if not view.generation:
             return self._links.incarnation == 0
         return view.nodes[self._slots.node] == self._links.identity
 
     def begin(self) -> None:
-        """Processes can be started, and enough launchers are there: ask for the first view, unless there is one."""
         self._prepared = True
         if not self.view.generation:
             self.agreement.trouble("the job begins")
             self.left()
 
     def forget(self) -> None:
-        """Another launcher from now on: nothing was agreed on."""
         self.close()
         self._agreement = None
 
     def close(self) -> None:
-        """No timer fires any more."""
         if self._agreement is not None:
             self._agreement.close()
 
     def witness_found(self, identity: int) -> None:
-        """The witness is in reach, and this is what views call it."""
         if self._agreement is not None and identity >= 0:
             self._agreement.witness_found(identity)
 
     def witness_lost(self) -> None:
-        """It is out of reach."""
         if self._agreement is not None:
             self._agreement.witness_lost()
 
     def interrupt(self, reason: str) -> bool:
-        """Ask for a view that nothing else calls for, where processes live through it."""
         if self._slots.in_process and not self.first and not self._slots.leaving:
             self.trouble(reason)
         return self._slots.in_process
 
     def trouble(self, reason: str, *, planned: bool = False) -> None:
-        """Another view is wanted, and everybody should know at once; ``planned`` where nothing broke."""
         if self._ending.begun or self.wanted or (self._slots.in_process and self._slots.some_finished):
             return
         self.note_trouble(planned=planned)
@@ -168,7 +157,6 @@ class Generations:
         self.agreement.trouble(reason)
 
     def note_trouble(self, *, planned: bool = False) -> None:
-        """From now on the time to the next view counts."""
         if not self.wanted:
             self._troubled_s, self._planned = time.monotonic(), planned
             if self._options.sizes:
@@ -176,7 +164,6 @@ class Generations:
             self._record.troubled(planned=planned)
 
     def _waited(self) -> None:
-        """Processes that were to come had their time."""
         if self.wanted and self._has_waited:
             self.agreement.changed()
 
@@ -193,7 +180,6 @@ class Generations:
             self.agreement.ready(self._slots.status(incarnation=self._links.identity, host=host))
 
     def install(self, view: View) -> None:
-        """A view is committed: tell the local processes."""
         me = self._slots.node
         self._links.formed()
         self._begins(view)
@@ -226,7 +212,6 @@ class Generations:
         self._began(view)
 
     def _tell(self, view: View, before: Mapping[int, tuple[int, int]]) -> None:
-        """Log what the view changes; ``before`` has the place of each rank so far."""
         moved = {rank: place[0] for rank, place in self._homes.items() if before.get(rank, place) != place}
         self._journal.view(
             view,
@@ -236,7 +221,6 @@ class Generations:
         )
 
     def _ask_for_a_vote(self) -> None:
-        """This launcher is back: where all votes are needed it does not wait for its processes to be warm."""
         if not self.belongs_to(self.view) and not self._witness.may_be_lost:
             self.trouble(f"node {self._slots.node} is back, and without its vote the next loss could not be survived")
 
@@ -249,7 +233,6 @@ class Generations:
         )
 
     def _send(self, to: int, message: Message) -> None:
-        """To a launcher, or to the witness, which has the seat after the last of them."""
         if to == self._options.nodes:
             self._witness.link.send(message)
         else:

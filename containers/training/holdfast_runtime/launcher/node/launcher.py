@@ -1,10 +1,8 @@
 """
 ``holdfast-run`` on one node: makes the parts, connects them, and runs until the job has ended.
 
-Whether and which view follows is decided by ``membership``. ``peers`` hears the other launchers, ``ranks`` the local
-processes; ``generations`` knows what was agreed on, ``carrier`` takes it to the processes and ``places`` starts them. A
-script that says nothing on its control socket is restarted as a whole, as torchrun does; one that says hello keeps
-running while others are replaced under it.
+A script that sends nothing on its control socket is restarted as a whole, as torchrun does; one that sends hello keeps
+running while others are replaced.
 """
 
 import asyncio
@@ -147,7 +145,6 @@ class Launcher:
 
     @property
     def view(self) -> View:
-        """The committed view; generation 0 before there is one."""
         return self.generations.view
 
     @property
@@ -162,11 +159,9 @@ class Launcher:
 
     @property
     def silence_s(self) -> float:
-        """How long a rank may wait for the others now."""
         return self._watch.silence_s
 
     async def run(self) -> int:
-        """Until the job has ended; its exit code."""
         self._notice.listen()
         try:
             await self.links.open(port=self.options.peers.port, known=self.options.peers.known)
@@ -185,7 +180,6 @@ class Launcher:
             await self.expansion.close()
 
     async def _begin(self) -> None:
-        """Wait for the others, then ask for the first view; one that joins a running job is told what there is."""
         preparing = self._loop.create_task(self._processes.prepare())
         if self.options.node_rank == 0 and self.options.expansion.job and not self.options.is_brought:
             said = await self._loop.run_in_executor(None, read_submitted, os.environ)
@@ -196,7 +190,6 @@ class Launcher:
             self.generations.begin()
 
     def _leads(self) -> bool:
-        """Return True if this launcher writes about the job."""
         me, up, view = self.options.node_rank, self.links.up, self.view
         named = [node for node, name in enumerate(view.nodes) if name >= 0]
         found = (node for node in named if node == me or node in up or self.ending.has_finished(node))
@@ -213,7 +206,6 @@ class Launcher:
         )
 
     def _forker_lost(self, how: str) -> None:
-        """The end of the job ends it, too."""
         write = self.journal.note if self.ending.begun else self.journal.say
         write(f"{how}; another one is started")
 

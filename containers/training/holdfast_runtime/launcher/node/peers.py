@@ -108,7 +108,6 @@ class Peers:
         return True
 
     def begin_anew(self) -> bool:
-        """There was a launcher in this place before. One that no view names has nothing to lose by being another."""
         named = self._generations.view.generation and self._generations.belongs_to(self._generations.view)
         if self._ending.begun or named or not self._beginnings:
             return False
@@ -118,7 +117,6 @@ class Peers:
         return True
 
     def up(self, peer: Hello) -> None:
-        """A launcher is in reach."""
         self._came.set()
         self._ending.forget(peer.node)
         self._witness.link.claim_changed()
@@ -127,13 +125,11 @@ class Peers:
         self._generations.agreement.found(peer.node, peer.identity)
 
     def linked(self, node: int) -> None:
-        """There is a connection to a launcher, which may be new to the job."""
         if self._slots.in_process:
             self._links.send(node, Warm())
         self._generations.agreement.linked(node)
 
     def down(self, node: int, why: str) -> None:
-        """A launcher is out of reach."""
         if self._ending.has_finished(node) or self._ending.begun:
             return
         view = self._generations.view
@@ -150,7 +146,6 @@ class Peers:
         self._generations.agreement.lost(node)
 
     def says(self, node: int, message: LinkMessage) -> None:
-        """A launcher has said something."""
         if isinstance(message, Trouble):
             if message.generation == self._generations.view.generation and not self._ending.begun:
                 self._generations.note_trouble(planned=message.planned)

@@ -19,14 +19,6 @@ and the latest, and from one look to the next."""
 
 
 class Places:
-    """
-    One launcher's.
-
-    Args:
-        view: The committed one.
-        says: Told of each message of a process.
-    """
-
     def __init__(
         self,
         options: Options,
@@ -53,23 +45,19 @@ class Places:
         """Where ranks of a script that makes its own groups meet in this generation."""
 
     def prepared(self) -> None:
-        """Processes can be started, and the others of the job are there."""
         self._prepared.set()
 
     def fill(self, slot: LocalSlot) -> None:
-        """Start a process where there is none."""
         taken = slot.alive or slot.starting or slot.blocked is not None
         if not (taken or self._ending.begun or slot.finished or self._slots.leaving):
             slot.starting = True
             self._tasks.spawn(self._start(slot))
 
     def replace(self, slot: LocalSlot) -> None:
-        """Start a process in place of one that has no rank and is of no use; views call it the same."""
         slot.give_way()
         self.fill(slot)
 
     def fill_later(self, slot: LocalSlot) -> None:
-        """Start a process when nobody waits for what it would take of the CPU."""
         self._loop.call_later(REFILL_AFTER_S, self._fill_unless_busy, slot, time.monotonic() + REFILL_BY_S)
 
     def _fill_unless_busy(self, slot: LocalSlot, until_s: float) -> None:
@@ -81,13 +69,11 @@ class Places:
             self._loop.call_later(LOOK_S, self._fill_unless_busy, slot, until_s)
 
     def fill_spares(self) -> None:
-        """Start a process in each place without a rank."""
         for slot in self._slots:
             if slot.rank < 0:
                 self.fill(slot)
 
     def fill_anew(self, view: View) -> None:
-        """All ranks here begin again, with another port to meet at."""
         one = self._options.nodes == 1
         self._port = _free_port() if one else master_port(self._options.run_id, view.generation)
         for slot in self._slots:

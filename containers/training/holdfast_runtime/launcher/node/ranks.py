@@ -35,18 +35,14 @@ class Deaths:
     step: int = -1
 
     def note(self, step: int, *, in_process: bool) -> None:
-        """A rank died after so many steps. Nothing is known of the steps of scripts that say nothing."""
         self.count = 1 if in_process and step > self.step else self.count + 1
         self.step = step
 
     def too_many(self, *, in_place: int) -> bool:
-        """Whether there were more than are allowed, or more in one place before any view was reached."""
         return self.count > self.most or in_place > self.most
 
 
 class Ranks:
-    """One launcher's."""
-
     def __init__(
         self,
         *,
@@ -83,7 +79,6 @@ class Ranks:
         """Whether a process here became warm while the next generation was agreed on."""
 
     def says(self, slot: LocalSlot, message: FromRank) -> None:
-        """A process has said something."""
         if isinstance(message, Put | Change):
             self._keys.from_rank(slot.index, message)
         elif isinstance(message, Progress):
@@ -109,17 +104,12 @@ class Ranks:
             self._fault(slot, message)
 
     def _survives(self, message: Survives) -> None:
-        """Said at the start, and whenever it is something else."""
         if message != self._slots.survives:
             self._slots.survives = message
             self._journal.tell(f"state in memory: {message.sentence}")
 
     def warm(self) -> None:
-        """
-        Processes live through faults: spares are of use.
-
-        Each launcher tells it on before it says anything of views, so that nobody ends its processes to get one.
-        """
+        """Start spares: processes of this job live through faults. Announced before any message about a view."""
         if self._slots.in_process:
             return
         self._slots.in_process = True
@@ -127,11 +117,6 @@ class Ranks:
         self._places.fill_spares()
 
     async def _last_words(self, slot: LocalSlot, process: Process) -> None:
-        """
-        Wait until what a process said before its end is read.
-
-        One that has finished says so just before it ends. A child of it may keep the socket open.
-        """
         until_s = time.monotonic() + LAST_WORDS_S
         while process.has_said and not slot.silent.is_set() and time.monotonic() < until_s:
             await asyncio.sleep(LAST_WORDS_S / 20)
@@ -139,7 +124,6 @@ class Ranks:
             await asyncio.sleep(0)
 
     async def ended(self, process: Process, code: int, how: str) -> None:
-        """A process has ended; ``how`` is a sentence about it."""
         slot = self._slots.of(process)
         if slot is not None:
             await self._last_words(slot, process)
@@ -188,7 +172,6 @@ class Ranks:
             self._place_freed(process)
 
     def _place_freed(self, process: Process) -> None:
-        """A process that did not end after SIGKILL has ended."""
         for slot in self._slots:
             if slot.blocked is process:
                 slot.blocked = None
@@ -230,14 +213,12 @@ class Ranks:
             self._spare_ready()
 
     def installed(self, view: View) -> None:
-        """A generation begins: a launcher that came back while it was agreed on, and got no rank in it, is a spare."""
         has_ranks = any(item.slot.node == self._slots.node for item in view.ranks)
         if self._came_in_between and not has_ranks and self._slots.warm:
             self._spare_ready()
         self._came_in_between = False
 
     def _spare_ready(self) -> None:
-        """This launcher has no rank, such as one that came back for one that was lost, and its processes are warm."""
         self._journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self._slots))
 
     def _died(self, slot: LocalSlot, *, rank: int, how: str, killed_for: str, in_training: bool, step: int) -> None:

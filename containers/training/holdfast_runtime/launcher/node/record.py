@@ -1,8 +1,7 @@
 """
-What a job leaves in the event log of its cluster, whatever its script: starts, progress, recoveries, the finish.
+Events of a job: starts, progress, recoveries, the finish.
 
-One launcher speaks for all of them: that of the first rank that kept its state in memory, so it was there before the
-fault, or else of rank 0. It writes a recovery down once it is over, each phase with the time at which it ended.
+One launcher writes them: that of the first rank that kept its state in memory, else that of rank 0.
 """
 
 import math
@@ -75,11 +74,9 @@ class Record:
 
     @property
     def speaks(self) -> bool:
-        """Whether this launcher does."""
         return any(slot.rank == self.rank for slot in self._slots)
 
     def moved(self, *, step: int, loss: float | None, of_first: bool, total: int = 0) -> None:
-        """A local rank has so many updates finished, of ``total`` where it has told."""
         if step <= max(self._step, self._from_step):
             return
         self._step, self._step_ns = step, self._clock()
@@ -88,7 +85,6 @@ class Record:
             self._progress()
 
     def troubled(self, *, planned: bool) -> None:
-        """The generation ends. What ends before its ranks are together is of the same recovery, from the first on."""
         self._stands_still()
         if not self._times.troubled:
             now = self._clock()
@@ -102,7 +98,6 @@ class Record:
             self._times.left = self._clock()
 
     def installed(self, view: View) -> None:
-        """A view is committed."""
         kept = (rank for rank, source in enumerate(view.sources) if source == "memory")
         self.rank = next(kept, 0)
         self._times.agreed = self._clock()
@@ -112,12 +107,10 @@ class Record:
             self._start = self._times.agreed, view
 
     def silent(self) -> None:
-        """A while has passed since scripts were started."""
         if not self._slots.in_process:
             self.say_start()
 
     def say_start(self) -> None:
-        """Scripts that have said nothing so far were started, or started again."""
         pending, self._start = self._start, None
         if pending is None:
             return
@@ -126,7 +119,6 @@ class Record:
         self._begin(kind, view, nodes=self._instance, time_ns=time_ns)
 
     def settled(self, view: View, said: Mapping[int, Settled]) -> None:
-        """All ranks of a generation are together: the next step can run."""
         if not self._slots.in_process or not any(item.port for item in view.ranks):
             return
         times, self._times = self._times, _Times()
@@ -153,7 +145,6 @@ class Record:
             self._write(kinds.JOB_RESIZED, None, detail)
 
     def finished(self) -> None:
-        """All ranks have."""
         self.say_start()
         if self.speaks:
             self._progress()
@@ -198,7 +189,6 @@ class Record:
             self._write(kind, time_ns, detail)
 
     def _recovered(self, times: _Times, *, copied_ns: int) -> None:
-        """Each stretch of time is told by the event at its end."""
         self._progress()
         before = max(self._step_ns, self._told_ns)
         ends = [
@@ -215,7 +205,6 @@ class Record:
                 before = end
 
     def _progress(self) -> None:
-        """At the time of the step, so that a fault which comes later does not count as training."""
         if self._step > self._told_step and self._step_ns:
             self._told_step, self._told_ns = self._step, self._step_ns
             self._write(kinds.JOB_PROGRESS, self._step_ns, self._last())

@@ -124,7 +124,6 @@ class Reports:
 
 
 def describe(launcher: Launcher) -> dict[str, Any]:
-    """The launcher, its view and its processes, as JSON tells them."""
     view = launcher.view
     lost = [node for node in launcher.expansion.lost if node not in launcher.links.up]
     return {
@@ -171,7 +170,6 @@ def describe(launcher: Launcher) -> dict[str, Any]:
 
 
 def situation(launcher: Launcher) -> Situation:
-    """What a launcher knows of those it waits for."""
     slots, view, now_s = launcher.slots, launcher.view, time.monotonic()
     return Situation(
         generation=view.generation,
@@ -190,7 +188,6 @@ def situation(launcher: Launcher) -> Situation:
 
 
 def print_status(arguments: Sequence[str]) -> int:
-    """``holdfast-run status``; the exit code."""
     parser = _asking("status")
     parser.add_argument("--json", action="store_true")
     values = parser.parse_args(arguments)
@@ -212,7 +209,6 @@ def print_status(arguments: Sequence[str]) -> int:
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
-    """The answer of a launcher for people."""
     reach = ranges(found["in_reach"])
     lines = [f"node {found['node']}  generation {found['generation']}  step {found['step']}  nodes in reach {reach}"]
     if found["waits_for"]:
@@ -237,7 +233,6 @@ def _lines(found: dict[str, Any]) -> list[str]:
 
 
 def ask_for_size(arguments: Sequence[str]) -> int:
-    """``holdfast-run scale``; the exit code."""
     parser = _asking("scale")
     parser.add_argument("nodes", type=int, help="New number of nodes; one of the job's sizes")
     values = parser.parse_args(arguments)
@@ -263,7 +258,6 @@ def _asking(name: str) -> argparse.ArgumentParser:
 
 
 def _sockets(parser: argparse.ArgumentParser, values: argparse.Namespace) -> list[Path]:
-    """Those to ask; without one the process ends, and says where it looked."""
     if values.socket is not None:
         return [values.socket]
     job = default_job(os.environ)

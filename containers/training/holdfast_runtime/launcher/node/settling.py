@@ -1,4 +1,4 @@
-"""When a generation has come together: each launcher of the view says that its ranks have their state and peers."""
+"""Completion of a generation: each launcher of the view reports that its ranks have their state and peers."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -42,7 +42,6 @@ class Settling:
         self._own = self._all = True
 
     def installed(self, view: View) -> None:
-        """A generation begins, and the local ranks have been told."""
         self._view, self._phases = view, {}
         self._began_s, self._copy_s, self._own, self._all = time.monotonic(), 0.0, False, False
         self._said = {key: said for key, said in self._said.items() if key[0] >= view.generation}
@@ -52,7 +51,6 @@ class Settling:
         self._look()
 
     def moved(self, slot: int, phase: str) -> None:
-        """A local rank says what it does."""
         if self._own:
             return
         if self._phases.get(slot) == "copy" != phase:
@@ -61,13 +59,11 @@ class Settling:
         self._look()
 
     def heard(self, node: int, message: Settled) -> None:
-        """Another launcher says that its ranks are there."""
         if message.generation >= self._view.generation:
             self._says(node, message)
             self._look()
 
     def heard_all(self, message: AllSettled) -> None:
-        """The first launcher of the view says what all have said."""
         if message.generation >= self._view.generation:
             for node, said in message.said:
                 self._says(node, said)
@@ -96,9 +92,7 @@ class Settling:
 
     @staticmethod
     def _first(view: View) -> int:
-        """Who gathers what all say: as many messages to each as there are launchers would be too many."""
         return next(node for node, name in enumerate(view.nodes) if name >= 0)
 
     def _is_there(self, slot: int) -> bool:
-        """Nothing is known of a script that says nothing: it is there when it was told to begin."""
         return not self._slots.in_process or self._phases.get(slot, "recover") not in ON_THE_WAY

@@ -18,13 +18,11 @@ class Tasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def spawn(self, work: Coroutine[object, object, None]) -> None:
-        """Begin some work."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
     def cancel(self) -> list["asyncio.Task[None]"]:
-        """Break off all of it; the tasks, for who wants to wait for their ends."""
         for task in self._tasks:
             task.cancel()
         return [*self._tasks]

@@ -35,7 +35,6 @@ class Forker:
     Forks on request, whatever happens to the process that does it.
 
     Args:
-        preload: Modules that it imports once.
         start_s: Longest time for importing them.
         answer_s: Longest time for one fork, and for which the launcher may be stopped.
         on_lost: Told how it was lost, each time; another one is started then.
@@ -84,10 +83,6 @@ class Forker:
         Each try has a control socket of its own. A process that comes from one that was given up finds it closed, and
         ends before it has run a line of the program: it would be a second one in the place of the next.
 
-        Args:
-            out: Descriptor of its standard output.
-            err: Of its standard error.
-
         Raises:
             ForkError: nobody answers, also when the process that forks was started anew.
         """
@@ -120,12 +115,10 @@ class Forker:
         raise ForkError(problem or "the launcher ends")
 
     def kill(self) -> None:
-        """End it; another one is started."""
         if self._process is not None:
             self._process.kill()
 
     def close(self) -> None:
-        """End it for good."""
         self._closed = True
         if self._again is not None:
             self._again.cancel()
@@ -168,7 +161,6 @@ class Forker:
             self._lost(f"the process that forks was {how}" if code < 0 else f"the process that forks {how}")
 
     def _lost(self, how: str) -> None:
-        """Begin anew at once, so that the next loss of a rank does not wait for it."""
         if self._line is None or self._closed:
             return
         self._drop()
@@ -203,12 +195,7 @@ def _ask(line: socket.socket, request: Request, descriptors: list[int]) -> int:
 
 
 def end_orphans(known: set[int]) -> None:
-    """
-    End the orphans that this process has adopted, those of its children that it does not know.
-
-    A process that was forked just before the one that forks was lost is one: nobody was told of it. The children of
-    an orphan are orphans after it.
-    """
+    """Kill the children that this process has adopted and does not know, and their children after them."""
     while found := _children() - known:
         for pid in found:
             os.kill(pid, signal.SIGKILL)

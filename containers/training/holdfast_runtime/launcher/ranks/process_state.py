@@ -6,7 +6,6 @@ DEVICES = ("/dev/nvidia", "/dev/neuron", "/dev/kfd")
 
 
 def kernel_state(pid: int, *, proc: Path = Path("/proc")) -> str:
-    """Return the state of a process and where in the kernel it waits, such as "state D, waits in io_schedule"."""
     try:
         state = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
         return f"state {state}, waits in {(proc / str(pid) / 'wchan').read_text() or '?'}"

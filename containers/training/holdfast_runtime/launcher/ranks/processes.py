@@ -37,19 +37,16 @@ class Process:
 
     @property
     def has_device(self) -> bool:
-        """Whether it has an accelerator that is not free before its end."""
         return holds_device(self.pid)
 
     @property
     def has_said(self) -> bool:
-        """Whether something that it said is still to be read."""
         waiting = bytearray(4)
         with contextlib.suppress(OSError, ValueError):
             fcntl.ioctl(self.control.fileno(), termios.FIONREAD, waiting)
         return any(waiting)
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        """Send a signal; nothing happens when the process is gone. A pidfd never hits another process."""
         if not self.ended:
             if number == signal.SIGKILL and self.killed_s is None:
                 self.killed_s = time.monotonic()
@@ -78,7 +75,6 @@ class Processes:
     All processes of this launcher.
 
     Args:
-        on_exit: Told of every death, with a sentence about how.
         on_forker_lost: Told how the process that forks was lost; it is made anew.
     """
 
@@ -110,7 +106,6 @@ class Processes:
         return self._forker.pid
 
     def kill_forker(self) -> None:
-        """End the process that forks; another one is started."""
         self._forker.kill()
 
     async def prepare(self) -> None:
@@ -134,7 +129,6 @@ class Processes:
         return process
 
     def close(self) -> None:
-        """End the process that forks."""
         self._forker.close()
 
     def _output(self, name: str) -> int:

@@ -75,24 +75,20 @@ class LocalSlot:
         return self.process is not None
 
     def send(self, message: ToRank) -> None:
-        """Send to the process; one that is gone gets nothing."""
         if self.writer is not None:
             self.writer.write(TO_RANK.encode(message) + b"\n")
 
     def kill(self, why: str) -> None:
-        """End the process with SIGKILL; its loss is reported with the reason."""
         if self.process is not None:
             self.killed_for = why
             self.process.kill()
 
     def vacate(self) -> None:
-        """The process is gone. The next one in this place is another."""
         self.deaths = self.deaths + (self.built < 0) if self.generation == 0 else 0
         self.give_way()
         self.incarnation += 1
 
     def give_way(self) -> None:
-        """The process is of no use to whoever counts on its place: the next one is it instead."""
         if self.writer is not None:
             self.writer.close()
         if self.process is not None:
@@ -102,7 +98,6 @@ class LocalSlot:
         self.last_wait, self.killed_for = False, ""
 
     def take(self, view: control.View) -> None:
-        """Tell the process its place in a view. One that makes its model says nothing until it has it."""
         making = self.built >= 0 and (self.ready is None or self.ready.built < 0)
         self.progress = Progress(step=view.resume_step, phase="recover") if making else None
         self.ready, self.generation, self.heard_s = None, view.generation, time.monotonic()
@@ -119,7 +114,6 @@ class LocalSlot:
         self.late.clear()
 
     def post(self, line: bytes) -> None:
-        """Entries of the store: a process that is still to come gets them after its place."""
         if self.awaited is not None:
             self.late.append(line)
         elif self.writer is not None:
@@ -127,27 +121,22 @@ class LocalSlot:
 
     @property
     def moves(self) -> bool:
-        """Whether its process was built for a rank and can take another one in place."""
         return self.built >= 0 and self.ready is not None and self.ready.built >= 0 and self.ready.moves
 
     @property
     def copies(self) -> bool:
-        """Whether its process was taking state when it was heard of last."""
         return self.progress is not None and self.progress.phase == "copy"
 
     @property
     def done(self) -> bool:
-        """Whether its process has done all steps. Before a planned change of ranks it waits as after its last step."""
         planned = self.ready is not None and self.ready.planned
         return self.finished or (self.last_wait and not planned)
 
     @property
     def spare(self) -> bool:
-        """Whether its process has never had a rank, and waits for one."""
         return self.alive and self.ready is not None and self.rank < 0 and self.generation == 0
 
     async def listen(self, process: Process, on_message: Callable[["LocalSlot", FromRank], None]) -> None:
-        """Read what a process says until its end of the line is closed."""
         self.silent = silent = asyncio.Event()
         reader, self.writer = await asyncio.open_unix_connection(sock=process.control, limit=LINE_BYTES)
         with contextlib.suppress(OSError, MessageError, ValueError):
@@ -161,7 +150,6 @@ class LocalSlot:
         silent.set()
 
     def _is_late(self, message: FromRank) -> bool:
-        """A spare says that it has its model, and has its place by now: it takes that, and has left nothing."""
         return isinstance(message, Ready) and message.built >= 0 and self.generation > 0
 
     def _note(self, message: FromRank) -> None:
@@ -213,7 +201,6 @@ class LocalSlots:
 
     @property
     def in_view(self) -> list[LocalSlot]:
-        """Those that have a rank."""
         return [slot for slot in self._slots if slot.rank >= 0]
 
     @property
@@ -221,17 +208,15 @@ class LocalSlots:
         return any(slot.finished for slot in self._slots)
 
     def learn(self, step: int) -> None:
-        """Somebody has finished so many updates."""
         self.known_step = max(self.known_step, step)
 
     def go_on(self, view: View) -> None:
-        """All go on from the step of a view. Those after it are done again: the next view does not lose them, too."""
         if view.lost_steps:
             self.known_step = view.resume_step
 
     def all_left(self, *, first: bool) -> bool:
         """
-        Whether the next view need not wait for a process here.
+        Return True if the next view need not wait for a process here.
 
         Args:
             first: No view of live processes was committed yet: those that are starting are waited for.
@@ -245,27 +230,20 @@ class LocalSlots:
         )
 
     def only_hope(self, *, said: Callable[[LocalSlot], bool]) -> bool:
-        """
-        Whether all ranks of the job are here, and none that is left has said something.
-
-        It is the machine that is slow then, and killing them would lose the state.
-        """
+        """Return True if all ranks are here and none has answered: the machine is slow, a kill would lose state."""
         left = [slot for slot in self.in_view if slot.alive and slot.generation > 0]
         return len(self.in_view) == self.world_size and not any(map(said, left))
 
     @property
     def warm(self) -> int:
-        """Processes that have no rank and may get one."""
         if self.leaving or self.quarantined:
             return 0
         return sum(slot.alive and slot.ready is not None and slot.rank < 0 for slot in self._slots)
 
     def unresponsive(self) -> list[LocalSlot]:
-        """Processes that have been in a view and have not left it."""
         return [slot for slot in self._slots if slot.alive and slot.generation > 0 and slot.ready is None]
 
     def status(self, *, incarnation: int, host: str) -> Status:
-        """What the next view may count on."""
         ready = [
             slot
             for slot in self._slots
@@ -289,7 +267,6 @@ class LocalSlots:
         )
 
     def place_of(self, slot: LocalSlot, *, launcher: int) -> Slot:
-        """What tells the process of a place from all that were there, also under another launcher."""
         return Slot(self.node, slot.index, launcher * LIVES + slot.incarnation)
 
     def _rank_status(self, slot: LocalSlot, *, host: str, launcher: int) -> RankStatus:

@@ -8,7 +8,6 @@ from holdfast_runtime.membership import Slot, View
 
 
 def rank_views(view: View, *, node: int) -> Iterator[tuple[Slot, control.View]]:
-    """For each rank of a node, and each process of it that leaves, which process it is and what it is told."""
     receivers: dict[int, list[int]] = {}
     for receiver, donors in enumerate(view.donors):
         if donors:

@@ -25,7 +25,6 @@ def variables(
 
     Args:
         rank: -1 for a spare.
-        generation: Of the view that it starts in.
         master: Where ranks of a script that makes its own groups meet; another port in each generation, so that
             nothing of an earlier attempt can answer.
         world_size: Ranks of that view. Default: as many as the job may have
@@ -77,5 +76,4 @@ def find_rack(environment: Mapping[str, str]) -> str:
 
 
 def master_port(run_id: str, generation: int) -> int:
-    """The same on all nodes, and another in each generation."""
     return PORTS[(zlib.crc32(run_id.encode()) + 7 * generation) % len(PORTS)]

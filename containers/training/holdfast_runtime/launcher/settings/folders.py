@@ -11,18 +11,13 @@ class FolderError(OSError):
 
 
 def socket_folders(environment: Mapping[str, str], *, uid: int) -> tuple[Path, ...]:
-    """
-    Where launchers of a user make their sockets, the first that a launcher of this environment takes first.
-
-    A job has no XDG_RUNTIME_DIR where the shell that asks has one.
-    """
+    """Return folders for sockets of a user's launchers, the preferred one first."""
     named = environment.get("XDG_RUNTIME_DIR")
     of_session = [Path(named) / "holdfast"] if named else []
     return tuple(dict.fromkeys([*of_session, Path(f"/tmp/holdfast-{uid}")]))  # noqa: S108 - checked to be the user's
 
 
 def check_folder(path: Path, *, uid: int) -> None:
-    """Raise FolderError unless a folder is one, and of that user alone; FileNotFoundError where there is none."""
     found = path.lstat()
     mode = stat.S_IMODE(found.st_mode)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or mode & 0o077:

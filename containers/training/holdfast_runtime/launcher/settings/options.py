@@ -73,17 +73,14 @@ class Options:
 
     @property
     def world_size(self) -> int:
-        """Ranks, the most of them where the number may change."""
         return max(self.sizes, default=self.nodes - self.spare_nodes) * self.processes
 
     @property
     def world_sizes(self) -> tuple[int, ...]:
-        """Numbers of ranks that an elastic job may have; none for one that keeps its size."""
         return tuple(size * self.processes for size in self.sizes)
 
     @property
     def slots(self) -> int:
-        """Processes of this node, spares included."""
         return self.processes + self.spares
 
 
@@ -222,7 +219,6 @@ def log_file(options: Options) -> TextIO | None:
 
 
 def default_socket(run_id: str, node_rank: int) -> Path:
-    """Where the launcher of a run answers for its status."""
     return socket_folders(os.environ, uid=os.geteuid())[0] / f"{run_id}-{node_rank}.sock"
 
 

@@ -29,11 +29,6 @@ def read_sizes(text: str | None, *, given: tuple[int, int] | None, nodes: int, s
     """
     The sizes in nodes, ascending; none for a job that keeps its size.
 
-    Args:
-        text: of ``--sizes``.
-        given: of ``--nnodes``.
-        nodes: launchers of the job.
-
     Raises:
         SizesError: all that is wrong, a line each.
     """

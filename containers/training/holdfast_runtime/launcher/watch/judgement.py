@@ -18,13 +18,6 @@ OF_ITS_OWN = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, sign
 
 
 class Judgement:
-    """
-    One launcher's.
-
-    Args:
-        trouble: Asks for another view, with this reason.
-    """
-
     def __init__(
         self,
         *,
@@ -50,7 +43,6 @@ class Judgement:
         self._shown: set[tuple[int, str]] = set()
 
     def raised(self, slot: LocalSlot, message: Raised) -> None:
-        """The program raised an exception in a local process."""
         place = self._slots.place_of(slot, launcher=self._links.identity)
         error = Error(
             step=message.step,
@@ -77,23 +69,17 @@ class Judgement:
         self._trouble(text)
 
     def heard(self, error: Error) -> None:
-        """The program raised an exception at another launcher."""
         self._ledger = noted(self._ledger, error)
         for own in self._own:
             if own.step == error.step and own.where == "after" and self._verdict(own) == "end":
                 self._end(f"the program raised {own.what} in step {own.step}", own)
 
     def died(self, code: int, *, generation: int, step: int) -> None:
-        """A local process that was training has ended with this exit code, or by the signal of a negative one."""
         if code > 0 or -code in OF_ITS_OWN:
             self._ledger = failed(self._ledger, generation=generation, step=step)
 
     def refused(self, reason: str) -> bool:
-        """
-        Return True if the job ends, because a local rank is refused its state and will be in each view that can follow.
-
-        A launcher that is not in the view may bring processes that have it.
-        """
+        """Return True if the job ends: a local rank is refused its state, and would be in each view that can follow."""
         view = self._view
         places = tuple(item.slot for item in view.ranks)
         plan = places, view.resume_step, view.sources, view.donors, view.parts
@@ -107,7 +93,6 @@ class Judgement:
         return final
 
     def installed(self, view: View, *, reason: str) -> None:
-        """A generation begins; ``reason`` is why the one before ended."""
         self._view = view
         self._ledger, spent = begun(self._ledger, step=view.resume_step)
         if not spent or self._ending.begun:
@@ -131,7 +116,6 @@ class Judgement:
         )
 
     def _replace(self, slot: LocalSlot, incarnation: int, text: str, error: Error) -> None:
-        """Another process takes the rank of the one that raised, unless others raised in the same step meanwhile."""
         if self._ending.begun or slot.incarnation != incarnation or slot.process is None:
             return
         if self._verdict(error) == "end":

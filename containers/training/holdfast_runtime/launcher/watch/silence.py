@@ -1,4 +1,4 @@
-"""Looks at the local processes now and then: what is stopped, silent or dying for too long is not waited for."""
+"""Watch over local processes: stopped, silent, or not ending after SIGKILL."""
 
 import asyncio
 import time
@@ -41,20 +41,16 @@ class Watch:
 
     @property
     def silence_s(self) -> float:
-        """How long a rank may wait for the others now."""
         return silence_s(self._pace, least_s=self._deadlines.silence, most_s=self._deadlines.progress)
 
     def moved(self, step: int) -> None:
-        """A rank says how many updates are finished."""
         if step > self._pace.step:
             self._pace = moved(self._pace, step=step, now_s=time.monotonic())
 
     def installed(self, view: View) -> None:
-        """A generation begins."""
         self._pace = paused(self._pace, step=view.resume_step)
 
     async def run(self) -> None:
-        """Until it is cancelled."""
         every_s = min(self._stopped.every_s, self._deadlines.progress / 4, self._deadlines.unended)
         while True:
             asked_s = time.monotonic()
@@ -111,7 +107,6 @@ class Watch:
         return self._deadlines.leave * (LAST_ONES if hope else 1)
 
     def _limits(self) -> Limits:
-        """Return those of now. Only the ranks of sharded jobs report which losses their state survives."""
         return Limits(
             waiting_s=self.silence_s,
             working_s=self._deadlines.progress,

@@ -34,7 +34,6 @@ NOT_FOR_IT = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
 
 
 def main() -> None:
-    """Serve requests until the launcher has closed the line."""
     line = socket.socket(fileno=int(sys.argv[1]))
     die_with_parent()
     at_start = {number: signal.signal(number, signal.SIG_IGN) for number in NOT_FOR_IT}
@@ -108,7 +107,6 @@ def become(
 
 
 def _wait_for_launcher(pid: int) -> None:
-    """Until the process between has gone: asked for earlier, the death signal would be sent for its end."""
     for _ in range(10_000):
         if os.getppid() == pid:
             return
@@ -117,7 +115,6 @@ def _wait_for_launcher(pid: int) -> None:
 
 
 def end(code: int) -> NoReturn:
-    """As Python ends, but for taking apart what was imported: that costs a second, and the copy of all its memory."""
     threading._shutdown()  # type: ignore[attr-defined]  # joins what is no daemon; there is no public name for it
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -127,7 +124,6 @@ def end(code: int) -> NoReturn:
 
 
 def run_program(request: Request) -> int:
-    """As ``python script.py`` and ``python -m module`` would; the exit code."""
     try:
         if request.module:
             sys.path[0] = str(Path.cwd())

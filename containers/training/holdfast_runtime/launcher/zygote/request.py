@@ -28,5 +28,4 @@ class Request:
 
 
 def die_with_parent() -> None:
-    """No process outlives the one that watches it."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
