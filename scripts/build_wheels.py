@@ -1,5 +1,5 @@
 """
-Build the wheels of docs/distributions.md into a folder: ``scripts/build_wheels.py [--page] [FOLDER]``.
+Build the wheels of docs/reference/distributions.md into a folder: ``scripts/build_wheels.py [--page] [FOLDER]``.
 
 Nothing is downloaded: the setuptools of the environment builds them. With ``--page`` nothing is built, and the table of
 the page is written.
@@ -18,7 +18,7 @@ from distributions import PAGE, ROOT, Distribution, distributions, page
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the wheels of this repository.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist", help="where they go; default: dist")
-    parser.add_argument("--page", action="store_true", help="write docs/distributions.md instead")
+    parser.add_argument("--page", action="store_true", help="write docs/reference/distributions.md instead")
     given = parser.parse_args()
     if given.page:
         PAGE.write_text(page())

@@ -2,7 +2,7 @@
 The wheels that this repository makes: what is in each, as pyproject.toml says it under ``tool.holdfast``.
 
 What depends on it is derived here: the folders that a wheel is built from, its metadata, and the table of
-docs/distributions.md.
+docs/reference/distributions.md.
 """
 
 import functools
@@ -15,7 +15,7 @@ from typing import Any
 import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "distributions.md"
+PAGE = ROOT / "docs" / "reference" / "distributions.md"
 BEGIN, END = "<!-- written by `make schema` from pyproject.toml -->\n", "<!-- end -->\n"
 
 

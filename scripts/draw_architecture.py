@@ -1,5 +1,5 @@
 """
-Draw the packages and their rooms from the imports: docs/architecture.md between its marks, and docs/rooms.md whole.
+Draw the packages and their rooms from the imports, for docs/concepts/architecture.md and the page of rooms.
 
     python scripts/draw_architecture.py      # as `make schema` does
 
@@ -166,9 +166,10 @@ def rooms_page(tree: Tree) -> str:
     head = [
         "# The rooms",
         "",
-        f"Drawn from the imports and the docstrings by `{COMMAND}`; [architecture](architecture.md) has the floors on",
-        'which the packages stand. An arrow says "imports", a dashed one that the import waits until it is needed; an',
-        "arrow that follows from others is left out. What stands in a room's `__all__` is what others may use.",
+        f"Drawn from the imports and the docstrings by `{COMMAND}`.",
+        "[Architecture](../concepts/architecture.md) has the floors on which the packages stand.",
+        'An arrow says "imports", a dashed one that the import waits until it is needed; an arrow that follows from',
+        "others is left out. What stands in a room's `__all__` is what others may use.",
     ]
     return "\n".join([*head, "", *chapters])
 
@@ -197,9 +198,9 @@ def _folder(tree: Tree, package: str) -> str:
 def main() -> None:
     """Write both pages."""
     tree = read_tree()
-    page = ROOT / "docs" / "architecture.md"
+    page = ROOT / "docs" / "concepts" / "architecture.md"
     page.write_text(architecture_page(tree, page.read_text()))
-    (ROOT / "docs" / "rooms.md").write_text(rooms_page(tree))
+    (ROOT / "docs" / "reference" / "rooms.md").write_text(rooms_page(tree))
 
 
 if __name__ == "__main__":

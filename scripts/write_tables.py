@@ -1,4 +1,4 @@
-"""Write the tables of docs/events.md, docs/lifecycle.md and docs/health/metrics.md: ``make schema``."""
+"""Write the tables of events, lifecycle steps and metrics into their pages: ``make schema``."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ from holdfast_lifecycle.model import HOOKS, KUBERNETES, ON_CREATE, SLURM
 from holdfast_lifecycle.steps import STEPS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = (DOCS / "events.md", DOCS / "lifecycle.md", DOCS / "health" / "metrics.md")
+PAGES = (DOCS / "reference" / "events.md", DOCS / "concepts" / "lifecycle.md", DOCS / "reference" / "metrics.md")
 
 STEP_COLUMNS = ("step", "extension", "custom", "EKS", "what is true afterwards")
 

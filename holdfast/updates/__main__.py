@@ -1,4 +1,4 @@
-"""Write ``docs/updates.md`` from the policies: ``make schema``."""
+"""Write ``docs/reference/updates.md`` from the policies: ``make schema``."""
 
 from holdfast.updates.reference import UPDATES, updates_text
 

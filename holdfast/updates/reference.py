@@ -1,11 +1,11 @@
-"""The page docs/updates.md, rendered from the policies."""
+"""The page docs/reference/updates.md, rendered from the policies."""
 
 from pathlib import Path
 
 from holdfast.updates.changes import POLICIES
 from holdfast.updates.policies import MEANINGS, Case, Effect, Policy
 
-UPDATES = Path(__file__).parents[2] / "docs" / "updates.md"
+UPDATES = Path(__file__).parents[2] / "docs" / "reference" / "updates.md"
 
 _INTRO = """\
 # What a change does

@@ -1,4 +1,4 @@
-"""Writes docs/findings: ``python -m holdfast.validation``, after a rule or an example was changed."""
+"""Writes docs/reference/findings: ``python -m holdfast.validation``, after a rule or an example was changed."""
 
 from holdfast.validation.pages import write
 

@@ -1,4 +1,4 @@
-"""The pictures in docs/architecture.md and docs/rooms.md are those of the imports."""
+"""The pictures in docs/concepts/architecture.md and docs/reference/rooms.md are those of the imports."""
 
 import functools
 from pathlib import Path
@@ -16,14 +16,14 @@ def repository() -> drawing.Tree:
 
 
 def test_the_picture_of_the_floors_is_that_of_the_imports() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
+    page = (ROOT / "docs" / "concepts" / "architecture.md").read_text()
 
     assert page.count(drawing.BEGIN) == page.count(drawing.END) == 1
     assert page == drawing.architecture_page(repository(), page), "imports changed: `make schema` draws the page again"
 
 
 def test_the_pictures_of_the_rooms_are_those_of_the_imports() -> None:
-    page = (ROOT / "docs" / "rooms.md").read_text()
+    page = (ROOT / "docs" / "reference" / "rooms.md").read_text()
 
     assert page == drawing.rooms_page(repository()), "imports or docstrings changed: `make schema` draws the page again"
 

@@ -166,7 +166,7 @@ def test_every_kind_is_named_as_its_constant_and_says_who_writes_it(repository: 
     assert all(name.lower() == value for name, value in constants.items())
 
 
-@pytest.mark.parametrize("name", ["events.md", "lifecycle.md", "health/metrics.md"])
+@pytest.mark.parametrize("name", ["reference/events.md", "concepts/lifecycle.md", "reference/metrics.md"])
 def test_the_tables_of_a_page_are_those_that_the_code_says(repository: Path, name: str) -> None:
     page = repository / "docs" / name
     assert table_writer(repository).written(page) == page.read_text(), "run `make schema`"

@@ -1,4 +1,4 @@
-"""docs/findings says what the rules say."""
+"""docs/reference/findings says what the rules say."""
 
 import re
 from pathlib import Path

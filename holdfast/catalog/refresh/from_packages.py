@@ -23,7 +23,7 @@ from holdfast.catalog.facts import (
     sources,
 )
 
-PAGE = Path(__file__).parents[3] / "docs" / "facts.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "facts.md"
 HYPERPOD_TYPES = "schemas/extensions/aws_sagemaker_cluster/instancetype_enum.json"
 RDS_VERSIONS = "schemas/extensions/aws_rds_dbinstance/engine_version.json"
 ENGINES = ("mariadb", "mysql", "postgres", "aurora-mysql", "aurora-postgresql")
@@ -168,7 +168,7 @@ def _allowed(document: Mapping[str, Any]) -> str:
 
 
 def page_text() -> str:
-    """``docs/facts.md``."""
+    """``docs/reference/facts.md``."""
     day = facts_date().isoformat()
     parts = [f"| {what} | {source} | {day} |\n" for what, source in sources().items()]
     pages = [

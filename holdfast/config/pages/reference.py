@@ -13,7 +13,7 @@ from holdfast.config.models import Environment, meanings
 from holdfast.config.reading import allowed_at, bare, load
 from holdfast.config.refusals import EnvironmentFileError
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "environment.md"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "environment.md"
 
 _INTRO = """\
 # The environment file
@@ -28,7 +28,8 @@ Both are tested, and good to copy.
     holdfast up path/to/file.yaml               # any other file
     npx cdk deploy -c environment=local --all   # the CDK app takes the same names and paths
 
-The last one needs to be pointed at an account, or at the embedded AWS as [local-cloud.md](local-cloud.md) says.
+The last one needs to be pointed at an account, or at the embedded AWS as [the local cloud](../concepts/local-cloud.md)
+says.
 
 Reading is strict.
 A setting that is not on this page is an error, and so is a value of the wrong type: `"4"` and `4.0` are no count.

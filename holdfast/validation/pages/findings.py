@@ -1,4 +1,4 @@
-"""The pages of docs/findings: one per code, written from its rule and what is found in its failing example."""
+"""The pages of findings: one per code, from its rule and the findings in its failing example."""
 
 import functools
 import re

@@ -27,7 +27,7 @@ def inject(
         typer.Argument(
             help="xid-N, clean-up-burst, gpu-lost, xid-63-pending, remap-failure, double-bit-error, ecc-rate, "
             "hung-driver, stalled-mount, lossy-link, read-only-disk, disk-full, oom, destroy, freeze or cut "
-            "(docs/health/planting.md).",
+            "(docs/do/planting.md).",
             autocompletion=_complete_fault,
         ),
     ] = None,
