@@ -9,7 +9,6 @@ import kill_matrix as matrix
 import pytest
 import yaml
 
-import distributions
 from holdfast.localcloud.aws.cloudformation.resources import HANDLERS
 from holdfast.validation import all_rules
 
@@ -90,10 +89,6 @@ def test_the_list_of_resource_types_is_that_of_the_embedded_cloudformation() -> 
 
     assert listed - known == set()
     assert [name for name in sorted(known - listed) if name.rpartition("::")[2] not in recorded] == []
-
-
-def test_the_table_of_wheels_is_that_of_the_project() -> None:
-    assert distributions.PAGE.read_text() == distributions.page(), "`make schema` writes it"
 
 
 def test_a_rule_asks_the_account_exactly_where_it_reads_what_the_account_tells() -> None:

@@ -17,7 +17,7 @@ from holdfast.validation.from_environment import check
 from holdfast.validation.from_template import check_template
 from holdfast.validation.model import Finding
 
-EXAMPLES = Path(__file__).parents[3] / "docs" / "reference" / "findings" / "examples"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 @dataclass(frozen=True, kw_only=True)
