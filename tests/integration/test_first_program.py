@@ -1,4 +1,4 @@
-"""The first training program of docs/runtime.md runs as it is pasted, with the command that stands below it."""
+"""The first training program of docs/concepts/runtime.md runs as it is pasted, with the command below it."""
 
 import os
 import re
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.timeout(600)
 def test_the_first_training_program_runs_as_it_is_pasted(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "runtime.md").read_text()
+    text = (ROOT / "docs" / "concepts" / "runtime.md").read_text()
     (program,) = re.findall(r"```python\n(import torch\n.*?)```", text, re.DOTALL)
     (command,) = re.findall(r"Started with `holdfast-run ([^`]*train\.py)`", text)
     (tmp_path / "train.py").write_text(program)

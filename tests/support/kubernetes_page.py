@@ -1,4 +1,4 @@
-"""The tables of docs/kubernetes-api.md, as they follow from `tests/cases/kubernetes_api`: run it to write them."""
+"""The tables of docs/reference/kubernetes-api.md, from `tests/cases/kubernetes_api`: run it to write them."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "kubernetes-api.md"
+PAGE = ROOT / "docs" / "reference" / "kubernetes-api.md"
 CASES = ROOT / "tests" / "cases" / "kubernetes_api"
 AREAS = {
     "objects": "Objects, watches and rights",

@@ -1,4 +1,4 @@
-"""The wheels of docs/distributions.md: each package is in one, and each asks for all that it imports."""
+"""The wheels of docs/reference/distributions.md: each package is in one, and each asks for all that it imports."""
 
 import functools
 import sys

@@ -10,7 +10,7 @@ import typer
 from holdfast import cli
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "commands.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text()
 ROW = re.compile(r"^\| `([a-z][a-z -]*[a-z])[^`]*` \| [^|]+ \|([^|]*)\|$", re.MULTILINE)
 
 
@@ -37,7 +37,9 @@ def test_a_row_has_every_option_and_no_other(name: str) -> None:
     assert ROWS[name] == COMMANDS[name]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/commands.md", "docs/main-job.md", "docs/on-aws.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/reference/commands.md", "docs/learn/main-job.md", "docs/do/on-aws.md"]
+)
 def test_a_command_in_a_block_of_shell_exists_with_its_options(page: str) -> None:
     text = (ROOT / page).read_text()
     lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]

@@ -66,10 +66,10 @@ def test_every_stand_in_module_is_listed():
 
 
 def test_the_page_about_the_image_lists_every_stand_in():
-    page = (Path(__file__).parents[2] / "docs/node-image.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/concepts/node-image.md").read_text()
     for one in stand_ins():
         row = f"| `{one.path}` | {one.answers} | {one.why} |"
-        assert row in page, f"docs/node-image.md lacks this row:\n{row}"
+        assert row in page, f"docs/concepts/node-image.md lacks this row:\n{row}"
 
 
 @pytest.mark.documented("HP-94")

@@ -1,4 +1,4 @@
-"""Each row of docs/local-cloud.md about HyperPod has a source or says "assumed"; a test asserts each sourced one."""
+"""Each row of the local cloud's page about HyperPod has a source or says "assumed"; a test asserts each sourced one."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs/local-cloud.md"
+PAGE = Path(__file__).parents[2] / "docs/concepts/local-cloud.md"
 TESTS = Path(__file__).parents[1]
 ROW = re.compile(r"^\| (HP-\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$")
 

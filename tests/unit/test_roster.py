@@ -8,7 +8,7 @@ from holdfast.cli.views import PROCESS_NAMES
 from holdfast.localcloud.hyperpod.upkeep import END_AFTER_S, START_AFTER_S, TELL_AFTER_S, Daemon, decide
 from holdfast.localcloud.roster import EVERY, Place, SystemProcess, at, upkept
 
-PAGE = Path(__file__).parents[2] / "docs" / "processes.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "processes.md"
 
 
 def test_each_process_is_noticed_in_time_and_either_restarted_or_reported() -> None:

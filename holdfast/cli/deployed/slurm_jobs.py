@@ -39,7 +39,7 @@ MOST_TASKS = 4_001
 """Of a range of an array: Slurm allows as many by default at once (slurm.conf, MaxArraySize)."""
 _TIMEOUT_S = 20.0
 HANDED_OVER = 75
-"""How a launcher ends whose ranks went to the spare (docs/health/hand-over.md)."""
+"""How a launcher ends whose ranks went to the spare (docs/concepts/hand-over.md)."""
 
 # The job file's options, of the first of these paths that is a file.
 _READ_OPTIONS = """cd -- "$1" 2>/dev/null || exit 0
