@@ -37,6 +37,6 @@ def test_an_import_is_listed_and_one_that_follows_from_others_does_not(tmp_path:
 def test_no_arrow_leads_to_a_higher_floor() -> None:
     floor = {name: number for number, names in enumerate(package_tables.FLOORS.values()) for name in names}
 
-    assert [
-        arrow for arrow in package_tables.top_arrows(package_tables.read_tree()) if floor[arrow[0]] > floor[arrow[1]]
-    ] == []
+    arrows = package_tables.top_arrows(package_tables.read_tree())
+
+    assert [arrow for arrow in arrows if floor[arrow[0]] > floor[arrow[1]]] == []

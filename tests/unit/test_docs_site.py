@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import build_site
 from build_site import SiteError, build
 
 CONFIG = """
