@@ -9,15 +9,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    *(path for name in ("README.md", "CONTRIBUTING.md") for path in [ROOT / name]),
+    *(path for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md") for path in [ROOT / name]),
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "adr").glob("*.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 TOPS = {"benchmarks", "constructs", "containers", "docs", "environments", "examples", "holdfast", "lifecycle"}
-TOPS |= {"scripts", "stacks", "tests", "changelog.d"}
+TOPS |= {"scripts", "stacks", "tests"}
 FOLDERS = [ROOT, *(ROOT / name for name in ("constructs", "stacks", "lifecycle")), *(ROOT / "containers").iterdir()]
-PATTERNS = {"docs/adr/NNNN-title.md", "changelog.d/<short-name>.<added|changed|fixed|security>.md"}
+PATTERNS = {"docs/adr/NNNN-title.md"}
 """What a reader puts a name into."""
 FORMER = "formerly"
 """A line of a decision that names what is no more says so with this word."""
