@@ -39,11 +39,11 @@ def test_the_index_lists_each_decision_once_by_its_title() -> None:
 def test_each_decision_that_is_mentioned_exists() -> None:
     numbers = {int(page.name[:4]) for page in PAGES}
     sources = (path for folder in SOURCES for path in (ROOT / folder).rglob("*.py"))
-    pages = (path for pattern in ("*.md", "docs/*.md", "docs/health/*.md") for path in ROOT.glob(pattern))
+    pages = (path for path in (ROOT / "docs").rglob("*.md") if path.parent.name not in ("findings", "examples"))
     mentions = re.compile(r"(?:ADR |adr/)0*([1-9]\d*)")
     missing = {
         f"{path.relative_to(ROOT)}: {number}"
-        for path in [*sources, *pages, ROOT / "pyproject.toml"]
+        for path in [*sources, *pages, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "pyproject.toml"]
         for number in mentions.findall(path.read_text())
         if int(number) not in numbers
     }
