@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    *(path for name in ("README.md", "CONTRIBUTING.md") for path in [ROOT / name]),
+    *(path for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md") for path in [ROOT / name]),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
@@ -20,8 +20,6 @@ PATTERNS = {"docs/adr/NNNN-title.md"}
 """What a reader puts a name into."""
 OUTSIDE = [page for page in PAGES if not page.is_relative_to(ROOT / "docs")]
 """Links of the others are checked by the site's build."""
-FORMER = "formerly"
-"""A line of a decision that names what is no more says so with this word."""
 
 
 def mentions(page: Path) -> Iterator[str]:
@@ -58,7 +56,7 @@ def is_a_module(name: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_a_page_names_is_there(page: Path) -> None:
     gone = []
-    for word, line in mentions(page):
+    for word in mentions(page):
         path, _, test = word.rstrip(",.;").partition("::")
         if path in PATTERNS:
             continue
