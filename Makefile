@@ -1,7 +1,7 @@
 # Two commands matter: `make up` shows the whole product, `make test` passes the tests. `make help` lists the rest.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: always help setup system monitoring up up-eks down test lint unit integration e2e bench lock schema clean
+.PHONY: always help setup system monitoring up up-eks down test lint unit integration e2e bench lock schema docs clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -105,14 +105,12 @@ lock: $(VENV)/.installed ## pin all dependencies again, with hashes
 	@echo 'awscli>=1.46,<2' | uv pip compile -q --upgrade --generate-hashes --no-header --universal \
 		--python-version 3.11 - -o requirements-aws-cli.txt
 
-schema: $(VENV)/.installed ## write the pages and the schema in docs/ that follow from models, rules and policies
-	@$(PYTHON) -m holdfast.config
-	@$(PYTHON) -m holdfast.validation
-	@$(PYTHON) -m holdfast.updates
-	@$(PYTHON) scripts/write_tables.py
-	@$(PYTHON) scripts/build_wheels.py --page
+schema: $(VENV)/.installed ## write docs/environment.schema.json and docs/public-api.txt from the code
+	@$(PYTHON) -m holdfast.config > docs/environment.schema.json
 	@$(PYTHON) scripts/public_api.py
-	@$(PYTHON) scripts/draw_architecture.py
+
+docs: $(VENV)/.installed ## build the documentation site into build/docs/site; a broken link or code reference fails
+	@$(PYTHON) scripts/build_site.py
 
 clean: ## remove what setup and the tools made here
-	@rm -rf $(VENV) node_modules cdk.out .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf $(VENV) node_modules cdk.out build .mypy_cache .ruff_cache .pytest_cache

@@ -1,8 +1,7 @@
 """
-Build the wheels of docs/distributions.md into a folder: ``scripts/build_wheels.py [--page] [FOLDER]``.
+Build the wheels of docs/reference/distributions.md into a folder: ``scripts/build_wheels.py [FOLDER]``.
 
-Nothing is downloaded: the setuptools of the environment builds them. With ``--page`` nothing is built, and the table of
-the page is written.
+Nothing is downloaded: the setuptools of the environment builds them.
 """
 
 import argparse
@@ -12,18 +11,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from distributions import PAGE, ROOT, Distribution, distributions, page
+from distributions import ROOT, Distribution, distributions
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the wheels of this repository.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist", help="where they go; default: dist")
-    parser.add_argument("--page", action="store_true", help="write docs/distributions.md instead")
-    given = parser.parse_args()
-    if given.page:
-        PAGE.write_text(page())
-        return
-    for wheel in build(given.folder):
+    for wheel in build(parser.parse_args().folder):
         print(wheel)
 
 

@@ -1,8 +1,7 @@
 """
 The wheels that this repository makes: what is in each, as pyproject.toml says it under ``tool.holdfast``.
 
-What depends on it is derived here: the folders that a wheel is built from, its metadata, and the table of
-docs/distributions.md.
+What depends on it is derived here: the folders that a wheel is built from, its metadata, and a table for the site.
 """
 
 import functools
@@ -15,8 +14,6 @@ from typing import Any
 import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "distributions.md"
-BEGIN, END = "<!-- written by `make schema` from pyproject.toml -->\n", "<!-- end -->\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +106,7 @@ def table() -> str:
         if each.data:
             packages += "; as files " + ", ".join(f"`{folder}/`" for folder in each.data.values())
         rows.append(f"| `{each.name}` | {each.summary} | {packages} | {_needs(each)} |")
-    return "\n".join(rows) + "\n"
-
-
-def page() -> str:
-    """The page about the wheels, its table written again."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    return before + BEGIN + table() + END + rest.partition(END)[2]
+    return "\n".join(rows)
 
 
 def _distribution(name: str, said: Mapping[str, Any]) -> Distribution:

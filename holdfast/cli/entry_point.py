@@ -29,7 +29,7 @@ from holdfast.cli.commands.cluster import (
     submit,
 )
 from holdfast.cli.commands.deployment import down, env, images, kubernetes, up, use
-from holdfast.cli.commands.environment import check, diff, import_, plan
+from holdfast.cli.commands.environment import check, diff, explain, import_, plan
 from holdfast.cli.deployed import AwsError, UnreachableError
 from holdfast.cli.submission import CommandWithArguments
 from holdfast.cli.terminal import Command, CommandError, Interrupted, error_console, installed_version
@@ -71,6 +71,7 @@ def _whole(
 
 for command in (
     check.check,
+    explain.explain,
     diff.diff,
     plan.plan,
     up.up,

@@ -1,7 +1,6 @@
-"""Write what follows from the models, ``docs/environment.schema.json`` and ``docs/environment.md``: ``make schema``."""
+"""Print the JSON Schema of the environment file: ``python -m holdfast.config``."""
 
-from holdfast.config.pages import REFERENCE, SCHEMA, reference_text, schema_text
+from holdfast.config.pages import schema_text
 
 if __name__ == "__main__":
-    SCHEMA.write_text(schema_text())
-    REFERENCE.write_text(reference_text())
+    print(schema_text(), end="")

@@ -2,7 +2,7 @@
 What failures will cost a cluster, what to do about it, and what they did cost.
 
 Pure functions over frozen dataclasses: no clock, no files, no AWS. Three models of the same ``Scenario``: first order,
-renewal, simulation; docs/planner.md has the formulas and what each assumes.
+renewal, simulation; docs/do/planner.md has the formulas and what each assumes.
 """
 
 from holdfast.planner.actual import (

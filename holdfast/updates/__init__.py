@@ -8,7 +8,7 @@ app import this package; constructs know no environment file.
 from holdfast.updates.changes import POLICIES, Change, compare, policy_of, with_default_policies
 from holdfast.updates.metadata import METADATA_KEY, environment_metadata, environment_of
 from holdfast.updates.policies import Case, Edit, Effect, Policy
-from holdfast.updates.reference import UPDATES, updates_text
+from holdfast.updates.reference import updates_text
 from holdfast.updates.refusals import ALLOW_REPLACEMENT, GuardProblem, guard
 from holdfast.updates.schema import becomes, settings
 
@@ -16,7 +16,6 @@ __all__ = [
     "ALLOW_REPLACEMENT",
     "METADATA_KEY",
     "POLICIES",
-    "UPDATES",
     "Case",
     "Change",
     "Edit",

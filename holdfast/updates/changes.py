@@ -94,7 +94,7 @@ class Change:
 
 
 def policy_of(setting: str) -> Policy:
-    """The policy of a setting, named as in docs/environment.md. Raises: KeyError when there is no such setting."""
+    """Return the policy of a setting, named as on its page. Raises: KeyError for an unknown setting."""
     return _BY_SETTING[setting]
 
 

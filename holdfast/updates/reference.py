@@ -1,16 +1,10 @@
-"""The page docs/updates.md, rendered from the policies."""
-
-from pathlib import Path
+"""The page of updates, rendered from the policies."""
 
 from holdfast.updates.changes import POLICIES
 from holdfast.updates.policies import MEANINGS, Case, Effect, Policy
 
-UPDATES = Path(__file__).parents[2] / "docs" / "updates.md"
-
 _INTRO = """\
 # What a change does
-
-<!-- Written by `make schema` from holdfast/updates. Change it there. -->
 
 Every setting of the [environment file](environment.md) has an update policy: what changing it does to what is deployed.
 
@@ -55,7 +49,7 @@ The first row of a setting that fits decides; the row without a condition is for
 
 
 def updates_text() -> str:
-    """The page as it is committed."""
+    """Return the page."""
     effects = "".join(f"| {effect.words} | {MEANINGS[effect]} | {_deployed(effect)} |\n" for effect in reversed(Effect))
     return _INTRO.format(effects=effects, policies="".join(map(_rows, POLICIES)))
 

@@ -166,7 +166,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory, new_product: Callable[[Path],
 
 
 def test_the_first_job_of_the_page_runs_as_it_is_pasted(jobs: Jobs, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "commands.md").read_text()
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
     block = page.partition("```sh\n")[2].partition("```")[0]
     pasted = block.partition("holdfast up local\n")[2].partition("holdfast down")[0]
     script = pasted.replace("/tmp/hello", str(tmp_path / "hello"))

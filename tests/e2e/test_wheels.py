@@ -122,7 +122,7 @@ def test_the_command_line_checks_an_environment_without_the_cdk(made: Made, repo
 
 
 def test_the_page_says_how_large_the_wheels_are(wheels: Path, repository: Path) -> None:
-    text = (repository / "docs/distributions.md").read_text()
+    text = (repository / "docs/reference/distributions.md").read_text()
     said = {name: float(size) for name, size in re.findall(r"^\| `(holdfast-\w+)` \| (\d+) kB \|", text, re.MULTILINE)}
     sizes = {path.name.split("-")[0].replace("_", "-"): path.stat().st_size / 1000 for path in wheels.iterdir()}
 

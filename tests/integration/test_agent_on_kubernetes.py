@@ -33,7 +33,7 @@ RULES = [
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "list"]},
 ]
-"""All that the label way needs; docs/health/remedies.md has the same."""
+"""All that the label way needs; docs/concepts/remedies.md has the same."""
 
 
 class Cluster:

@@ -1,4 +1,4 @@
-"""What a node of the local HyperPod is and what its script meets, row by row of docs/local-cloud.md, in three modes."""
+"""Nodes of the local HyperPod and their scripts, row by row of docs/concepts/local-cloud.md, in three modes."""
 
 import json
 from collections.abc import Iterator

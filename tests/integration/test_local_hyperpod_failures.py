@@ -1,4 +1,4 @@
-"""What the local HyperPod does when scripts fail, and on EKS, row by row of docs/local-cloud.md."""
+"""What the local HyperPod does when scripts fail, and on EKS, row by row of docs/concepts/local-cloud.md."""
 
 import contextlib
 import re

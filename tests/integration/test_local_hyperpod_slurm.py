@@ -1,4 +1,4 @@
-"""Slurm of the local HyperPod, row by row of docs/local-cloud.md, by Slurm's own commands and the nodes' files."""
+"""Slurm of the local HyperPod, row by row of docs/concepts/local-cloud.md, by Slurm's commands and the nodes' files."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What others say about all resources of all environments: the table of docs/security.md.
+"""What others say about all resources of all environments: the table of docs/concepts/security.md.
 
 ``python tests/support/judging.py`` writes it anew; a test of ``make e2e`` holds that it is so.
 """

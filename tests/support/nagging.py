@@ -1,4 +1,4 @@
-"""cdk-nag over an app, and the objections that docs/security.md accepts."""
+"""cdk-nag over an app, and the objections that docs/concepts/security.md accepts."""
 
 import functools
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 import aws_cdk as cdk
 import cdk_nag
 
-SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+SECURITY = Path(__file__).parents[2] / "docs" / "concepts" / "security.md"
 PACKS = ("AwsSolutions", "NIST.800.53.R5")
 
 
@@ -35,7 +35,7 @@ def nagged(app: cdk.App) -> tuple[Path, list[tuple[str, str]]]:
 
 @functools.cache
 def accepted() -> list[tuple[str, str, str]]:
-    """The table of docs/security.md: rule and place as patterns, and why."""
+    """The table of docs/concepts/security.md: rule and place as patterns, and why."""
     rows = []
     for line in SECURITY.read_text().splitlines():
         cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)][1:-1]

@@ -1,4 +1,4 @@
-"""Facts that move: the committed data are what the pinned packages give, and the page says how old they are."""
+"""Facts that move: the committed data are what the pinned packages give."""
 
 import json
 from datetime import date
@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.catalog import facts, instance_types
 from holdfast.catalog.facts import POLICIES_FILE, REGIONS_FILE, VERSIONS_FILE
-from holdfast.catalog.refresh import PAGE, page_text, policies_text, regions_text, versions_text
+from holdfast.catalog.refresh import policies_text, regions_text, versions_text
 
 
 def test_the_region_lists_are_those_of_the_pinned_packages() -> None:
@@ -20,10 +20,6 @@ def test_the_versions_are_those_of_the_pinned_packages() -> None:
 
 def test_the_managed_policies_are_those_of_the_pinned_packages() -> None:
     assert POLICIES_FILE.read_text() == policies_text(), "run: python -m holdfast.catalog.refresh"
-
-
-def test_the_page_is_as_it_would_be_written_now() -> None:
-    assert PAGE.read_text() == page_text(), "run: python -m holdfast.catalog.refresh"
 
 
 def test_every_fact_from_a_page_has_a_source_and_a_day() -> None:

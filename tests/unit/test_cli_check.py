@@ -52,7 +52,7 @@ def test_a_good_environment_exits_with_zero(folder: Path) -> None:
 
     assert code == 0
     assert output.endswith(
-        "demo.yaml: 0 errors, 0 warnings, 5 not checked for 1 reason; docs/findings has a page for each code\n"
+        "demo.yaml: 0 errors, 0 warnings, 5 not checked for 1 reason; holdfast explain CODE has more on each\n"
     )
 
 

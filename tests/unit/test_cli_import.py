@@ -51,7 +51,7 @@ def test_the_file_is_printed_and_what_is_missing_is_told_apart_from_it(capsys: p
     )
     printed = capsys.readouterr()
 
-    assert printed.out.startswith("# yaml-language-server")
+    assert printed.out.startswith("# Imported from ")
     assert "lifecycle.existing.source_s3_uri: DECIDE: HyperPod refuses" in printed.err
     assert printed.err.endswith("to decide: 6; remarks: 10; next: holdfast check FILE\n")
 

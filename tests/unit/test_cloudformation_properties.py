@@ -43,7 +43,7 @@ REFUSED = {
     "AWS::SNS::Topic": {"DeliveryStatusLogging", "MaximumMessageSize"},
     "AWS::SecretsManager::Secret": {"ReplicaRegions"},
 }
-"""What the embedded AWS refuses to set when it creates a resource; docs/local-cloud.md lists the same."""
+"""What the embedded AWS refuses to set when it creates a resource; docs/concepts/local-cloud.md lists the same."""
 
 GENERIC = [handler for handler in resources.HANDLERS if isinstance(handler, Generic)]
 

@@ -9,7 +9,6 @@ import kill_matrix as matrix
 import pytest
 import yaml
 
-import distributions
 from holdfast.localcloud.aws.cloudformation.resources import HANDLERS
 from holdfast.validation import all_rules
 
@@ -27,8 +26,8 @@ def kill_cases() -> int:
 
 
 def peer_rows() -> int:
-    """Rows of the large table of docs/peers.md, without its head."""
-    _, _, chapter = (ROOT / "docs" / "peers.md").read_text().partition("\n## Row by row\n")
+    """Rows of the large table of docs/concepts/peers.md, without its head."""
+    _, _, chapter = (ROOT / "docs" / "concepts" / "peers.md").read_text().partition("\n## Row by row\n")
     lines = chapter.splitlines()
     wide = [line for line in lines if line.startswith("|") and line.count("|") > 5]
     return len(wide) - 2
@@ -41,19 +40,23 @@ def public_repositories() -> list[dict[str, list[object]]]:
 
 
 COUNTS = {
-    ("docs/peers.md", r"has all (\d+) rows"): peer_rows,
-    ("docs/runtime.md", r"(\d+) kinds of fault, phase and victim"): kill_cases,
-    ("docs/guarantees.md", r"(\d+) cases of fault"): kill_cases,
-    ("docs/templates.md", r"All (\d+) templates of AWS's"): lambda: sum(
+    ("docs/concepts/peers.md", r"has all (\d+) rows"): peer_rows,
+    ("docs/concepts/runtime.md", r"(\d+) kinds of fault, phase and victim"): kill_cases,
+    ("docs/concepts/guarantees.md", r"(\d+) cases of fault"): kill_cases,
+    ("docs/do/templates.md", r"All (\d+) templates of AWS's"): lambda: sum(
         len(each["files"]) for each in public_repositories()
     ),
-    ("docs/templates.md", r"AWS's (\d+) repositories for HyperPod that have any"): lambda: len(public_repositories()),
+    ("docs/do/templates.md", r"AWS's (\d+) repositories for HyperPod that have any"): lambda: len(
+        public_repositories()
+    ),
 }
 
 
 def test_the_resources_of_each_environment_are_those_of_its_template() -> None:
     rows = re.findall(
-        r"^\| `([\w-]+)` \| (\d+) of (\d+) types", (ROOT / "docs" / "security.md").read_text(), re.MULTILINE
+        r"^\| `([\w-]+)` \| (\d+) of (\d+) types",
+        (ROOT / "docs" / "concepts" / "security.md").read_text(),
+        re.MULTILINE,
     )
     snapshots = ROOT / "tests" / "snapshot" / "__snapshots__" / "test_environments"
     found = []
@@ -73,7 +76,9 @@ def test_a_count_is_the_one_of_the_code(page: str, pattern: str) -> None:
 
 
 def test_the_list_of_resource_types_is_that_of_the_embedded_cloudformation() -> None:
-    _, _, chapter = (ROOT / "docs" / "local-cloud.md").read_text().partition("CloudFormation makes these types")
+    _, _, chapter = (
+        (ROOT / "docs" / "concepts" / "local-cloud.md").read_text().partition("CloudFormation makes these types")
+    )
     made, _, recorded = chapter.partition("\n\n")[2].partition("\n\n")[0].partition("\n- recorded only:")
     listed = {
         f"AWS::{service}::{name}"
@@ -84,10 +89,6 @@ def test_the_list_of_resource_types_is_that_of_the_embedded_cloudformation() -> 
 
     assert listed - known == set()
     assert [name for name in sorted(known - listed) if name.rpartition("::")[2] not in recorded] == []
-
-
-def test_the_table_of_wheels_is_that_of_the_project() -> None:
-    assert distributions.PAGE.read_text() == distributions.page(), "`make schema` writes it"
 
 
 def test_a_rule_asks_the_account_exactly_where_it_reads_what_the_account_tells() -> None:

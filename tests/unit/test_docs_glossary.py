@@ -12,7 +12,7 @@ SOURCES = ("holdfast", "constructs", "stacks", "containers", "lifecycle", "envir
 
 def rows() -> list[list[str]]:
     """Term, meaning, what is never said, source."""
-    lines = (ROOT / "docs" / "glossary.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "reference" / "glossary.md").read_text().splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     return [row for row in cells if row[0] != "term" and not row[0].startswith("---")]
 

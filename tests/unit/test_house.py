@@ -1,4 +1,4 @@
-"""How packages are laid out: rooms of a dozen files, entered by their faces, in no circle (docs/architecture.md)."""
+"""How packages are laid out: rooms of a dozen files, entered by their faces, in no circle."""
 
 import ast
 import importlib

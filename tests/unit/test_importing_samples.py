@@ -114,8 +114,7 @@ def test_the_file_can_be_read_and_says_its_comments_where_they_belong(tmp_path: 
 
     assert yaml.safe_load(text) == imported.document
     assert load(tmp_path / "imported.yaml").cluster_name == "ml-cluster"
-    assert lines[0] == "# yaml-language-server: $schema=../docs/environment.schema.json"
-    assert lines[2] == "# Imported from cluster-config.json. Comments say what could not be carried over."
+    assert lines[0] == "# Imported from cluster-config.json. Comments say what could not be carried over."
     above = lines[lines.index("        partition: ml-p5-48xlarge") - 1]
     assert above.startswith("        # was ml.p5.48xlarge")
     assert max(map(len, lines)) <= 120

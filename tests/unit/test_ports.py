@@ -14,7 +14,7 @@ PLACES = {
 
 @pytest.fixture
 def page(repository: Path) -> list[Row]:
-    return rows((repository / "docs/security.md").read_text())
+    return rows((repository / "docs/concepts/security.md").read_text())
 
 
 def row(port: str, when: str = "always") -> Row:

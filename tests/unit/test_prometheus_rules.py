@@ -41,7 +41,7 @@ def test_every_rule_has_a_case_and_every_case_a_rule() -> None:
 
 
 def test_every_rule_is_in_the_table_of_the_docs() -> None:
-    page = (ROOT / "docs" / "health" / "alerts.md").read_text()
+    page = (ROOT / "docs" / "do" / "alerts.md").read_text()
     assert [name for name in ALERTS if f"`{name}`" not in page] == []
 
 

@@ -74,7 +74,7 @@ def test_an_alarm_stays_quiet_without_its_cause(environment: str, alarm: str) ->
 def test_every_case_is_of_an_alarm_and_in_the_table_of_the_docs() -> None:
     made = {alarm for name in (*environments(), PLAIN) for alarm in alarms_of(name).alarms}
     assert made == {*SLURM, *EKS}
-    page = (ROOT / "docs" / "health" / "alerts.md").read_text()
+    page = (ROOT / "docs" / "do" / "alerts.md").read_text()
     assert [name for name in sorted(made) if f"| `{name}` |" not in page] == []
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.catalog import FILE_SYSTEM, GROUP, Property
 from holdfast.localcloud.aws.cloudformation.registry import paths, schema
-from holdfast.updates import POLICIES, UPDATES, Effect, becomes, settings, updates_text, with_default_policies
+from holdfast.updates import POLICIES, Effect, becomes, settings, with_default_policies
 from holdfast.updates.policies import MEANINGS
 
 
@@ -67,7 +67,3 @@ def test_a_setting_without_a_policy_of_its_own_is_changed_in_place() -> None:
     assert policy.settings == ("storage.lustre.compression",)
     assert policy.effect is Effect.IN_PLACE
     assert "DataCompressionType" in policy.reason
-
-
-def test_the_page_is_current() -> None:
-    assert UPDATES.read_text() == updates_text(), "run: python -m holdfast.updates"

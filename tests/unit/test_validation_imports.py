@@ -13,7 +13,7 @@ from holdfast.validation import UNRESOLVED, Finding
 from holdfast.validation.from_environment import check
 from holdfast.validation.imports import Origin, origin_of, read_origin
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "findings" / "examples"
+EXAMPLES = Path(__file__).parents[2] / "holdfast" / "validation" / "examples"
 ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdefghijkl"
 GROUP = {"InstanceGroupName": "workers", "InstanceType": "ml.g5.8xlarge", "TargetCount": 2, "CurrentCount": 2}
 CLUSTER: dict[str, Any] = {

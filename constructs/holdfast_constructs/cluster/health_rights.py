@@ -1,4 +1,4 @@
-"""What the health agent of nodes may ask of AWS, statement by statement; docs/security.md lists them."""
+"""What the health agent of nodes may ask of AWS, statement by statement; docs/concepts/security.md lists them."""
 
 from aws_cdk import ArnFormat, Fn, Stack
 from aws_cdk import aws_iam as iam

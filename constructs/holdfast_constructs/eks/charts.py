@@ -114,7 +114,7 @@ def _nvidia_mirror(region: str) -> dict[str, object]:
         given = "a stack without a region" if has_token(region) else region
         raise ValueError(
             f"closed network: got {given}, where AWS has no copy of NVIDIA's device plugin; allowed: a region that has "
-            "one (docs/eks.md), or a network with a way out"
+            "one, or a network with a way out"
         )
     repository, tag = mirror
     return {"image": {"repository": repository, "tag": tag}}

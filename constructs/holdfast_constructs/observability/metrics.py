@@ -81,7 +81,7 @@ OWN_EVENTS = (
     _of_kind("HandedOver", kinds.HANDED_OVER),
     _of_kind("NodesQualified", kinds.NODE_QUALIFIED),
 )
-"""From the event log group; the schema is in docs/events.md."""
+"""From the event log group; the schema is in docs/reference/events.md."""
 
 _UNHEALTHY = f'$.detail-type = "{NODE_HEALTH}" && $.detail.HealthSummary.HealthStatus = "Unhealthy"'
 HYPERPOD_EVENTS = (

@@ -1,7 +1,7 @@
 """
 Names of the things that happen, as they stand in an event's ``kind``. Below each: who writes it, and what it means.
 
-docs/events.md lists them as they are here (``make schema``). A reader keeps events of kinds it does not know, so a
+The page of events lists them as they are here. A reader keeps events of kinds it does not know, so a
 newer writer never breaks an older reader.
 """
 

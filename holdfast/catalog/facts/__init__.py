@@ -2,7 +2,7 @@
 Facts about AWS that move, each with a source and a date: where what is, and until when.
 
 What packages know (``regions.json``, ``versions.json``) is written by ``python -m holdfast.catalog.refresh``; what only
-AWS's pages say is in ``pages.yaml``. docs/facts.md says how old they are.
+AWS's pages say is in ``pages.yaml``. docs/reference/facts.md says how old they are.
 """
 
 from holdfast.catalog.facts.forgetting import forget

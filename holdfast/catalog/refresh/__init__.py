@@ -4,7 +4,6 @@ the data say is read in the rooms around it.
 """
 
 from holdfast.catalog.refresh.from_packages import (
-    PAGE,
     page_text,
     policies_text,
     regions_text,
@@ -14,7 +13,6 @@ from holdfast.catalog.refresh.from_packages import (
 from holdfast.catalog.refresh.instance_types import botocore_instance_types, write_instance_types
 
 __all__ = [
-    "PAGE",
     "botocore_instance_types",
     "page_text",
     "policies_text",

@@ -1,5 +1,5 @@
 """
-Write the facts that packages know, and the page about them: ``python -m holdfast.catalog.refresh``.
+The facts that packages know, as data and as a page: ``python -m holdfast.catalog.refresh``.
 
 For developers, after cfn-lint or botocore were upgraded; a test says when that was forgotten.
 """
@@ -23,15 +23,12 @@ from holdfast.catalog.facts import (
     sources,
 )
 
-PAGE = Path(__file__).parents[3] / "docs" / "facts.md"
 HYPERPOD_TYPES = "schemas/extensions/aws_sagemaker_cluster/instancetype_enum.json"
 RDS_VERSIONS = "schemas/extensions/aws_rds_dbinstance/engine_version.json"
 ENGINES = ("mariadb", "mysql", "postgres", "aurora-mysql", "aurora-postgresql")
 
 _INTRO = """\
 # Facts
-
-<!-- Written by `python -m holdfast.catalog.refresh` from holdfast/catalog. Change it there. -->
 
 `holdfast check` judges by facts that move: what a region has, until when a version is supported.
 Each is data in `holdfast/catalog` with a source and a date; none is asked for over the network.
@@ -58,12 +55,11 @@ _PAGES = """
 
 
 def write_facts() -> None:
-    """Write the data and the page."""
+    """Write the data."""
     REGIONS_FILE.write_text(regions_text())
     VERSIONS_FILE.write_text(versions_text())
     POLICIES_FILE.write_text(policies_text())
     forget()
-    PAGE.write_text(page_text())
 
 
 def regions_text() -> str:
@@ -168,7 +164,7 @@ def _allowed(document: Mapping[str, Any]) -> str:
 
 
 def page_text() -> str:
-    """``docs/facts.md``."""
+    """Return the page of facts."""
     day = facts_date().isoformat()
     parts = [f"| {what} | {source} | {day} |\n" for what, source in sources().items()]
     pages = [

@@ -1,7 +1,8 @@
 """
 Jobs that Slurm knows: its controller for minutes, its accounting for good.
 
-Works for any job, whoever submitted it and whether or not it writes events.
+Works for any job, whoever submitted it and whether or not it writes events. slurmctld sends waiting jobs to slurmdbd
+every few seconds (Slurm, accounting_storage/slurmdbd, ``_set_db_inx_thread``), so both are queried.
 """
 
 import contextlib
@@ -39,7 +40,7 @@ MOST_TASKS = 4_001
 """Of a range of an array: Slurm allows as many by default at once (slurm.conf, MaxArraySize)."""
 _TIMEOUT_S = 20.0
 HANDED_OVER = 75
-"""How a launcher ends whose ranks went to the spare (docs/health/hand-over.md)."""
+"""How a launcher ends whose ranks went to the spare (docs/concepts/hand-over.md)."""
 
 # The job file's options, of the first of these paths that is a file.
 _READ_OPTIONS = """cd -- "$1" 2>/dev/null || exit 0

@@ -54,7 +54,7 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
         if not watch.until(_may_begin, what="a checkpoint, or all nodes of an elastic job", progress=progress):
             raise CommandError(
                 f"job {job_id} has ended well without an event of a checkpoint, so no node was broken under it; "
-                f"a job for a rehearsal writes such events (docs/events.md) and trains for a while; "
+                f"a job for a rehearsal writes such events and trains for a while; "
                 f"its output: holdfast logs --job {job_id}",
                 exit_code=1,
             )

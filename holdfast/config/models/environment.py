@@ -46,7 +46,7 @@ class Suppression(Model):
     """A finding that is accepted."""
 
     code: fields.FindingCode
-    """Its code, as in docs/findings."""
+    """Its code, as `holdfast explain` lists it."""
     path: fields.SettingPath | None = None
     """Only at this setting. Default: wherever it is found"""
     reason: fields.Reason

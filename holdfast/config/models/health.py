@@ -7,7 +7,7 @@ from holdfast.config.models.base import Model
 
 
 class Health(Model):
-    """The health agent, which runs on every node that has lifecycle scripts; docs/health.md tells what it does."""
+    """The health agent, which runs on every node that has lifecycle scripts."""
 
     enabled: bool = True
     """Whether the agent runs. Default: true"""

@@ -26,7 +26,7 @@ class User(Model):
 
 
 class Lifecycle(Model):
-    """What the lifecycle scripts do on a node when it is made; docs/lifecycle.md tells the modes."""
+    """What the lifecycle scripts do on a node when it is made."""
 
     mode: LifecycleMode | None = None
     """extension: HyperPod makes the node ready from its AMI and starts Slurm, then the scripts run (OnInitComplete).

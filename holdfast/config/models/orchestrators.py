@@ -43,7 +43,7 @@ class Slurm(Model):
     """The database of slurmdbd. Default: one on the controller, which is lost with it"""
     lending: bool = False
     """Whether the health agent of the controller takes nodes of elastic jobs back, with notice, when jobs of a higher
-    priority wait for nodes; docs/elastic.md. Default: false, Slurm alone decides"""
+    priority wait for nodes. Default: false, Slurm alone decides"""
 
 
 class PriorityClass(Model):
@@ -115,8 +115,9 @@ class Eks(Model):
     public_access_cidrs: fields.CidrList = ()
     """Who may reach the Kubernetes API from the internet. Default: nobody, it is private"""
     chart_archives: fields.ScriptPath | None = None
-    """Folder, from that of this file, with the archives of the Helm charts, for a network without a way out;
-    docs/eks.md says how to get them. Default: none, the charts come from GitHub"""
+    """Folder, from that of this file, with the archives of the Helm charts, for a network without a way out. An
+    archive has the name of its repository, with + for each slash, and .tar.gz. Default: none, the charts come from
+    GitHub"""
     admin_role_arns: aws.RoleArns = ()
     """Roles that administer the Kubernetes cluster: those with which people sign in to AWS, for example. They have to
     exist. Default: none, and then nobody uses kubectl, not even who deploys"""

@@ -1,6 +1,6 @@
-"""Writes docs/environment.md and the JSON Schema from the models. Nothing else needs it."""
+"""The page of the environment file and its JSON Schema, from the models."""
 
-from holdfast.config.pages.reference import REFERENCE, reference_text
-from holdfast.config.pages.schema import SCHEMA, schema_text
+from holdfast.config.pages.reference import reference_text
+from holdfast.config.pages.schema import schema_text
 
-__all__ = ["REFERENCE", "SCHEMA", "reference_text", "schema_text"]
+__all__ = ["reference_text", "schema_text"]

@@ -13,12 +13,8 @@ from holdfast.config.models import Environment, meanings
 from holdfast.config.reading import allowed_at, bare, load
 from holdfast.config.refusals import EnvironmentFileError
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "environment.md"
-
 _INTRO = """\
 # The environment file
-
-<!-- Written by `make schema` from holdfast/config. Change it there. -->
 
 One YAML file describes one environment: a HyperPod cluster with its network, storage and scripts, as one stack.
 `environments/local.yaml` is a rehearsal on this machine, `environments/slurm-p5.yaml` a cluster on AWS.
@@ -28,7 +24,8 @@ Both are tested, and good to copy.
     holdfast up path/to/file.yaml               # any other file
     npx cdk deploy -c environment=local --all   # the CDK app takes the same names and paths
 
-The last one needs to be pointed at an account, or at the embedded AWS as [local-cloud.md](local-cloud.md) says.
+The last one needs to be pointed at an account, or at the embedded AWS as [the local cloud](../concepts/local-cloud.md)
+says.
 
 Reading is strict.
 A setting that is not on this page is an error, and so is a value of the wrong type: `"4"` and `4.0` are no count.
@@ -37,7 +34,9 @@ All problems are told at once, each with its line.
 
 This first line gives completion and checks in editors that know JSON Schema, such as VS Code with its YAML extension:
 
-    # yaml-language-server: $schema=../docs/environment.schema.json
+    # yaml-language-server: $schema=environment.schema.json
+
+`python -m holdfast.config > environment.schema.json` writes that file.
 
 Names of settings are AWS's own in snake_case; units are in the name (`capacity_gib`).
 A default of *required* means that the setting has to be there.
@@ -48,7 +47,7 @@ _RULES = """\
 ## Rules across settings
 
 Values that are well-formed each can be impossible together. `holdfast check` finds that before anything is deployed;
-[findings](findings/README.md) lists every rule with its source and an example.
+[findings](findings/index.md) lists every rule with its source and an example.
 """
 
 _ERRORS = """\
@@ -85,7 +84,7 @@ storage:
 
 
 def reference_text() -> str:
-    """The page as it is committed."""
+    """Return the page."""
     sections = [_section(place, model) for place, model in _models((), Environment)]
     errors = _ERRORS.format(example=_EXAMPLE, refusal=_refusal())
     return "\n".join([_INTRO, *sections, _RULES, errors])

@@ -1,15 +1,12 @@
 """The JSON Schema of the environment file, for completion and checks in editors."""
 
 import json
-from pathlib import Path
 
 from holdfast.config.models import Environment
 
-SCHEMA = Path(__file__).parents[3] / "docs" / "environment.schema.json"
-
 
 def schema_text() -> str:
-    """The schema as it is committed."""
+    """Return the schema, indented."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Environment.model_json_schema(),

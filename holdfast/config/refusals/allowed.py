@@ -19,7 +19,7 @@ class Allowed:
     closest: Callable[[object], object | None] = lambda _value: None
     """What may have been meant by a refused value, if that can be told."""
     code: str = "HF004"
-    """The finding that a refused value is; its page in docs/findings says more."""
+    """The finding that a refused value is, as `holdfast explain` takes it."""
 
 
 def refused() -> PydanticCustomError:

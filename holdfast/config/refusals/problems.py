@@ -19,7 +19,7 @@ class Problem:
     allowed: str
     fix: str
     code: str = "HF004"
-    """The finding that it is; its page in docs/findings says more."""
+    """The finding that it is, as `holdfast explain` takes it."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file

@@ -9,7 +9,6 @@ import yaml
 
 WIDTH = 118
 LONGEST_LINE = 1_000_000
-SCHEMA = "# yaml-language-server: $schema=../docs/environment.schema.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +67,7 @@ def render(imported: Imported, *, origin: str) -> str:
     by_place: dict[str, list[Note]] = {}
     for note in imported.notes:
         by_place.setdefault(_nearest(note.path, places), []).append(note)
-    head = [SCHEMA, "#", *_wrapped(f"Imported from {origin}. Comments say what could not be carried over.", "")]
+    head = _wrapped(f"Imported from {origin}. Comments say what could not be carried over.", "")
     head += _wrapped(f"As it was: {imported.as_it_was}", "") if imported.as_it_was else []
     head += [line for note in by_place.get("", []) for line in _wrapped(str(note), "")]
     return "\n".join([*head, *_mapping(imported.document, "", "", by_place)]) + "\n"

@@ -1,4 +1,4 @@
-"""What the kernel says, as NVIDIA's driver and file systems write it: pure. Sources: docs/health/planting.md."""
+"""What the kernel says, as NVIDIA's driver and file systems write it: pure. Sources: docs/do/planting.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

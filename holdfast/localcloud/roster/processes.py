@@ -1,4 +1,4 @@
-"""The list. A test compares it with what runs on a cluster, and docs/processes.md with it."""
+"""The list. A test compares it with what runs on a cluster, and docs/reference/processes.md with it."""
 
 from holdfast.localcloud.roster.model import Place, SystemProcess
 

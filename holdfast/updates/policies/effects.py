@@ -100,7 +100,7 @@ class Policy:
     """What changes of some settings do. The first case that holds decides; without one the policy itself does."""
 
     settings: tuple[str, ...]
-    """As docs/environment.md writes them: ``[]`` after the name of a list stands for each item."""
+    """As the page of the environment file writes them: ``[]`` after the name of a list stands for each item."""
     effect: Effect
     reason: str
     source: str

@@ -25,7 +25,9 @@ def suppressed(
             continue
         rule = all_rules().get(entry["code"])
         if rule is None:
-            kept.append(_wrong("HF006", f"{where}.code", f"got {entry['code']}; allowed: a code of docs/findings"))
+            kept.append(
+                _wrong("HF006", f"{where}.code", f"got {entry['code']}; allowed: a code that `holdfast explain` lists")
+            )
             continue
         path = _by_number(entry.get("path"), data)
         hit = [finding for finding in kept if finding.code == rule.code and _is_in(finding.path, path)]

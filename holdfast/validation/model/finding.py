@@ -15,7 +15,7 @@ class Finding:
     """Something that is wrong, or that could not be judged."""
 
     code: str
-    """Stable; its page is docs/findings/<code>.md."""
+    """Stable; `holdfast explain CODE` prints its page."""
     severity: Severity
     path: str
     """The setting or property, in the words of the source; empty for the source as a whole."""

@@ -1,6 +1,6 @@
-"""Writes docs/findings from the rules and their examples."""
+"""The pages of findings, from the rules and their examples."""
 
 from holdfast.validation.pages.examples import EXAMPLES, Example, changed, example, findings_of
-from holdfast.validation.pages.findings import PAGES, pages, write
+from holdfast.validation.pages.findings import page, pages
 
-__all__ = ["EXAMPLES", "PAGES", "Example", "changed", "example", "findings_of", "pages", "write"]
+__all__ = ["EXAMPLES", "Example", "changed", "example", "findings_of", "page", "pages"]

@@ -1,7 +1,7 @@
 """
 The failing example of each finding: a good file, and the least that has to change in it.
 
-``docs/findings/examples/HFnnn.yaml`` names a good file beside it, what is set in it, and files that lie next to it.
+``HFnnn.yaml`` in ``EXAMPLES`` names a good file beside it, what is set in it, and files that lie next to it.
 """
 
 import copy
@@ -17,7 +17,7 @@ from holdfast.validation.from_environment import check
 from holdfast.validation.from_template import check_template
 from holdfast.validation.model import Finding
 
-EXAMPLES = Path(__file__).parents[3] / "docs" / "findings" / "examples"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,5 @@
-"""The pages of docs/findings: one per code, written from its rule and what is found in its failing example."""
+"""The pages of findings: one per code, from its rule and the findings in its failing example."""
 
-import functools
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -12,14 +11,10 @@ from holdfast.validation.engine import Rule, all_rules
 from holdfast.validation.model import Finding
 from holdfast.validation.pages.examples import EXAMPLES, Example, example, findings_of
 
-PAGES = EXAMPLES.parent
+_GOOD_FILES = ("slurm.yaml", "eks.yaml", "slurm.template.json", "eks.template.json")
 
-_NOTE = "<!-- Written by `python -m holdfast.validation` from holdfast/validation. Change it there. -->"
-
-_INTRO = f"""\
+_INTRO = """\
 # Findings
-
-{_NOTE}
 
 What `holdfast check ENV` can find, in an environment file or in the templates of any CDK app, before anything is
 deployed.
@@ -31,7 +26,7 @@ Warnings can be accepted in the file, with a reason:
 
 ```yaml
 suppress:
-  - {{code: HF721, path: cluster.instance_groups.workers, reason: capacity is bought by the day}}
+  - {code: HF721, path: cluster.instance_groups.workers, reason: capacity is bought by the day}
 ```
 
 Errors can be where the table says so.
@@ -57,21 +52,26 @@ _CHAPTERS = {
 }
 
 
-@functools.cache
 def pages() -> Mapping[str, str]:
-    """The text of every page, by file name."""
+    """Return the text of every page and of the good files that pages link to, by file name."""
     ordered = sorted(all_rules().values(), key=lambda each: each.code)
-    return {"README.md": _overview(ordered), **{f"{each.code}.md": _page(each) for each in ordered}}
+    good = {f"examples/{name}": (EXAMPLES / name).read_text() for name in _GOOD_FILES}
+    return {"index.md": _overview(ordered), **{f"{each.code}.md": page(each.code) for each in ordered}, **good}
 
 
-def write(folder: Path = PAGES) -> None:
-    """Write every page, and take away those of codes that are gone."""
-    written = pages()
-    for path in folder.glob("HF*.md"):
-        if path.name not in written:
-            path.unlink()
-    for name, text in written.items():
-        (folder / name).write_text(text)
+def page(code: str) -> str:
+    """
+    Return the page of one finding, in Markdown: its source, its reason, an example and the fix.
+
+    Raises: KeyError for an unknown code.
+    """
+    each = all_rules()[code]
+    accepted = "can be accepted with a reason" if each.suppressible else "cannot be accepted"
+    text = (
+        f"# {each.code}: {each.title}\n\n"
+        f"A finding of severity **{each.severity}**; it {accepted}.\nSource: {each.source}.\n\n{each.explanation}\n"
+    )
+    return text + "".join(_shown(each.code, example(each.code)))
 
 
 def _overview(ordered: list[Rule]) -> str:
@@ -87,18 +87,9 @@ def _overview(ordered: list[Rule]) -> str:
 
 def _row(each: Rule) -> str:
     severity = f"{each.severity}, can be accepted" if each.severity == "error" and each.suppressible else each.severity
-    shown = f"[example](examples/{each.code}.yaml)" if example(each.code) is not None else "tested"
+    shown = f"[example]({each.code}.md#example)" if example(each.code) is not None else "tested"
     source = each.source.replace("|", "\\|")
     return f"| [{each.code}]({each.code}.md) | {severity} | {each.title} | {source} | {shown} |\n"
-
-
-def _page(each: Rule) -> str:
-    accepted = "can be accepted with a reason" if each.suppressible else "cannot be accepted"
-    text = (
-        f"# {each.code}: {each.title}\n\n{_NOTE}\n\n"
-        f"A finding of severity **{each.severity}**; it {accepted}.\nSource: {each.source}.\n\n{each.explanation}\n"
-    )
-    return text + "".join(_shown(each.code, example(each.code)))
 
 
 def _shown(code: str, each: Example | None) -> Iterator[str]:
@@ -110,7 +101,8 @@ def _shown(code: str, each: Example | None) -> Iterator[str]:
         yield f"\nwith a file `{name}`\n\n```\n{text.replace(chr(13), '<CR>')}```\n"
     with tempfile.TemporaryDirectory() as folder:
         found = [finding for finding in findings_of(each, folder=Path(folder)) if finding.code == code]
-        yield f"\n`holdfast check` says\n\n```\n{''.join(_said(finding, Path(folder), each) for finding in found)}```\n"
+        reported = "".join(_said(finding, Path(folder), each) for finding in found)
+    yield f"\n`holdfast check` reports\n\n```\n{reported}```\n"
 
 
 def _what(each: Example) -> str:

@@ -4,7 +4,7 @@ A compute node was tried out before it joins: what fails under load now does not
 The agent's deep check does it; this step keeps its figures where the next node finds them, and remembers who failed. A
 node that failed twice is refused without a third trial: the shared file system knows its hardware by the UUIDs of its
 GPUs, which stay when the service gives the same machine another instance id. Only what was measured counts: a check
-that cannot be done is said and fails nothing. See docs/health/installation.md and docs/adr/0270.
+that cannot be done is said and fails nothing. See docs/do/health-agent.md and docs/adr/0270.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """What operators take for granted of kinds of their own: schemas, subresources, columns, and webhooks before them.
 
-Each behaviour is a row of docs/kubernetes-api.md, with its source; everything is asked by plain HTTPS.
+Each behaviour is a row of docs/reference/kubernetes-api.md, with its source; everything is asked by plain HTTPS.
 """
 
 import base64

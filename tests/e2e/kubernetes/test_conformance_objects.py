@@ -1,6 +1,6 @@
 """What operators and clients take for granted of the Kubernetes API: objects, watches, patches, owners, rights.
 
-Each behaviour is a row of docs/kubernetes-api.md, with its source; everything is asked by plain HTTPS.
+Each behaviour is a row of docs/reference/kubernetes-api.md, with its source; everything is asked by plain HTTPS.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """What charts, operators and jobs take for granted of where and whether pods run: devices, taints, priorities, quotas.
 
-Each behaviour is a row of docs/kubernetes-api.md, with its source; everything is asked by plain HTTPS.
+Each behaviour is a row of docs/reference/kubernetes-api.md, with its source; everything is asked by plain HTTPS.
 """
 
 import secrets

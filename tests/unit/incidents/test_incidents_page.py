@@ -176,9 +176,9 @@ def test_a_page_replaces_a_page_and_no_other_file(
 
 
 def test_the_picture_of_the_docs_is_the_one_of_the_recorded_log(repository: Path) -> None:
-    """`holdfast incidents --events tests/cases/events/two-at-once.jsonl --svg docs/health/incidents.svg` makes it."""
+    """`holdfast incidents --events tests/cases/events/two-at-once.jsonl --svg docs/concepts/incidents.svg` makes it."""
     events = recorded(repository, "two-at-once")
     made = picture([incident for incident, _ in rows_of(events, Fleet())], events)
 
-    assert (repository / "docs" / "health" / "incidents.svg").read_text() == made
+    assert (repository / "docs" / "concepts" / "incidents.svg").read_text() == made
     ElementTree.fromstring(made)

@@ -1,4 +1,4 @@
-"""docs/planner.md has the formula of the code."""
+"""docs/do/planner.md has the formula of the code."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.planner import Checkpoints, Failures, Scenario, Strategy, first_order_goodput
 
-PAGE = Path(__file__).parents[3] / "docs" / "planner.md"
+PAGE = Path(__file__).parents[3] / "docs" / "do" / "planner.md"
 
 
 @settings(max_examples=50, derandomize=True, deadline=None)

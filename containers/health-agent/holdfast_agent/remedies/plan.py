@@ -2,7 +2,7 @@
 What to do about a node, step by step: claim, hand over, ask, see that it is done. Pure: the time is given.
 
 Each step takes what has become known and gives at most one request to the hands, commands to launchers, and what there
-is to tell. docs/health/remedies.md has the order, and why.
+is to tell. docs/concepts/remedies.md has the order, and why.
 """
 
 from dataclasses import asdict, dataclass, field, replace

@@ -185,7 +185,7 @@ def _part(values: Mapping[str, Any], *, key: str) -> Row:
     """A row, or the variant of one, which takes what it does not say from the row."""
     name = values.get("fault")
     if name not in _NAMES:
-        raise PolicyError(f"fault must be one of the taxonomy (docs/events.md), got {name!r}")
+        raise PolicyError(f"fault must be one of the taxonomy (holdfast_common.FAULTS), got {name!r}")
     fault = fault_named(str(name))
     remedy, when = _one_of(Remedy, values, "remedy", fault.remedy), _one_of(When, values, "when", fault.when)
     variants = values.get("variants", ())

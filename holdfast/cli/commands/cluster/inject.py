@@ -26,8 +26,7 @@ def inject(
         str | None,
         typer.Argument(
             help="xid-N, clean-up-burst, gpu-lost, xid-63-pending, remap-failure, double-bit-error, ecc-rate, "
-            "hung-driver, stalled-mount, lossy-link, read-only-disk, disk-full, oom, destroy, freeze or cut "
-            "(docs/health/planting.md).",
+            "hung-driver, stalled-mount, lossy-link, read-only-disk, disk-full, oom, destroy, freeze or cut.",
             autocompletion=_complete_fault,
         ),
     ] = None,

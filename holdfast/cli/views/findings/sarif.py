@@ -42,7 +42,7 @@ def _rule(code: str) -> dict[str, Any]:
         "name": code,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": explanation[:1000]},
-        "help": {"text": f"{explanation} Source: {rule.source}. See docs/findings/{code}.md."},
+        "help": {"text": f"{explanation} Source: {rule.source}. Example: holdfast explain {code}."},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {"tags": ["aws", "hyperpod"], "precision": "high"},
     }

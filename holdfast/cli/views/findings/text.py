@@ -54,5 +54,5 @@ def _summary(findings: Sequence[Finding], causes: int, shown: str) -> str:
     return (
         f"{shown}: {errors} {'error' if errors == 1 else 'errors'}, "
         f"{warnings} {'warning' if warnings == 1 else 'warnings'}, {unchecked} not checked{why}; "
-        "docs/findings has a page for each code"
+        "holdfast explain CODE has more on each"
     )

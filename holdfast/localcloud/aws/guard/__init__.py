@@ -2,7 +2,8 @@
 Who may speak with the embedded AWS, and how much: what stands before its services.
 
 A web page is kept out by what browsers say of themselves, anybody else by the signature, a job by the rights of its
-node's role, and everybody by bounds on bodies, connections and time. ``docs/local-cloud.md`` says what this is worth.
+node's role, and everybody by bounds on bodies, connections and time. docs/concepts/local-cloud.md has
+the limits of this.
 """
 
 from holdfast.localcloud.aws.guard.bodies import (

@@ -69,7 +69,7 @@ static int take(int val, const char *argument, int remote)
 
 static int refuse(int val, const char *argument, int remote)
 {
-    slurm_error("pyxis: --%s is not available on the local cluster; see docs/images.md for what is", table[val].name);
+    slurm_error("pyxis: --%s is not available on the local cluster; srun --help lists what is", table[val].name);
     return -1;
 }
 

@@ -11,7 +11,7 @@ MOST_SHARE = 0.5
 declare(
     "HF730",
     title="The breaker's share is above 0 and at most 1",
-    source="Holdfast: docs/health.md",
+    source="Holdfast",
     explanation="""
     `health.breaker_share` is the part of a cluster's nodes that agents may have rebooted or replaced within an hour;
     one node is always allowed. 0.1 is one node in ten. With 0 nothing would ever be repaired: mode observe says that.
@@ -20,7 +20,7 @@ declare(
 declare(
     "HF731",
     title="The burn-in takes 0 to 1800 seconds",
-    source="Holdfast: docs/health.md",
+    source="Holdfast",
     explanation="""
     `health.burn_in_seconds` is spent on every new compute node before it joins, and replacements wait for it as well.
     0 leaves it out. Deep health checks of HyperPod (`deep_health_checks`) are for what takes longer.
@@ -33,7 +33,7 @@ declare(
     severity="warning",
     title="The breaker keeps half of the nodes",
     each=EnvironmentFile,
-    source="Holdfast: docs/health.md",
+    source="Holdfast",
 )
 def breaker_holds_back(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """
@@ -54,7 +54,7 @@ def breaker_holds_back(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]
     severity="warning",
     title="Nodes that the agent acts on have lifecycle scripts",
     each=EnvironmentFile,
-    source="Holdfast: docs/health.md",
+    source="Holdfast",
 )
 def agent_reaches_nodes(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """
@@ -77,7 +77,7 @@ def agent_reaches_nodes(file: EnvironmentFile, deployment: Deployment) -> Iterat
     severity="warning",
     title="Under Kubernetes the agent that acts is a pod",
     each=EnvironmentFile,
-    source="Holdfast: docs/health.md",
+    source="Holdfast",
 )
 def agent_is_a_pod(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """

@@ -217,7 +217,7 @@ def repository_name(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     "HF820",
     title="TensorBoard's folder is on a file system that exists",
     each=EnvironmentFile,
-    source="Holdfast: docs/observability.md",
+    source="Holdfast",
 )
 def tensorboard(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """

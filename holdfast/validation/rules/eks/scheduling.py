@@ -195,7 +195,7 @@ def charts_of_a_closed_network(file: EnvironmentFile, _: Deployment) -> Iterator
             file.at("chart_archives"),
             "no archives, and egress none",
             allowed="a folder with the archives of the charts",
-            fix="add eks.chart_archives, as docs/eks.md says, or write egress: nat",
+            fix="add eks.chart_archives, a folder with an OWNER+REPOSITORY.tar.gz per chart, or write egress: nat",
         )
 
 

@@ -23,8 +23,8 @@ declare(
     title="Every setting is known",
     source=OURS,
     explanation="""
-    A name that is not in docs/environment.md is refused: a misspelt setting would otherwise be left out in silence, and
-    its default would take its place.
+    A setting that the environment file does not have is refused: a misspelt setting would otherwise be left out in
+    silence, and its default would take its place.
     """,
 )
 declare(
@@ -40,8 +40,8 @@ declare(
     title="Every value has the type of its setting",
     source=OURS,
     explanation="""
-    Reading is strict: "4" and 4.0 are no count, yes is no truth value, and a word has to be one of those listed in
-    docs/environment.md. Values with a rule of their own, such as names, are told under that rule's code.
+    Reading is strict: "4" and 4.0 are no count, yes is no truth value, and a word has to be one of those that
+    the message lists. Values with a rule of their own, such as names, are told under that rule's code.
     """,
 )
 declare(

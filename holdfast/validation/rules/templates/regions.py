@@ -28,7 +28,7 @@ from holdfast.validation.model import (
     text_of,
 )
 
-REGIONS = "regions of botocore, resource types by region of cfn-lint; docs/facts.md says of when"
+REGIONS = "regions of botocore, resource types by region of cfn-lint"
 CLUSTER = "AWS::SageMaker::Cluster"
 _ARN = re.compile(r"^arn:(aws[a-z-]*):([a-z0-9-]+):([a-z0-9-]*):(\d{12}|aws|)?:?.*")
 _ENDPOINT = re.compile(r"^(?:cn\.)?com\.amazonaws\.([a-z]{2}(?:-[a-z]+)+-\d)\.[a-z0-9.-]+$")
