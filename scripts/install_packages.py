@@ -23,7 +23,8 @@ AWS_CLI = ROOT / "requirements-aws-cli.txt"
 UV = "uv==0.13.8"
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-"""PyTorch's own, of builds such as 2.13.0+cpu: other files than PyPI's, so the requirements have no hashes."""
+"""PyTorch's own, of builds such as 2.13.0+cpu: other files than PyPI's, so the requirements have no hashes.
+Used as the only index: of two, each would be asked for every name."""
 
 WHERE = re.compile(r"^[^=]*\.(index-url|extra-index-url|find-links|no-index)=", re.MULTILINE)
 """Settings of pip that say where packages are, as ``pip config list`` prints them."""

@@ -2,7 +2,7 @@
 The names that other programs may use, and how each is called: ``scripts/public_api.py`` writes docs/public-api.txt.
 
 Read from the source by griffe, so nothing is imported. A test compares the file with the source: a name that goes, or
-is called in another way, stands in a change's diff, and whoever reviews it asks for a line in changelog.d.
+is called in another way, stands in a change's diff, and needs a line in CHANGELOG.md.
 """
 
 from collections.abc import Iterator

@@ -35,18 +35,3 @@ def test_every_command_has_its_row_and_no_other_has() -> None:
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_a_row_has_every_option_and_no_other(name: str) -> None:
     assert ROWS[name] == COMMANDS[name]
-
-
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/reference/commands.md", "docs/learn/main-job.md", "docs/do/on-aws.md"]
-)
-def test_a_command_in_a_block_of_shell_exists_with_its_options(page: str) -> None:
-    text = (ROOT / page).read_text()
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
-    used = [words for line in lines if (words := line.partition("#")[0].split()) and words[0] == "holdfast"]
-    assert used
-    for _, command, *words in used:
-        own = words[: words.index("--")] if "--" in words else words
-        known = COMMANDS[command]
-        unknown = {word.partition("=")[0] for word in own if word.startswith("--")} - known
-        assert command == "submit" or not unknown, (command, words)

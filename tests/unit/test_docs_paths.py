@@ -14,9 +14,9 @@ PAGES = [
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 TOPS = {"benchmarks", "constructs", "containers", "docs", "environments", "examples", "holdfast", "lifecycle"}
-TOPS |= {"scripts", "stacks", "tests", "changelog.d"}
+TOPS |= {"scripts", "stacks", "tests"}
 FOLDERS = [ROOT, *(ROOT / name for name in ("constructs", "stacks", "lifecycle")), *(ROOT / "containers").iterdir()]
-PATTERNS = {"docs/adr/NNNN-title.md", "changelog.d/<short-name>.<added|changed|fixed|security>.md"}
+PATTERNS = {"docs/adr/NNNN-title.md"}
 """What a reader puts a name into."""
 OUTSIDE = [page for page in PAGES if not page.is_relative_to(ROOT / "docs")]
 """Links of the others are checked by the site's build."""
@@ -24,13 +24,12 @@ FORMER = "formerly"
 """A line of a decision that names what is no more says so with this word."""
 
 
-def mentions(page: Path) -> Iterator[tuple[str, str]]:
-    """Each word of code in a page's prose and tables, with its line."""
+def mentions(page: Path) -> Iterator[str]:
+    """Each word of code in a page's prose and tables."""
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for line in prose.splitlines():
         for code in re.findall(r"`([^`]+)`", line):
-            for word in code.split():
-                yield word, line
+            yield from code.split()
 
 
 @cache
@@ -61,7 +60,7 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     gone = []
     for word, line in mentions(page):
         path, _, test = word.rstrip(",.;").partition("::")
-        if FORMER in line or path in PATTERNS:
+        if path in PATTERNS:
             continue
         if re.fullmatch(r"[\w./*-]+", path) and path.split("/")[0] in TOPS and "/" in path and not is_there(path):
             gone.append(path)
@@ -70,7 +69,7 @@ def test_what_a_page_names_is_there(page: Path) -> None:
         tests = [name for name in (test, path) if re.fullmatch(r"test_\w+(\.py)?", name)]
         gone += [name for name in tests if name not in names_of_tests()]
 
-    assert gone == [], "name what is there now; where a decision means what was there, say 'formerly' in its line"
+    assert gone == [], "name what exists"
 
 
 def test_a_link_of_a_page_outside_the_site_leads_to_a_file_and_its_heading() -> None:
@@ -94,7 +93,7 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
 
 
 def test_private_names_of_files_are_not_in_the_pages() -> None:
-    named = {word for page in PAGES for word, _ in mentions(page) if re.search(r"(^|/)_[a-z]\w*\.py$", word)}
+    named = {word for page in PAGES for word in mentions(page) if re.search(r"(^|/)_[a-z]\w*\.py$", word)}
 
     assert named == set(), "files have plain names; a room's __init__ says what it gives"
 

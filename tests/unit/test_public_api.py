@@ -7,7 +7,7 @@ from public_api import FILE, PACKAGES, text
 def test_no_public_name_goes_or_is_called_in_another_way_unseen() -> None:
     said, now = set(FILE.read_text().splitlines()), set(text().splitlines())
 
-    assert sorted(said - now) == [], "breaks other programs: say so in changelog.d/<name>.changed.md; run: make schema"
+    assert sorted(said - now) == [], "breaks other programs: add a line to CHANGELOG.md; run: make schema"
     assert sorted(now - said) == [], "new: run make schema"
 
 

@@ -1,7 +1,8 @@
 """
 Jobs that Slurm knows: its controller for minutes, its accounting for good.
 
-Works for any job, whoever submitted it and whether or not it writes events.
+Works for any job, whoever submitted it and whether or not it writes events. slurmctld sends waiting jobs to slurmdbd
+every few seconds (Slurm, accounting_storage/slurmdbd, ``_set_db_inx_thread``), so both are queried.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """
 XXH3, which takes little longer than reading memory does; zlib's CRC-32 takes five times as long.
 
-State is copied and compared when all others wait for it (ADR 323).
+All ranks wait while state is copied and compared.
 """
 
 from collections.abc import Iterable
