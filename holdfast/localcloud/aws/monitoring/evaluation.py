@@ -28,9 +28,8 @@ from holdfast.localcloud.aws.monitoring.alarm_states import (
     Rule,
     evaluate,
 )
-from holdfast.localcloud.aws.monitoring.composite_rules import in_order, parse_rule
 from holdfast.localcloud.aws.monitoring.log_metrics import MINUTE_S, LogMetrics
-from holdfast.localcloud.aws.monitoring.metric_math import Input, MathError, compute
+from holdfast.localcloud.aws.monitoring.metric_math import MathError, compute
 
 AFTER_THE_MINUTE_S = 5.0
 KEPT = timedelta(days=1)
@@ -57,7 +56,6 @@ class Evaluation:
         self._lock = threading.Lock()
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._told: set[str] = set()
         self._notices = Notices(client=client, account=account, region=region)
 
     def start(self) -> None:
@@ -80,7 +78,6 @@ class Evaluation:
         end = int(moment.timestamp()) // MINUTE_S * MINUTE_S
         for alarm in self._metric_alarms():
             self._judge(alarm, end)
-        self._judge_composites()
 
     def _work(self) -> None:
         while not self._stopping.is_set():
@@ -90,13 +87,12 @@ class Evaluation:
                 return
             try:
                 if woken:
-                    self._stopping.wait(0.2)  # moto makes the alarm after this was told of it
+                    self._stopping.wait(0.2)  # moto stores the alarm after the wake-up
                     self._begin_alarms()
-                    self._judge_composites()
                 else:
                     self.minute(now())
             except Exception:
-                log.exception("alarms could not be evaluated; once more in a minute")
+                log.exception("alarms: evaluation failed; retrying in a minute")
 
     def _backend(self) -> Any:
         from moto.cloudwatch.models import cloudwatch_backends  # late, for start-up's sake
@@ -131,12 +127,10 @@ class Evaluation:
     def _judge(self, alarm: Any, end: int) -> None:
         rule = _rule(alarm)
         if rule is None:
-            self._say_once(alarm, f"{alarm.comparison_operator} is not in the embedded CloudWatch")
             return
         try:
             points = self._points(alarm, end, rule.evaluation_periods + FURTHER_BACK)
-        except MathError as error:
-            self._say_once(alarm, str(error))
+        except MathError:
             return
         state = evaluate(rule, points, current=_state(alarm))
         if state != alarm.state_value or alarm.state_reason == _INITIAL:
@@ -180,8 +174,7 @@ class Evaluation:
         while left:  # an expression may name another one, in any order
             ready = [query for query in left if not any(_names(query.expression, other.id) for other in left)] or left
             for query in ready:
-                given = Input(series=series, metrics=tuple(metrics), times=times, period_s=period_s)
-                series[query.id] = compute(query.expression, given)
+                series[query.id] = compute(query.expression, series=series, times=times)
             left = [query for query in left if query not in ready]
         chosen = next((query for query in queries if str(query.return_data).lower() == "true"), None)
         result = series[chosen.id] if chosen is not None else {}
@@ -210,38 +203,12 @@ class Evaluation:
         ]
         return [_statistic([one for one in data if start <= _seconds(one) < end], statistic) for start, end in periods]
 
-    def _judge_composites(self) -> None:
-        """After the alarms that they name; one in a cycle keeps its state."""
-        alarms = {alarm.name: alarm for alarm in list(self._backend().alarms.values())}
-        names = {alarm.alarm_arn: alarm.name for alarm in alarms.values()}
-        rules = {name: parse_rule(alarm.rule) for name, alarm in alarms.items() if alarm.rule}
-        children = {name: [names.get(child, child) for child in rule.children] for name, rule in rules.items()}
-        for name in in_order(children):
-            alarm = alarms[name]
-
-            def state_of(child: str) -> str | None:
-                found = alarms.get(names.get(child, child))
-                return None if found is None else _state(found)
-
-            state = ALARM if rules[name].holds(state_of) else OK
-            if state != _state(alarm):
-                named = [alarms[child] for child in children[name] if child in alarms]
-                told = ", ".join(f"{child.name} is in {_state(child)}" for child in named)
-                data = [{"arn": child.alarm_arn, "state": {"value": _state(child)}} for child in named]
-                reason = f"The alarm rule is {'TRUE' if state == ALARM else 'FALSE'}{told and f': {told}'}"
-                self._change(alarm, reason, {"triggeringAlarms": data}, state)
-
     def _change(self, alarm: Any, reason: str, data: dict[str, Any], state: str) -> None:
         previous = _state(alarm)
         with self._in_moto("cloudwatch"):
             alarm.update_state(reason, json.dumps(data), state)
         if previous != state and alarm.actions_enabled:
-            self._notices.tell(alarm, previous=previous)
-
-    def _say_once(self, alarm: Any, why: str) -> None:
-        if alarm.name not in self._told:
-            self._told.add(alarm.name)
-            log.warning("alarm %s is not evaluated: %s", alarm.name, why)
+            self._notices.send(alarm, previous=previous)
 
 
 def _state(alarm: Any) -> str:
@@ -304,7 +271,7 @@ def _statistic(data: Sequence[Any], statistic: str) -> float | None:
         return min(float(one[2]) for one in sets)
     if statistic == "Maximum":
         return max(float(one[3]) for one in sets)
-    raise MathError(f"the statistic {statistic} is not in the embedded CloudWatch")
+    raise MathError(f"statistic {statistic}")
 
 
 def _reason(rule: Rule, points: Sequence[float | None], state: str) -> str:

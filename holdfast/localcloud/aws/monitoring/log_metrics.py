@@ -60,11 +60,11 @@ class LogMetrics:
         read = [(_minute(event), LogEvent(event["message"])) for event in events]
         for one in filters:
             try:
-                pattern = parse_pattern(one.get("filterPattern") or "")
+                matches = parse_pattern(one.get("filterPattern") or "")
             except FilterPatternError:
                 continue
             for minute, event in read:
-                holds = pattern.matches(event)
+                holds = matches(event)
                 for transformation in one["metricTransformations"]:
                     self._count(transformation, event, minute, holds=holds)
 

@@ -1,6 +1,7 @@
 """CloudWatch, its logs, Prometheus and Grafana."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
     service_model,
     to_shape,
 )
+from holdfast.localcloud.aws.monitoring.not_evaluated import alarm_remark, filter_remark
 
 
 class Alarm(Generic):
@@ -24,6 +26,9 @@ class Alarm(Generic):
             raise ResourceError(f"{name} already exists")
         return super().create(context, properties)
 
+    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+        return dataclasses.replace(super().read(context, made, properties), remark=alarm_remark(properties))
+
     def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
         found = self._look_up(context, made.physical_id)
         return {key: found[key] for key in ("AlarmArn",)} if found else None
@@ -34,8 +39,8 @@ class Alarm(Generic):
     @staticmethod
     def _look_up(context: Context, name: str) -> dict[str, Any] | None:
         kinds = ["MetricAlarm", "CompositeAlarm"]
-        told = context.client("cloudwatch").describe_alarms(AlarmNames=[name], AlarmTypes=kinds)
-        found: list[dict[str, Any]] = [*told.get("MetricAlarms", []), *told.get("CompositeAlarms", [])]
+        answer = context.client("cloudwatch").describe_alarms(AlarmNames=[name], AlarmTypes=kinds)
+        found: list[dict[str, Any]] = [*answer.get("MetricAlarms", []), *answer.get("CompositeAlarms", [])]
         return found[0] if found else None
 
 
@@ -47,6 +52,14 @@ class Dashboard(Generic):
 
     def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         """Nothing to tag."""
+
+
+class MetricFilter(Generic):
+    """A metric filter."""
+
+    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+        remark = filter_remark(properties["FilterPattern"])
+        return dataclasses.replace(super().read(context, made, properties), remark=remark)
 
 
 class LogGroup(Generic):

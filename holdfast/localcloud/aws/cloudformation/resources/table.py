@@ -82,7 +82,9 @@ HANDLERS: tuple[Handler, ...] = (
     custom.Inert("AWS::Lambda::Permission"),
     custom.Inert("AWS::Lambda::Version", arn=f"{_LAMBDA}:function:{{name}}:1", ref_is_arn=True),
     monitoring.LogGroup("AWS::Logs::LogGroup", name_length=512),
-    Generic("AWS::Logs::MetricFilter", create="PutMetricFilter", update="PutMetricFilter", read=None, ref="FilterName"),
+    monitoring.MetricFilter(
+        "AWS::Logs::MetricFilter", create="PutMetricFilter", update="PutMetricFilter", read=None, ref="FilterName"
+    ),
     s3.Bucket(),
     s3.BucketPolicy(),
     Generic(
