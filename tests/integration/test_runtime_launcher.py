@@ -298,26 +298,3 @@ def test_many_launchers_end_together(launchers: Launchers, tmp_path: Path) -> No
 
     assert [lines for launcher, lines in zip(started, said, strict=True) if launcher.returncode] == []
     assert not [line for lines in said for line in lines.splitlines() if "is lost" in line]
-
-
-DECODES = """
-import os
-import numpy as np
-from holdfast_runtime.data import DecodedCache
-with DecodedCache(limit_bytes=1 << 20) as cache:
-    made = cache.get(b"picture", lambda content: np.frombuffer(content, np.uint8), decoder="v1")
-    os.write(1, f"{cache.folder} {sorted(entry.suffix for entry in cache.folder.iterdir())}\\n".encode())
-"""
-
-
-def test_ranks_of_a_node_share_a_cache_and_nothing_of_it_is_left_behind(launchers: Launchers, tmp_path: Path) -> None:
-    script = tmp_path / "decodes.py"
-    script.write_text(DECODES)
-
-    launcher = launchers.start("--nproc-per-node", "2", program=(str(script),))
-    told, said = launcher.communicate(timeout=60)
-
-    assert launcher.returncode == 0, said
-    (folder,) = {line.split()[0] for line in told.splitlines()}
-    assert ".entry" in told
-    assert not Path(folder).exists()

@@ -35,7 +35,7 @@ def test_an_expression_is_a_time_series(expression: str, result: tuple[float | N
         ("1 + 2", "metric math '1 + 2' without a metric"),
         *(
             (beyond, f"metric math '{beyond}'")
-            for beyond in ("AVG(m1)", "METRICS()", "m1 +", "m1 $ m2", "m1 m2", "FILL(m1)", "FILL(m1, REPEAT)", "m1 * 2", "")
+            for beyond in ("AVG(m1)", "METRICS()", "m1 +", "m1 m2", "FILL(m1)", "FILL(m1, REPEAT)", "m1 * 2", "")
         ),
     ],
 )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.control import MessageError, use_folder
+from holdfast_runtime.control import MessageError
 from holdfast_runtime.launcher.links import Hello, Proofs, Refused, SealedLine, TokenError, run_token
-from holdfast_runtime.launcher.settings import cache_job, parse_options, variables
+from holdfast_runtime.launcher.settings import parse_options, variables
 
 HELLO = Hello(node=1, incarnation=0, uid="u", run_id="7", host="h", port=1, known=(), met=(), nonce="n")
 
@@ -153,18 +153,3 @@ def test_no_two_connections_have_one_key() -> None:
     pairs = itertools.product("ab", repeat=2)
 
     assert len({proofs.key(challenge=one, call=replace(HELLO, nonce=two)) for one, two in pairs}) == 4
-
-
-def test_a_cache_of_data_has_a_name_that_nobody_can_guess_and_a_folder_of_this_user(tmp_path: Path) -> None:
-    options = parse_options(["--rdzv-id", "17", "script.py"], {})
-    folder = tmp_path / f"holdfast-cache-{cache_job(options)}"
-
-    assert cache_job(options) != cache_job(replace(options, token="another"))
-    folder.mkdir()
-    folder.chmod(0o777)
-    with pytest.raises(PermissionError, match="nobody else can write to"):
-        use_folder(folder)
-    folder.rmdir()
-    folder.symlink_to(tmp_path)
-    with pytest.raises(PermissionError, match="a folder of this user"):
-        use_folder(folder)

@@ -1,8 +1,5 @@
 """What a rank and its launcher say to each other, how long they wait, and the rank's end of the line."""
 
-from holdfast_runtime.control.cache import ROOT as CACHE_ROOT
-from holdfast_runtime.control.cache import VARIABLE as CACHE_VARIABLE
-from holdfast_runtime.control.cache import cache_folder, open_unbuffered, own_cache, remove_abandoned, use_folder
 from holdfast_runtime.control.client import ControlClient, LauncherLostError
 from holdfast_runtime.control.codec import LONGEST_TEXT_BYTES, Codec, MessageError
 from holdfast_runtime.control.deadlines import Deadlines
@@ -39,8 +36,6 @@ from holdfast_runtime.control.messages import (
 from holdfast_runtime.control.stopped import Stopped, WatchedLauncher, is_stopped, timeval
 
 __all__ = [
-    "CACHE_ROOT",
-    "CACHE_VARIABLE",
     "FROM_RANK",
     "LONGEST_TEXT_BYTES",
     "TO_RANK",
@@ -75,13 +70,8 @@ __all__ = [
     "ToRank",
     "View",
     "WatchedLauncher",
-    "cache_folder",
     "end_tasks",
     "is_stopped",
     "listen",
-    "open_unbuffered",
-    "own_cache",
-    "remove_abandoned",
     "timeval",
-    "use_folder",
 ]

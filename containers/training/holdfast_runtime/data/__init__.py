@@ -1,11 +1,9 @@
 """
-Data that needs no loader: token files mapped into memory, batches computed from the step, a cache for decoders.
+Data without a loader: token files mapped into memory, batches computed from the step.
 
 It needs numpy, and torch only in ``Batch.torch``. ``python -m holdfast_runtime.data`` builds the files.
 """
 
-from holdfast_runtime.control import cache_folder, own_cache, remove_abandoned
-from holdfast_runtime.data.cache import DecodedCache
 from holdfast_runtime.data.commands import main
 from holdfast_runtime.data.dataset import Batch, Dataset, Source
 from holdfast_runtime.data.format import NO_END, DataError, Header
@@ -23,7 +21,6 @@ __all__ = [
     "ByteTokenizer",
     "DataError",
     "Dataset",
-    "DecodedCache",
     "Header",
     "Mixture",
     "Permutation",
@@ -31,11 +28,8 @@ __all__ = [
     "TokenFile",
     "TokenWriter",
     "Tokenizer",
-    "cache_folder",
     "load_tokenizer",
     "main",
-    "own_cache",
-    "remove_abandoned",
     "verify",
     "whole_weights",
 ]

@@ -23,7 +23,6 @@ from holdfast.localcloud.aws.monitoring.alarm_states import (
     FURTHER_BACK,
     INSUFFICIENT_DATA,
     MISSING,
-    OK,
     OPERATORS,
     Rule,
     evaluate,

@@ -25,7 +25,7 @@ def alarm_remark(alarm: Mapping[str, Any]) -> str:
     parts = [f"statistic {one}" for one in statistics if one not in STATISTICS]
     operator = alarm.get("ComparisonOperator", "")
     parts += [] if operator in OPERATORS else [f"comparison operator {operator}"]
-    ids = dict.fromkeys((query["Id"] for query in queries), {0: 0.0})
+    ids = {query["Id"]: {0: 0.0} for query in queries}
     for query in queries:
         if query.get("Expression"):
             try:

@@ -1,16 +1,14 @@
 """The command ``holdfast-run``."""
 
 import asyncio
-import contextlib
 import gc
 import sys
 from collections.abc import Sequence
 
-from holdfast_runtime.control import own_cache
 from holdfast_runtime.launcher.interpreter import missing
 from holdfast_runtime.launcher.node.launcher import Launcher
 from holdfast_runtime.launcher.node.report import Reports, ask_for_size, print_status
-from holdfast_runtime.launcher.settings import Options, cache_job, parse_options
+from holdfast_runtime.launcher.settings import Options, parse_options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,13 +29,8 @@ async def _launch(options: Options) -> int:
     gc.freeze()  # what is there now stays: a recovery is not held up by looking through it
     launcher = Launcher(options)
     try:
-        with contextlib.ExitStack() as stack:
-            try:
-                stack.enter_context(own_cache(cache_job(options)))
-            except OSError as error:
-                launcher.journal.say(f"no memory for decoded data: {error}")
-            async with Reports(launcher):
-                return await launcher.run()
+        async with Reports(launcher):
+            return await launcher.run()
     except OSError as error:
         launcher.journal.say(f"{error}")
         return 2

@@ -1,11 +1,9 @@
 """The environment of a process: what torchrun sets, for any script, and what the runtime needs."""
 
-import hmac
 import os
 import zlib
 from collections.abc import Mapping
 
-from holdfast_runtime.control import CACHE_VARIABLE
 from holdfast_runtime.launcher.settings.options import Options
 
 PORTS = range(20_000, 30_000)
@@ -55,7 +53,6 @@ def variables(
         "HOLDFAST_ROLE": "rank" if rank >= 0 else "spare",
         "HOLDFAST_DEADLINES": options.deadlines.to_json(),
         "HOLDFAST_SIZES": ",".join(map(str, options.world_sizes)),
-        CACHE_VARIABLE: cache_job(options),
     }
     threads = {} if "OMP_NUM_THREADS" in base or options.processes == 1 else {"OMP_NUM_THREADS": "1"}
     return {**base, **threads, **own}
@@ -77,16 +74,6 @@ def find_rack(environment: Mapping[str, str]) -> str:
     names = environment.get("SLURM_TOPOLOGY_ADDR", "").split(".")
     above = kinds.index("node") if "node" in kinds else 0
     return names[above - 1] if 0 < above < len(names) else ""
-
-
-def cache_job(options: Options) -> str:
-    """
-    Names the cache of decoded data: one for each node of a run, also where nodes share a machine.
-
-    Of the token, so that no other user of the node can have put data there before.
-    """
-    name = hmac.new(options.token.encode(), f"cache of {options.run_id}".encode(), "sha256").hexdigest()
-    return f"{name[:16]}-{options.node_rank}"
 
 
 def master_port(run_id: str, generation: int) -> int:
