@@ -120,13 +120,3 @@ def test_expedited_requeue_is_allowed_where_slurm_has_it(version: tuple[int, int
 def test_a_step_is_unkillable_after_five_message_timeouts_at_least() -> None:
     settings = dict(line.split("=", 1) for line in slurm_conf(cluster(), machine=MACHINE).splitlines() if "=" in line)
     assert int(settings["UnkillableStepTimeout"]) >= 5 * int(settings["MessageTimeout"])
-
-
-def test_the_task_prolog_of_a_cluster_from_before_is_taken_out() -> None:
-    former = "TaskProlog=/opt/holdfast/slurm/task_prolog"
-    wanted = slurm_conf(cluster(), machine=MACHINE)
-    present = wanted.replace("MailProg=", f"{former}\nTaskProlog=/fsx/mine\nMailProg=")
-    assert owned_lines(present) != owned_lines(wanted)
-    made = merged(present=present, wanted=wanted)
-    assert former not in made
-    assert "TaskProlog=/fsx/mine\n" in made

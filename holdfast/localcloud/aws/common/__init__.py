@@ -1,6 +1,6 @@
 """
 What every service of ours is written with: the error that refuses, the clock, pages, records that take a moment,
-pickles of earlier versions, for whom a request is made, and what is shared between host and services (mishaps, the
+for whom a request is made, and what is shared between host and services (mishaps, the
 HyperPod plane). Knows no client, no moto and no HTTP.
 """
 
@@ -9,7 +9,6 @@ from holdfast.localcloud.aws.common.errors import NotOurs, ServiceError, refuse
 from holdfast.localcloud.aws.common.hyperpod_plane import Plane
 from holdfast.localcloud.aws.common.mishaps import Mishaps
 from holdfast.localcloud.aws.common.paging import aware, between, page, paged, tag_dict, tag_list
-from holdfast.localcloud.aws.common.pickles import FORMER, Unpickler, unpickled
 from holdfast.localcloud.aws.common.principals import (
     PRINCIPAL_HEADER,
     acting_for,
@@ -20,7 +19,6 @@ from holdfast.localcloud.aws.common.principals import (
 from holdfast.localcloud.aws.common.records import TRANSITION, Record, Shelf
 
 __all__ = [
-    "FORMER",
     "PRINCIPAL_HEADER",
     "TRANSITION",
     "Mishaps",
@@ -29,7 +27,6 @@ __all__ = [
     "Record",
     "ServiceError",
     "Shelf",
-    "Unpickler",
     "acting_for",
     "aware",
     "between",
@@ -44,5 +41,4 @@ __all__ = [
     "skip_time",
     "tag_dict",
     "tag_list",
-    "unpickled",
 ]

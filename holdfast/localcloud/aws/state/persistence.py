@@ -22,7 +22,6 @@ from typing import Any, Protocol
 
 import moto
 
-from holdfast.localcloud.aws.common import unpickled
 from holdfast.localcloud.aws.state.disk_space import Room
 from holdfast.localcloud.aws.state.gate import Gate
 from holdfast.localcloud.aws.state.pickling import Bodies, dump_backends, forget, load_backends
@@ -31,10 +30,10 @@ from holdfast.localcloud.supervision import Worker
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 """Raised when what is kept of our own services changes so that the tree before or after cannot read it."""
 COMPARED = ("format", "moto", "python")
-TOLD = ("holdfast", "moto", "python")
+NAMED = ("holdfast", "moto", "python")
 DEBOUNCE_S = 0.2
 REST_FACTOR = 3  # rest this many times as long as the last snapshot took
 LONGEST_REST_S = 2.0
@@ -102,7 +101,7 @@ class Persistence:
                     load_backends(name.removeprefix(MOTO), data, self._bodies)
             for name, data in loaded.items():
                 if name.startswith(OURS) and name.removeprefix(OURS) in self._services:
-                    self._services[name.removeprefix(OURS)].restore(unpickled(data))
+                    self._services[name.removeprefix(OURS)].restore(pickle.loads(data))  # noqa: S301 - a private file of this user
         except Exception as error:
             log.exception("a snapshot cannot be restored")
             forget()
@@ -214,13 +213,13 @@ class Persistence:
     def _set_aside(self, reason: str, *, written_by: str) -> None:
         target = set_aside(self._home)
         log.warning(
-            "kept state of the embedded AWS is not used and was set aside as %s: %s. Directories of its file systems "
-            "in %s stay until that folder is removed.%s",
-            target,
+            "state of the embedded AWS rejected: %s; moved to %s; its file systems in %s are kept until that folder "
+            "is removed%s",
             reason,
+            target,
             self._home / "fsx",
-            f" The way back: end the processes that {self._home / 'run'} names, put the folder back as {self._folder}, "
-            f"and start the local cloud with {written_by}."
+            f"; to go back: stop the processes listed in {self._home / 'run'}, move the folder back to {self._folder} "
+            f"and start the local cloud with {written_by}"
             if written_by
             else "",
         )
@@ -249,13 +248,13 @@ def _read(path: Path) -> bytes:
     except PermissionError as error:  # what others can write is not unpickled
         raise _UnusableError(str(error)) from None
     try:
-        said = json.loads(header)
+        found = json.loads(header)
     except ValueError:
         raise _UnusableError(f"{path.name} is damaged") from None
     for key, mine in _versions().items():
-        if key in COMPARED and said.get(key) != mine:
-            reason = f"{path.name} was written by {key} {said.get(key)}; this is {key} {mine}"
-            raise _UnusableError(reason, written_by=", ".join(f"{one} {said.get(one)}" for one in TOLD))
-    if (said.get("length"), said.get("crc32")) != (len(data), zlib.crc32(data)):
+        if key in COMPARED and found.get(key) != mine:
+            reason = f"{path.name}: got {key} {found.get(key)}; allowed: {key} {mine}"
+            raise _UnusableError(reason, written_by=", ".join(f"{one} {found.get(one)}" for one in NAMED))
+    if (found.get("length"), found.get("crc32")) != (len(data), zlib.crc32(data)):
         raise _UnusableError(f"{path.name} is damaged")
     return data

@@ -5,7 +5,7 @@ as its name, so that objects of several services that know each other's backends
 objects are kept outside (`Bodies`), each written once; of a policy that AWS manages, only what an account changes is
 kept. Locks are made anew, private keys travel as PEM, and functions without a name (moto has them in default
 dictionaries) travel as code, which is why a snapshot is only good for the very versions of Python and moto that made
-it. Snapshots name this module: a move is a row in `common.pickles`.
+it.
 """
 
 import functools
@@ -29,7 +29,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from moto.core.base_backend import BackendDict, BaseBackend, backend_lock
 
-from holdfast.localcloud.aws.common import Unpickler
 from holdfast.localcloud.home import write_private
 
 INLINE_BODY = 4096
@@ -184,7 +183,7 @@ class _Pickler(pickle.Pickler):
         return state
 
 
-class _Unpickler(Unpickler):
+class _Unpickler(pickle.Unpickler):
     def __init__(self, file: io.BytesIO, bodies: Bodies) -> None:
         super().__init__(file)
         self._bodies = bodies

@@ -22,8 +22,6 @@ ACCOUNTING_CONF = f"{FOLDER}/accounting.conf"
 DEFAULT_PARTITION = "dev"
 """Has every node, whatever other partition it is in (same guide, SlurmConfig)."""
 OWNED = ("ClusterName=", "SlurmctldHost=", "NodeName=", "PartitionName=")
-_FORMER = "TaskProlog=/opt/holdfast/slurm/task_prolog"
-"""Of clusters that an earlier version made; its file is not on nodes any more, and tasks would fail."""
 NO_NODES = '""'
 GPU = "gpu"
 STARTING_REASON = "lifecycle scripts are running"
@@ -191,7 +189,7 @@ def owned_lines(conf: str) -> list[str]:
 
 
 def _is_owned(line: str) -> bool:
-    return line.lstrip().lower().startswith(tuple(key.lower() for key in (*OWNED, _FORMER)))
+    return line.lstrip().lower().startswith(tuple(key.lower() for key in OWNED))
 
 
 def accounting_conf(*, host: str) -> str:
