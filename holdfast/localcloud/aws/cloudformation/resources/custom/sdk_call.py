@@ -22,8 +22,6 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
 )
 
 PHYSICAL_ID = "PHYSICAL:RESOURCEID:"
-JAVASCRIPT_NAMES = {"cloudwatchevents": "events", "cloudwatchlogs": "logs", "eventbridge": "events"}
-"""Services that the JavaScript SDK calls otherwise than botocore."""
 OTHER_NAMES = {"cloudwatchlogs": "logs", "eventbridge": "events"}
 """Services whose JavaScript client is not named like botocore's."""
 
