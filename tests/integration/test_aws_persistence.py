@@ -278,11 +278,11 @@ def test_a_disk_that_takes_nothing_is_told_once_and_harms_nobody(cloud):
     cloud["ssm"].put_parameter(Name="/a", Value="1", Type="String")
     eventually(lambda: cloud.health()["status"] != "ok")
 
-    assert "cannot be kept" in cloud.health()["problem"]
+    assert "cannot be saved" in cloud.health()["problem"]
     (state / "moto-ssm.snapshot.part").rmdir()
     eventually(lambda: cloud.health()["status"] == "ok")
     cloud.end()
-    assert cloud.errors.count("cannot be kept") == 1
+    assert cloud.errors.count("cannot be saved") == 1
 
 
 def test_a_busy_port_is_one_clear_line_and_exit_2(tmp_path):

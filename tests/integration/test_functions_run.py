@@ -286,7 +286,7 @@ def test_a_stack_that_goes_has_its_function_uninstall(stacks: Stacks) -> None:
         ("tell(event, 'FAILED', Reason='no chart')", "Message returned: no chart"),
         ("pass", "did not receive a response from your custom resource"),
         ("raise ValueError('bad')", "ValueError: bad"),
-        ("time.sleep(30)", "it ran into its timeout"),
+        ("time.sleep(30)", "it timed out"),
         ("tell(event, 'SUCCESS', Data={'a': 'b' * 5000})", "Response object is too long."),
         ("tell(event, 'DONE')", "Value of property Status must be SUCCESS or FAILED"),
         ("boto3.client('s3').get_object(Bucket='assets', Key='denied')", "not authorized to perform: s3:GetObject"),

@@ -104,7 +104,7 @@ def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, ke
     keeper.look()
     assert cloud.started == ["hyperpod"]
     aws, *_ = keeper._told()
-    assert aws.problem == "aws cannot be started again: no space left"
+    assert aws.problem == "aws: restart failed: no space left"
 
 
 def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud: Cloud, keeper: Keeper) -> None:
@@ -122,12 +122,12 @@ def test_a_process_that_runs_and_says_nothing_is_told(cloud: Cloud, monkeypatch:
     process = processes.find(name="aws", home=cloud.home)
     assert process is not None
     path = passes_path(cloud.home, "aws")
-    Passes(path=path, told=lambda: [Pass(name="snapshots", at=0.0, late_after_s=1e9)]).write()
+    Passes(path=path, reported=lambda: [Pass(name="snapshots", at=0.0, late_after_s=1e9)]).write()
     content = path.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {process.pid}')
     path.write_text(content)
     assert process_state("aws", home=cloud.home).problems == ()
     monkeypatch.setattr("holdfast.localcloud.processes.state.SILENT_AFTER_S", -1.0)
-    assert "has said nothing for 0 s; see its log" in process_state("aws", home=cloud.home).problems[0]
+    assert "has reported nothing for 0 s; see its log" in process_state("aws", home=cloud.home).problems[0]
 
 
 def test_a_process_that_is_not_there_is_told_and_a_keeper_that_nobody_asked_for_is_not(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_kernel_logs_that_cannot_be_served_again_are_told(cloud: Cloud, keeper: 
     dies(cloud, logs)
     keeper.look()
     (told,) = [one for one in keeper._told() if one.name == "kernel-log"]
-    assert told.problem == "kernel-log cannot be started again: i-1: the kernel log cannot be mounted again"
+    assert told.problem == "kernel-log: restart failed: i-1: the kernel log cannot be mounted again"
     cloud.broken = False
 
 

@@ -340,7 +340,7 @@ def test_a_destroyed_node_can_have_nothing_planted(lab: Lab):
 
 def test_what_is_planted_is_planted_once_and_what_cannot_be_leaves_nothing(lab: Lab):
     lab.plant("cut")
-    with pytest.raises(PlantingError, match=r"cut is planted on i-.* already; end it with: holdfast inject i-"):
+    with pytest.raises(PlantingError, match=r"cut is already injected on i-.*; end it with: holdfast inject i-"):
         lab.plant("cut")
     with pytest.raises(PlantingError, match="has GPUs 0 to 7, and GPU 9 was asked for"):
         lab.plant("gpu-lost", gpu=9)

@@ -9,9 +9,9 @@ from holdfast.localcloud.aws.state import RESERVE_BYTES, Room, is_change
 
 def test_a_change_needs_its_own_bytes_beside_the_reserve() -> None:
     room = Room(folder=Path("/home"), free=lambda _: RESERVE_BYTES + (10 << 20))
-    assert room.refusal(wanted=10 << 20) == ""
-    assert room.refusal(wanted=11 << 20) == (
-        "the disk of /home has 74 MiB free, and 64 MiB beside the 11 MiB of the request are needed to keep a change; "
+    assert room.refusal(desired=10 << 20) == ""
+    assert room.refusal(desired=11 << 20) == (
+        "the disk of /home has 74 MiB free, and 64 MiB beside the 11 MiB of the request are needed to save a change; "
         "free some space"
     )
 

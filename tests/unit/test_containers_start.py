@@ -70,10 +70,10 @@ HEAD = b"hsqs" + bytes(36) + (1000).to_bytes(8, "little")
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "it is no squashfs file; make one with enroot import or mksquashfs"),
+        (b"", "it is not a squashfs file; make one with enroot import or mksquashfs"),
         (b"#!/bin/sh\n" * 99, "it is no squashfs file"),
         (HEAD + bytes(100), "it has 148 of its 1000 bytes; copy it again"),
-        (None, "there is no such file on this node"),
+        (None, "no such file on this node"),
     ],
 )
 def test_an_image_file_that_is_none_or_half_a_one_is_refused_in_one_line(
@@ -102,7 +102,7 @@ def test_variables_and_folder_of_an_image_file_are_those_that_enroot_wrote(tmp_p
 )
 def test_what_is_not_an_images_name_is_refused(given: str) -> None:
     with pytest.raises(
-        errors.RefusedError, match=r"is not an image's name; allowed: \[USER@\]\[REGISTRY#\]IMAGE\[:TAG\]"
+        errors.RefusedError, match=r"is not an image name; allowed: \[USER@\]\[REGISTRY#\]IMAGE\[:TAG\]"
     ):
         reference.canonical(given)
 

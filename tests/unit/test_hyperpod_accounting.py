@@ -59,6 +59,6 @@ def test_one_that_could_not_be_made_is_made_for_the_next_start(tmp_path: Path, m
     accounting = Slurms(home=tmp_path).accounting
     accounting.prepare()
 
-    with pytest.raises(SlurmError, match="no database for Slurm's accounting could be made: Unknown table"):
+    with pytest.raises(SlurmError, match="cannot create the database for Slurm's accounting: Unknown table"):
         accounting.start(cast("Any", Controller()))
     eventually(lambda: (tmp_path / "hyperpod/accounting/template").is_dir())

@@ -61,7 +61,7 @@ def test_a_log_grows_in_pieces_to_the_same_lines(tmp_path: Path, monkeypatch: py
 def test_neither_output_nor_log_pushes_the_other_out_of_a_reason(
     said: list[str], logged: list[str], last: list[str]
 ) -> None:
-    assert lifecycle.last_lines(said=said, logged=logged) == last
+    assert lifecycle.last_lines(reported=said, logged=logged) == last
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_neither_output_nor_log_pushes_the_other_out_of_a_reason(
         (130, "failed with exit code 130 (SIGINT)"),
         (255, "failed with exit code 255"),
         (-9, "was killed by SIGKILL"),
-        (None, "took more than 2 s and was ended"),
+        (None, "timed out after 2 s"),
     ],
 )
 def test_how_a_script_ended_is_said_in_words(code: int | None, words: str) -> None:

@@ -76,23 +76,23 @@ def test_hyperpods_lines_are_four_kinds_and_told_apart_as_slurm_reads_them() -> 
 
 def test_an_absent_file_becomes_what_is_wanted() -> None:
     wanted = slurm_conf(cluster(), machine=MACHINE)
-    assert merged(present="", wanted=wanted) == wanted
-    assert merged(present="\n \n", wanted=wanted) == wanted
+    assert merged(present="", desired=wanted) == wanted
+    assert merged(present="\n \n", desired=wanted) == wanted
 
 
 def test_edits_survive_and_hyperpods_lines_are_the_wanted_ones_once() -> None:
     before, after = (slurm_conf(cluster(workers=workers), machine=MACHINE) for workers in (1, 2))
     edited = before.replace("KillWait=30\n", "KillWait=7\n") + "Prolog=/mine.sh\nPartitionName=mine Nodes=ALL"
-    result = merged(present=edited, wanted=after).splitlines()
+    result = merged(present=edited, desired=after).splitlines()
     assert {"KillWait=7", "Prolog=/mine.sh", "include accounting.conf"} <= set(result)
     assert "KillWait=30" not in result
     assert owned_lines("\n".join(result)) == owned_lines(after)
-    again = merged(present="\n".join(result), wanted=after)
+    again = merged(present="\n".join(result), desired=after)
     assert again.splitlines() == result
 
 
 def test_a_last_line_without_an_end_does_not_run_into_the_next() -> None:
-    assert merged(present="KillWait=9", wanted="ClusterName=a\n") == "KillWait=9\nClusterName=a\n"
+    assert merged(present="KillWait=9", desired="ClusterName=a\n") == "KillWait=9\nClusterName=a\n"
 
 
 def test_accounting_conf_leads_to_the_database_daemon() -> None:

@@ -213,5 +213,5 @@ def test_a_line_that_the_service_refuses_leaves_a_word_in_its_place_and_the_othe
     shipper.stop()
     *before, stand_in, last = logs.lines
     assert before == [f"line {number}" for number in range(5)]
-    assert stand_in.startswith("[holdfast] a line was refused by CloudWatch Logs")
+    assert stand_in.startswith("[holdfast] CloudWatch Logs rejected a line")
     assert last == "line 6"

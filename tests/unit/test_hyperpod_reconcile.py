@@ -56,9 +56,9 @@ def test_nothing_is_decided_about_busy_instances() -> None:
 @pytest.mark.parametrize(
     ("health", "seen"),
     [
-        (Health.DEAD, "its init process is gone"),
-        (Health.FROZEN, "it does not answer: its processes are stopped"),
-        (Health.SILENT, "its network does not answer"),
+        (Health.DEAD, "its init process exited"),
+        (Health.FROZEN, "no response: its processes are stopped"),
+        (Health.SILENT, "its network is unreachable"),
     ],
 )
 def test_a_lost_instance_is_replaced(health: Health, seen: str) -> None:
@@ -75,7 +75,7 @@ def test_a_lost_instance_without_node_recovery_waits_for_a_person() -> None:
     observed = Observed(cluster=cluster(node_recovery="None"), health={**ALIVE, "i-1": Health.DEAD})
     (action,) = decide(observed)
     assert isinstance(action, MarkFailed)
-    assert action.message == "its init process is gone; node recovery is None: call BatchReplaceClusterNodes"
+    assert action.message == "its init process exited; node recovery is None: call BatchReplaceClusterNodes"
     failed = cluster("InService", "Running", "Failure", node_recovery="None")
     assert decide(Observed(cluster=failed, health=ALIVE, attempts={"10.1.0.11": 1})) == []
     asked = decide(Observed(cluster=failed, requests={"i-1": "replace"}, health=ALIVE))

@@ -82,7 +82,13 @@ def test_scripts_work_in_the_folder_of_their_bucket_and_prefix(uri: str, folder:
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(3, "exit code 3"), (None, "took more than 600 s"), (-9, "was killed by SIGKILL"), (143, "SIGTERM"), (255, "255")],
+    [
+        (3, "exit code 3"),
+        (None, "timed out after 600"),
+        (-9, "was killed by SIGKILL"),
+        (143, "SIGTERM"),
+        (255, "255"),
+    ],
 )
 def test_the_end_of_a_script_is_said_in_words(code: int | None, words: str) -> None:
     assert words in lifecycle.how_it_ended(code, timeout_s=600.0)
@@ -133,7 +139,7 @@ def test_only_the_last_lines_of_an_output_are_kept() -> None:
     ],
 )
 def test_the_last_words_are_shared_by_what_a_script_said_and_what_it_logged(said: str, logged: str, kept: str) -> None:
-    assert lifecycle.last_lines(said=list(said), logged=list(logged)) == list(kept)
+    assert lifecycle.last_lines(reported=list(said), logged=list(logged)) == list(kept)
 
 
 # --- files of nodes

@@ -76,7 +76,7 @@ def test_a_file_that_has_no_rules_is_refused(tmp_path: Path) -> None:
     check_rules(RULES)
     wrong = tmp_path / "rules.yaml"
     wrong.write_text("groups: [{name: x, rules: [{alert: A, expr: 'rate('}]}]")
-    with pytest.raises(MonitorError, match="is no file of Prometheus's rules: "):
+    with pytest.raises(MonitorError, match="is not a Prometheus rules file: "):
         check_rules(wrong)
 
 

@@ -49,7 +49,7 @@ def test_a_clean_up_is_672_times_xid_45_and_all_gpus_have_their_share(gpus: int)
 
 @pytest.mark.parametrize("name", ["xid-0", "xid-1000", "xid-N", "xid-", "xid-07", "gpu", "", "xid-9 ", "\n"])
 def test_what_is_no_fault_is_refused_with_those_that_are(name: str):
-    with pytest.raises(FaultError, match=r"there is no fault .*; allowed: xid-N, clean-up-burst, gpu-lost"):
+    with pytest.raises(FaultError, match=r"got fault .*; allowed: xid-N, clean-up-burst, gpu-lost"):
         fault_named(name)
 
 
@@ -61,7 +61,7 @@ def test_a_time_that_is_none_is_refused(seconds: float):
 
 def test_what_is_over_at_once_takes_no_time():
     assert seconds_of(fault_named("xid-79"), None) is None
-    with pytest.raises(FaultError, match="xid-79 is over at once and takes no time, given --for 5; leave --for out"):
+    with pytest.raises(FaultError, match="xid-79 is momentary, got --for 5; leave --for out"):
         seconds_of(fault_named("xid-79"), 5.0)
 
 

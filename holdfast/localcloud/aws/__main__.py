@@ -44,7 +44,7 @@ def _arguments() -> argparse.Namespace:
         "--hyperpod",
         choices=("controlled", "simulated"),
         default="controlled",
-        help="who makes HyperPod nodes: a control plane (default), or nobody, nodes just appear",
+        help="HyperPod nodes: run by a control plane (default), or simulated",
     )
     parser.add_argument("--verbose", action="store_true", help="log every request")
     return parser.parse_args()

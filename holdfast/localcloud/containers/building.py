@@ -66,9 +66,11 @@ def _run(program: str, *arguments: str) -> str:
     except FileNotFoundError:
         raise ImageError(f"the program {program} is missing; install Debian's package {program}") from None
     except subprocess.TimeoutExpired:
-        raise ImageError(f"{program} took longer than {TIMEOUT_S} s and was ended") from None
+        raise ImageError(f"{program} timed out after {TIMEOUT_S} s") from None
     if done.returncode:
-        raise ImageError(f"{program} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-800:]}")
+        raise ImageError(
+            f"{program} failed with exit code {done.returncode}: {(done.stderr or done.stdout).strip()[-800:]}"
+        )
     return done.stdout
 
 
@@ -147,7 +149,7 @@ def build_training_image(
     if importlib.util.find_spec("torch") is None:
         commands.append(f"{shlex.quote(sys.executable)} -m pip install torch numpy")
     if commands:
-        raise ImageError(f"the image is made with programs and packages that are missing; do: {' && '.join(commands)}")
+        raise ImageError(f"programs or packages for building the image are missing; run: {' && '.join(commands)}")
     with buildah(below=_room(store)) as tool:
         progress("making the base from Debian's packages and this environment's torch")
         make_base(tool, tag=_BASE)
@@ -174,7 +176,7 @@ def make_base(tool: Buildah, *, tag: str) -> None:
         try:
             _run("mmdebstrap", "--variant=minbase", "--include=python3,libgomp1", "bookworm", str(archive))
         except ImageError as error:
-            raise PackagesError(f"Debian's packages cannot be had: {error}") from error
+            raise PackagesError(f"Debian's packages cannot be downloaded: {error}") from error
         tool.run("add", container, str(archive), "/")
     root = Path(tool.run("mount", container).strip())
     for name in (*_PACKAGES, *_MODULES, f"torch-{importlib.metadata.version('torch')}.dist-info"):

@@ -67,7 +67,7 @@ def prepare(*, home: Path) -> Parts:
     A machine that cannot have containers gets nodes without them, and a line in the log that says why.
     """
     if problems := missing():
-        _log.warning("srun --container-image is not offered: %s", "; ".join(problems))
+        _log.warning("srun --container-image is not available: %s", "; ".join(problems))
         return Parts()
     digest = hashlib.sha256(header_version().encode())
     for path in (*_SOURCES, *_HELPER):
@@ -77,7 +77,7 @@ def prepare(*, home: Path) -> Parts:
         if not place.is_dir():
             _render(place)
     except (OSError, subprocess.SubprocessError) as error:
-        _log.warning("srun --container-image is not offered: %s", error)
+        _log.warning("srun --container-image is not available: %s", error)
         return Parts()
     store = Store(home=home)
     store.create()

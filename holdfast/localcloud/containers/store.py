@@ -111,7 +111,7 @@ class Store:
         with self._locked():
             if not link.is_symlink():
                 known = ", ".join(image.name for image in self.list()) or "none"
-                raise ImageError(f"no image {reference}; there are: {known}")
+                raise ImageError(f"no image {reference}; existing images: {known}")
             link.unlink()
             used = {other.readlink().name for other in self._refs.iterdir()}
             for place in self.directory.glob("sha256-*"):

@@ -148,7 +148,7 @@ def build(options: argparse.Namespace, images: Images) -> None:
     context = Path(options.context).resolve()
     dockerfile = context / options.file
     if not dockerfile.is_file():
-        raise StandInError(f"there is no Dockerfile {dockerfile}")
+        raise StandInError(f"no Dockerfile {dockerfile}")
     arguments = dict(item.partition("=")[::2] for item in options.build_arg)
     check(dockerfile.read_text(), context=context, arguments=arguments)
     settings = {"arguments": arguments, "target": options.target, "platform": options.platform}
@@ -160,7 +160,7 @@ def push(tag: str, images: Images) -> None:
     """docker push: register the manifest at the embedded AWS."""
     manifest, place = images.get(tag), REPOSITORY.fullmatch(tag)
     if manifest is None:
-        raise StandInError(f"there is no image {tag} here")
+        raise StandInError(f"no image {tag} on this machine")
     if place is None:
         raise StandInError(f"got {tag}; allowed: a repository of ECR, ACCOUNT.dkr.ecr.REGION.amazonaws.com/NAME:TAG")
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
@@ -210,13 +210,13 @@ def _run(options: argparse.Namespace, images: Images) -> int:
         case "tag":
             manifest = images.get(options.source)
             if manifest is None:
-                raise StandInError(f"there is no image {options.source} here")
+                raise StandInError(f"no image {options.source} on this machine")
             images.put(options.target, manifest)
         case "inspect":
             return 0 if images.get(options.tag) is not None else 1
         case "images":
-            wanted = options.filter.rpartition(":")[2]
-            print("\n".join(tag for tag in images.tags() if "/" in tag and tag.rpartition(":")[2] == wanted))
+            desired = options.filter.rpartition(":")[2]
+            print("\n".join(tag for tag in images.tags() if "/" in tag and tag.rpartition(":")[2] == desired))
         case "login":
             sys.stdin.read()  # the password, which the embedded AWS does not check
     return 0

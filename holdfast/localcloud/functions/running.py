@@ -77,7 +77,7 @@ def run(function: Function, *, event: Mapping[str, Any], pause: Callable[[float]
         FunctionError: this machine has no sandbox for it.
     """
     if os.geteuid() != 0:
-        raise FunctionError("functions run in namespaces of their own, which needs root; run as root or with sudo")
+        raise FunctionError("functions run in namespaces, which require root; run as root or with sudo")
     with tempfile.TemporaryDirectory(prefix="holdfast-function-") as root:
         plan = json.dumps(_plan(function, event, root=root)).encode()
         child = subprocess.Popen(

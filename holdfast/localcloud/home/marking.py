@@ -114,8 +114,8 @@ def recognise(home: Path) -> None:
         info = marker.lstat()
     except FileNotFoundError:
         raise HomeError(
-            f"{home} has no {MARKER}, so holdfast up did not make it and nothing in it is touched; name the home with "
-            f"HOLDFAST_HOME=<folder>, or, if an earlier version made this one, mark it: touch {marker}"
+            f"{home} has no {MARKER}, so it is not a home that holdfast up made, and it is left unchanged; name the "
+            f"home with HOLDFAST_HOME=<folder>, or, if this is a home, mark it: touch {marker}"
         ) from None
     why = fault(info, user=os.geteuid()) if stat.S_ISREG(info.st_mode) else "is no plain file"
     if why:
@@ -158,6 +158,6 @@ def _must_be_private(home: Path) -> None:
     why = fault(info, user=os.geteuid())
     if why:
         raise HomeError(
-            f"{home} {why}: what a home keeps is run by its owner, so nobody else may change it; "
+            f"{home} {why}: a home must be writable by its owner only;  "
             f"name another folder with HOLDFAST_HOME=<folder>, or: chown $(id -u) {home} && chmod 700 {home}"
         )

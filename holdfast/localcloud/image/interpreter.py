@@ -11,7 +11,7 @@ from pathlib import Path
 
 from holdfast.localcloud.nodes import Mount, python_mounts
 
-WANTED = {"slurm": (3, 10), "eks": (3, 9)}
+EXPECTED = {"slurm": (3, 10), "eks": (3, 9)}
 """
 HyperPod's images: Ubuntu 22.04's Python 3.10 on Slurm, Amazon Linux 2023's 3.9 on EKS.
 
@@ -42,19 +42,19 @@ class Interpreter:
 def find(orchestrator: str, *, environ: Mapping[str, str] | None = None) -> Interpreter:
     """The setting's, else that of the PATH, if it runs and has the AMI's version; else the machine's own."""
     environ = os.environ if environ is None else environ
-    wanted, setting = WANTED[orchestrator], _SETTINGS[orchestrator]
-    name = f"python{wanted[0]}.{wanted[1]}"
+    desired, setting = EXPECTED[orchestrator], _SETTINGS[orchestrator]
+    name = f"python{desired[0]}.{desired[1]}"
     why = f"{name} is not on the PATH and {setting} is not set"
     for path, source in ((environ.get(setting), setting), (shutil.which(name, path=environ.get("PATH")), "PATH")):
         if not path:
             continue
         found = _ask(path)
-        if found is not None and found[0] == wanted:
+        if found is not None and found[0] == desired:
             version, prefix, executable = found
             return Interpreter(version=version, executable=executable, prefix=prefix, note=f"{name} of {source}")
         why = f"{path} ({source}) " + ("does not run" if found is None else f"is Python {found[0][0]}.{found[0][1]}")
     own = _ask("/usr/bin/python3") or _ask(sys.executable)
-    assert own is not None, "this very program runs on a Python"
+    assert own is not None, "this program runs on a Python"
     version, prefix, executable = own
     note = f"the machine's own python {version[0]}.{version[1]} in place of the AMI's {name}: {why}"
     return Interpreter(version=version, executable=executable, prefix=prefix, note=note)

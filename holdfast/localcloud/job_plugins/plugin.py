@@ -45,7 +45,7 @@ def prepare(*, home: Path, variables: tuple[str, ...]) -> Plugin:
         problems = [str(error)]
     if problems or place is None:
         _log.warning(
-            "srun --auto-resume is not offered, and jobs get no variables beside those of a profile: %s",
+            "srun --auto-resume and job variables are not available: %s",
             "; ".join(problems),
         )
         return Plugin()

@@ -74,7 +74,7 @@ class Keeper:
                 log="nodes/kernel-log/log",
             ),
         )
-        self._passes = Passes(path=passes_path(self._home, "keeper"), told=self._told)
+        self._passes = Passes(path=passes_path(self._home, "keeper"), reported=self._reported)
 
     def _recorded(self, name: str, *, start: Callable[[], object]) -> _Kept:
         died = partial(processes.has_died, name=name, home=self._home)
@@ -98,18 +98,18 @@ class Keeper:
     def _start(self, one: _Kept, now: float) -> None:
         steady = now - one.started_at > STEADY_AFTER_S
         one.pause_s = FIRST_PAUSE_S if steady else min(LONGEST_PAUSE_S, 2 * one.pause_s)
-        one.restarts, one.why, one.restarted_at = one.restarts + 1, f"it had died; see {one.log}", now
-        _log.warning("%s has died and is started again", one.name)
+        one.restarts, one.why, one.restarted_at = one.restarts + 1, f"it exited; see {one.log}", now
+        _log.warning("%s: exited, restarting", one.name)
         try:
             one.start()
             one.problem = ""
         except Exception as error:  # noqa: BLE001 - whatever keeps it from starting, it is tried again
-            one.problem = f"{one.name} cannot be started again: {error}"
+            one.problem = f"{one.name}: restart failed: {error}"
             _log.warning("%s", one.problem)
         one.started_at = time.monotonic()
         one.next_at = one.started_at + one.pause_s
 
-    def _told(self) -> list[Pass]:
+    def _reported(self) -> list[Pass]:
         return [
             Pass(
                 name=one.name,

@@ -69,8 +69,8 @@ class KernelLogs:
         if not code:
             self._record()
         else:
-            said = log.read_text(errors="replace")[-500:]
-            raise KernelLogError(f"the kernel logs of nodes are not served: exit code {code}: {said}")
+            reported = log.read_text(errors="replace")[-500:]
+            raise KernelLogError(f"the kernel logs of nodes are not served: exit code {code}: {reported}")
 
     def _record(self) -> None:
         """Keep who serves: to connect to a process that stands still fills its queue."""
@@ -145,7 +145,9 @@ class KernelLogs:
                 socket.send_fds(connection, [message], list(handed))
                 answer = connection.recv(1 << 18)
         except OSError as error:
-            raise KernelLogError(f"the process that serves the kernel logs of nodes does not answer: {error}") from None
+            raise KernelLogError(
+                f"the process that serves the kernel logs of nodes does not respond: {error}"
+            ) from None
         if not answer.startswith(b"ok"):
             whom = f"node {name}: " if name else ""
             raise KernelLogError(f"{whom}the kernel log cannot be written: {answer.decode() or 'it has ended'}")
@@ -168,7 +170,7 @@ class KernelLogs:
             deadline = time.monotonic() + _START_TIMEOUT_S
             while not _locked(folder):
                 if time.monotonic() > deadline:
-                    raise KernelLogError("another process has been starting the kernel logs for too long")
+                    raise KernelLogError("timed out: another process is starting the kernel logs")
                 time.sleep(0.01)
             yield
         finally:

@@ -79,5 +79,5 @@ def bcrypt(password: str) -> str:
     salt = "".join(secrets.choice(_SALT) for _ in range(21)) + secrets.choice(".Oeu")
     found: bytes | None = library.crypt(password.encode(), f"$2b${_COST}${salt}".encode())
     if found is None or not found.startswith(b"$2"):
-        raise OSError("crypt(3) of this system knows no bcrypt")
+        raise OSError("crypt(3) of this system has no bcrypt")
     return found.decode()

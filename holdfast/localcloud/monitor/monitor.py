@@ -115,7 +115,7 @@ class Monitor:
     def _look(self) -> None:
         for name, program in self._programs.items():
             if program.poll() is not None:
-                raise MonitorError(f"{name} ended with exit code {program.returncode}; its words are in this log")
+                raise MonitorError(f"{name} ended with exit code {program.returncode}; see this log")
         found = targets(self._fleet)
         if found != self._known:
             self._configure(found)
@@ -128,7 +128,7 @@ class Monitor:
             self._write(target.token_file, target.token.encode())
         self._write_json("prometheus.json", configuration.prometheus_configuration(found, cluster=self._cluster))
         self._known = found
-        _log.info("scrapes %s", ", ".join(target.instance_id for target in found) or "no node: none serves metrics")
+        _log.info("targets: %s", ", ".join(target.instance_id for target in found) or "none")
 
     def _write_json(self, name: str, content: object) -> None:
         self._write(name, json.dumps(content, indent=1).encode())
@@ -153,7 +153,7 @@ def _wait(program: "subprocess.Popen[bytes]") -> None:
     try:
         program.wait(END_S)
     except subprocess.TimeoutExpired:
-        _log.warning("%s did not end within %g s and is killed", program.args, END_S)
+        _log.warning("%s: still running after %g s, killing it", program.args, END_S)
         program.kill()
         program.wait()
 

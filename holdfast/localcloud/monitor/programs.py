@@ -35,4 +35,4 @@ def check_rules(file: Path) -> None:
         [PROMTOOL, "check", "rules", str(file)], capture_output=True, text=True, timeout=CHECK_S, check=False
     )
     if done.returncode != 0:
-        raise MonitorError(f"{file} is no file of Prometheus's rules: {(done.stderr or done.stdout).strip()}")
+        raise MonitorError(f"{file} is not a Prometheus rules file: {(done.stderr or done.stdout).strip()}")

@@ -19,11 +19,11 @@ def _target(node: Node) -> Target | None:
     try:
         if not node.alive():
             return None  # what it wrote can still be read
-        told: Any = json.loads(node.read_file(_CONFIGURATION))
-        port = told.get("metrics.port")
+        reported: Any = json.loads(node.read_file(_CONFIGURATION))
+        port = reported.get("metrics.port")
         if not isinstance(port, int) or not port:
             return None
-        token = node.read_file(told.get("metrics.token_path", _TOKEN)).decode("ascii").strip()
+        token = node.read_file(reported.get("metrics.token_path", _TOKEN)).decode("ascii").strip()
     except (OSError, NodeError, ValueError, AttributeError):  # it is being made, or replaced
         return None
     return Target(

@@ -87,7 +87,7 @@ def give_kernel_log(instance_id: str, *, pid: int, logs: KernelLogs) -> None:
         )
         if done.returncode:
             why = done.stderr.strip().rpartition("\n")[2]
-            raise NodeError(f"{instance_id}: the kernel log cannot be mounted again: {why}")
+            raise NodeError(f"{instance_id}: cannot remount the kernel log: {why}")
         logs.attach(instance_id, fuse=log)
 
 
@@ -220,9 +220,9 @@ def _helper(spec: NodeSpec, *, lock: int, log: int | None) -> "Iterator[subproce
         yield helper
     except BaseException as error:
         helper.kill()
-        said = _drain(helper)
+        reported = _drain(helper)
         if isinstance(error, _BootError | BrokenPipeError | subprocess.TimeoutExpired):
-            raise NodeError(f"{spec.instance_id} did not boot: {said or 'the boot program was killed'}") from None
+            raise NodeError(f"{spec.instance_id} did not boot: {reported or 'the boot program was killed'}") from None
         raise
     finally:
         watchdog.cancel()

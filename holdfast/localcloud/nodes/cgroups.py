@@ -147,6 +147,6 @@ def _hierarchies(home: Path) -> list[tuple[str, Path]]:
         if not controllers:
             found += [("", top) for top in unified[:1]]
             continue
-        wanted = frozenset(controllers.split(","))
-        found += [(controllers, top) for options, top in mounted.items() if wanted <= options][:1]
+        desired = frozenset(controllers.split(","))
+        found += [(controllers, top) for options, top in mounted.items() if desired <= options][:1]
     return found

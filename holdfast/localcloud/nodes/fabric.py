@@ -119,7 +119,7 @@ class Fabric:
 
     def _require(self) -> None:
         if not self.exists():
-            raise NodeError(f"the network {self.path} is not there; open the fleet first")
+            raise NodeError(f"the network {self.path} does not exist; open the fleet first")
 
     def _pin_new_namespace(self) -> None:
         boot.unshare(boot.CLONE_NEWNET)

@@ -50,14 +50,14 @@ class Fleet:
 
     def open(self, *, network: str, gateway: str) -> None:
         """Make the place and the network for nodes. Does nothing where it is open with the same network."""
-        wanted = _parse(network=network, gateway=gateway)
+        desired = _parse(network=network, gateway=gateway)
         if problems := host.check_host():
             raise NodeError("this machine cannot run nodes: " + "; ".join(problems))
         with self._locked(exclusive=True):
             if (current := self._settings()) is not None and self.fabric.exists():
-                if current != wanted:
+                if current != desired:
                     raise NodeError(
-                        f"nodes run on network {current.network} with gateway {current.gateway}, asked for {network} "
+                        f"nodes run on network {current.network} with gateway {current.gateway}, got {network} "
                         f"with {gateway}; close the fleet first"
                     )
                 self._closing.unlink(missing_ok=True)
@@ -73,9 +73,9 @@ class Fleet:
             )
             with ThreadPoolExecutor(1) as beside:
                 logs = beside.submit(self._serve_kernel_logs)
-                self.fabric.create(wanted)
+                self.fabric.create(desired)
             logs.result()
-            text = json.dumps({"network": str(wanted.network), "gateway": str(wanted.gateway)}) + "\n"
+            text = json.dumps({"network": str(desired.network), "gateway": str(desired.gateway)}) + "\n"
             write_atomically(path=self._settings_file, text=text)
 
     def close(self) -> None:

@@ -30,16 +30,16 @@ def census(nodes: Iterable[Node], *, sought: Iterable[Sought]) -> Mapping[str, M
 
     Of several processes of one program the parent's state counts: children may run on when it has ended or is stopped.
     """
-    wanted: dict[str, list[Sought]] = {}
+    desired: dict[str, list[Sought]] = {}
     for one in sought:
         for shown in one.shown or (one.name,):
-            wanted.setdefault(shown, []).append(one)
+            desired.setdefault(shown, []).append(one)
     spaces = {proc.namespace(node.pid, "pid"): node.spec.instance_id for node in nodes if node.alive()}
     spaces.pop("", None)
     found: dict[str, dict[str, dict[int, str]]] = {instance_id: {} for instance_id in spaces.values()}
     for pid in proc.pids():
         instance_id = spaces.get(proc.namespace(pid, "pid"))
-        if instance_id is None or not (candidates := wanted.get(proc.program(pid))):
+        if instance_id is None or not (candidates := desired.get(proc.program(pid))):
             continue
         state = proc.state(pid)
         if state and state not in "ZX":

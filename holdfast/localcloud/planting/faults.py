@@ -30,36 +30,36 @@ class Fault:
 
 
 _ALL = (
-    Fault(name="xid-N", what="the kernel says Xid N of one of the node's GPUs (any N from 1 to 999)", lasts=False),
+    Fault(name="xid-N", what="Xid N in the kernel log, of one of the node's GPUs (any N from 1 to 999)", lasts=False),
     Fault(
         name="clean-up-burst",
-        what=f"the kernel says Xid 45 {BURST} times, as when a job of many processes ends",
+        what=f"Xid 45 {BURST} times in the kernel log, as when a job of many processes ends",
         lasts=False,
         xid=45,
     ),
     Fault(
         name="gpu-lost",
-        what="a GPU falls off the bus: the kernel says so without an Xid, and NVML that the GPU is lost",
+        what="a GPU falls off the bus: a kernel message without Xid, and NVML reports the GPU as lost",
         lasts=True,
         needs_gpus=True,
     ),
     Fault(
         name="xid-63-pending",
-        what="a row of a GPU's memory waits to be remapped: Xid 63, and NVML that a remap is pending",
+        what="a row remap of a GPU's memory is pending: Xid 63, and NVML reports it",
         lasts=True,
         needs_gpus=True,
         xid=63,
     ),
     Fault(
         name="remap-failure",
-        what="a row of a GPU's memory cannot be remapped any more: Xid 64, and NVML that remapping failed",
+        what="a row remap of a GPU's memory failed: Xid 64, and NVML reports it",
         lasts=True,
         needs_gpus=True,
         xid=64,
     ),
     Fault(
         name="double-bit-error",
-        what="an error in a GPU's memory is beyond correction: Xid 48, and NVML counts it",
+        what="an uncorrectable error in a GPU's memory: Xid 48, and NVML counts it",
         lasts=True,
         needs_gpus=True,
         xid=48,
@@ -72,25 +72,25 @@ _ALL = (
     ),
     Fault(
         name="hung-driver",
-        what="the driver does not answer: whoever asks NVML waits, and not even SIGKILL ends it",
+        what="the driver does not respond: calls into NVML block, and SIGKILL does not end the caller",
         lasts=True,
         needs_gpus=True,
     ),
     Fault(
         name="stalled-mount",
-        what="the shared file system stalls on this node: opens and listings wait, other nodes go on",
+        what="the shared file system stalls on this node: opens and listings block, other nodes are not affected",
         lasts=True,
     ),
-    Fault(name="lossy-link", what="a fifth of the packets that come to the node are lost without a word", lasts=True),
+    Fault(name="lossy-link", what="a fifth of the packets to the node are dropped silently", lasts=True),
     Fault(
         name="read-only-disk",
-        what="the root disk becomes read-only (EROFS), and the kernel says why",
+        what="the root disk becomes read-only (EROFS), with the reason in the kernel log",
         lasts=True,
     ),
-    Fault(name="disk-full", what="no room is left where the node logs and keeps files (ENOSPC)", lasts=True),
-    Fault(name="oom", what="a program on the node takes more memory than it may, and the kernel kills it", lasts=False),
+    Fault(name="disk-full", what="no space is left for the node's logs and files (ENOSPC)", lasts=True),
+    Fault(name="oom", what="a program on the node exceeds its memory limit, and the kernel kills it", lasts=False),
     Fault(name="destroy", what="the node is powered off: every process is gone at once", lasts=False),
-    Fault(name="freeze", what="every process of the node stands still; sockets stay open", lasts=True),
+    Fault(name="freeze", what="every process of the node is stopped; sockets stay open", lasts=True),
     Fault(name="cut", what="the node's network cable is unplugged", lasts=True),
 )  # fmt: skip
 
@@ -110,9 +110,9 @@ def fault_named(name: str) -> Fault:
     if found := _XID.fullmatch(name):
         code = int(found[1])
         return replace(
-            FAULTS["xid-N"], name=name, what=f"the kernel says Xid {code} of one of the node's GPUs", xid=code
+            FAULTS["xid-N"], name=name, what=f"Xid {code} in the kernel log, of one of the node's GPUs", xid=code
         )
-    raise FaultError(f"there is no fault {name!r}; allowed: {', '.join(FAULTS)}, with N from 1 to {MOST_XID}")
+    raise FaultError(f"got fault {name!r}; allowed: {', '.join(FAULTS)}, with N from 1 to {MOST_XID}")
 
 
 def names_beginning_with(start: str) -> list[tuple[str, str]]:
@@ -132,7 +132,7 @@ def seconds_of(fault: Fault, seconds: float | None) -> float | None:
     if seconds is None:
         return None
     if not fault.lasts:
-        raise FaultError(f"{fault.name} is over at once and takes no time, given --for {seconds:g}; leave --for out")
+        raise FaultError(f"{fault.name} is momentary, got --for {seconds:g}; leave --for out")
     if not math.isfinite(seconds) or seconds <= 0:
-        raise FaultError(f"--for is {seconds:g}; allowed: a number of seconds above 0")
+        raise FaultError(f"got --for {seconds:g}; allowed: a number of seconds above 0")
     return seconds

@@ -33,9 +33,9 @@ def held(fault: Fault, *, node: Node, fleet: Fleet, gpu: int, holding: Holding) 
     device = device_of(node, gpu=gpu, required=True)[0] if fault.needs_gpus else ""
     with contextlib.ExitStack() as planted:
         detail = _plant(fault, node=node, gpu=gpu, holding=holding, planted=planted)
-        if said := _lines(fault, node=node, device=device, gpu=gpu):
-            say(node, said, logs=fleet.kernel_logs)
-        yield device, "; ".join([*said[:1], detail])
+        if reported := _lines(fault, node=node, device=device, gpu=gpu):
+            say(node, reported, logs=fleet.kernel_logs)
+        yield device, "; ".join([*reported[:1], detail])
 
 
 def _plant(fault: Fault, *, node: Node, gpu: int, holding: Holding, planted: contextlib.ExitStack) -> str:

@@ -40,12 +40,12 @@ def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None,
     """
     if not node.alive():
         raise PlantingError(
-            f"node {node.spec.instance_id} is not running, lost or on its way to be replaced, so {fault.name} was not "
-            "planted; see: holdfast status"
+            f"node {node.spec.instance_id} is not running, lost or being replaced, so {fault.name} was not "
+            "injected; see: holdfast status"
         )
     if any(one.fault == fault.name for one in planted(fleet, node=node)):
         raise PlantingError(
-            f"{fault.name} is planted on {node.spec.instance_id} already; end it with: "
+            f"{fault.name} is already injected on {node.spec.instance_id}; end it with: "
             f"holdfast inject {node.spec.instance_id} {fault.name} --end"
         )
     if fault.lasts:
@@ -53,7 +53,7 @@ def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None,
     try:
         return _plant_momentary(fleet, node, fault, gpu=gpu)
     except (NodeError, KernelLogError, OSError, ValueError, subprocess.SubprocessError) as error:
-        raise PlantingError(f"{fault.name} was not planted on {node.spec.instance_id}: {error}") from None
+        raise PlantingError(f"{fault.name} was not injected on {node.spec.instance_id}: {error}") from None
 
 
 def planted(fleet: Fleet, *, node: Node | None = None) -> list[Planted]:
@@ -107,18 +107,20 @@ def _plant_momentary(fleet: Fleet, node: Node, fault: Fault, *, gpu: int) -> Pla
         node.destroy()
         return replace(found, detail="powered off")
     if fault.name == "oom":
-        said, code = run_out_of_memory(node)
-        say(node, said, logs=fleet.kernel_logs)
-        return replace(found, detail=f"{said[-1]} (exit code {code})")
+        reported, code = run_out_of_memory(node)
+        say(node, reported, logs=fleet.kernel_logs)
+        return replace(found, detail=f"{reported[-1]} (exit code {code})")
     device, known = device_of(node, gpu=gpu, required=False)
     process = victim(node)
     if fault.name == "clean-up-burst":
-        said = lines.clean_up(known, process=process)
+        reported = lines.clean_up(known, process=process)
     else:
-        said = [lines.xid(fault.xid, address=device, gpu=gpu, process=process)]
+        reported = [lines.xid(fault.xid, address=device, gpu=gpu, process=process)]
     found = replace(found, since_ns=time.time_ns())
-    say(node, said, logs=fleet.kernel_logs)
-    return replace(found, device=device, detail=said[0] if len(said) == 1 else f"{len(said)} times: {said[0]}")
+    say(node, reported, logs=fleet.kernel_logs)
+    return replace(
+        found, device=device, detail=reported[0] if len(reported) == 1 else f"{len(reported)} times: {reported[0]}"
+    )
 
 
 def _plant_lasting(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None, gpu: int) -> Planted:
@@ -139,7 +141,7 @@ def _plant_lasting(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | Non
             raise
     if "refused" in answer:
         holder.wait(_ENDED_WITHIN_S)
-        raise PlantingError(f"{fault.name} was not planted on {node.spec.instance_id}: {answer['refused']}")
+        raise PlantingError(f"{fault.name} was not injected on {node.spec.instance_id}: {answer['refused']}")
     holder.returncode = 0  # it outlives this process on purpose
     return Planted(**answer["planted"])
 
@@ -152,9 +154,9 @@ def _line(holder: "subprocess.Popen[bytes]") -> bytes:
     line = holder.stdout.readline() if ready else b""
     if not line:
         holder.kill()
-        said = holder.stderr.read().decode(errors="replace").strip().splitlines()
+        reported = holder.stderr.read().decode(errors="replace").strip().splitlines()
         raise PlantingError(
-            f"the process that holds the fault did not start: {said[-1] if said else 'it said nothing'}"
+            f"the process that holds the fault did not start: {reported[-1] if reported else 'it reported nothing'}"
         )
     return line
 

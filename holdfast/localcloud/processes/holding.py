@@ -60,11 +60,11 @@ class HeldError(LocalCloudError):
     def __init__(self, home: Path, holder: Holder | None) -> None:
         self.holder = holder
         if holder is None:
-            super().__init__(f"another holdfast command has {home}; wait until it ends")
+            super().__init__(f"another holdfast command is using {home}; wait until it exits")
             return
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(holder.since))
         way_out = "" if holder.verb == "down" else ", or end it with: holdfast down"
-        super().__init__(f"{holder} has {home} since {since}; wait until it ends{way_out}")
+        super().__init__(f"{holder} is using {home} since {since}; wait until it exits{way_out}")
 
 
 @dataclass(frozen=True, kw_only=True)

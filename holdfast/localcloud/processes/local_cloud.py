@@ -81,7 +81,7 @@ class LocalCloud:
             return fresh_keys()
         except PermissionError as error:
             raise LocalCloudError(
-                f"the keys of the local cloud in {self.home} are its owner's alone: {error}; "
+                f"the keys of the local cloud in {self.home} are readable by their owner only: {error}; "
                 "run the command as its owner"
             ) from None
 

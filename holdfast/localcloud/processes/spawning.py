@@ -169,7 +169,7 @@ def _wait_until_ready(
             last, done = now, work
         if now - last > stall_s or now - began > LONGEST_START_S:
             raise ProcessError(
-                f"{name} was not ready after {now - began:.0f} s and did nothing for the last {now - last:.0f} s; "
+                f"{name} was not ready after {now - began:.0f} s and idle for the last {now - last:.0f} s; "
                 f"its log ends with:\n{_tail(log)}"
             )
         time.sleep(pause_s)

@@ -62,19 +62,19 @@ def serves_kernel_logs(home: Path) -> bool:
 
 def described(name: str, *, pid: int, state: State, passes: ProcessPasses | None, now: float) -> ProcessState:
     """What a person should know of it. Pure."""
-    told: list[str] = []
+    problems: list[str] = []
     what = f"the {named(name).what}"
     if state == "gone":
-        told.append(f"{what} is not running")
+        problems.append(f"{what} is not running")
     elif state == "stopped":
         since = f" for {now - passes.at:.0f} s" if passes is not None else ""
-        told.append(f"{what} is stopped by a signal{since} and does nothing; let it go on with: kill -CONT {pid}")
+        problems.append(f"{what} is stopped by a signal{since}; continue it with: kill -CONT {pid}")
     elif passes is not None and now - passes.at > SILENT_AFTER_S:
-        told.append(f"{what} (pid {pid}) has said nothing for {now - passes.at:.0f} s; see its log")
+        problems.append(f"{what} (pid {pid}) has reported nothing for {now - passes.at:.0f} s; see its log")
     elif passes is not None:
-        told += [f"{what}: {line}" for one in passes.passes for line in one.problems(now=now)]
+        problems += [f"{what}: {line}" for one in passes.passes for line in one.problems(now=now)]
     ages = passes.ages(now=now) if passes is not None else {}
-    return ProcessState(name=name, pid=pid, state=state, passed_s_ago=ages, problems=tuple(told))
+    return ProcessState(name=name, pid=pid, state=state, passed_s_ago=ages, problems=tuple(problems))
 
 
 def control_plane(home: Path) -> dict[str, object]:

@@ -102,7 +102,7 @@ EVERY: tuple[SystemProcess, ...] = (
         "slurmd",
         Place.COMPUTE,
         unit="slurmd",
-        left_when_stopped="Slurm gives the node up after SlurmdTimeout, and it is rebooted",
+        left_when_stopped="Slurm sets the node DOWN after SlurmdTimeout, and it is rebooted",
     ),
     _daemon(
         "witness",
@@ -122,8 +122,8 @@ EVERY: tuple[SystemProcess, ...] = (
 def at(place: Place) -> tuple[SystemProcess, ...]:
     """Those that run there; those of each node, too, for a kind of node."""
     of_nodes = (Place.CONTROLLER, Place.COMPUTE, Place.WORKER)
-    wanted = {place, Place.NODE} if place in of_nodes else {place}
-    return tuple(one for one in EVERY if one.place in wanted)
+    desired = {place, Place.NODE} if place in of_nodes else {place}
+    return tuple(one for one in EVERY if one.place in desired)
 
 
 def named(name: str) -> SystemProcess:

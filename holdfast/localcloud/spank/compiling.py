@@ -39,8 +39,8 @@ def header_version() -> str:
 
 def _slurm_version() -> str:
     program = shutil.which("slurmd", path=SYSTEM_PATH) or "slurmd"
-    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)
+    reported = subprocess.run([program, "-V"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", reported)
     return ".".join(str(int(part)) for part in found.groups()) if found else "unknown"
 
 

@@ -57,11 +57,11 @@ class Complaints:
 
     def settle_others(self, keep: Iterable[str]) -> None:
         """What is not in ``keep`` is there no more."""
-        wanted = set(keep)
+        desired = set(keep)
         with self._lock:
-            self._known = {about: why for about, why in self._known.items() if about in wanted}
-            self._again_at = {about: at for about, at in self._again_at.items() if about in wanted}
-            self._beyond &= {hash(about) for about in wanted}
+            self._known = {about: why for about, why in self._known.items() if about in desired}
+            self._again_at = {about: at for about, at in self._again_at.items() if about in desired}
+            self._beyond &= {hash(about) for about in desired}
 
     def attempt(self, about: str, work: Callable[[], bool], *, failures: tuple[type[BaseException], ...]) -> bool:
         """Whether ``work`` succeeded; what it raises of ``failures`` is told and stops nothing else."""

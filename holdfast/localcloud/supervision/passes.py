@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 WRITE_EVERY_S = 1.0
-TOLD_FOR_S = 3600.0
+REPORTED_FOR_S = 3600.0
 """A restart is a problem to look at for so long."""
 
 _log = logging.getLogger(__name__)
@@ -40,12 +40,12 @@ class Pass:
         """What a person should know, a line each."""
         found = [self.problem] if self.problem else []
         if now - self.at > self.late_after_s:
-            found.append(f"{self.kind} {self.name} did its last pass {now - self.at:.0f} s ago")
+            found.append(f"{self.kind} {self.name} is stalled: no progress for {now - self.at:.0f} s")
         since_s = now - self.restarted_at
-        if self.restarts and since_s < TOLD_FOR_S:
+        if self.restarts and since_s < REPORTED_FOR_S:
             times = "once" if self.restarts == 1 else f"{self.restarts} times"
             found.append(
-                f"{self.kind} {self.name} ended and was started again {times}, last {since_s:.0f} s ago: {self.why}"
+                f"{self.kind} {self.name} failed and was restarted {times}, last {since_s:.0f} s ago: {self.why}"
             )
         return found
 
@@ -66,8 +66,8 @@ class ProcessPasses:
 class Passes:
     """One thread that writes them once a second."""
 
-    def __init__(self, *, path: Path, told: Callable[[], Iterable[Pass]]) -> None:
-        self._path, self._told = path, told
+    def __init__(self, *, path: Path, reported: Callable[[], Iterable[Pass]]) -> None:
+        self._path, self._reported = path, reported
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="passes", daemon=True)
 
@@ -84,13 +84,13 @@ class Passes:
             try:
                 self.write()
             except Exception:  # noqa: BLE001 - the next second tries again
-                _log.exception("passes are not written")
+                _log.exception("progress file not written")
             self._stopping.wait(WRITE_EVERY_S)
 
     def write(self) -> None:
         """Now. A disk that takes nothing is no reason to end."""
         now = time.monotonic()
-        content = {"pid": os.getpid(), "at": now, "passes": [asdict(one) for one in self._told()]}
+        content = {"pid": os.getpid(), "at": now, "passes": [asdict(one) for one in self._reported()]}
         fresh = self._path.with_suffix(".new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def read_passes(path: Path) -> ProcessPasses | None:
         return None
 
 
-def told(passes: Sequence[Pass], *, now: float) -> dict[str, object]:
+def json_of_passes(passes: Sequence[Pass], *, now: float) -> dict[str, object]:
     """The same for a JSON answer of the process itself."""
     return {
         one.name: {"passed_s_ago": round(max(0.0, now - one.at), 1), "problems": one.problems(now=now)}

@@ -56,7 +56,7 @@ class Worker:
         """A round is over."""
         self._passed_at = time.monotonic()
 
-    def told(self) -> Pass:
+    def reported(self) -> Pass:
         """How it does."""
         return Pass(
             name=self.name,
@@ -78,7 +78,7 @@ class Worker:
             except BaseException as error:  # noqa: BLE001 - whatever it was, the thread goes on
                 why = f"{type(error).__name__}: {error}"
                 if not self._stopping.is_set():
-                    _log.exception("thread %s ended and is started again", self.name)
+                    _log.exception("thread %s: failed, restarting", self.name)
             if self._stopping.is_set():
                 return
             self._ended, self._why, self._restarted_at = self._ended + 1, why, time.monotonic()

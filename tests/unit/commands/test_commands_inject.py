@@ -69,8 +69,8 @@ def invoke(*words: str) -> Any:
     [
         ((), "no node is given; write: holdfast inject NODE FAULT"),
         ((NODE,), "no fault is given; allowed: xid-N, clean-up-burst"),
-        ((NODE, "xid-0"), "there is no fault 'xid-0'; allowed: xid-N"),
-        ((NODE, "xid-79", "--for", "3"), "xid-79 is over at once and takes no time, given --for 3"),
+        ((NODE, "xid-0"), "got fault 'xid-0'; allowed: xid-N"),
+        ((NODE, "xid-79", "--for", "3"), "xid-79 is momentary, got --for 3"),
         ((NODE, "cut", "--for", "nan"), "--for is nan; allowed: a number of seconds above 0"),
         ((NODE, "--list", "--end"), "allowed: one of them"),
         ((NODE, "--list", "--for", "3"), "--for is for planting"),

@@ -225,7 +225,7 @@ class Addons:
         cluster, name = content["clusterName"], content["addonName"]
         base = BUILT_ON.get(name)
         missing = base is not None and not self._is_started(cluster, base)
-        there = name in ON_EVERY_NODE or has_nodes(self._client, cluster, own=self._nodegroups.are_wanted(cluster))
+        there = name in ON_EVERY_NODE or has_nodes(self._client, cluster, own=self._nodegroups.are_desired(cluster))
         content["health"] = {"issues": [dict(NO_REPLICAS)] if missing or not there else []}
         content["started"] = there and not missing
         if content["started"]:

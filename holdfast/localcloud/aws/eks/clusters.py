@@ -34,8 +34,8 @@ class Clusters:
 
     def shown(self, name: str) -> dict[str, Any]:
         record = self.shelf.get(name)
-        told = {key: value for key, value in record.content.items() if key not in PRIVATE}
-        return {**copy.deepcopy(told), "status": self.status(record)}
+        reported = {key: value for key, value in record.content.items() if key not in PRIVATE}
+        return {**copy.deepcopy(reported), "status": self.status(record)}
 
     def status(self, record: Record) -> str:
         """What is being done with a cluster, or ACTIVE; a real one says itself when it is ready."""

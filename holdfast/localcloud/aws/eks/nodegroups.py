@@ -125,7 +125,7 @@ class Nodegroups:
             self.shelf.get((clusterName, nodegroupName)).begin("DELETING")
             return {"nodegroup": self._shown(clusterName, nodegroupName)}
 
-    def are_wanted(self, cluster: str) -> bool:
+    def are_desired(self, cluster: str) -> bool:
         """Whether a node group of the cluster has nodes."""
         with self._clusters.lock:
             return any(

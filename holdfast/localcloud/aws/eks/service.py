@@ -346,9 +346,9 @@ class Eks:
         for key in (one["provider"]["keyArn"] for one in encryption):
             rights = Rights(client=self._client, role=role, session="EKS", account=self._clusters.account)
             for action in ("kms:DescribeKey", "kms:Encrypt", "kms:Decrypt", "kms:CreateGrant"):
-                told = rights.to(action, key)
-                if not told.allowed:
-                    raise errors.invalid_parameter(f"The cluster role cannot use the key {key}. {told.reason}")
+                reported = rights.to(action, key)
+                if not reported.allowed:
+                    raise errors.invalid_parameter(f"The cluster role cannot use the key {key}. {reported.reason}")
 
     def _tagged(self, arn: str) -> dict[str, Any]:
         for shelf in self._shelves().values():

@@ -61,16 +61,16 @@ def check_role(
     if not rights.trusts("sagemaker.amazonaws.com", **{"aws:SourceAccount": account}):
         raise refuse(f"The execution role {role} does not exist or cannot be assumed by SageMaker.")
     for words, action, resource in _needed(account, region, vpc, eks=eks):
-        told = rights.to(action, resource)
-        if not told.allowed:
-            raise refuse(f"{words} {told.reason}".strip())
+        judged = rights.to(action, resource)
+        if not judged.allowed:
+            raise refuse(f"{words} {judged.reason}".strip())
     same = {"aws:ResourceAccount": account, "aws:PrincipalAccount": account}
     for bucket, key in sorted(scripts):
         for action, resource in (("s3:ListBucket", bucket), ("s3:GetObject", f"{bucket}/{key}")):
             about = {**same, "s3:prefix": key} if action == "s3:ListBucket" else same
-            told = rights.to(action, f"arn:aws:s3:::{resource}", about)
-            if not told.allowed:
-                raise refuse(f"Unable to download the lifecycle script s3://{bucket}/{key}. {told.reason}")
+            judged = rights.to(action, f"arn:aws:s3:::{resource}", about)
+            if not judged.allowed:
+                raise refuse(f"Unable to download the lifecycle script s3://{bucket}/{key}. {judged.reason}")
 
 
 def _needed(account: str, region: str, vpc: dict[str, Any] | None, *, eks: bool) -> Iterator[tuple[str, str, str]]:

@@ -69,8 +69,8 @@ class Associations:
         with self._records.lock:
             self._records.purge()
             found = [self._records.association(name) for name in AssociationIds or list(self._records.associations)]
-            for wanted in Filters or []:
-                found = [record for record in found if _passes(record, wanted)]
+            for desired in Filters or []:
+                found = [record for record in found if _passes(record, desired)]
             answers = [shown(record) for record in found]
         selected, more = page(answers, size=MaxResults, token=NextToken, default=25)
         return {"Associations": selected, **more}
@@ -131,8 +131,8 @@ class Associations:
             ) from error
 
 
-def _passes(record: dict[str, Any], wanted: dict[str, Any]) -> bool:
+def _passes(record: dict[str, Any], desired: dict[str, Any]) -> bool:
     known = {"file-system-id": record["FileSystemId"], "data-repository-type": "S3", "file-system-type": "LUSTRE"}
-    if wanted.get("Name") not in known:
-        raise rules.bad_request(f"The filter {wanted.get('Name')} is not supported; use {', '.join(known)}.")
-    return known[wanted["Name"]] in wanted.get("Values", ())
+    if desired.get("Name") not in known:
+        raise rules.bad_request(f"The filter {desired.get('Name')} is not supported; use {', '.join(known)}.")
+    return known[desired["Name"]] in desired.get("Values", ())

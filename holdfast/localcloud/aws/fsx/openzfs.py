@@ -27,12 +27,12 @@ def described(
     if given is None:
         raise rules.bad_request("OpenZFSConfiguration must be specified for an OpenZFS file system.")
     _check(given, capacity=capacity, storage_type=storage_type)
-    wanted = 2 if given["DeploymentType"] == "MULTI_AZ_1" else 1
-    if len(subnets) != wanted:
+    desired = 2 if given["DeploymentType"] == "MULTI_AZ_1" else 1
+    if len(subnets) != desired:
         raise rules.bad_request(
-            f"Deployment type {given['DeploymentType']} needs {wanted} subnet IDs; {len(subnets)} given."
+            f"Deployment type {given['DeploymentType']} needs {desired} subnet IDs; {len(subnets)} given."
         )
-    if wanted > 1 and given.get("PreferredSubnetId") not in subnets:
+    if desired > 1 and given.get("PreferredSubnetId") not in subnets:
         raise rules.bad_request("PreferredSubnetId must be one of the two subnets.")
     kept = {key: value for key, value in given.items() if key != "RootVolumeConfiguration"}
     iops = {"Mode": "AUTOMATIC", "Iops": (capacity or 0) * IOPS_PER_GIB}

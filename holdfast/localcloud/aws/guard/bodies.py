@@ -66,18 +66,18 @@ def read_body(environ: dict[str, Any], *, ceiling: int, part: Part) -> bytes:
     Raises:
         ServiceError: it is too large, not as long as was said, or its length cannot be told.
     """
-    source, said = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
+    source, output = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
     coding = str(environ.get("HTTP_TRANSFER_ENCODING", "")).strip().lower()
     if coding:
         if coding != "chunked":
             raise ServiceError(
                 "NotImplemented", f"transfer coding {coding[:40]!r} is not implemented; use chunked", 501
             )
-        if said:
+        if output:
             raise _bad("a request has either Content-Length or Transfer-Encoding, not both")
         body = b"".join(_chunks(source, ceiling=ceiling, part=part))
     else:
-        length = str(said or "0").strip()
+        length = str(output or "0").strip()
         if not (length.isascii() and length.isdigit() and len(length) <= 20):
             raise _bad(f"Content-Length is {length[:40]!r}; allowed: a number of bytes")
         body = b"".join(_exactly(source, _within(int(length), ceiling), part))
@@ -97,11 +97,11 @@ def _chunks(source: Any, *, ceiling: int, part: Part) -> Iterator[bytes]:
             break
         yield from _exactly(source, length, part)
         if source.readline(2) not in (b"\r\n", b"\n"):
-            raise _bad("a chunk is longer than it said")
+            raise _bad("a chunk is longer than its declared length")
     for _ in range(TRAILER_LINES):
         if source.readline(CHUNK_LINE) in (b"\r\n", b"\n", b""):
             return
-    raise _bad("there are too many trailers")
+    raise _bad("too many trailers")
 
 
 def _exactly(source: Any, length: int, part: Part) -> Iterator[bytes]:

@@ -52,7 +52,7 @@ class Judge:
         place = Place(account=account, region=region)
         client = self._clients(account, region)
         if service == "s3":
-            wanted = needs_of_s3(
+            desired = needs_of_s3(
                 method=request.method,
                 path=request.path,
                 query=request.args,
@@ -62,9 +62,11 @@ class Judge:
         else:
             _must_say_one_operation(request, operation)
             given = {**_parameters(request), **labels}
-            wanted = needs(service, operation, given, place=place, lookup=lambda kind, name: _found(client, kind, name))
+            desired = needs(
+                service, operation, given, place=place, lookup=lambda kind, name: _found(client, kind, name)
+            )
         rights = self._of(who, client, account)
-        for need in wanted:
+        for need in desired:
             self._check(rights, need, place, who)
 
     def must_exist(self, request: Request, *, account: str, region: str) -> None:
@@ -122,9 +124,11 @@ class Judge:
             "aws:ViaAWSService": "false",
             **need.context,
         }
-        told = [_limited(rights.to(need.action, each, context), who, need, each, context) for each in need.resources]
-        if any("explicit deny" in one.reason for one in told) or not any(one.allowed for one in told):
-            refused = next(one for one in told if not one.allowed)
+        reported = [
+            _limited(rights.to(need.action, each, context), who, need, each, context) for each in need.resources
+        ]
+        if any("explicit deny" in one.reason for one in reported) or not any(one.allowed for one in reported):
+            refused = next(one for one in reported if not one.allowed)
             raise ServiceError("AccessDenied", refused.reason, 403)
         assumed = need.action in ("sts:AssumeRole", "sts:TagSession")
         if assumed and not rights.trusted_by(need.resources[0], need.action, context):
@@ -132,10 +136,10 @@ class Judge:
             raise ServiceError("AccessDenied", reason + need.resources[0], 403)
 
 
-def _limited(told: Decision, who: Who, need: Need, resource: str, context: Mapping[str, str]) -> Decision:
+def _limited(reported: Decision, who: Who, need: Need, resource: str, context: Mapping[str, str]) -> Decision:
     """What a session's policy leaves of what its role may do (IAM user guide, "Session policies")."""
-    if not told.allowed or not who.policy:
-        return told
+    if not reported.allowed or not who.policy:
+        return reported
     account = who.role.split(":")[4]
     principal = f"arn:aws:sts::{account}:assumed-role/{who.role.rsplit('/', 1)[-1]}/{who.session}"
     asked = AskedOfIam(principal=principal, action=need.action, resource=resource, context=context)

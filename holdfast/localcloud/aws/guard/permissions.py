@@ -72,11 +72,11 @@ def session_tags(parameters: Mapping[str, Any]) -> Mapping[str, str]:
 
 def of_assumption(parameters: Mapping[str, Any], tags: Mapping[str, str]) -> Mapping[str, str]:
     """What policies can ask of a request to assume a role."""
-    told = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+    reported = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
     for name in ("ExternalId", "RoleSessionName"):
         if isinstance(parameters.get(name), str):
-            told[f"sts:{name}"] = parameters[name]
-    return told
+            reported[f"sts:{name}"] = parameters[name]
+    return reported
 
 
 def _resources(service: str, given: Mapping[str, Any], place: Place, lookup: Lookup) -> list[tuple[str, ...]]:

@@ -198,7 +198,9 @@ def _in_time(what: Signed) -> None:
         if not made - SKEW_S <= now <= made + lasts_s:
             raise ServiceError("AccessDenied", "Request has expired", 403)
     elif abs(now - made) > SKEW_S:
-        raise ServiceError("SignatureDoesNotMatch", f"Signature expired: {what.timestamp} is not of now", 403)
+        raise ServiceError(
+            "SignatureDoesNotMatch", f"Signature expired: {what.timestamp} is too far from the current time", 403
+        )
 
 
 def _in_time_old(what: Signed) -> None:
@@ -208,13 +210,13 @@ def _in_time_old(what: Signed) -> None:
 
 def _payload(environ: Mapping[str, Any], what: Signed, body: bytes) -> str:
     """The body's digest as it was signed, compared with the body where it is one."""
-    said = str(environ.get("HTTP_X_AMZ_CONTENT_SHA256", ""))
-    if not said and what.expires is not None and what.service == "s3":
+    reported = str(environ.get("HTTP_X_AMZ_CONTENT_SHA256", ""))
+    if not reported and what.expires is not None and what.service == "s3":
         return "UNSIGNED-PAYLOAD"
-    if said.startswith(NOT_HASHED):
-        return said
+    if reported.startswith(NOT_HASHED):
+        return reported
     digest = hashlib.sha256(body).hexdigest()
-    if said and said != digest:
+    if reported and reported != digest:
         message = "The provided 'x-amz-content-sha256' header does not match what was computed."
         raise ServiceError("XAmzContentSHA256Mismatch", message, 400)
     return digest

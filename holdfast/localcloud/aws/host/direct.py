@@ -50,6 +50,6 @@ class Direct:
         environ = builder.get_environ()
         environ["CONTENT_LENGTH"] = str(len(body or b""))
         environ[OWN] = True
-        chunks, status, told = run_wsgi_app(self._application, environ, buffered=True)
+        chunks, status, reported = run_wsgi_app(self._application, environ, buffered=True)
         raw: Any = _Raw(b"".join(chunks))
-        return AWSResponse(request.url, int(status.split()[0]), dict(told), raw)
+        return AWSResponse(request.url, int(status.split()[0]), dict(reported), raw)

@@ -123,20 +123,20 @@ class Front:
         if environ["holdfast.full"]:
             raise ServiceError("ServiceUnavailable", "too many requests are being answered; try again", 503)
         if request.path.startswith(NOT_SERVED):
-            raise ServiceError("NotFound", f"there is no {request.method} {request.path}", 404)
-        said = signed(request.headers, request.args)
-        who = self._callers.find(said.key_id)
+            raise ServiceError("NotFound", f"not found: {request.method} {request.path}", 404)
+        output = signed(request.headers, request.args)
+        who = self._callers.find(output.key_id)
         environ["holdfast.known"]()
         part = until_answered.enter_context(self._budget.part())
-        body = read_body(environ, ceiling=ceiling_of(said.service), part=part)
+        body = read_body(environ, ceiling=ceiling_of(output.service), part=part)
         environ["holdfast.received"]()
-        verify(environ, said, who.keys, body)
+        verify(environ, output, who.keys, body)
         _replace_body(environ, body)
         # moto finds a request's service by this header alone, and by much else where it is missing or in another order.
-        environ["HTTP_AUTHORIZATION"] = said.as_header()
+        environ["HTTP_AUTHORIZATION"] = output.as_header()
         if who.role:
             environ.pop("HTTP_X_MOTO_ACCOUNT_ID", None)
-        scope = _Scope(key=said.key_id, region=said.region, service=said.service)
+        scope = _Scope(key=output.key_id, region=output.region, service=output.service)
         if scope.service != "s3":
             _unpack(environ, body)
         return self._answer(request, scope, who)
@@ -144,7 +144,7 @@ class Front:
     def _answer(self, request: Request, scope: "_Scope", who: Who | None) -> Response:
         if request.path.startswith(PRIVATE):
             if who is not None and who.role:
-                raise ServiceError("AccessDenied", "the private plane is for the owner of the home", 403)
+                raise ServiceError("AccessDenied", "the private API is for the owner of the home", 403)
             return self._private(request)
         service, region = scope.service, scope.region
         hosted = self._services.get(service)
@@ -189,7 +189,7 @@ class Front:
         """The refusal of a change that the disk does not take. What deletes makes room, and is let through."""
         if not is_change(method=request.method, operation=operation, query=request.args):
             return None
-        why = self.refusal(wanted=request.content_length or 0)
+        why = self.refusal(desired=request.content_length or 0)
         return ServiceError("InsufficientStorage", f"{why}; nothing was changed", 507) if why else None
 
     def _ours(self, hosted: HostedService, request: Request, operation: str, caller: Caller) -> Response:
@@ -272,8 +272,8 @@ class _Scope:
     @classmethod
     def of(cls, request: Request) -> "_Scope":
         """Of a request that this process makes, whose signature needs no check."""
-        said = signed(request.headers, request.args)
-        return cls(key=said.key_id, region=said.region, service=said.service)
+        output = signed(request.headers, request.args)
+        return cls(key=output.key_id, region=output.region, service=output.service)
 
 
 def _principal(request: Request, who: Who | None, caller: Caller) -> str:
@@ -302,7 +302,9 @@ def _failure(request: Request, error: Exception) -> Response:
         return _refusal(request, ServiceError("InvalidRequest", str(error.description), error.code))
     if isinstance(error, RecursionError | UnicodeError):
         log.debug("%s %s: %s", request.method, request.path, error)
-        return _refusal(request, ServiceError("InvalidRequest", "the request cannot be read: it is nested too deep"))
+        return _refusal(
+            request, ServiceError("InvalidRequest", "the request cannot be parsed: it is nested too deeply")
+        )
     log.error("%s %s failed", request.method, request.path, exc_info=error)
     return _refusal(request, ServiceError("InternalFailure", f"{type(error).__name__}: {error}", 500))
 

@@ -29,7 +29,7 @@ from holdfast.localcloud.aws.host.services import hosted
 from holdfast.localcloud.aws.state import Gate, Persistence, forget
 from holdfast.localcloud.home import claim, fresh_keys, made_keys
 from holdfast.localcloud.processes import control_plane
-from holdfast.localcloud.supervision import Pass, Passes, passes_path, told
+from holdfast.localcloud.supervision import Pass, Passes, json_of_passes, passes_path
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class EmbeddedAws:
                 for server in self._servers
             ]
             self._stopping = threading.Event()
-            self._passes = Passes(path=passes_path(home, "aws"), told=self._told)
+            self._passes = Passes(path=passes_path(home, "aws"), reported=self._reported)
             self._start()
             undo.pop_all()
 
@@ -139,24 +139,24 @@ class EmbeddedAws:
 
     def health(self) -> dict[str, Any]:
         """What ``/_holdfast/health`` answers."""
-        problem = self._persistence.problem or self._persistence.room.refusal(wanted=0)
+        problem = self._persistence.problem or self._persistence.room.refusal(desired=0)
         return {
             "status": "degraded" if problem else "ok",
             "pid": os.getpid(),
             "ready": self._front.ready,
             "problem": problem,
             "unsaved": self._persistence.unsaved,
-            "threads": told(self._told(), now=time.monotonic()),
+            "threads": json_of_passes(self._reported(), now=time.monotonic()),
             "control_plane": control_plane(self._home),
         }
 
-    def _told(self) -> list[Pass]:
+    def _reported(self) -> list[Pass]:
         """How each thread that must not end does."""
         listeners = [
             Pass(name=f"listener-{number}", at=server.passed_at, late_after_s=LATE_AFTER_S)
             for number, server in enumerate(self._servers)
         ]
-        return [*listeners, *([] if self._skips else [self._persistence.worker.told()])]
+        return [*listeners, *([] if self._skips else [self._persistence.worker.reported()])]
 
     def _start(self) -> None:
         forget()
@@ -271,7 +271,7 @@ def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
         if error.errno in (errno.EADDRINUSE, errno.EACCES):
             raise PortBusyError(
                 f"port {port} of {host} cannot be used: {os.strerror(error.errno).lower()}; "
-                "stop what listens there or choose another port with --port"
+                "stop the program that listens there, or choose another port with --port"
             ) from error
         raise
     return made

@@ -67,14 +67,14 @@ def decide(
     )
     for kind, policies in kinds:
         for policy in policies:
-            if _says("Deny", policy, request, named=request.account if kind == "a resource-based policy" else None):
+            if _reason("Deny", policy, request, named=request.account if kind == "a resource-based policy" else None):
                 where = f": {policy.arn}" if policy.arn else ""
                 return _denied(request, f"with an explicit deny in {kind}{where}")
-    if any(_says("Allow", policy, request, named=()) for policy in resource):
+    if any(_reason("Allow", policy, request, named=()) for policy in resource):
         return Decision(allowed=True)
-    if not any(_says("Allow", policy, request) for policy in identity):
+    if not any(_reason("Allow", policy, request) for policy in identity):
         return _denied(request, f"because no identity-based policy allows the {request.action} action")
-    if boundary is not None and not any(_says("Allow", policy, request) for policy in boundary):
+    if boundary is not None and not any(_reason("Allow", policy, request) for policy in boundary):
         return _denied(request, f"because no permissions boundary allows the {request.action} action")
     return Decision(allowed=True)
 
@@ -87,7 +87,7 @@ def _denied(request: Request, why: str) -> Decision:
     )
 
 
-def _says(effect: str, policy: Policy, request: Request, *, named: tuple[str, ...] | None = None) -> bool:
+def _reason(effect: str, policy: Policy, request: Request, *, named: tuple[str, ...] | None = None) -> bool:
     """Whether some statement of this effect is about the request; ``named``: and names its maker or one of these."""
     return any(
         statement.get("Effect") == effect

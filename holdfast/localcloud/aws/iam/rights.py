@@ -96,16 +96,16 @@ class Rights:
         with contextlib.suppress(self._iam.exceptions.NoSuchEntityException):  # the role itself may go meanwhile
             for name in self._iam.list_role_policies(RoleName=self.name)["PolicyNames"]:
                 with contextlib.suppress(self._iam.exceptions.NoSuchEntityException):
-                    told = self._iam.get_role_policy(RoleName=self.name, PolicyName=name)
-                    found.append(Policy(document=told["PolicyDocument"]))
+                    reported = self._iam.get_role_policy(RoleName=self.name, PolicyName=name)
+                    found.append(Policy(document=reported["PolicyDocument"]))
             attached = self._iam.list_attached_role_policies(RoleName=self.name)["AttachedPolicies"]
             found += [self._managed(policy["PolicyArn"]) for policy in attached]
         return found
 
     def _managed(self, arn: str) -> Policy:
         version = self._iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
-        told = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]
-        return Policy(document=told["Document"], arn=arn)
+        reported = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]
+        return Policy(document=reported["Document"], arn=arn)
 
     def _of_resource(self, action: str, resource: str) -> list[Policy]:
         """The policy of a bucket; other resources' policies give roles of the account nothing that is needed here."""

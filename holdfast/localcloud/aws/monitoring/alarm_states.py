@@ -53,10 +53,10 @@ def evaluate(rule: Rule, points: Sequence[float | None], *, current: str) -> str
         current: The state until now.
     """
     real = [rule.breaches(value) for value in points if value is not None]
-    wanted, needed = rule.evaluation_periods, rule.datapoints_to_alarm
-    if len(real) >= wanted:
-        return ALARM if sum(real[-wanted:]) >= needed else OK
-    filled = wanted - len(real)
+    desired, needed = rule.evaluation_periods, rule.datapoints_to_alarm
+    if len(real) >= desired:
+        return ALARM if sum(real[-desired:]) >= needed else OK
+    filled = desired - len(real)
     if rule.treat_missing_data == BREACHING:
         return ALARM if sum(real) + filled >= needed else OK
     if rule.treat_missing_data == NOT_BREACHING:

@@ -245,8 +245,8 @@ def _names(expression: str, name: str) -> bool:
     return re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", expression) is not None
 
 
-def _same(dimensions: Iterable[Any], wanted: Sequence[dict[str, str]]) -> bool:
-    return {(one.name, one.value) for one in dimensions} == {(one["Name"], one["Value"]) for one in wanted}
+def _same(dimensions: Iterable[Any], desired: Sequence[dict[str, str]]) -> bool:
+    return {(one.name, one.value) for one in dimensions} == {(one["Name"], one["Value"]) for one in desired}
 
 
 def _statistic(data: Sequence[Any], statistic: str) -> float | None:
@@ -284,13 +284,13 @@ def _reason(rule: Rule, points: Sequence[float | None], state: str) -> str:
             f"{rule.evaluation_periods} missing datapoint(s) were treated as [{treated}]."
         )
     breaching = sum(rule.breaches(one) for one in real)
-    told = breaching if state == ALARM else len(real) - breaching
-    was = "were" if told != 1 else "was"
+    reported = breaching if state == ALARM else len(real) - breaching
+    was = "were" if reported != 1 else "was"
     words = "greater than" if "Greater" in rule.comparison_operator else "less than"
     if "OrEqual" in rule.comparison_operator:
         words += " or equal to"
     no = "" if state == ALARM else "not "
     return (
-        f"Threshold Crossed: {told} datapoint(s) {[round(one, 6) for one in real]} {was} {no}{words} the threshold "
+        f"Threshold Crossed: {reported} datapoint(s) {[round(one, 6) for one in real]} {was} {no}{words} the threshold "
         f"({rule.threshold:g})."
     )

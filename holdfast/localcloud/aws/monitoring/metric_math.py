@@ -23,7 +23,8 @@ class MathError(ValueError):
 
 
 def _terms(expression: str) -> list[re.Match[str]]:
-    terms, at = [], 0
+    terms: list[re.Match[str]] = []
+    at = 0
     while match := _TERM.match(expression, at):
         if terms and not match["sign"]:
             break

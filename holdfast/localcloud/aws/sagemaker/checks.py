@@ -66,8 +66,8 @@ class References:
         if not names:
             return
         kinds = ["MetricAlarm", "CompositeAlarm"]
-        told = self._client("cloudwatch").describe_alarms(AlarmNames=names, AlarmTypes=kinds)
-        known = {alarm["AlarmName"] for key in ("MetricAlarms", "CompositeAlarms") for alarm in told.get(key, ())}
+        reported = self._client("cloudwatch").describe_alarms(AlarmNames=names, AlarmTypes=kinds)
+        known = {alarm["AlarmName"] for key in ("MetricAlarms", "CompositeAlarms") for alarm in reported.get(key, ())}
         missing = [name for name in names if name not in known]
         if missing:
             raise refuse(f"The CloudWatch alarm '{missing[0]}' of AutoRollbackConfiguration does not exist.")

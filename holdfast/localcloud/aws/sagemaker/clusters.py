@@ -84,53 +84,53 @@ class Clusters:
                 cluster.settle()
                 ended = "Succeeded" if status == "InService" and not cluster.failure else "Failed"
                 cluster.software = {
-                    name: ended if said == "InProgress" else said for name, said in cluster.software.items()
+                    name: ended if reported == "InProgress" else reported for name, reported in cluster.software.items()
                 }
             self._notices.state_change(cluster)
 
-    def _report_node(self, cluster: store.Cluster, said: dict[str, Any]) -> None:
-        node = cluster.nodes.get(said["instance_id"])
-        old = cluster.nodes.get(said.get("replaces", ""))
+    def _report_node(self, cluster: store.Cluster, reported: dict[str, Any]) -> None:
+        node = cluster.nodes.get(reported["instance_id"])
+        old = cluster.nodes.get(reported.get("replaces", ""))
         if old is not None:
             del cluster.nodes[old.instance_id]
             if node is None:
                 moment = now()
                 node = copy.copy(old)
-                node.instance_id, node.request, node.message = said["instance_id"], "", ""
+                node.instance_id, node.request, node.message = reported["instance_id"], "", ""
                 if node.operation != "replacement":
                     node.begin("replacement")
                 node.created = node.launched = moment
                 cluster.nodes[node.instance_id] = node
         if node is None:
-            if said["status"] == "NotFound":
+            if reported["status"] == "NotFound":
                 return
             raise ServiceError(
-                "ResourceNotFound", f"node '{said['instance_id']}' is not in cluster '{cluster.name}'", 404
+                "ResourceNotFound", f"node '{reported['instance_id']}' is not in cluster '{cluster.name}'", 404
             )
-        if said["status"] == "NotFound":
+        if reported["status"] == "NotFound":
             del cluster.nodes[node.instance_id]
             return
-        if node.request == "reboot" and (said["status"] == "Pending" or "launch_time" in said):
+        if node.request == "reboot" and (reported["status"] == "Pending" or "launch_time" in reported):
             node.request = ""  # the reboot has begun, or has already happened
-        if node.request == "check" and said["status"] in ("Running", "Failure"):
+        if node.request == "check" and reported["status"] in ("Running", "Failure"):
             node.request, node.checks = "", []
-        _follow(node, said["status"])
-        self._health(cluster, node, said, replaced=old is not None)
-        node.status = said["status"]
-        node.message = said.get("message", "")
-        node.private_ip = said.get("private_ip", node.private_ip)
-        if "launch_time" in said:
-            node.launched = _moment(said["launch_time"])
+        _follow(node, reported["status"])
+        self._health(cluster, node, reported, replaced=old is not None)
+        node.status = reported["status"]
+        node.message = reported.get("message", "")
+        node.private_ip = reported.get("private_ip", node.private_ip)
+        if "launch_time" in reported:
+            node.launched = _moment(reported["launch_time"])
 
-    def _health(self, cluster: store.Cluster, node: store.Node, said: dict[str, Any], *, replaced: bool) -> None:
+    def _health(self, cluster: store.Cluster, node: store.Node, reported: dict[str, Any], *, replaced: bool) -> None:
         """Tell EventBridge of a node that broke, was replaced, or works again."""
-        if said["status"] == "Failure" and node.status != "Failure":
-            reason = said.get("message", "") or "the instance failed"
+        if reported["status"] == "Failure" and node.status != "Failure":
+            reason = reported.get("message", "") or "the instance failed"
             self._notices.node_health(cluster, node, healthy=False, reason=reason, repair="None")
         elif replaced:
-            reason = f"it takes the place of {said['replaces']}"
+            reason = f"it replaces {reported['replaces']}"
             self._notices.node_health(cluster, node, healthy=False, reason=reason, repair="Replace")
-        if said["status"] == "Running" and node.status != "Running" and node.created != node.launched:
+        if reported["status"] == "Running" and node.status != "Running" and node.created != node.launched:
             self._notices.node_health(cluster, node, healthy=True, reason="the instance works", repair="None")
 
     def begin_change(self, cluster: store.Cluster) -> None:
@@ -151,8 +151,8 @@ class Clusters:
             if node.request == "delete":
                 del cluster.nodes[node.instance_id]
             elif node.request == "replace":
-                said = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
-                self._report_node(cluster, said)
+                reported = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
+                self._report_node(cluster, reported)
             elif node.status != "Pending" or not later:
                 node.status, node.request, node.checks = "Running", "", []
                 node.end()

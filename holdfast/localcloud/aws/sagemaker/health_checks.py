@@ -35,12 +35,12 @@ class HealthChecks:
                     f"Cluster '{cluster.name}' is in {cluster.status} status. Deep health checks can be started only "
                     "when it is InService.",
                 )
-            wanted = {
+            desired = {
                 node.instance_id: (node, [str(check) for check in one["DeepHealthChecks"]])
                 for one in DeepHealthCheckConfigurations
                 for node in _named(cluster, one)
             }
-            for node, checks in wanted.values():
+            for node, checks in desired.values():
                 node.request, node.checks = "check", checks
                 node.begin("deep health check")
                 self._clusters.tell(
@@ -55,9 +55,9 @@ class HealthChecks:
             return {"ClusterArn": cluster.arn}
 
 
-def _named(cluster: store.Cluster, wanted: dict[str, Any]) -> list[store.Node]:
+def _named(cluster: store.Cluster, desired: dict[str, Any]) -> list[store.Node]:
     """The nodes of one configuration; without InstanceIds all of the group (API)."""
-    name = wanted["InstanceGroupName"]
+    name = desired["InstanceGroupName"]
     if name not in cluster.groups:
         raise refuse(f"Instance group '{name}' does not exist in cluster '{cluster.name}'.")
     role = cluster.groups[name].get("SlurmConfig", {}).get("NodeType", "")
@@ -65,13 +65,13 @@ def _named(cluster: store.Cluster, wanted: dict[str, Any]) -> list[store.Node]:
         # A check that fails ends in a replacement, and a controller cannot be replaced (API): assumed.
         raise refuse(f"Instance group '{name}' has {role} nodes. Deep health checks run on Compute nodes.")
     members = {node.instance_id: node for node in cluster.of_group(name)}
-    ids = wanted.get("InstanceIds") or list(members)
+    ids = desired.get("InstanceIds") or list(members)
     for one in ids:
         if one not in members:
             raise refuse(f"Instance '{one}' is not in instance group '{name}' of cluster '{cluster.name}'.")
         if members[one].status != "Running" or members[one].operation:
             status = members[one].operation or members[one].status
             raise refuse(f"Instance '{one}' cannot be checked: it is {status}. Only Running instances can.")
-    if CONNECTIVITY in wanted["DeepHealthChecks"] and len(ids) < LEAST_NODES:
+    if CONNECTIVITY in desired["DeepHealthChecks"] and len(ids) < LEAST_NODES:
         raise refuse(f"{CONNECTIVITY} requires at least {LEAST_NODES} instances; given: {len(ids)}.")
     return [members[one] for one in ids]

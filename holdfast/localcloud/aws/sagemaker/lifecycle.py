@@ -52,8 +52,8 @@ def is_incompatible(image: dict[str, Any]) -> bool:
     It is as old as it says in its name, as AWS's do ("... (Ubuntu 22.04) 20250523", page
     sagemaker-hyperpod-release-ami-slurm), or else as its registration.
     """
-    said = _DATE_IN_NAME.search(image.get("Name", ""))
-    return (said[0] if said else image["CreationDate"][:10].replace("-", "")) < FIRST_COMPATIBLE_AMI
+    reported = _DATE_IN_NAME.search(image.get("Name", ""))
+    return (reported[0] if reported else image["CreationDate"][:10].replace("-", "")) < FIRST_COMPATIBLE_AMI
 
 
 def incompatible_ami(name: str, image: str) -> str:

@@ -65,9 +65,11 @@ class Mlflow:
         inside = f"{place}/{prefix.rstrip('/')}/artifact" if prefix.strip("/") else f"{place}/artifact"
         same = {"aws:ResourceAccount": self._account, "aws:PrincipalAccount": self._account}
         for action, resource in (("s3:ListBucket", place), ("s3:PutObject", inside), ("s3:GetObject", inside)):
-            told = rights.to(action, resource, {**same, "s3:prefix": prefix})
-            if not told.allowed:
-                raise ServiceError("ValidationException", f"Unable to use the artifact store {store}. {told.reason}")
+            reported = rights.to(action, resource, {**same, "s3:prefix": prefix})
+            if not reported.allowed:
+                raise ServiceError(
+                    "ValidationException", f"Unable to use the artifact store {store}. {reported.reason}"
+                )
 
     def describe_mlflow_app(self, *, Arn: str) -> dict[str, Any]:
         with self._lock:

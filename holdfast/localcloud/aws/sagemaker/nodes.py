@@ -88,7 +88,7 @@ class NodeOperations:
         MaxResults: int | None = None,
         NextToken: str | None = None,
     ) -> dict[str, Any]:
-        wanted = {
+        desired = {
             "InstanceGroupName": InstanceGroupName,
             "InstanceId": NodeId,
             "ResourceType": ResourceType,
@@ -98,7 +98,7 @@ class NodeOperations:
             found = [
                 dict(event)
                 for event in self._clusters.find(ClusterName).events
-                if all(not value or event.get(key) == value for key, value in wanted.items())
+                if all(not value or event.get(key) == value for key, value in desired.items())
                 and between(event["EventTime"], EventTimeAfter, EventTimeBefore)
             ]
         if SortOrder == "Descending":
@@ -138,8 +138,8 @@ class NodeOperations:
         failed: list[dict[str, Any]] = []
         with self._clusters.lock:
             cluster = self._clusters.find(ClusterName)
-            for wanted in NodesToAdd:
-                name, count = wanted["InstanceGroupName"], wanted["IncrementTargetCountBy"]
+            for desired in NodesToAdd:
+                name, count = desired["InstanceGroupName"], desired["IncrementTargetCountBy"]
                 if name not in cluster.groups or name not in networks:
                     failed.append(
                         {

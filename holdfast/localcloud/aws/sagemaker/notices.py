@@ -70,7 +70,7 @@ class Notices:
                 if entries:
                     self._client("events").put_events(Entries=entries)
             except Exception as error:  # noqa: BLE001 - what is wrong with these must not keep later ones back
-                log.warning("%d events were not put: %s", len(entries), error)
+                log.warning("events: %d not delivered: %s", len(entries), error)
             if ended:
                 return
 

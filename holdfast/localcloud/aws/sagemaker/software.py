@@ -32,15 +32,15 @@ class SoftwareUpdates:
         with self._clusters.lock:
             cluster = self._clusters.updatable(ClusterName)
             named = {group["InstanceGroupName"]: group for group in InstanceGroups or ()}
-            wanted = named or {name: {} for name in cluster.groups}
-            for name in wanted:
+            desired = named or {name: {} for name in cluster.groups}
+            for name in desired:
                 if name not in cluster.groups:
                     raise refuse(f"Instance group '{name}' does not exist in cluster '{cluster.name}'.")
-            mine = [node for node in cluster.nodes.values() if node.group in wanted]
+            mine = [node for node in cluster.nodes.values() if node.group in desired]
             busy = [node for node in mine if node.request or node.status == "DeepHealthCheckInProgress"]
             if busy:
                 raise ServiceError("ConflictException", f"Node '{busy[0].instance_id}' has work in progress.")
-            for name, group in wanted.items():
+            for name, group in desired.items():
                 self._patch(cluster, name, group.get("ImageReleaseVersion", ""), ImageId)
             cluster.status, cluster.failure = "Updating", ""
             self._clusters.tell(cluster, kind="Cluster", description="Cluster software update started.")

@@ -149,8 +149,8 @@ def describe(cluster: Cluster) -> dict[str, Any]:
     }
     shared = cluster.settings.get("RestrictedInstanceGroupsConfig", {}).get("SharedEnvironmentConfig")
     if shared is not None:
-        told = {f"{when}{key}": value for key, value in shared.items() for when in ("Current", "Desired")}
-        answer["RestrictedInstanceGroupsConfig"] = {"SharedEnvironmentConfig": told}
+        reported = {f"{when}{key}": value for key, value in shared.items() for when in ("Current", "Desired")}
+        answer["RestrictedInstanceGroupsConfig"] = {"SharedEnvironmentConfig": reported}
     if cluster.failure:
         answer["FailureMessage"] = cluster.failure
     if "AutoScaling" in cluster.settings:

@@ -28,7 +28,7 @@ class Events:
 
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self._client, self._account, self._region = client, account, region
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def put_events(self, *, Entries: list[dict[str, Any]], EndpointId: str = "") -> dict[str, Any]:
         del EndpointId  # there is one region
@@ -94,14 +94,16 @@ class Events:
         }
         way = ways.get(arn[2])
         if way is None:
-            if target["Arn"] not in self._told:
-                log.warning("events are not delivered to %s: only to SQS, SNS and CloudWatch Logs", target["Arn"])
-            self._told.add(target["Arn"])
+            if target["Arn"] not in self._reported:
+                log.warning(
+                    "target %s: events not delivered: only SQS, SNS and CloudWatch Logs are supported", target["Arn"]
+                )
+            self._reported.add(target["Arn"])
             return
         try:
             way()
         except ClientError as error:  # as on AWS, a delivery that fails is nobody's failure
-            log.warning("an event was not delivered to %s: %s", target["Arn"], error)
+            log.warning("target %s: event not delivered: %s", target["Arn"], error)
 
     def _to_queue(self, name: str, target: dict[str, Any], body: str) -> None:
         sqs, group = self._client("sqs"), target.get("SqsParameters", {}).get("MessageGroupId")

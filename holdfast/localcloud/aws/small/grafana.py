@@ -115,8 +115,8 @@ class Grafana:
         authentication: dict[str, Any] = {"providers": content["authentication"]["providers"]}
         if "SAML" in authentication["providers"]:
             status = content["authentication"]["samlConfigurationStatus"]
-            told = {"configuration": content["saml"]} if content["saml"] else {}
-            authentication["saml"] = {"status": status, **told}
+            reported = {"configuration": content["saml"]} if content["saml"] else {}
+            authentication["saml"] = {"status": status, **reported}
         if "AWS_SSO" in authentication["providers"]:
             authentication["awsSso"] = {"ssoClientId": f"ins-{content['id']}"}
         return {"authentication": authentication}

@@ -25,15 +25,15 @@ class Room:
     def __init__(self, *, folder: Path, free: Callable[[Path], int] | None = None) -> None:
         self._folder, self._free = folder, free
 
-    def refusal(self, *, wanted: int) -> str:
+    def refusal(self, *, desired: int) -> str:
         """Why ``wanted`` bytes more cannot be kept; empty when they can."""
         free = (self._free or free_bytes)(self._folder)
-        if free - wanted >= RESERVE_BYTES:
+        if free - desired >= RESERVE_BYTES:
             return ""
         return (
             f"the disk of {self._folder} has {free >> 20} MiB free, and {RESERVE_BYTES >> 20} MiB"
-            f"{f' beside the {wanted >> 20} MiB of the request' if wanted >> 20 else ''} are needed to keep a change; "
-            "free some space"
+            f"{f' beside the {desired >> 20} MiB of the request' if desired >> 20 else ''} are needed to save a "
+            "change; free some space"
         )
 
 

@@ -113,11 +113,11 @@ class Persistence:
         self._known = set(loaded)
         return sorted(loaded)
 
-    def refusal(self, *, wanted: int) -> str:
+    def refusal(self, *, desired: int) -> str:
         """Why a change that brings ``wanted`` bytes cannot be kept; empty when it can."""
         with self._condition:
             failed = self._problems.get("", "")
-        return failed or self.room.refusal(wanted=wanted)
+        return failed or self.room.refusal(desired=desired)
 
     def start(self) -> None:
         self.worker.start()
@@ -153,11 +153,11 @@ class Persistence:
         try:
             self._write(dumps)
         except OSError as error:
-            self._complain("", f"the state of the embedded AWS cannot be kept: {error}")
+            self._complain("", f"the state of the embedded AWS cannot be saved: {error}")
             return names - failed
         for name in ("", *dumps):
             if self._problems.pop(name, None):
-                log.info("the state of %s is kept again", name.partition("-")[2] or "the embedded AWS")
+                log.info("the state of %s is saved again", name.partition("-")[2] or "the embedded AWS")
         return set()
 
     def _write(self, dumps: Mapping[str, bytes]) -> None:
@@ -175,7 +175,7 @@ class Persistence:
         except Exception as error:  # noqa: BLE001 - one service that cannot be kept must not keep others from it
             failed.add(name)
             kind = f"{type(error).__name__}: {error}"
-            self._complain(name, f"the state of {name.partition('-')[2]} cannot be kept: {kind}")
+            self._complain(name, f"the state of {name.partition('-')[2]} cannot be saved: {kind}")
 
     def _run(self) -> None:
         while True:
@@ -196,7 +196,7 @@ class Persistence:
                 again = self.snapshot(names)
             except Exception as error:
                 log.exception("a snapshot failed")
-                self._complain("", f"the state of the embedded AWS cannot be kept: {type(error).__name__}: {error}")
+                self._complain("", f"the state of the embedded AWS cannot be saved: {type(error).__name__}: {error}")
             took = time.monotonic() - started
             with self._condition:
                 self._dirty |= again

@@ -61,12 +61,12 @@ def find_image(request: Request) -> Image:
 
 def open_mounts(request: Request) -> list[Prepared]:
     """Everything that the container shows of the node beside what all containers show. Permissions are the user's."""
-    wanted = list(_mounts.parse(request.mounts, folder=request.folder))
+    desired = list(_mounts.parse(request.mounts, folder=request.folder))
     if request.mount_home:
-        wanted.insert(0, Mount(source=request.user.home, target=request.user.home))
+        desired.insert(0, Mount(source=request.user.home, target=request.user.home))
     if request.script:
-        wanted.append(Mount(source=request.script, target=request.script, attributes=frozenset({"ro", "nodev"})))
-    return [_open(mount, request=request) if mount.source else _tmpfs(mount, request=request) for mount in wanted]
+        desired.append(Mount(source=request.script, target=request.script, attributes=frozenset({"ro", "nodev"})))
+    return [_open(mount, request=request) if mount.source else _tmpfs(mount, request=request) for mount in desired]
 
 
 def _tmpfs(mount: Mount, *, request: Request) -> Prepared:
@@ -155,7 +155,7 @@ def _create() -> int:
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=_RUNC_TIMEOUT_S, check=False
         )
     if done.returncode:
-        last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        last = (log.read_text(errors="replace").strip().splitlines() or ["no output"])[-1]
         raise RefusedError(f"container start failed: runc: {last}")
     return int((_STAGE / "pid").read_text())
 

@@ -25,7 +25,7 @@ def canonical(given: str) -> str:
     """
     if given.startswith((".", "/")):
         raise RefusedError(
-            f"{given}: a path is no image's name; name an image that 'holdfast images list' shows, or give jobs the "
+            f"{given}: a path is not an image name; name an image that 'holdfast images list' shows, or give jobs the "
             "path of a squashfs file"
         )
     rest = re.sub(r"^dockerd?://", "", given)
@@ -41,7 +41,7 @@ def canonical(given: str) -> str:
     tag = tag if colon else "latest"
     if len(given) > _LENGTH or not _NAME.fullmatch(name) or not _TAG.fullmatch(tag):
         shown = given if len(given) <= 80 else given[:77] + "..."
-        raise RefusedError(f"{shown!r} is not an image's name; allowed: [USER@][REGISTRY#]IMAGE[:TAG]")
+        raise RefusedError(f"{shown!r} is not an image name; allowed: [USER@][REGISTRY#]IMAGE[:TAG]")
     return f"{name}:{tag}"
 
 

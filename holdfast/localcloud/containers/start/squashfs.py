@@ -42,7 +42,7 @@ def unpack(given: str, *, request: Request) -> Path:
         with system.acting_as(request.user):
             fd = system.open_path(path, flags=os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
-        raise RefusedError(f"failed to import image file: {given}: there is no such file on this node") from None
+        raise RefusedError(f"failed to import image file: {given}: no such file on this node") from None
     except OSError as error:
         raise RefusedError(f"failed to import image file: {given}: {error.strerror}") from None
     try:
@@ -55,12 +55,13 @@ def unpack(given: str, *, request: Request) -> Path:
 def _check(fd: int, *, given: str) -> None:
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
-        raise RefusedError(f"failed to import image file: {given}: it is no file; name a squashfs file")
+        raise RefusedError(f"failed to import image file: {given}: it is not a file; name a squashfs file")
     head = os.pread(fd, _SUPERBLOCK.size, 0)
     magic, size = _SUPERBLOCK.unpack(head) if len(head) == _SUPERBLOCK.size else (b"", 0)
     if magic != _MAGIC:
         raise RefusedError(
-            f"failed to import image file: {given}: it is no squashfs file; make one with enroot import or mksquashfs"
+            f"failed to import image file: {given}: it is not a squashfs file; make one with "
+            "enroot import or mksquashfs"
         )
     if info.st_size < size:
         raise RefusedError(
@@ -116,10 +117,10 @@ def _run(fd: int, *, root: Path, given: str, request: Request) -> None:
     wrong = [line for line in lines if not _MAY_FAIL.search(line)]
     if done.returncode == 0 or (done.returncode == 2 and not wrong):  # 2: something was left out
         return
-    said = (wrong or lines or [f"exit status {done.returncode}"])[0]
+    reported = (wrong or lines or [f"exit status {done.returncode}"])[0]
     raise RefusedError(
-        f"failed to import image file: {given}: unsquashfs: {said}; make or copy the file again, and see that "
-        "the machine's disk has room for it"
+        f"failed to import image file: {given}: unsquashfs: {reported}; make or copy the file again, and check "
+        "the free space on the machine's disk"
     )
 
 

@@ -187,7 +187,7 @@ class Plane:
         except urllib.error.HTTPError as error:
             if error.code != 404:
                 raise
-            _log.info("EKS knows no more of %s", became.arn)
+            _log.info("EKS no longer has %s", became.arn)
 
     def requests(self) -> dict[str, str]:
         """Instance id -> what a caller of the API wants done with it."""
@@ -202,7 +202,7 @@ class Plane:
             if not self._post(merged):
                 for report in reports:
                     if report.arn == merged.arn and not self._post(report):
-                        _log.info("the service knows no more of what was reported: %s", report.body())
+                        _log.info("report dropped: the service no longer has its object: %s", report.body())
 
     def _post(self, report: Report) -> bool:
         """False when the service has no such cluster or instance any more."""

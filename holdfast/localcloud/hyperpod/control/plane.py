@@ -148,7 +148,7 @@ class ControlPlane:
         self._upkeep = Upkeep(kept=self._in_service, events=self._events, pool=self._work.pool)
         self._complaints = Complaints(log=_log, what="control loop", again_after_s=0.0)
         self._looped_at = time.monotonic()
-        self._passes = Passes(path=passes_path(home, HYPERPOD), told=self._told)
+        self._passes = Passes(path=passes_path(home, HYPERPOD), reported=self._reported)
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
         """Work until ``stop`` is called from another thread or a signal handler. Nodes keep running afterwards."""
@@ -177,7 +177,7 @@ class ControlPlane:
             try:
                 self._plane.watch(version=-1, kubernetes=offered, timeout_s=0.0)
             except UNREACHABLE as error:
-                _log.warning("the embedded AWS at %s does not answer yet: %s", self._endpoint, error)
+                _log.warning("embedded AWS at %s: not ready: %s", self._endpoint, error)
 
     def stop(self) -> None:
         """Make ``run`` return soon. Work on single instances is left where it is and taken up by the next process."""
@@ -223,7 +223,7 @@ class ControlPlane:
             self._memory.forget(keep=frozenset(cluster.arn for cluster in self._service.clusters))
             self._follow_clusters()
         except UNREACHABLE as error:
-            _log.warning("the embedded AWS at %s does not answer as expected: %s", self._endpoint, error)
+            _log.warning("embedded AWS at %s: request failed: %s", self._endpoint, error)
             self._service.spoil()
             return False
         return True
@@ -251,14 +251,14 @@ class ControlPlane:
                     memory.judged = [*recent, time.time()]
             self._execute(cluster, action)
 
-    def _told(self) -> list[Pass]:
+    def _reported(self) -> list[Pass]:
         """How each thread does."""
         loop = Pass(name="loop", at=self._looped_at, late_after_s=LATE_AFTER_S, problem=self._complaints.summary)
         parts = (self._service, self._storage, self._upkeep, self._watch, self._tailer, self._shipper)
         return [
             loop,
             *(
-                one.told()
+                one.reported()
                 for one in (*(part.worker for part in parts), *self._ways.workers(), *self._kubernetes.workers())
             ),
         ]
@@ -298,7 +298,7 @@ class ControlPlane:
         try:
             self._ways.open(network)
         except NodeError as error:
-            _log.error("nodes of cluster %s cannot be booted: %s", cluster.name, error)
+            _log.error("cluster %s: nodes cannot boot: %s", cluster.name, error)
             raise
 
     def _instance_metadata(self, address: str) -> dict[str, Item] | None:
@@ -431,7 +431,7 @@ class ControlPlane:
         if strangers and self._service.is_stale:
             return
         for node in strangers:
-            _log.warning("%s belongs to no cluster any more and is destroyed", node)
+            _log.warning("%s: destroyed: its cluster no longer exists", node)
             self._machines.end(node)
 
 

@@ -48,7 +48,7 @@ class Health(Enum):
     DEAD = "dead"
     FROZEN = "frozen"
     SILENT = "silent"
-    """It runs, and its network does not answer."""
+    """It runs, and its network is unreachable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,7 @@ def decide(observed: Observed) -> list[Action]:
     for instance in observed.cluster.instances:
         if instance.instance_id in held:
             seen = f"{len(accused(observed))} of {len(observed.cluster.instances)} instances seem to be broken at once"
-            advice = "no more of them is replaced by itself; look at the machine, or call BatchReplaceClusterNodes"
+            advice = "automatic replacement is paused; check the machine, or call BatchReplaceClusterNodes"
             holds.append(Hold(arn=observed.cluster.arn, instance_id=instance.instance_id, message=f"{seen}: {advice}"))
             continue
         action = None if instance.instance_id in observed.busy else _for_instance(observed, instance)
@@ -249,8 +249,8 @@ def _for_instance(observed: Observed, instance: Instance) -> Action | None:
         verb, *checks = request.split() or [""]
         if health is Health.ALIVE and (verb == "check" or instance.status == CHECKING):
             # One that was begun before it was in service is its group's.
-            wanted = tuple(checks) or cluster.group(instance.group).deep_checks
-            return _marked(observed, instance) or Check(arn=cluster.arn, instance_id=name, checks=wanted)
+            desired = tuple(checks) or cluster.group(instance.group).deep_checks
+            return _marked(observed, instance) or Check(arn=cluster.arn, instance_id=name, checks=desired)
         return _for_running(observed, instance, health=health)
     if instance.status == FAILURE:
         return _for_failed(observed, instance, health=health)
@@ -260,9 +260,9 @@ def _for_instance(observed: Observed, instance: Instance) -> Action | None:
 
 
 _SEEN = {
-    Health.DEAD: "its init process is gone",
-    Health.FROZEN: "it does not answer: its processes are stopped",
-    Health.SILENT: "its network does not answer",
+    Health.DEAD: "its init process exited",
+    Health.FROZEN: "no response: its processes are stopped",
+    Health.SILENT: "its network is unreachable",
 }
 
 
@@ -292,11 +292,11 @@ def _marked(observed: Observed, instance: Instance) -> Action | None:
     if cluster.kubernetes and cluster.node_recovery != "Automatic":
         return None  # "If automatic node recovery is enabled": the developer guide, node labels
     if mark in ("replace", "reboot"):
-        said = _ASKED_ON_EKS[mark] if cluster.kubernetes else f"its Slurm node has the reason Action:{mark.title()}"
+        reported = _ASKED_ON_EKS[mark] if cluster.kubernetes else f"its Slurm node has the reason Action:{mark.title()}"
         made = Replace if mark == "replace" else Reboot
-        return made(arn=cluster.arn, instance_id=name, cause=said)
+        return made(arn=cluster.arn, instance_id=name, cause=reported)
     if mark == "unresponsive" and cluster.node_recovery == "Automatic":
-        return Reboot(arn=cluster.arn, instance_id=name, cause="Slurm gets no answer from it", unreachable=True)
+        return Reboot(arn=cluster.arn, instance_id=name, cause="Slurm gets no response from it", unreachable=True)
     return None
 
 

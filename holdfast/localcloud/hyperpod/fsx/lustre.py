@@ -37,7 +37,7 @@ BIG_FILE = 64 << 20
 DIRECTORY_MODE = 0o1777
 LONGEST_KEY = 1024
 """Bytes of an S3 key (S3 user guide, "Naming Amazon S3 objects")."""
-NO_PLACE = "there is no place for it below the file system"
+NO_PLACE = "its key is no valid path below the file system"
 _HIDDEN = ".holdfast-import."
 _NO_PLACE = frozenset(
     {errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EISDIR, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL}
@@ -117,8 +117,8 @@ class Linked:
         )
         objects = {path: one for path, one in objects.items() if found.has_seen(path)}
         todo = plan(objects=objects, files=found.files, book=known, imports=link.imports, exports=link.exports)
-        wanted = {*todo.imports, *todo.exports, *todo.delete_files, *todo.delete_objects}
-        self.complaints.settle_others(wanted | self._refused)
+        desired = {*todo.imports, *todo.exports, *todo.delete_files, *todo.delete_objects}
+        self.complaints.settle_others(desired | self._refused)
         before = dict(self._book)
         try:
             imported = self._each(todo.imports, self._import)
@@ -182,7 +182,7 @@ class Linked:
         except UnicodeEncodeError:
             pass
         if self.association.exports:
-            self._refuse(path, f"it is not exported: a key of S3 is at most {LONGEST_KEY} bytes of UTF-8")
+            self._refuse(path, f"not exported: an S3 key has at most {LONGEST_KEY} bytes of UTF-8")
         return False
 
     def _listed(self) -> dict[str, ObjectStat]:
@@ -197,7 +197,7 @@ class Linked:
                     continue
                 path = safe_path(relative)
                 if path is None:
-                    self._refuse(item["Key"], f"the object is not imported: {NO_PLACE}")
+                    self._refuse(item["Key"], f"not imported: {NO_PLACE}")
                     continue
                 found[path] = ObjectStat(etag=item["ETag"], size=item["Size"])
         return found
@@ -209,7 +209,7 @@ class Linked:
     def _import(self, path: str) -> bool:
         key = self.association.prefix + path
         if self._inside(path).is_directory():
-            raise PathError(f"the object is not imported: {NO_PLACE}")
+            raise PathError(f"not imported: {NO_PLACE}")
         try:
             with self._inside(path).fresh(make=DIRECTORY_MODE, prefix=_HIDDEN) as file:
                 answer = self._s3.get_object(Bucket=self.association.bucket, Key=key)
@@ -220,7 +220,7 @@ class Linked:
         except OSError as error:
             if error.errno not in _NO_PLACE:
                 raise
-            raise PathError(f"the object is not imported: {NO_PLACE}") from error
+            raise PathError(f"not imported: {NO_PLACE}") from error
         self._book[path] = Entry(etag=answer["ETag"], size=info.st_size, mtime_ns=info.st_mtime_ns)
         return True
 
@@ -241,14 +241,14 @@ class Linked:
         except OSError:
             return False
         with file:
-            if not _nobody_writes(file.fileno()):
+            if not _has_no_writer(file.fileno()):
                 return False
             before = os.fstat(file.fileno())
-            said = to_metadata(
+            reported = to_metadata(
                 mode=before.st_mode, owner=before.st_uid, group=before.st_gid, mtime_ns=before.st_mtime_ns
             )
             if before.st_size > BIG_FILE:
-                more = {"Metadata": said}
+                more = {"Metadata": reported}
                 self._s3.upload_fileobj(_KeptOpen(file), self.association.bucket, key, ExtraArgs=more)
                 etag = self._s3.head_object(Bucket=self.association.bucket, Key=key)["ETag"]
             else:
@@ -256,7 +256,7 @@ class Linked:
                 after = os.fstat(file.fileno())
                 if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                     return False
-                put = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content, Metadata=said)
+                put = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content, Metadata=reported)
                 etag = put["ETag"]
         self._book[path] = Entry(etag=etag, size=before.st_size, mtime_ns=before.st_mtime_ns)
         return True
@@ -327,7 +327,7 @@ def _stat_of(entry: "os.DirEntry[str]") -> os.stat_result | None:
         return None
 
 
-def _nobody_writes(descriptor: int) -> bool:
+def _has_no_writer(descriptor: int) -> bool:
     """A read lease is granted only while no process has the file open for writing."""
     try:
         # SIGURG is ignored by default; a lease broken in this moment would otherwise end the process by SIGIO.

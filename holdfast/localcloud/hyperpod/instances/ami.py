@@ -49,7 +49,7 @@ def shared_home(node: Node, *, mount_path: str) -> str:
         try:
             done = node.run(command, user="ubuntu", timeout_s=COMMAND_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise SlurmError(f"making {home} took more than {COMMAND_TIMEOUT_S:g} s") from None
+            raise SlurmError(f"making {home} timed out after {COMMAND_TIMEOUT_S:g} s") from None
     if done.returncode:
         raise SlurmError(f"{home} could not be made: {last_words(done)}")
     return home

@@ -125,11 +125,11 @@ class DeepCheck:
         has_agent = node.inside(AGENT).exists()
         command = [AGENT, "check", "--deep", "--json"] if has_agent else ["/bin/sh", "-c", _STRESS]
         done = node.run(command, timeout_s=CHECK_TIMEOUT_S)
-        said = " ".join((done.stdout.strip() or done.stderr.strip()).split())[-2000:]
+        reported = " ".join((done.stdout.strip() or done.stderr.strip()).split())[-2000:]
         by = "the health agent's check" if has_agent else "the built-in check"
         if done.returncode == 0:
             return "Passed", by
-        return ("Failed" if done.returncode == 1 else "NotRun"), f"{by} ended with {done.returncode}: {said}"
+        return ("Failed" if done.returncode == 1 else "NotRun"), f"{by} ended with {done.returncode}: {reported}"
 
     def _reach(self, node: Node) -> tuple[str, str]:
         """Of its group: who reaches none of them is to blame, and who misses some is not."""
@@ -147,5 +147,5 @@ class DeepCheck:
             for peer in peers
             if node.run(["timeout", limit, "bash", "-c", script, "reach", peer], timeout_s=30).returncode == 0
         ]
-        said = f"{len(reached)} of {len(peers)} instances of the group are reached"
-        return ("Passed" if reached else "Failed"), said
+        reported = f"{len(reached)} of {len(peers)} instances of the group are reachable"
+        return ("Passed" if reached else "Failed"), reported

@@ -240,15 +240,17 @@ class Machines:
         if group.slurm_role and not group.has_ami_configuration:
             return []
         return [
-            Mount(source=ensure_directory(self._home, self._file_system(wanted, group=group)), target=wanted.mount_path)
-            for wanted in group.mounts
+            Mount(
+                source=ensure_directory(self._home, self._file_system(desired, group=group)), target=desired.mount_path
+            )
+            for desired in group.mounts
         ]
 
-    def _file_system(self, wanted: FsxMount, *, group: Group) -> FileSystem:
+    def _file_system(self, desired: FsxMount, *, group: Group) -> FileSystem:
         for one in self._file_systems():
-            if (one.dns_name, one.mount_name) == (wanted.dns_name, wanted.mount_name):
+            if (one.dns_name, one.mount_name) == (desired.dns_name, desired.mount_name):
                 return one
         raise NodeError(
-            f"no file system has the DNS name {wanted.dns_name} and the mount name {wanted.mount_name}; "
+            f"no file system has the DNS name {desired.dns_name} and the mount name {desired.mount_name}; "
             f"check InstanceStorageConfigs of instance group {group.name}"
         )

@@ -147,7 +147,7 @@ class Procedure:
         if self.role == LOGIN:
             # Slurm's commands need no daemon here.
             write_configuration(node, conf=slurm.conf)
-        if self.role == COMPUTE and slurm.knows(self.instance.host_name):
+        if self.role == COMPUTE and slurm.has_node(self.instance.host_name):
             slurm.wait_answering(is_given_up=self._is_given_up)
             if self.cluster.status != CREATING:
                 # Jobs may be waiting for it. One that is made while nobody can have a job is spared the registration
@@ -158,7 +158,7 @@ class Procedure:
     def _wait_for_line(self, node: Node) -> None:
         """On a scale-up the line comes after the scripts; slurmd, which knew of none till then, is started then."""
         slurm = self.slurms.of(self.cluster)
-        known = slurm.knows(self.instance.host_name)
+        known = slurm.has_node(self.instance.host_name)
         self.slurms.arrive(self.instance.instance_id)
         self.on_boot()
         slurm.wait_formed(host_name=self.instance.host_name, timeout_s=self.slurms.node_line_timeout_s)
@@ -230,20 +230,20 @@ class Procedure:
         """Tell AWS's clients in AWS's words, and the timeline what happened."""
         reason = str(error)
         short = reason if len(reason) <= 900 else reason[:897] + "..."
-        said = short
+        output = short
         if isinstance(error, LifecycleError):
-            said = script_missing() if error.missing else script_failed(self.cluster, self.instance)
+            output = script_missing() if error.missing else script_failed(self.cluster, self.instance)
         elif isinstance(error, SlurmError) and self.role in (CONTROLLER, LOGIN):
-            said = CONTROLLER_NOT_READY if self.cluster.status == CREATING else short
+            output = CONTROLLER_NOT_READY if self.cluster.status == CREATING else short
         with self.memory.change(self.cluster.arn) as memory:
-            memory.failures[self.instance.instance_id] = said
+            memory.failures[self.instance.instance_id] = output
             if isinstance(error, LifecycleError):
                 memory.scripts_failed = sorted({*memory.scripts_failed, self.instance.instance_id})
         self._event(kinds.NODE_FAILED, fault=fault_named("lifecycle-failed").name, evidence=short)
-        told = [provisioning_failed(self.cluster, self.instance)]
+        reported = [provisioning_failed(self.cluster, self.instance)]
         if isinstance(error, LifecycleError) and not error.missing:
-            told.insert(0, script_event(self.cluster, self.instance))
-        self._report(status=FAILURE, message=said, events=told, level="Error")
+            reported.insert(0, script_event(self.cluster, self.instance))
+        self._report(status=FAILURE, message=output, events=reported, level="Error")
 
     # --- deep health checks
 
@@ -277,7 +277,7 @@ class Procedure:
         if not node.alive():
             return  # decided as a lost one
         if outcome.failed:
-            self._has_failed_checks(deep, said="; ".join(outcome.failed))
+            self._has_failed_checks(deep, output="; ".join(outcome.failed))
             return
         deep.release(passed=True)
         passed = [checking(self.cluster, self.instance, outcome="completed successfully")]
@@ -289,10 +289,10 @@ class Procedure:
         else:
             self._report(status=RUNNING, events=passed)
 
-    def _has_failed_checks(self, deep: DeepCheck, *, said: str) -> None:
+    def _has_failed_checks(self, deep: DeepCheck, *, output: str) -> None:
         """ "The unhealthy nodes will be automatically rebooted or replaced" (API): replaced, which takes both away."""
-        short = said if len(said) <= 900 else said[:897] + "..."
-        message = f"its deep health check failed: {short}"
+        short = output if len(output) <= 900 else output[:897] + "..."
+        message = f"deep health check failed: {short}"
         with self.memory.change(self.cluster.arn) as memory:
             memory.failures[self.instance.instance_id] = message
             tried = memory.attempts.get(self.instance.address, 0)
@@ -333,12 +333,12 @@ class Procedure:
             )
             memory.settled = [new if one == old else one for one in memory.settled]
         node = {"instance_id": new, "status": PENDING, "replaces": old, "private_ip": self.instance.address}
-        said = replacing(self.cluster, self.instance, new=new)
+        output = replacing(self.cluster, self.instance, new=new)
         self.plane.report(
             Report(
                 arn=self.cluster.arn,
                 nodes=({**node, "launch_time": time.time()},),
-                events=(self._service_event(said, level="Warn" if lost else "Info", instance_id=new),),
+                events=(self._service_event(output, level="Warn" if lost else "Info", instance_id=new),),
             )
         )
 
@@ -418,8 +418,8 @@ class Procedure:
         node = {"instance_id": self.instance.instance_id, "status": status}
         if message:
             node["message"] = message
-        told = tuple(self._service_event(one, level=level, instance_id=self.instance.instance_id) for one in events)
-        self.plane.report(Report(arn=self.cluster.arn, nodes=(node,), events=told))
+        reported = tuple(self._service_event(one, level=level, instance_id=self.instance.instance_id) for one in events)
+        self.plane.report(Report(arn=self.cluster.arn, nodes=(node,), events=reported))
 
     def _service_event(self, description: str, *, level: str, instance_id: str) -> dict[str, str]:
         return {

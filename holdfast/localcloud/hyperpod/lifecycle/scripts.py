@@ -98,9 +98,7 @@ class Bundles:
         found = {item["Key"][len(prefix) :]: item["ETag"] for page in pages for item in page.get("Contents", ())}
         objects = {name: etag for name, etag in found.items() if name and not name.endswith("/") and safe_path(name)}
         if not objects:
-            raise LifecycleError(
-                f"there are no lifecycle scripts at {uri}; upload them under this prefix", missing=True
-            )
+            raise LifecycleError(f"no lifecycle scripts at {uri}; upload them under this prefix", missing=True)
         return objects
 
     def _download(self, *, bucket: str, prefix: str, names: list[str], place: Path) -> None:
@@ -144,7 +142,7 @@ class Script:
             LifecycleError: it is missing, failed, or took too long.
         """
         if not (self.bundle / self.name).is_file():
-            raise LifecycleError(f"there is no script {self.name} among the lifecycle scripts", missing=True)
+            raise LifecycleError(f"no script {self.name} among the lifecycle scripts", missing=True)
         place = working_folder(self.uri)
         self._put(self.node.inside(place))
         with contextlib.suppress(OSError):
@@ -163,7 +161,7 @@ class Script:
             how = "did not finish: the instance was lost"
         log = Tail()
         log.add(_end_of(self.node.outside(PROVISIONING_LOG)))
-        last = " | ".join(last_lines(said=tail.lines(), logged=log.lines()))
+        last = " | ".join(last_lines(reported=tail.lines(), logged=log.lines()))
         if len(last) > LAST_CHARACTERS:
             last = "..." + last[3 - LAST_CHARACTERS :]
         raise LifecycleError(f"lifecycle script {self.name} {how}{where}" + (f": {last}" if last else ""))
@@ -183,7 +181,7 @@ class Script:
                 text=True,
             )
         if done.returncode:
-            raise LifecycleError(f"the lifecycle scripts cannot be put on the instance: {last_words(done)}")
+            raise LifecycleError(f"the lifecycle scripts cannot be copied to the instance: {last_words(done)}")
 
     def _execute(self, *, place: str, tail: "Tail") -> int | None:
         process = self.node.popen(
@@ -229,10 +227,10 @@ class Tail:
         return [line for line in lines if line and not line.startswith(OWN_LINES)]
 
 
-def last_lines(*, said: list[str], logged: list[str]) -> list[str]:
+def last_lines(*, reported: list[str], logged: list[str]) -> list[str]:
     """The last lines of what a script said and of what it logged: neither pushes the other out."""
     half = LAST_LINES // 2
-    return [*said[-(LAST_LINES - min(half, len(logged))) :], *logged[-(LAST_LINES - min(half, len(said))) :]]
+    return [*reported[-(LAST_LINES - min(half, len(logged))) :], *logged[-(LAST_LINES - min(half, len(reported))) :]]
 
 
 def _pump(process: "subprocess.Popen[bytes]", log: Inside, tail: Tail) -> None:
@@ -249,7 +247,7 @@ def _pump(process: "subprocess.Popen[bytes]", log: Inside, tail: Tail) -> None:
 
 def how_it_ended(code: int | None, *, timeout_s: float) -> str:
     if code is None:
-        return f"took more than {timeout_s:g} s and was ended"
+        return f"timed out after {timeout_s:g} s"
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}"
     with contextlib.suppress(ValueError):

@@ -132,7 +132,7 @@ class Tail:
             lines, self.torn = [*lines, self.torn], b""
         return [text for line in lines if (text := line.decode(errors="replace")).strip()]
 
-    def begin_anew(self) -> None:
+    def start_fresh(self) -> None:
         """Somebody else may have shipped meanwhile."""
         self.to_skip, self.offset, self.torn = None, 0, b""
 
@@ -230,7 +230,7 @@ class Tailer:
         with self._lock:
             for tail in self._tails.pop(instance_id, ()):
                 if tail.turn.lock is not None and not tail.turn.held and tail.size() != tail.seen:
-                    tail.begin_anew()
+                    tail.start_fresh()
                     time.sleep(LAST_REQUEST_S if tail.turn.is_shared else 0.0)
                 tail.turn.lock = None
                 for _ in range(LAST_CHUNKS):
@@ -273,14 +273,14 @@ class Tailer:
         if not tail.turn.begin():
             return False
         if tail.turn.is_shared and tail.turn.held and not was_held:
-            tail.begin_anew()
+            tail.start_fresh()
         if tail.to_skip is None:
             if not tail.path.exists():
                 return False
             try:
                 tail.to_skip = self._shipper.count(group=tail.group, stream=tail.stream)
             except (ClientError, BotoCoreError) as error:
-                _log.warning("log lines of %s wait: %s", tail.stream, error)
+                _log.warning("log lines of %s: delayed: %s", tail.stream, error)
                 return False
         before = tail.offset
         lines = tail.read()

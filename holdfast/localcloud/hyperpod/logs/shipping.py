@@ -25,7 +25,7 @@ MAX_BATCH_LINES = 1000
 MAX_BATCH_BYTES = 900_000
 MAX_LINE_BYTES = 200_000
 MAX_WAITING_LINES = 50_000
-STAND_IN = "[holdfast] a line was refused by CloudWatch Logs"
+STAND_IN = "[holdfast] CloudWatch Logs rejected a line"
 REFUSED = ("InvalidParameterException", "ValidationException", "SerializationException")
 """Said of what was put: to put it again cannot help."""
 OWN_GROUPS = "/aws/sagemaker/Clusters/"
@@ -114,7 +114,7 @@ class LogShipper:
                 self._retry_at.pop(name, None)
                 self._complaints.settled(" ".join(name))
             except Exception as error:  # noqa: BLE001 - one stream that is not taken must not keep others waiting
-                self._complaints.tell(" ".join(name), f"{error}; tried again until it is taken")
+                self._complaints.tell(" ".join(name), f"{error}; retrying until accepted")
                 self._retry_at[name] = time.monotonic() + RETRY_S
 
     def _put_some(self, name: Stream) -> bool:
@@ -137,7 +137,7 @@ class LogShipper:
             if isinstance(error, ClientError) and _code(error) not in REFUSED:
                 raise
             if len(lines) == 1:
-                _log.warning("log group %s, stream %s: a line is not taken: %s", *name, error)
+                _log.warning("log group %s, stream %s: line rejected: %s", *name, error)
                 if not lines[0][1].startswith(STAND_IN):
                     # One event for each line: how far a file was shipped is told by their number.
                     self._put(name, [(now_ms(), f"{STAND_IN}: {error}"[:300])])

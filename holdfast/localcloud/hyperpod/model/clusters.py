@@ -226,10 +226,10 @@ def _parse_group(group: Mapping[str, Any]) -> Group:
 
 def _asked(group: Mapping[str, Any]) -> Mapping[str, Any]:
     """Labels and taints of a group: DescribeCluster tells the wanted ones beside those that nodes have."""
-    told = group.get("KubernetesConfig", {})
+    reported = group.get("KubernetesConfig", {})
     return {
-        "Labels": told.get("DesiredLabels", told.get("Labels", {})),
-        "Taints": told.get("DesiredTaints", told.get("Taints", ())),
+        "Labels": reported.get("DesiredLabels", reported.get("Labels", {})),
+        "Taints": reported.get("DesiredTaints", reported.get("Taints", ())),
     }
 
 

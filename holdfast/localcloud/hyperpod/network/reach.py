@@ -53,9 +53,9 @@ class Reach:
 
     def follow(self, nodes: Iterable[Node]) -> None:
         """Probe these, and no others any more."""
-        wanted = {(node.spec.address, node.pid) for node in nodes}
+        desired = {(node.spec.address, node.pid) for node in nodes}
         with self._lock:
-            self._unanswered = {key: self._unanswered.get(key, 0) for key in wanted}
+            self._unanswered = {key: self._unanswered.get(key, 0) for key in desired}
 
     def is_silent(self, node: Node) -> bool:
         """Whether the last five probes went without an answer."""

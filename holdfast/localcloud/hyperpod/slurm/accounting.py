@@ -83,7 +83,7 @@ class Accounting:
         try:
             template.set_result(_template(self._directory))
         except (OSError, subprocess.SubprocessError) as error:
-            template.set_exception(SlurmError(f"no database for Slurm's accounting could be made: {error}"))
+            template.set_exception(SlurmError(f"cannot create the database for Slurm's accounting: {error}"))
 
     def _prepared(self) -> Path:
         template = self._template

@@ -175,12 +175,12 @@ def _partitions(cluster: Cluster, *, compute: Sequence[Instance]) -> list[str]:
     ]
 
 
-def merged(*, present: str, wanted: str) -> str:
+def merged(*, present: str, desired: str) -> str:
     """``present`` with the owned lines of ``wanted`` at the end; all of ``wanted`` where there is nothing yet."""
     if not present.strip():
-        return wanted
+        return desired
     kept = [line for line in present.splitlines() if not _is_owned(line)]
-    return "\n".join([*kept, *owned_lines(wanted)]) + "\n"
+    return "\n".join([*kept, *owned_lines(desired)]) + "\n"
 
 
 def owned_lines(conf: str) -> list[str]:

@@ -174,7 +174,7 @@ def _script(
     try:
         done = node.run(["/bin/sh", "-c", script, "holdfast", *arguments], timeout_s=timeout_s, input=text)
     except subprocess.TimeoutExpired:
-        raise SlurmError(f"{what} {node.spec.hostname} took more than {timeout_s:g} s") from None
+        raise SlurmError(f"{what} {node.spec.hostname} timed out after {timeout_s:g} s") from None
     if done.returncode:
         raise SlurmError(f"{what} {node.spec.hostname} failed with exit code {done.returncode}: {last_words(done)}")
 

@@ -95,7 +95,7 @@ class Slurm:
         present = _read(controller, SLURM_CONF)
         changed = owned_lines(present) != owned_lines(conf)
         if changed:
-            daemons.write_configuration(controller, conf=merged(present=present, wanted=conf), gres=gres)
+            daemons.write_configuration(controller, conf=merged(present=present, desired=conf), gres=gres)
         if changed and daemons.controller_answers(controller):
             daemons.restart_controller(controller)
         elif before_start is not None:
@@ -127,7 +127,7 @@ class Slurm:
         """Nodes that have a line: in the configuration in force, or else in what an earlier process has written."""
         return node_names(self.conf or _read(controller, SLURM_CONF))
 
-    def knows(self, host_name: str) -> bool:
+    def has_node(self, host_name: str) -> bool:
         """Whether the configuration has a line for this node."""
         return host_name in node_names(self.conf)
 
@@ -149,9 +149,9 @@ class Slurm:
             if controller is not None and daemons.controller_answers(controller):
                 self._answered = controller
             elif is_given_up():
-                raise SlurmError("slurmctld did not answer, and its cluster is given up")
+                raise SlurmError("slurmctld did not respond; its cluster is being deleted")
             elif waited_s > timeout_s and (waited_s > SLOW_TIMEOUT_S or not _runs(controller)):
-                raise SlurmError(f"slurmctld did not answer within {waited_s:.0f} s")
+                raise SlurmError(f"slurmctld did not respond within {waited_s:.0f} s")
             else:
                 time.sleep(ANSWER_POLL_S)
 
@@ -193,7 +193,7 @@ class Slurm:
         try:
             self._updates.submit((host_name, "State=DOWN", f"Reason={reason}"))
         except (SlurmError, NodeError, OSError, subprocess.TimeoutExpired) as error:
-            _log.warning("Slurm was not told that %s is down: %s", host_name, error)
+            _log.warning("%s: not set DOWN in Slurm: %s", host_name, error)
 
     def is_free(self, host_name: str) -> bool:
         """Whether no job is on a node, as far as Slurm says; one that it does not know has none."""
@@ -217,7 +217,7 @@ class Slurm:
         try:
             self._scontrol(f"{RESERVATION}{host_name}", verb=("delete", "reservation"))
         except (SlurmError, NodeError, OSError, subprocess.TimeoutExpired) as error:
-            _log.warning("the maintenance reservation of %s was not taken back: %s", host_name, error)
+            _log.warning("%s: maintenance reservation not removed: %s", host_name, error)
 
     def states(self, *, max_age_s: float = 0.0) -> Mapping[str, slurm_answers.SlurmNode]:
         """Every Slurm node's state, by host name; at most ``max_age_s`` old. Empty when Slurm does not answer."""

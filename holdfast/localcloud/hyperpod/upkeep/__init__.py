@@ -2,8 +2,8 @@
 
 from holdfast.localcloud.hyperpod.upkeep.decisions import (
     END_AFTER_S,
+    REPORT_AFTER_S,
     START_AFTER_S,
-    TELL_AFTER_S,
     Condition,
     Daemon,
     Decision,
@@ -14,8 +14,8 @@ from holdfast.localcloud.hyperpod.upkeep.thread import Kept, Upkeep
 
 __all__ = [
     "END_AFTER_S",
+    "REPORT_AFTER_S",
     "START_AFTER_S",
-    "TELL_AFTER_S",
     "Condition",
     "Daemon",
     "Decision",

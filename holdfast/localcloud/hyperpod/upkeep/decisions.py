@@ -10,7 +10,7 @@ from typing import Literal
 
 from holdfast.localcloud.roster import EVERY, Place, upkept
 
-TELL_AFTER_S = 3.0
+REPORT_AFTER_S = 3.0
 """Longer than a restart on purpose."""
 START_AFTER_S = 8.0
 """Longer than RestartSec of the units of AWS's scripts and ours, which is 5 s."""
@@ -19,7 +19,7 @@ END_AFTER_S = 30.0
 _ENDED = frozenset(one.name for one in EVERY if one.ends_when_stopped)
 
 Condition = Literal["well", "gone", "stopped"]
-Decision = Literal["", "tell", "start", "end"]
+Decision = Literal["", "report", "start", "end"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Daemon:
     condition: Condition
     for_s: float
     """How long it has been so."""
-    told: bool = False
+    reported: bool = False
 
 
 def condition(program: str, *, place: Place, running: str | None) -> Condition:
@@ -48,4 +48,4 @@ def decide(daemon: Daemon) -> Decision:
         return "start"
     if daemon.condition == "stopped" and daemon.for_s >= END_AFTER_S and daemon.program in _ENDED:
         return "end"
-    return "tell" if daemon.for_s >= TELL_AFTER_S and not daemon.told else ""
+    return "report" if daemon.for_s >= REPORT_AFTER_S and not daemon.reported else ""

@@ -16,7 +16,7 @@ from holdfast.localcloud.supervision import Worker
 from holdfast_common import kinds
 
 LOOK_S = 1.0
-AGAIN_AFTER_S: dict[Decision, float] = {"tell": 2.0, "start": 10.0, "end": 10.0}
+AGAIN_AFTER_S: dict[Decision, float] = {"report": 2.0, "start": 10.0, "end": 10.0}
 COMMAND_TIMEOUT_S = 60.0
 _PLACES = (Place.CONTROLLER, Place.COMPUTE, Place.WORKER)
 _DAEMONS = {place: {one.name: one for one in upkept(place)} for place in _PLACES}
@@ -52,7 +52,7 @@ class Kept:
 class _Trouble:
     condition: Condition
     since: float
-    told: bool = False
+    reported: bool = False
     next_at: float = 0.0
     left_alone: bool = False
 
@@ -87,7 +87,7 @@ class Upkeep:
         lines = [
             f"{program} of {instance_id} is {trouble.condition} since {now - trouble.since:.0f} s"
             for (instance_id, _, program), trouble in list(self._troubles.items())
-            if trouble.told and not trouble.left_alone
+            if trouble.reported and not trouble.left_alone
         ]
         return "; ".join(lines)
 
@@ -122,12 +122,14 @@ class Upkeep:
         if now_is == "well":
             if trouble is not None:
                 del self._troubles[key]
-                if trouble.told:
+                if trouble.reported:
                     self._tell(kinds.DAEMON_RESTORED, kept, program, trouble, since_s=now - trouble.since)
             return
         if trouble is None or trouble.condition != now_is:
-            trouble = self._troubles[key] = _Trouble(condition=now_is, since=now, told=bool(trouble and trouble.told))
-        seen = Daemon(program=program, condition=now_is, for_s=now - trouble.since, told=trouble.told)
+            trouble = self._troubles[key] = _Trouble(
+                condition=now_is, since=now, reported=bool(trouble and trouble.reported)
+            )
+        seen = Daemon(program=program, condition=now_is, for_s=now - trouble.since, reported=trouble.reported)
         decision = decide(seen)
         if not decision or trouble.left_alone or trouble.next_at > now:
             return
@@ -137,11 +139,11 @@ class Upkeep:
     def _act(self, kept: Kept, program: str, trouble: _Trouble, decision: Decision) -> None:
         """In a thread of its own: a node may take its time."""
         try:
-            if not trouble.told and trouble.condition == "gone" and self._was_stopped(kept, program):
+            if not trouble.reported and trouble.condition == "gone" and self._was_stopped(kept, program):
                 trouble.left_alone = True
                 return
-            if not trouble.told:
-                trouble.told = True
+            if not trouble.reported:
+                trouble.reported = True
                 self._tell(kinds.DAEMON_LOST, kept, program, trouble)
             if decision in _SCRIPTS:
                 done = self._on_node(kept, _SCRIPTS[decision], program)
@@ -181,7 +183,7 @@ def _daemon(kept: Kept, program: str) -> SystemProcess:
 
 def _action(program: str, now_is: Condition) -> str:
     if now_is == "gone":
-        return "it is started again, unless its unit was stopped on purpose"
+        return "it restarts, unless its unit was stopped on purpose"
     if program == "slurmd":
-        return "Slurm gives the node up after SlurmdTimeout, and it is rebooted"
-    return "it is ended and started again if it stays so"
+        return "Slurm sets the node DOWN after SlurmdTimeout, and it is rebooted"
+    return "it is killed and restarted if it stays stopped"

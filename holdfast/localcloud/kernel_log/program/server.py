@@ -73,7 +73,7 @@ class Server:
             try:
                 answers = device.handle(request)
             except (KeyError, ValueError, IndexError) as error:  # one wrong request must not silence other nodes
-                print(f"a request of {len(request)} bytes was not understood: {error!r}", file=sys.stderr, flush=True)
+                print(f"rejected a request of {len(request)} bytes: {error!r}", file=sys.stderr, flush=True)
                 continue
             self._send(descriptor, answers)
 
@@ -157,13 +157,13 @@ def main() -> None:
         os.unlink(name)  # noqa: PTH108
     listener.bind(name)
     os.chdir("/")
-    waits, says = os.pipe()
+    read_end, write_end = os.pipe()
     if os.fork():
-        os.close(says)
-        os._exit(0 if os.read(waits, 1) else 1)
+        os.close(write_end)
+        os._exit(0 if os.read(read_end, 1) else 1)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     listener.listen(128)  # by the child: the socket then tells who serves it
-    os.write(says, b"1")
-    os.close(says)
-    os.close(waits)
+    os.write(write_end, b"1")
+    os.close(write_end)
+    os.close(read_end)
     Server(listener).serve()

@@ -47,8 +47,8 @@ def program_of(rules: Iterable[str]) -> bytes:
     for rule in rules:
         kind, numbers, accesses = rule.split()
         major, _, minor = numbers.partition(":")
-        wanted = [(_TYPE, _TYPES[kind])]
-        wanted += [(register, int(n)) for register, n in ((_MAJOR, major), (_MINOR, minor)) if n != "*"]
+        desired = [(_TYPE, _TYPES[kind])]
+        desired += [(register, int(n)) for register, n in ((_MAJOR, major), (_MINOR, minor)) if n != "*"]
         rest = [
             _instruction(_MOVE, _SCRATCH, source=_ACCESS),
             _instruction(_AND, _SCRATCH, value=sum(_ACCESSES[name] for name in accesses)),
@@ -56,8 +56,8 @@ def program_of(rules: Iterable[str]) -> bytes:
             _instruction(_SET, _RESULT),
             _instruction(_EXIT),
         ]
-        for number, (register, value) in enumerate(wanted):
-            left = len(wanted) - number - 1 + len(rest)
+        for number, (register, value) in enumerate(desired):
+            left = len(desired) - number - 1 + len(rest)
             code.append(_instruction(_IF_OTHER, register, offset=left, value=value))
         code += rest
     return b"".join([*code, _instruction(_SET, _RESULT, value=1), _instruction(_EXIT)])

@@ -82,13 +82,13 @@ def namespace(pid: int, kind: str) -> str:
 
 def members(pid: int) -> list[int]:
     """Every process in the pid namespace of ``pid``, and in those inside it, as containers have them."""
-    wanted = namespace(pid, "pid")
-    inside: dict[str, bool] = {"": False, wanted: bool(wanted)}
+    desired = namespace(pid, "pid")
+    inside: dict[str, bool] = {"": False, desired: bool(desired)}
     found = []
     for other in pids():
         name = namespace(other, "pid")
         if name not in inside:
-            inside[name] = wanted in _ancestors(other)
+            inside[name] = desired in _ancestors(other)
         if inside[name]:
             found.append(other)
     return found

@@ -24,7 +24,7 @@ def device_of(node: Node, *, gpu: int, required: bool) -> tuple[str, tuple[str, 
         return WITHOUT_GPUS, ()
     if gpu >= len(known):
         has = f"GPUs 0 to {len(known) - 1}" if known else "no GPUs"
-        raise FaultError(f"node {node.spec.instance_id} has {has}, and GPU {gpu} was asked for")
+        raise FaultError(f"node {node.spec.instance_id} has {has}, got GPU {gpu}")
     return known[gpu], known
 
 
@@ -43,7 +43,7 @@ def _change(node: Node, *, name: str, lines: Mapping[str, str]) -> None:
     lock = os.open(f"/proc/{node.pid}/root/run/holdfast", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another fault of this node may be planted or undone now
-        said = node.inside(ANSWERS).read_bytes().decode()
-        node.write_file(ANSWERS, changed(said, name=name, lines=lines).encode())
+        reported = node.inside(ANSWERS).read_bytes().decode()
+        node.write_file(ANSWERS, changed(reported, name=name, lines=lines).encode())
     finally:
         os.close(lock)

@@ -27,7 +27,7 @@ def run_out_of_memory(node: Node) -> tuple[list[str], int]:
         os.lseek(log, 0, os.SEEK_END)
         with _limited(f"holdfast-oom-{node.spec.instance_id}") as group:
             killed, code = _run(node, group)
-        return _said(log, killed), code
+        return _reported(log, killed), code
     finally:
         os.close(log)
 
@@ -56,7 +56,7 @@ def _child(pid: int, *, of: Node) -> int:
                 if int(stat.rpartition(")")[2].split()[1]) == pid and proc.program(member) == "sh":
                     return member
         time.sleep(0.01)
-    raise OSError("the program that was to run out of memory did not start")
+    raise OSError("the out-of-memory program did not start")
 
 
 @contextlib.contextmanager
@@ -82,7 +82,7 @@ def _limited(name: str) -> Iterator[Path]:
             time.sleep(0.01)
 
 
-def _said(log: int, killed: int) -> list[str]:
+def _reported(log: int, killed: int) -> list[str]:
     """The kernel's words on it: from the call of the OOM killer to the kill."""
     found: list[str] = []
     deadline = time.monotonic() + _WITHIN_S
@@ -102,4 +102,4 @@ def _said(log: int, killed: int) -> list[str]:
             found.append(text)
         if f"Killed process {killed} " in text:
             return found
-    raise OSError(f"this machine's kernel did not say that it killed process {killed} for want of memory")
+    raise OSError(f"this machine's kernel did not report an out-of-memory kill of process {killed} for want of memory")

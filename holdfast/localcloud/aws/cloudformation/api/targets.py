@@ -93,7 +93,7 @@ class Targets:
                 raise TemplateError(
                     f"Template error: resource {name} does not support attribute type {key} in Fn::GetAtt"
                 )
-        deployment.wanted(target.document, scope)
+        deployment.desired(target.document, scope)
 
     def changes(self, stack: Stack, target: Target) -> list[dict[str, Any]]:
         """What would become of resources, as a change set shows it."""
@@ -103,8 +103,8 @@ class Targets:
         while True:  # a replacement makes values unknown, which may replace more
             scope = self._surroundings.scope(stack, target, current, foreseeing=True, fresh=fresh)
             changes, replaced = [], set()
-            wanted = deployment.wanted(target.document, scope)
-            for name, definition in wanted.items():
+            desired = deployment.desired(target.document, scope)
+            for name, definition in desired.items():
                 kind = definition["Type"]
                 properties = prepared(kind, scope.resolve(definition.get("Properties", {})) or {})
                 sent = deployment.with_tags(kind, properties, target.tags, system_tags(stack, name))
@@ -116,13 +116,13 @@ class Targets:
             if replaced <= fresh:
                 break
             fresh |= replaced
-        return changes + [deployment.removal(entry) for name, entry in current.items() if name not in wanted]
+        return changes + [deployment.removal(entry) for name, entry in current.items() if name not in desired]
 
     def problems(self, stack: Stack, target: Target) -> tuple[dict[str, str], ...]:
         """What the registry has against the template's properties, while references are still unknown."""
         scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
         found = []
-        for name, definition in deployment.wanted(target.document, scope).items():
+        for name, definition in deployment.desired(target.document, scope).items():
             kind = definition["Type"]
             properties = prepared(kind, scope.resolve(definition.get("Properties", {})) or {})
             found += [

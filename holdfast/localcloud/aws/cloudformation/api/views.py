@@ -31,7 +31,7 @@ class Views:
 
     def list_stacks(self, **request: Any) -> dict[str, Any]:
         """ListStacks."""
-        wanted = request.get("StackStatusFilter")
+        desired = request.get("StackStatusFilter")
         with self._store.lock:
             found = [
                 present(
@@ -48,7 +48,7 @@ class Views:
                     }
                 )
                 for stack in reversed(self._store.stacks.values())
-                if not wanted or stack.status in wanted
+                if not desired or stack.status in desired
             ]
         page, more = paged(found, request.get("NextToken"))
         return {"StackSummaries": page, **more}
@@ -68,8 +68,8 @@ class Views:
                 return {"OperationEvents": [_validation_event(stack, made, one) for one in made.problems]}
             stack = lookup.named(self._store, request)
             kinds = {operation: kind for kind, operation in stack.operations}
-            wanted = request.get("OperationId")
-            events = [event for event in reversed(stack.events) if not wanted or event["OperationId"] == wanted]
+            desired = request.get("OperationId")
+            events = [event for event in reversed(stack.events) if not desired or event["OperationId"] == desired]
         if (request.get("Filters") or {}).get("FailedEvents"):
             events = [event for event in events if event["ResourceStatus"].endswith("_FAILED")]
         page, more = paged(events, request.get("NextToken"))

@@ -8,11 +8,11 @@ from holdfast.localcloud.aws.cloudformation.deployment.plan import (
     Step,
     attributes_used,
     change,
+    desired,
     parameters_of_outputs,
     removal,
     retained,
     step,
-    wanted,
     with_tags,
 )
 from holdfast.localcloud.aws.cloudformation.deployment.store import (
@@ -40,11 +40,11 @@ __all__ = [
     "Target",
     "attributes_used",
     "change",
+    "desired",
     "parameters_of_outputs",
     "removal",
     "retained",
     "step",
     "system_tags",
-    "wanted",
     "with_tags",
 ]

@@ -96,19 +96,19 @@ class Engine:
         imports: set[str] = set()
         try:
             scope = self.surroundings.scope(stack, target, stack.resources, imports=imports)
-            wanted = plan.wanted(target.document, scope)
+            desired = plan.desired(target.document, scope)
         except TemplateError as error:
             raise Failed(str(error)) from None
-        needs = plan.needs(target.document, wanted)
+        needs = plan.needs(target.document, desired)
 
         def work(name: str, switch: object) -> None:
-            self._worker.converge(stack, name, wanted[name], needs[name], scope, target, switch)
+            self._worker.converge(stack, name, desired[name], needs[name], scope, target, switch)
 
         cancelled = self._cancels[stack.id]
         errors = run_in_time(
             needs,
             work,
-            courses={name: course(wanted[name]["Type"]) for name in needs},
+            courses={name: course(desired[name]["Type"]) for name in needs},
             stopping=self._stopping,
             cancelled=cancelled,
             skip=self.surroundings.skip,
@@ -125,12 +125,12 @@ class Engine:
 
     def _finish(self, stack: Stack, target: Target, *, creating: bool) -> None:
         try:
-            outputs, wanted = self._outputs(stack, target)
+            outputs, desired = self._outputs(stack, target)
         except TemplateError as error:
             raise Failed(str(error)) from None
         with self.store.lock:
             stack.target, stack.outputs, stack.good = target, outputs, None
-            removed = [entry for name, entry in stack.resources.items() if name not in wanted]
+            removed = [entry for name, entry in stack.resources.items() if name not in desired]
             stack.garbage += removed
             for entry in removed:
                 del stack.resources[entry.logical_id]
@@ -153,7 +153,7 @@ class Engine:
                 entry["ExportName"] = str(scope.resolve(output["Export"]["Name"]))
             outputs.append(entry)
         self._check_exports(stack, outputs)
-        return outputs, set(plan.wanted(target.document, scope))
+        return outputs, set(plan.desired(target.document, scope))
 
     def _check_exports(self, stack: Stack, outputs: list[dict[str, str]]) -> None:
         exported = {entry["ExportName"]: entry["OutputValue"] for entry in outputs if "ExportName" in entry}

@@ -26,7 +26,7 @@ class Step(Enum):
     REPLACE = "replace"
 
 
-def wanted(document: Mapping[str, Any], scope: Scope) -> dict[str, dict[str, Any]]:
+def desired(document: Mapping[str, Any], scope: Scope) -> dict[str, dict[str, Any]]:
     """The resources whose condition holds."""
     return {
         name: definition

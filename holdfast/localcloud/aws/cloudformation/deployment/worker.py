@@ -41,7 +41,7 @@ class Worker:
         kind = definition["Type"]
         with self.store.lock:
             current = stack.resources.get(name)
-        wanted = Resource(logical_id=name, type=kind, definition=definition, needs=needs)
+        desired = Resource(logical_id=name, type=kind, definition=definition, needs=needs)
         verb = "CREATE" if current is None or not current.physical_id else "UPDATE"
         try:
             properties = prepared(kind, scope.resolve(definition.get("Properties", {})) or {})
@@ -60,19 +60,19 @@ class Worker:
                 )
             found = registry.violations(kind, properties, region=self.surroundings.region)
             if found:
-                told = ", ".join(str(one) for one in found)
-                raise ResourceError(f"Properties validation failed for resource {name} with message:\n[{told}]")  # noqa: TRY301
+                reported = ", ".join(str(one) for one in found)
+                raise ResourceError(f"Properties validation failed for resource {name} with message:\n[{reported}]")  # noqa: TRY301
         except (TemplateError, ResourceError) as error:
             with self.store.lock:
-                entry = stack.resources.setdefault(name, wanted)
+                entry = stack.resources.setdefault(name, desired)
             self.store.event(stack, status=f"{verb}_FAILED", reason=str(error), resource=entry)
             raise
-        wanted.properties, wanted.sent = properties, sent
+        desired.properties, desired.sent = properties, sent
         if decided is plan.Step.UPDATE:
             assert current is not None
-            self._update(stack, current, wanted, switch)
+            self._update(stack, current, desired, switch)
         else:
-            self._create(stack, current, wanted, switch)
+            self._create(stack, current, desired, switch)
 
     def restore(self, stack: Stack, current: Resource, good: Resource, switch: Any) -> None:
         """Update a resource back to what it was."""
@@ -90,7 +90,7 @@ class Worker:
         self._guard(stack, entry, "DELETE", work, switch)
         self.store.event(stack, status="DELETE_COMPLETE", resource=entry)
 
-    def _create(self, stack: Stack, current: Resource | None, wanted: Resource, switch: Any) -> None:
+    def _create(self, stack: Stack, current: Resource | None, desired: Resource, switch: Any) -> None:
         replacing = current is not None and bool(current.physical_id)
         if replacing and current is not None and current.status == "CREATE_FAILED":
             self.delete(stack, current, switch)
@@ -99,38 +99,38 @@ class Worker:
         with self.store.lock:
             if replacing and current is not None:
                 stack.garbage.append(current)
-            stack.resources[wanted.logical_id] = wanted
+            stack.resources[desired.logical_id] = desired
         reason = (
             "Requested update requires the creation of a new physical resource; hence creating one."
             if replacing
             else ""
         )
-        self.store.event(stack, status=f"{verb}_IN_PROGRESS", reason=reason, resource=wanted)
+        self.store.event(stack, status=f"{verb}_IN_PROGRESS", reason=reason, resource=desired)
 
         remarks = []
 
         def work(context: Context) -> None:
-            made = handler_for(wanted.type).create(context, copy.deepcopy(wanted.sent))
+            made = handler_for(desired.type).create(context, copy.deepcopy(desired.sent))
             remarks.append(made.remark)
             with self.store.lock:
-                wanted.physical_id, wanted.attributes = made.physical_id, dict(made.attributes)
-            trouble = self.surroundings.mishaps.strike(wanted.logical_id)
+                desired.physical_id, desired.attributes = made.physical_id, dict(made.attributes)
+            trouble = self.surroundings.mishaps.strike(desired.logical_id)
             if trouble:
                 raise ResourceError(trouble)
 
-        self._guard(stack, wanted, "CREATE" if not replacing else "UPDATE", work, switch)
-        self.store.event(stack, status=f"{verb}_COMPLETE", reason="".join(remarks), resource=wanted)
+        self._guard(stack, desired, "CREATE" if not replacing else "UPDATE", work, switch)
+        self.store.event(stack, status=f"{verb}_COMPLETE", reason="".join(remarks), resource=desired)
 
-    def _update(self, stack: Stack, current: Resource, wanted: Resource, switch: Any) -> None:
+    def _update(self, stack: Stack, current: Resource, desired: Resource, switch: Any) -> None:
         before = current.sent
         self.store.event(stack, status="UPDATE_IN_PROGRESS", resource=current)
         remarks = []
         with self.store.lock:
-            current.definition, current.needs = wanted.definition, wanted.needs
-            current.properties, current.sent = wanted.properties, wanted.sent
+            current.definition, current.needs = desired.definition, desired.needs
+            current.properties, current.sent = desired.properties, desired.sent
 
         def work(context: Context) -> None:
-            made = handler_for(current.type).update(context, _made(current), copy.deepcopy(wanted.sent), before)
+            made = handler_for(current.type).update(context, _made(current), copy.deepcopy(desired.sent), before)
             remarks.append(made.remark)
             with self.store.lock:
                 current.physical_id, current.attributes = made.physical_id, dict(made.attributes)
@@ -186,11 +186,11 @@ def worded(error: Exception, verb: str) -> str:
     if isinstance(error, Cancelled):
         return f"Resource {'creation' if verb == 'CREATE' else 'update'} cancelled"
     if isinstance(error, ClientError):
-        told = error.response["Error"]
+        reported = error.response["Error"]
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
         return (
-            f'Resource handler returned message: "{told.get("Message", "")} '
-            f'(Status Code: {status}, Error Code: {told["Code"]}, Operation: {error.operation_name})"'
+            f'Resource handler returned message: "{reported.get("Message", "")} '
+            f'(Status Code: {status}, Error Code: {reported["Code"]}, Operation: {error.operation_name})"'
         )
     return str(error) or type(error).__name__
 

@@ -76,8 +76,8 @@ def _worded(error: ValidationError, root: Mapping[str, Any]) -> list[str]:
         case "additionalProperties":
             return [f"extraneous key [{key}] is not permitted" for key in _extra(error)]
         case "type":
-            wanted = limit if isinstance(limit, str) else limit[0]
-            return [f"expected type: {JAVA_NAMES[wanted]}, found: {_java_name(value)}"]
+            desired = limit if isinstance(limit, str) else limit[0]
+            return [f"expected type: {JAVA_NAMES[desired]}, found: {_java_name(value)}"]
         case "minLength" | "maxLength":
             return [f"expected {error.validator}: {limit}, actual: {len(value)}"]
         case "minItems" | "maxItems":

@@ -191,7 +191,7 @@ class DbParameterGroup(Generic):
         if changed:
             client.modify_db_parameter_group(DBParameterGroupName=group, Parameters=changed)
         if before.keys() - after.keys():
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to reset a parameter")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot reset a parameter")
 
 
 class Secret(Generic):
@@ -220,8 +220,8 @@ class Secret(Generic):
         return {"Id": description["ARN"]} if "ARN" in description else {}
 
     def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
-        told = ignore_gone(context.client("secretsmanager").describe_secret, SecretId=made.physical_id)
-        return None if told is None or "DeletedDate" in told else {"ARN": told["ARN"]}
+        reported = ignore_gone(context.client("secretsmanager").describe_secret, SecretId=made.physical_id)
+        return None if reported is None or "DeletedDate" in reported else {"ARN": reported["ARN"]}
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         now = {"ForceDeleteWithoutRecovery": True} if verb == "delete" else {}
@@ -252,8 +252,8 @@ class SecretTargetAttachment(Handler):
     def create(self, context: Context, properties: Properties) -> Made:
         if properties["TargetType"] != "AWS::RDS::DBInstance":
             raise ResourceError(f"{self.type}: the embedded AWS attaches secrets to AWS::RDS::DBInstance only")
-        told = context.client("rds").describe_db_instances(DBInstanceIdentifier=properties["TargetId"])
-        database, secret = told["DBInstances"][0], properties["SecretId"]
+        reported = context.client("rds").describe_db_instances(DBInstanceIdentifier=properties["TargetId"])
+        database, secret = reported["DBInstances"][0], properties["SecretId"]
         endpoint = database.get("Endpoint") or {}
         known = {
             "engine": database["Engine"],

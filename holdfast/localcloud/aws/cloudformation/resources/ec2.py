@@ -159,8 +159,8 @@ class Route(Handler):
         return self._made(properties)
 
     def delete(self, context: Context, made: Made, properties: Properties) -> None:
-        wanted = {key: properties[key] for key in ("RouteTableId", *self.DESTINATIONS) if key in properties}
-        ignore_gone(context.client("ec2").delete_route, **wanted)
+        desired = {key: properties[key] for key in ("RouteTableId", *self.DESTINATIONS) if key in properties}
+        ignore_gone(context.client("ec2").delete_route, **desired)
 
     @staticmethod
     def _targets(properties: Properties) -> Properties:

@@ -86,15 +86,15 @@ class Addon(Generic):
         found, machine, name = super().read(context, made, properties), context.machine, str(properties["AddonName"])
         if machine is None or stand_in(name) or not machine.runs(str(properties["ClusterName"])):
             return found
-        return replace(found, remark=f"add-on {name} is recorded alone: nothing stands in for it here")
+        return replace(found, remark=f"add-on {name} is recorded only: the local cluster has no stand-in for it")
 
     def judge(self, description: Mapping[str, Any], status: str, made: Made) -> None:
         """A degraded add-on never becomes stable: CloudFormation gives it up after its time."""
         super().judge(description, status, made)
         if status == "DEGRADED":
             issues = description.get("health", {}).get("issues", [])
-            told = "; ".join(f"{issue['code']}: {issue['message']}" for issue in issues)
-            raise ResourceError(f"{made.physical_id} did not stabilize: it is DEGRADED. {told}")
+            reported = "; ".join(f"{issue['code']}: {issue['message']}" for issue in issues)
+            raise ResourceError(f"{made.physical_id} did not stabilize: it is DEGRADED. {reported}")
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         result = super().identity(verb, made, properties)
@@ -166,12 +166,12 @@ class Nodegroup(Generic):
         if changed - {"ForceUpdateEnabled"}:
             self.wait(context, made, properties)
             names = {"Version": "version", "ReleaseVersion": "releaseVersion"}
-            wanted = {names[key]: properties[key] for key in changed if key in names and key in properties}
+            desired = {names[key]: properties[key] for key in changed if key in names and key in properties}
             if "LaunchTemplate" in properties:
                 template = properties["LaunchTemplate"]
-                wanted["launchTemplate"] = {key[0].lower() + key[1:]: value for key, value in template.items()}
+                desired["launchTemplate"] = {key[0].lower() + key[1:]: value for key, value in template.items()}
             context.client("eks").update_nodegroup_version(
-                **wanted, force=bool(properties.get("ForceUpdateEnabled")), **self.identity("update", made, properties)
+                **desired, force=bool(properties.get("ForceUpdateEnabled")), **self.identity("update", made, properties)
             )
 
 

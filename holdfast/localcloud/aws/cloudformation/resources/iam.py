@@ -22,8 +22,8 @@ class Role(Generic):
     elsewhere = frozenset({"AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies"})
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
-        wanted = {key: value for key, value in properties.items() if key not in ("Policies", "ManagedPolicyArns")}
-        return super().arguments(verb, wanted)
+        desired = {key: value for key, value in properties.items() if key not in ("Policies", "ManagedPolicyArns")}
+        return super().arguments(verb, desired)
 
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
         client, role = context.client("iam"), made.physical_id
@@ -35,12 +35,12 @@ class Role(Generic):
             client.attach_role_policy(RoleName=role, PolicyArn=arn)
         for arn in sorted(before - after):
             ignore_gone(client.detach_role_policy, RoleName=role, PolicyArn=arn)
-        wanted = {entry["PolicyName"]: entry["PolicyDocument"] for entry in properties.get("Policies", [])}
+        desired = {entry["PolicyName"]: entry["PolicyDocument"] for entry in properties.get("Policies", [])}
         had = {entry["PolicyName"]: entry["PolicyDocument"] for entry in old.get("Policies", [])}
-        for name, document in wanted.items():
+        for name, document in desired.items():
             if had.get(name) != document:
                 client.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=json.dumps(document))
-        for name in had.keys() - wanted.keys():
+        for name in had.keys() - desired.keys():
             ignore_gone(client.delete_role_policy, RoleName=role, PolicyName=name)
 
     def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:

@@ -62,14 +62,14 @@ class Topic(Generic):
                 if properties.get(key) != old.get(key):
                     value = _text(properties.get(key, ""))
                     client.set_topic_attributes(TopicArn=topic, AttributeName=key, AttributeValue=value)
-        wanted = [(entry["Protocol"], entry["Endpoint"]) for entry in properties.get("Subscription", [])]
+        desired = [(entry["Protocol"], entry["Endpoint"]) for entry in properties.get("Subscription", [])]
         had = [(entry["Protocol"], entry["Endpoint"]) for entry in old.get("Subscription", [])]
-        for protocol, endpoint in wanted:
+        for protocol, endpoint in desired:
             if (protocol, endpoint) not in had:
                 client.subscribe(TopicArn=topic, Protocol=protocol, Endpoint=endpoint)
         for entry in client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] if had else []:
             pair = (entry["Protocol"], entry["Endpoint"])
-            if pair in had and pair not in wanted:
+            if pair in had and pair not in desired:
                 ignore_gone(client.unsubscribe, SubscriptionArn=entry["SubscriptionArn"])
 
 
@@ -132,7 +132,7 @@ class Subscription(Handler):
     def create(self, context: Context, properties: Properties) -> Made:
         unknown = sorted(set(properties) - {"TopicArn", "Protocol", "Endpoint", *self.ATTRIBUTES})
         if unknown:
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to set {', '.join(unknown)}")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot set {', '.join(unknown)}")
         attributes = {key: _text(properties[key]) for key in self.ATTRIBUTES if key in properties}
         response = context.client("sns").subscribe(
             TopicArn=properties["TopicArn"],
@@ -180,7 +180,7 @@ class Queue(Generic):
         before, after = _attributes(self.type, old, *names), _attributes(self.type, properties, *names)
         lost = sorted(before.keys() - after.keys())
         if lost:
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to take back {', '.join(lost)}")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot take back {', '.join(lost)}")
         if before != after:
             client.set_queue_attributes(QueueUrl=made.physical_id, Attributes=after)
 
@@ -241,10 +241,10 @@ class Rule(Handler):
     def delete(self, context: Context, made: Made, properties: Properties) -> None:
         client, where = context.client("events"), {"EventBusName": self._bus(properties)}
         name = made.physical_id.split("|")[-1]
-        told = ignore_gone(client.list_targets_by_rule, Rule=name, **where)
-        if told is None:
+        reported = ignore_gone(client.list_targets_by_rule, Rule=name, **where)
+        if reported is None:
             return
-        ids = [target["Id"] for target in told["Targets"]]
+        ids = [target["Id"] for target in reported["Targets"]]
         if ids:
             client.remove_targets(Rule=name, Ids=ids, **where)
         ignore_gone(client.delete_rule, Name=name, **where)

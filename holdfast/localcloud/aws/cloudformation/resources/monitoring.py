@@ -69,7 +69,7 @@ class LogGroup(Generic):
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         if properties.get("DeletionProtectionEnabled"):
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to set DeletionProtectionEnabled")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot set DeletionProtectionEnabled")
         result = super().arguments(verb, properties)
         result.pop("deletionProtectionEnabled", None)
         return result

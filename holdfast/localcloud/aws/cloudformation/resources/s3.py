@@ -52,7 +52,7 @@ RULE_KEYS = frozenset(
 def _lifecycle_rule(rule: Properties) -> dict[str, Any]:
     unknown = sorted(rule.keys() - RULE_KEYS)
     if unknown:
-        raise ResourceError(f"AWS::S3::Bucket: the embedded AWS has no way to set {', '.join(unknown)} of a rule")
+        raise ResourceError(f"AWS::S3::Bucket: the embedded AWS cannot set {', '.join(unknown)} of a rule")
     result: dict[str, Any] = {"Status": rule["Status"], "Filter": {"Prefix": rule.get("Prefix", "")}}
     result |= {"ID": rule["Id"]} if "Id" in rule else {}
     expiration = {

@@ -100,13 +100,13 @@ class _Own:
 
     name: str
     shared: Switch
-    told: "queue.SimpleQueue[tuple[str, bool]]"
+    reported: "queue.SimpleQueue[tuple[str, bool]]"
     waiting: bool = False
 
     def pause(self, seconds: float) -> None:
         if not self.waiting:
             self.waiting = True
-            self.told.put((self.name, False))
+            self.reported.put((self.name, False))
         self.shared.pause(seconds)
 
 
@@ -132,7 +132,7 @@ class _Timed:
         self.errors: dict[str, BaseException] = {}
         self._agenda: list[tuple[float, int, str]] = []
         self._flying: dict[str, Future[None]] = {}
-        self._told: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
+        self._reported: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
 
     def drive(self, pool: ThreadPoolExecutor, work: Callable[[str, "_Own"], None]) -> None:
         moment = 0.0
@@ -173,18 +173,18 @@ class _Timed:
 
         def one(name: str) -> None:
             try:
-                work(name, _Own(name=name, shared=self.switch, told=self._told))
+                work(name, _Own(name=name, shared=self.switch, reported=self._reported))
             except BaseException:
                 self.switch.failed.set()
                 raise
             finally:
-                self._told.put((name, True))
+                self._reported.put((name, True))
 
         for name in names:
             self._flying[name] = pool.submit(one, name)
         awaited = set(names)
         while awaited:
-            name, finished = self._told.get()
+            name, finished = self._reported.get()
             if finished or not finish:
                 awaited.discard(name)
 

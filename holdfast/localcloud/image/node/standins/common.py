@@ -11,7 +11,7 @@ STATE = "/var/lib/holdfast"
 
 def refuse(program: str, argv: list[str], *, status: int = 1) -> int:
     """The answer to a usage that AWS's scripts do not have."""
-    sys.stderr.write(f"{program}: holdfast's stand-in does not know: {' '.join(argv)}\n")
+    sys.stderr.write(f"{program}: holdfast's stand-in does not support: {' '.join(argv)}\n")
     return status
 
 

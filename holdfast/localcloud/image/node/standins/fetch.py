@@ -93,7 +93,7 @@ def pip(argv: list[str]) -> int:
     """``pip install ansible==...``; for every other package what pip says without a network."""
     names = [word for word in argv[1:] if not word.startswith("-")]
     if argv[:1] != ["install"] or not names:
-        sys.stderr.write(f"pip: holdfast's stand-in does not know: {' '.join(argv)}\n")
+        sys.stderr.write(f"pip: holdfast's stand-in does not support: {' '.join(argv)}\n")
         return 1
     for name in names:
         if not re.fullmatch(r"ansible(==[0-9.]+)?", name):

@@ -25,11 +25,11 @@ def main(argv: list[str]) -> int:
 
 def enabled(root: Root, *, but: frozenset[str]) -> list[tuple[Unit, bool]]:
     """What the targets of a boot want, in order, and whether another one waits for it."""
-    wanted = {
+    desired = {
         name for target in records.AT_BOOT for kind in ("wants", "requires") for name in root.linked(target, kind)
     }
     units: dict[str, Unit] = {}
-    for name in sorted(wanted - but):
+    for name in sorted(desired - but):
         unit = root.load(name)
         if unit.load_state == "loaded" and unit.kind in ("service", "mount", "automount") and unit.name not in but:
             units[unit.name] = unit

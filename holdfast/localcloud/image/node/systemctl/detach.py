@@ -11,7 +11,7 @@ from .units import Root, Unit
 _PR_SET_NAME = 15
 
 
-def detach(root: Root, unit: Unit, *, told: int, lock: int) -> None:
+def detach(root: Root, unit: Unit, *, reported: int, lock: int) -> None:
     """Never returns. ``told``: where to say how the start went; ``lock``: held for as long as this process lives."""
     try:
         os.setsid()
@@ -24,12 +24,12 @@ def detach(root: Root, unit: Unit, *, told: int, lock: int) -> None:
         for fd, source in ((0, null), (1, log), (2, log)):
             os.dup2(source, fd)
         for entry in os.listdir("/proc/self/fd"):
-            if int(entry) > 2 and int(entry) not in (told, lock):
+            if int(entry) > 2 and int(entry) not in (reported, lock):
                 _close(int(entry))
         _rename(unit.name)
         from .supervisor import Supervisor
 
-        Supervisor(root, unit, told=told).run()
+        Supervisor(root, unit, reported=reported).run()
     except BaseException:  # noqa: BLE001  the entry point of a process
         os.write(2, traceback.format_exc().encode())
         records.write(root, unit.name, dict(records.NONE, active="failed", sub="failed", result="resources"))

@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
         elif name in ("-r", "--reverse"):
             reverse = True
         elif name not in _FLAGS:
-            sys.stderr.write(f"journalctl: stand-in does not know {option!r}; it knows -u UNIT [-n N] and -r\n")
+            sys.stderr.write(f"journalctl: stand-in does not support {option!r}; it supports -u UNIT [-n N] and -r\n")
             return 1
     if not units:
         sys.stderr.write("journalctl: stand-in has the output of units only; name one with -u\n")

@@ -49,7 +49,7 @@ class Manager:
     def usable(self, name: str, *, verb: str) -> Unit:
         unit = self.root.load(name)
         if unit.load_state == "loaded" and unit.kind not in (*_RUN_BY_ITSELF, "target"):
-            raise JobError(f"Failed to {verb} {unit.name}: this systemctl does not know units of type {unit.kind}")
+            raise JobError(f"Failed to {verb} {unit.name}: this systemctl does not support units of type {unit.kind}")
         if unit.load_state == "not-found" and unit.name not in records.AT_BOOT:
             raise JobError(f"Failed to {verb} {unit.name}: Unit {unit.name} not found.", 5)
         if unit.load_state == "masked":
@@ -108,15 +108,15 @@ class Manager:
         child = os.fork()
         if child == 0:
             os.close(read)
-            detach(self.root, unit, told=write, lock=lock)
+            detach(self.root, unit, reported=write, lock=lock)
         os.close(write)
         os.close(lock)
         os.waitpid(child, 0)
         answer = os.read(read, 4096) if wait else b'{"ok": true}'
         os.close(read)
-        told = json.loads(answer or b'{"ok": false, "result": "resources"}')
-        if not told["ok"] and told["result"] != "success":
-            raise JobError(_job_failed(unit.name, told["result"]))
+        reported = json.loads(answer or b'{"ok": false, "result": "resources"}')
+        if not reported["ok"] and reported["result"] != "success":
+            raise JobError(_job_failed(unit.name, reported["result"]))
 
     def _wait_settled(self, name: str, *, tolerate: bool) -> None:
         """Another start or stop is under way; its outcome is ours."""

@@ -45,7 +45,7 @@ class Options:
             elif word == "-a":
                 self.flags.add("all")
             elif word not in _IGNORED:
-                raise JobError(f"systemctl: unrecognized option '{word}' (holdfast's systemctl does not know it)")
+                raise JobError(f"systemctl: unrecognized option '{word}' (not supported by holdfast's systemctl)")
         self.verb = plain[0] if plain else "list-units"
         self.arguments = plain[1:]
 

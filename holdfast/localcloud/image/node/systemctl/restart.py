@@ -34,7 +34,7 @@ def result_of(unit: Unit, status: int, *, dumped: bool = False) -> str:
     return "core-dump" if dumped or status in _CORE_SIGNALS else "signal"
 
 
-def wanted(unit: Unit, *, result: str, status: int) -> bool:
+def desired(unit: Unit, *, result: str, status: int) -> bool:
     """Whether Restart= and the lists of exit statuses ask for another start."""
     if status in statuses(unit, "RestartPreventExitStatus"):
         return False

@@ -116,8 +116,8 @@ def list_units(root: Root, *, everything: bool, kinds: list[str], states: list[s
     for name in sorted(names):
         record, unit = records.read(root, name), root.load(name)
         shown = everything or record["active"] not in ("inactive",)
-        wanted = not states or record["active"] in states or record["sub"] in states
-        if shown and wanted and (not kinds or unit.kind in kinds):
+        desired = not states or record["active"] in states or record["sub"] in states
+        if shown and desired and (not kinds or unit.kind in kinds):
             rows.append([name, unit.load_state, record["active"], record["sub"], unit.description])
     text = _table([["UNIT", "LOAD", "ACTIVE", "SUB", "DESCRIPTION"], *rows] if legend else rows)
     return text + (f"\n\n{len(rows)} loaded units listed." if legend else "")

@@ -98,7 +98,7 @@ def account(unit: Unit) -> tuple[int, int, str]:
     return (entry.pw_uid if entry else -1), gid, (entry.pw_name if entry else "")
 
 
-def start(root: Root, unit: Unit, command: Command, *, extra: dict[str, str], told: int = -1) -> int:
+def start(root: Root, unit: Unit, command: Command, *, extra: dict[str, str], reported: int = -1) -> int:
     """Fork and run one command; ``told`` is a pipe that closes on exec and carries an error otherwise."""
     pid = os.fork()
     if pid:
@@ -108,8 +108,8 @@ def start(root: Root, unit: Unit, command: Command, *, extra: dict[str, str], to
     except (OSError, KeyError, ValueError, UnitError) as error:
         text = f"{unit.name}: failed to execute {command.argv[0]}: {getattr(error, 'strerror', None) or error}"
         os.write(2, (text + "\n").encode(errors="replace"))
-        if told >= 0:
-            os.write(told, text.encode(errors="replace"))
+        if reported >= 0:
+            os.write(reported, text.encode(errors="replace"))
         # 203/EXEC, 217/USER, 218/CAPABILITIES, 226/NAMESPACE: systemd.exec(5), "Process exit codes".
         os._exit(getattr(error, "exit_status", 217 if isinstance(error, KeyError) else 203))
     finally:
@@ -167,12 +167,12 @@ def log_path(root: Root, name: str) -> str:
 
 
 def _limits(unit: Unit) -> None:
-    wanted = [(name, unit.one("Service", f"Limit{name}")) for name in _LIMITS]
-    if not any(value for _, value in wanted):
+    desired = [(name, unit.one("Service", f"Limit{name}")) for name in _LIMITS]
+    if not any(value for _, value in desired):
         return
     import resource
 
-    for name, value in wanted:
+    for name, value in desired:
         number = getattr(resource, f"RLIMIT_{name}", None)
         if not value or number is None:
             continue
@@ -192,7 +192,7 @@ def _drop(unit: Unit) -> None:
     if missing := sorted(asked - left):
         # systemd would end it with 218; a node has less than a machine, and the rest of the service is worth having.
         names = ", ".join(f"CAP_{confine.CAPABILITIES[number].upper()}" for number in missing)
-        sys.stderr.write(f"{unit.name}: AmbientCapabilities={names}: a node has not got it; started without\n")
+        sys.stderr.write(f"{unit.name}: AmbientCapabilities={names}: not available on a node; started without it\n")
         sys.stderr.flush()
     if gid >= 0:
         os.setgid(gid)

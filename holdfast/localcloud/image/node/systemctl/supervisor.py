@@ -26,10 +26,10 @@ _FINE: Outcome = ("success", 0)
 class Supervisor:
     """Runs in a process of its own until the service is down for good."""
 
-    def __init__(self, root: Root, unit: Unit, *, told: int) -> None:
+    def __init__(self, root: Root, unit: Unit, *, reported: int) -> None:
         self.root, self.unit = root, unit
         self._read_at = records.reloaded(root)
-        self._told = told
+        self._reported = reported
         self._record = dict(records.NONE, supervised=True)
         self._main = 0
         self._starts: list[float] = []
@@ -55,7 +55,7 @@ class Supervisor:
             result, status = outcome
             asked = bool(self._watch.asked)
             self._read_again()
-            if asked or not restart.wanted(self.unit, result=result, status=status):
+            if asked or not restart.desired(self.unit, result=result, status=status):
                 self._settle(result)
                 return self._finish()
             self._write(active="activating", sub="auto-restart", result=result, main_pid=0)
@@ -315,7 +315,7 @@ class Supervisor:
         if not wait_exec:
             return spawn.start(self.root, self.unit, command, extra=self._variables())
         read, write = os.pipe()
-        pid = spawn.start(self.root, self.unit, command, extra=self._variables(), told=write)
+        pid = spawn.start(self.root, self.unit, command, extra=self._variables(), reported=write)
         os.close(write)
         os.read(read, 4096)  # to its end: the program runs now, or its process ends with 203
         os.close(read)
@@ -350,13 +350,13 @@ class Supervisor:
 
     def _tell(self, *, ok: bool, result: str) -> None:
         """The caller of ``start`` learns once how it went, after the record says so."""
-        if self._told >= 0:
+        if self._reported >= 0:
             try:
-                os.write(self._told, json.dumps({"ok": ok, "result": result}).encode())
+                os.write(self._reported, json.dumps({"ok": ok, "result": result}).encode())
             except BrokenPipeError:
                 pass  # a caller that did not want to wait has gone
-            os.close(self._told)
-            self._told = -1
+            os.close(self._reported)
+            self._reported = -1
 
     def _log(self, text: str) -> None:
         with open(spawn.log_path(self.root, self.unit.name), "a", encoding="utf-8") as file:

@@ -42,8 +42,8 @@ class Verbs:
                 name = self.root.full_name(self.options.arguments[0]) if self.options.arguments else "unit"
                 raise JobError(f"Failed to {verb} {name}: Interactive authentication required.", 4)
             return self._change(verb)
-        if verb in _TELLING:
-            return _TELLING[verb](self)
+        if verb in _REPORTING:
+            return _REPORTING[verb](self)
         raise JobError(f"Unknown command verb {verb}.")
 
     def _names(self) -> list[str]:
@@ -119,16 +119,16 @@ class Verbs:
         self.manager.kill(name, number=number, whom=self.options.values.get("whom", ["all"])[-1])
 
     def _enable(self, name: str) -> None:
-        said = enable.enable(self.root, name)
+        reported = enable.enable(self.root, name)
         unit = self.root.load(name)
-        if not said and enable.state(self.root, name) == "static":
+        if not reported and enable.state(self.root, name) == "static":
             self._say(
                 "The unit files have no installation config (WantedBy=, RequiredBy=, Also=,\nAlias= settings in the "
                 "[Install] section, and DefaultInstance= for template\nunits). This means they are not meant to be "
                 "enabled using systemctl.",
                 error=True,
             )
-        self._say("\n".join(said), error=True)
+        self._say("\n".join(reported), error=True)
         if "now" in self.options.flags:
             self.manager.start(unit.name, wait="no-block" not in self.options.flags)
 
@@ -199,13 +199,13 @@ class Verbs:
         return worst
 
     def _show(self) -> int:
-        wanted = self.options.list("property") + self.options.list("only")
+        desired = self.options.list("property") + self.options.list("only")
         bare = "value" in self.options.flags or "only" in self.options.values
         for number, name in enumerate(self._names()):
             found = show.properties(self.root, name)
             if number:
                 print()
-            for key in wanted or found:
+            for key in desired or found:
                 if key in found:
                     print(found[key] if bare else f"{key}={found[key]}")
         return 0
@@ -258,7 +258,7 @@ _CHANGING: dict[str, Callable[[Verbs, str], None]] = {
     "daemon-reexec": Verbs._start,
     "reset-failed": Verbs._start,
 }
-_TELLING: dict[str, Callable[[Verbs], int]] = {
+_REPORTING: dict[str, Callable[[Verbs], int]] = {
     "is-active": Verbs._is_active,
     "is-failed": Verbs._is_failed,
     "is-enabled": Verbs._is_enabled,

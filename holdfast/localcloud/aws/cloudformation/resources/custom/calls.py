@@ -87,11 +87,7 @@ def answered(
         answer = answers.answer
     call.log(keys, done)
     if answer is None:
-        why = (
-            "it ran into its timeout"
-            if done.timed_out
-            else (done.output.strip().splitlines() or ["it said nothing"])[-1]
-        )
+        why = "it timed out" if done.timed_out else (done.output.strip().splitlines() or ["no output"])[-1]
         raise ResourceError(
             f"{UNANSWERED.format(id=call.request_id)} The function {call.name} ended without one: {why}"
         )
@@ -111,7 +107,7 @@ class _Call:
         self._context, self._machine = context, machine
         self._function = context.function(arn)
         if not self._function:
-            raise ResourceError(f"no stack has made the function {arn}, so there is no code to run")
+            raise ResourceError(f"no stack created the function {arn}: no code to run")
         self._began = datetime.now(UTC)
         self._stream = f"{self._began:%Y/%m/%d}/[$LATEST]{uuid.uuid4().hex}"
         self._group = str(self._function.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{self.name}")
@@ -129,7 +125,7 @@ class _Call:
             layers=above,
             handler=found["Handler"],
             environment={**self._own_variables(), **self._lambda_variables(keys)},
-            context=self._told(),
+            context=self._reported(),
             timeout_s=float(found.get("Timeout", DEFAULT_TIMEOUT_S)),
             tmp_mib=int(found.get("EphemeralStorage", {}).get("Size", DEFAULT_TMP_MIB)),
         )
@@ -194,7 +190,7 @@ class _Call:
             "LAMBDA_RUNTIME_DIR": "/var/runtime",
         }
 
-    def _told(self) -> dict[str, str | int]:
+    def _reported(self) -> dict[str, str | int]:
         return {
             "function_name": self.name,
             "function_version": "$LATEST",

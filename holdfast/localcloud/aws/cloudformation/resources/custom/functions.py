@@ -32,8 +32,8 @@ class Function:
         if self._rights is None:
             return ""
         account = self._context.account
-        told = self._rights.to(action, resource, {"aws:ResourceAccount": account, "aws:PrincipalAccount": account})
-        return told.reason
+        reported = self._rights.to(action, resource, {"aws:ResourceAccount": account, "aws:PrincipalAccount": account})
+        return reported.reason
 
     def must(self, action: str, resource: str) -> None:
         """Fail as the function does when AWS refuses its call."""
@@ -68,7 +68,7 @@ def reach_kubernetes(context: Context, properties: Properties) -> None:
         ways = Ways(client=context.client, subnets=network["SubnetIds"], groups=network["SecurityGroupIds"])
         stuck = ways.no_way_to_aws("eks")
         if stuck:
-            raise ResourceError(f"{FAILED}the function ran into its timeout. {stuck}")
+            raise ResourceError(f"{FAILED}the function timed out. {stuck}")
     cluster = cluster_of(context, properties)
     if cluster and found.get("Role") and where_it_runs(context, properties) is None:
         try:

@@ -160,19 +160,19 @@ def _unreachable(url: str) -> str:
     """Why this machine does not get to where an archive is; "" when it does, or when nothing is to be fetched."""
     if not url:
         return ""
-    parts, told = urlsplit(url), [f"no answer within {REACH_S:.0f} s"]
+    parts, reported = urlsplit(url), [f"no answer within {REACH_S:.0f} s"]
 
     def connect() -> None:
         try:
             socket.create_connection((parts.hostname or "", parts.port or 443), timeout=REACH_S).close()
-            told[0] = ""
+            reported[0] = ""
         except OSError as error:
-            told[0] = error.strerror or str(error)
+            reported[0] = error.strerror or str(error)
 
     asking = threading.Thread(target=connect, daemon=True)  # a name's address has no deadline of its own
     asking.start()
     asking.join(timeout=REACH_S)
-    return f"{parts.hostname} is not reachable from here ({told[0]})" if told[0] else ""
+    return f"{parts.hostname} is not reachable from here ({reported[0]})" if reported[0] else ""
 
 
 def _values(release: str, given: Any) -> str:

@@ -62,10 +62,10 @@ class SdkCall(Handler):
         answer.pop("ResponseMetadata", None)
         flat = {key: str(value) for key, value in _flattened(answer)}
         paths = call.get("outputPaths")
-        told = flat if paths is None else {k: v for k, v in flat.items() if any(k.startswith(p) for p in paths)}
-        wanted = call.get("physicalResourceId", {})
-        identity = wanted.get("id") or flat.get(wanted.get("responsePath", ""), made.physical_id)
-        return Made(physical_id=identity, attributes=told)
+        reported = flat if paths is None else {k: v for k, v in flat.items() if any(k.startswith(p) for p in paths)}
+        desired = call.get("physicalResourceId", {})
+        identity = desired.get("id") or flat.get(desired.get("responsePath", ""), made.physical_id)
+        return Made(physical_id=identity, attributes=reported)
 
 
 def _named(call: Properties) -> tuple[str, str]:
@@ -76,10 +76,10 @@ def _named(call: Properties) -> tuple[str, str]:
         known = {squeezed(name): name for name in service_model(service).operation_names}
     except UnknownServiceError:
         raise ResourceError(f"Custom::AWS: the embedded AWS does not know the service {call['service']}") from None
-    wanted = squeezed(call["action"].removesuffix("Command"))
-    if wanted not in known:
+    desired = squeezed(call["action"].removesuffix("Command"))
+    if desired not in known:
         raise ResourceError(f"Custom::AWS: the service {service} has no operation {call['action']}")
-    return service, known[wanted]
+    return service, known[desired]
 
 
 def _filled(value: Any, physical_id: str) -> Any:

@@ -82,7 +82,7 @@ class Generic(Typed, Handler):
     def refuse(self, paths: list[str], verb: str) -> None:
         """Raise when there are properties that would be lost."""
         if paths:
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to {verb} {', '.join(paths)}")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot {verb} {', '.join(paths)}")
 
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
         """What the create and update operations leave to further calls; ``old`` is {} after creation."""
@@ -148,7 +148,7 @@ class Generic(Typed, Handler):
             if until_gone and (not description or status in ("DELETED", "")):
                 return {}
             if description is None:
-                raise ResourceError(f"{self.type} {made.physical_id} disappeared while it was being worked on")
+                raise ResourceError(f"{self.type} {made.physical_id} disappeared during the operation")
             self.judge(description, status, made)
             if status not in BUSY and not until_gone:
                 return description
@@ -165,6 +165,6 @@ class Generic(Typed, Handler):
         """Raise when the description says that the service failed at it."""
         if status in BROKEN:
             details = pick(description, "FailureDetails")
-            told = pick(details, "Message") if isinstance(details, Mapping) else None
-            message = told or pick(description, "FailureMessage", "FailureReason", "StatusReason")
+            reported = pick(details, "Message") if isinstance(details, Mapping) else None
+            message = reported or pick(description, "FailureMessage", "FailureReason", "StatusReason")
             raise ResourceError(f"{made.physical_id} is {status.lower()}: {message or 'the service gives no reason'}")

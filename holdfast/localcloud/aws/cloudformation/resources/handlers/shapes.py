@@ -101,8 +101,8 @@ def unwrapped(response: Mapping[str, Any], noun: str) -> dict[str, Any]:
     A response whose members only name the thing (ClusterArn, ClusterStatus) is the thing; its lists are its parts.
     """
     body = {key: value for key, value in response.items() if key not in ("ResponseMetadata", "NextToken", "nextToken")}
-    wanted = squeezed(noun)
-    named = [value for key, value in body.items() if wanted in squeezed(key) or squeezed(key).rstrip("s") in wanted]
+    desired = squeezed(noun)
+    named = [value for key, value in body.items() if desired in squeezed(key) or squeezed(key).rstrip("s") in desired]
     for value in named or body.values():
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             return dict(value[0])

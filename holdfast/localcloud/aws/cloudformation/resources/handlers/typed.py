@@ -256,12 +256,12 @@ class Typed:
 
     def status(self, description: Mapping[str, Any]) -> str:
         """Upper case without punctuation; "" when the description has none."""
-        value = next((item for key, item in description.items() if self._tells_status(key)), None)
+        value = next((item for key, item in description.items() if self._has_status(key)), None)
         value = pick(description, "State", "Lifecycle") if value is None else value
         value = value.get("statusCode") if isinstance(value, Mapping) else value
         return squeezed(value).upper() if isinstance(value, str) else ""
 
-    def _tells_status(self, key: str) -> bool:
+    def _has_status(self, key: str) -> bool:
         name = squeezed(key)
         return name.endswith("status") and squeezed(self.noun).endswith(name.removesuffix("status"))
 
