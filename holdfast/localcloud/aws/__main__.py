@@ -16,7 +16,6 @@ CANNOT_START = 2
 
 
 def main() -> int:
-    """Serve until asked to stop; the exit status."""
     spare_collector()
     arguments = _arguments()
     start_log(level=logging.WARNING, pattern="%(asctime)s %(levelname)s %(message)s")

@@ -1,8 +1,7 @@
 """
-Images made and unpacked with buildah, with storage of their own that is gone afterwards.
+Images built and unpacked with buildah, in temporary storage.
 
-No registry is needed: the base of the training image is made here from Debian's packages and this environment's
-torch, so that the Dockerfile is built with every step but the installation of EFA.
+No registry is needed: the base comes from Debian's packages and this environment's torch, without EFA.
 """
 
 import contextlib
@@ -34,22 +33,22 @@ _MODULES = ("filelock", "fsspec", "typing_extensions.py", "xxhash")
 
 
 class PackagesError(ImageError):
-    """Debian's packages cannot be had from here."""
+    """Debian's packages are not available."""
 
 
 class Buildah:
-    """buildah with images of its own, away from those of the machine. Its errors become ``ImageError``."""
+    """buildah with its own storage. Its errors become ``ImageError``."""
 
     def __init__(self, folder: Path) -> None:
         self.options = ("--root", str(folder / "storage"), "--runroot", str(folder / "run"))
 
     def run(self, *arguments: str) -> str:
-        """What a command prints."""
+        """Return a command's output."""
         return _run("buildah", *self.options, *arguments)
 
     @contextlib.contextmanager
     def files(self, image: str) -> Iterator[Path]:
-        """The files of an image, as a folder."""
+        """Yield the files of an image, as a folder."""
         container = self.run("from", "--pull-never", image).strip()
         try:
             yield Path(self.run("mount", container).strip())
@@ -76,7 +75,7 @@ def _run(program: str, *arguments: str) -> str:
 
 @contextlib.contextmanager
 def buildah(*, below: Path | None = None) -> Iterator[Buildah]:
-    """Storage for as long as it takes. ``below``: where there is room. Default: the folder for temporary files."""
+    """Yield temporary storage. ``below``: folder with free space. Default: the folder for temporary files."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-images-", dir=below))
     tool = Buildah(folder)
     try:
@@ -90,13 +89,12 @@ def buildah(*, below: Path | None = None) -> Iterator[Buildah]:
 
 
 def _mounted_below(folder: Path) -> list[str]:
-    """Deepest first. buildah mounts its storage on itself."""
     points = [entry.point for entry in mount_entries(Path("/proc/self/mountinfo").read_text())]
     return [point for point in reversed(points) if point.startswith(f"{folder}/")]
 
 
 def store_image(store: Store, *, tool: Buildah, image: str, name: str) -> StoredImage:
-    """Unpack an image of buildah's into the store."""
+    """Unpack an image of buildah into the store."""
     described: dict[str, Any] = json.loads(tool.run("inspect", "--type", "image", image))
     config = {"config": described["OCIv1"].get("config", {}), "architecture": described["OCIv1"].get("architecture")}
 
@@ -109,10 +107,10 @@ def store_image(store: Store, *, tool: Buildah, image: str, name: str) -> Stored
 
 def add_image(store: Store, *, source: str, name: str) -> StoredImage:
     """
-    An image from elsewhere.
+    Add an image.
 
     Args:
-        source: An archive, or what buildah and skopeo name: ``docker-archive:FILE``, ``oci-archive:FILE``,
+        source: An archive, or a name of buildah and skopeo: ``docker-archive:FILE``, ``oci-archive:FILE``,
             ``oci:FOLDER``, ``docker://REGISTRY/IMAGE:TAG``.
     """
     place = Path(source.partition(":")[2] if source.startswith(_OF_FILES) else source)
@@ -124,7 +122,6 @@ def add_image(store: Store, *, source: str, name: str) -> StoredImage:
 
 
 def _with_transport(source: str) -> str:
-    """An archive of OCI's has a file that says so; every other one is taken for Docker's."""
     if not Path(source).is_file():
         return source
     try:
@@ -139,10 +136,10 @@ def build_training_image(
     store: Store, *, containers: Path, name: str = TRAINING, progress: Callable[[str], None] = lambda _: None
 ) -> StoredImage:
     """
-    The training image of this checkout, built and stored. Takes a minute or two and 3 GiB for as long.
+    Build and store the training image of this checkout. Takes a minute or two and 3 GiB meanwhile.
 
     Args:
-        containers: The folder ``containers/`` of the repository.
+        containers: Folder ``containers/`` of the repository.
     """
     lacking = [package for program, package in TOOLS.items() if shutil.which(program) is None]
     commands = [f"apt-get install {' '.join(lacking)}"] if lacking else []
@@ -165,7 +162,7 @@ def _room(store: Store) -> Path:
 
 
 def make_base(tool: Buildah, *, tag: str) -> None:
-    """Debian with Python and this environment's torch: what the published base has, without CUDA."""
+    """Make the base image: Debian with Python and this environment's torch, without CUDA."""
     found = importlib.util.find_spec("torch")
     if found is None or found.origin is None:
         raise ImageError("this environment has no torch to put into the image; run make setup")
@@ -194,10 +191,10 @@ def build(
     tool: Buildah, *, containers: Path, base: str, tag: str, image: Literal["training", "health-agent"] = "training"
 ) -> str:
     """
-    Build one of our Dockerfiles, without what only a registry has: EFA, or wheels from PyPI. Returns the image's id.
+    Build one of our Dockerfiles without EFA and PyPI wheels; return the image's id.
 
     Args:
-        containers: The folder ``containers/`` of the repository.
+        containers: Folder ``containers/`` of the repository.
         image: Its folder in there. Default: that of the training image
     """
     dockerfile = containers / image / "Dockerfile"

@@ -1,6 +1,4 @@
-"""
-Stands in for ``docker`` where there is no container engine, so that the CDK can publish images to the embedded AWS.
-"""
+"""Stand-in for ``docker`` without a container engine, so that the CDK can publish images to the embedded AWS."""
 
 from holdfast.localcloud.docker_stand_in.program import Images, StandInError, check, instructions, main, manifest_of
 

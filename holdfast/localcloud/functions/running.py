@@ -1,4 +1,4 @@
-"""One event for one function: started, waited for until its time is over, and ended with all that it started."""
+"""One event for one function: start, wait with timeout, end all its processes."""
 
 import contextlib
 import json
@@ -34,14 +34,11 @@ RUNTIME = "/var/runtime/bootstrap.py"
 HERE = Path(__file__).parent
 
 
-class FunctionError(Exception):
-    """A function could not be started here."""
+class FunctionError(Exception): ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Function:
-    """A function and what it is called with, but for the event."""
-
     code: Path
     layers: Path | None
     handler: str
@@ -55,8 +52,6 @@ class Function:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """How one event went."""
-
     output: str
     """What it wrote, the last lines of which say why it failed."""
     ended: bool
@@ -69,12 +64,11 @@ def run(function: Function, *, event: Mapping[str, Any], pause: Callable[[float]
     Run a function with an event.
 
     Args:
-        function: What is run.
         event: Plain JSON data.
-        pause: Sleeps; what it raises ends the function, and is raised on.
+        pause: Sleeps; its exception ends the function and is raised.
 
     Raises:
-        FunctionError: this machine has no sandbox for it.
+        FunctionError: This machine has no sandbox for it.
     """
     if os.geteuid() != 0:
         raise FunctionError("functions run in namespaces, which require root; run as root or with sudo")
@@ -138,17 +132,16 @@ def _plan(function: Function, event: Mapping[str, Any], *, root: str) -> dict[st
 
 
 def _python() -> dict[str, str]:
-    """The interpreter and its packages, boto3 among them, at their own paths, where the machine's folders lack them."""
     folders = dict.fromkeys((sys.prefix, sys.base_prefix, os.path.realpath(sys.base_prefix)))
     return {path: os.path.realpath(path) for path in folders if f"/{path.split('/')[1]}" not in MACHINE}
 
 
 def _around(folder: Path, at: str, python: Collection[str]) -> dict[str, Path]:
     """
-    What is shown of a folder, by where: all of it, or its parts where an interpreter is to be seen between them.
+    Return the mounts of a folder: all of it, or its parts around an interpreter.
 
     Raises:
-        FunctionError: the folder has something of its own where the interpreter is.
+        FunctionError: The folder has content at the interpreter's place.
     """
     inside = [path for path in python if f"{path}/".startswith(f"{at}/")]
     if not inside:
@@ -182,7 +175,6 @@ def _ended(child: "subprocess.Popen[bytes]", timeout_s: float, pause: Callable[[
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
-    """The kernel ends the sandbox's processes with its first one, which dies with this child."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

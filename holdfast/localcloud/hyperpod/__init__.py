@@ -1,8 +1,7 @@
 """
-The local HyperPod: a control plane that does on this machine what the service does with instances.
+The local HyperPod: a control plane that runs instances on this machine.
 
-It learns everything from AWS APIs at an endpoint and runs nodes with ``holdfast.localcloud.nodes``. It knows no
-environment file and no stack.
+It reads AWS APIs at an endpoint and runs nodes with ``holdfast.localcloud.nodes``, without environment file or stack.
 """
 
 from holdfast.localcloud.hyperpod.control import ControlPlane, controller_node

@@ -1,4 +1,4 @@
-"""The Python that a node's scripts find as ``python3``: the AMI's version, where this machine has it."""
+"""Python of a node's scripts (``python3``): the AMI's version, where this machine has it."""
 
 import json
 import os
@@ -25,8 +25,6 @@ _DEADLINE_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Interpreter:
-    """A Python that was seen to run."""
-
     version: tuple[int, int]
     executable: Path
     prefix: Path
@@ -34,13 +32,12 @@ class Interpreter:
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
-        """What a node needs besides the machine's own folders."""
         found = python_mounts(at="/unused", prefix=self.prefix, base=self.prefix)
         return tuple(mount for mount in found if mount.target != "/unused")
 
 
 def find(orchestrator: str, *, environ: Mapping[str, str] | None = None) -> Interpreter:
-    """The setting's, else that of the PATH, if it runs and has the AMI's version; else the machine's own."""
+    """Find it by the setting, then PATH, with the AMI's version; else the machine's own."""
     environ = os.environ if environ is None else environ
     desired, setting = EXPECTED[orchestrator], _SETTINGS[orchestrator]
     name = f"python{desired[0]}.{desired[1]}"
@@ -61,7 +58,6 @@ def find(orchestrator: str, *, environ: Mapping[str, str] | None = None) -> Inte
 
 
 def _ask(path: str) -> tuple[tuple[int, int], Path, Path] | None:
-    """Version, prefix and executable of an interpreter; None where it does not run, as a shim may."""
     try:
         done = subprocess.run(
             [path, "-I", "-c", _QUESTION], capture_output=True, text=True, timeout=_DEADLINE_S, check=True

@@ -1,4 +1,4 @@
-"""What the layer holds, as data: path to file, link or directory. Reads the machine, writes nothing."""
+"""Content of the layer, as data: path to file, link or directory. Reads the machine, writes nothing."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -45,8 +45,6 @@ MOUNT_POINTS = ("/opt/sagemaker", "/opt/dlami/nvme")
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One thing of the layer: a file with its content, a link with its target, or a directory."""
-
     content: bytes | None = None
     link: str | None = None
     hidden: bool = False
@@ -56,7 +54,6 @@ class Entry:
 
 
 def layer(*, orchestrator: str, interpreter: Interpreter, programs_python: str) -> dict[str, Entry]:
-    """Everything, by absolute path."""
     entries = {**_system(orchestrator), **_python(interpreter, orchestrator=orchestrator)}
     entries |= _programs(programs_python)
     entries |= _slurm_entries() if orchestrator == "slurm" else _eks_entries()
@@ -72,7 +69,6 @@ def _folder(mode: int = 0o755, owner: str = "root") -> Entry:
 
 
 def _service(name: str, text: str) -> dict[str, Entry]:
-    """A unit that is enabled, as the image's are."""
     path = f"/usr/lib/systemd/system/{name}.service"
     wants = f"{UNITS}/multi-user.target.wants/{name}.service"
     return {path: _text(text), wants: Entry(link=path)}
@@ -166,7 +162,6 @@ def _eks_entries() -> dict[str, Entry]:
 
 
 def _python(interpreter: Interpreter, *, orchestrator: str) -> dict[str, Entry]:
-    """The AMI's Python: a folder like a virtual environment, with PyYAML as Ubuntu's image has it."""
     version = f"{interpreter.version[0]}.{interpreter.version[1]}"
     site = f"{PYTHON}/lib/python{version}/site-packages"
     own = f'exec {PYTHON}/bin/python3 "$@"\n'
@@ -192,7 +187,6 @@ def _python(interpreter: Interpreter, *, orchestrator: str) -> dict[str, Entry]:
 
 
 def _programs(python: str) -> dict[str, Entry]:
-    """systemctl, journalctl and the stand-ins, with the modules that they share."""
     entries = {}
     source = Path(__file__).parent / "node"
     for package in ("systemctl", "standins"):

@@ -1,4 +1,4 @@
-"""Starts the processes of a local cloud again when they die. What they are is for ``processes``."""
+"""Restarts of the local cloud's processes."""
 
 from holdfast.localcloud.keeper.restarts import Keeper
 

@@ -1,4 +1,4 @@
-"""``python -m holdfast.localcloud.keeper``: starts the embedded AWS and the control plane again when they die."""
+"""``python -m holdfast.localcloud.keeper``: restarts the embedded AWS and the control plane."""
 
 import argparse
 import signal
@@ -12,7 +12,7 @@ from holdfast.localcloud.supervision import start_log
 
 
 def main() -> int:
-    """Look after them until SIGTERM or SIGINT."""
+    """Run until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(prog="holdfast-keeper", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="home directory of the local cloud")
     parser.add_argument("--port", type=int, required=True, help="of the embedded AWS")

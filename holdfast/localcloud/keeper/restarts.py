@@ -1,9 +1,8 @@
 """
-Restarts processes of a local cloud that have died, and reports it: the embedded AWS, the control plane, and the process
-behind the kernel logs of all nodes.
+Restarts of the embedded AWS, the control plane and the process of the kernel logs.
 
-It is not their parent: whoever started them, it finds them by their records, as ``up`` and ``down`` do. What ``down``
-ends has no record any more and stays down. One that a signal has stopped is told of and left to whoever stopped it.
+Processes are found by their records, as in ``up`` and ``down``. ``down`` removes the record, so that they stay down. A
+process stopped by a signal is reported only.
 """
 
 import logging
@@ -29,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Cloud(Protocol):
-    """What it looks after."""
+    """The local cloud's processes, as the keeper uses them."""
 
     @property
     def home(self) -> Path: ...
@@ -59,8 +58,6 @@ class _Kept:
 
 
 class Keeper:
-    """One loop."""
-
     def __init__(self, *, cloud: Cloud, region: str, stopping: threading.Event) -> None:
         self._home, self._stopping = cloud.home, stopping
         self._looked_at = time.monotonic()
@@ -81,7 +78,6 @@ class Keeper:
         return _Kept(name=name, has_died=died, start=start, log=f"log/{name}.log")
 
     def run(self) -> None:
-        """Until it is asked to stop."""
         self._passes.start()
         while not self._stopping.wait(LOOK_S):
             self.look()
@@ -89,7 +85,6 @@ class Keeper:
         self._passes.stop()
 
     def look(self) -> None:
-        """Start again what has died."""
         for one in self._kept:
             now = time.monotonic()
             if not self._stopping.is_set() and one.next_at <= now and one.has_died():

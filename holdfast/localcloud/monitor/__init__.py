@@ -1,8 +1,7 @@
 """
-A real Prometheus and Alertmanager beside the nodes of a local cloud: they scrape the health agents and evaluate the
-alert rules of a file, as a Prometheus of yours would on AWS.
+Prometheus and Alertmanager beside the nodes of a local cloud: scrape the health agents, evaluate alert rules.
 
-``python -m holdfast.localcloud.monitor`` is the process. It ends both with itself, and itself with the local cloud.
+``python -m holdfast.localcloud.monitor`` is the process; it ends with the local cloud.
 """
 
 from holdfast.localcloud.monitor.access import Access, access_of, asked, bcrypt, is_ready, write_access

@@ -1,4 +1,4 @@
-"""Who may ask the two: whoever knows the password, which lies in the home for its owner alone."""
+"""Access to both programs, by a password in the home."""
 
 import base64
 import ctypes
@@ -16,7 +16,7 @@ _SALT = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Where they listen on this machine's loopback, and what they want to hear."""
+    """Addresses on this machine's loopback, and the credentials."""
 
     prometheus: str
     alertmanager: str
@@ -25,7 +25,7 @@ class Access:
 
 
 def access_of(home: Path) -> Access | None:
-    """Of the monitor of this home; None where there is none, or not yet."""
+    """Return the access of this home's monitor, or None."""
     try:
         return Access(**json.loads((home / _RECORD).read_text()))
     except (FileNotFoundError, ValueError, TypeError):
@@ -33,7 +33,7 @@ def access_of(home: Path) -> Access | None:
 
 
 def is_ready(home: Path) -> bool:
-    """Whether both answer who has the password."""
+    """Return True if both programs answer."""
     access = access_of(home)
     return access is not None and all(
         asked(url, "/-/ready", access=access) is not None for url in (access.prometheus, access.alertmanager)
@@ -41,7 +41,7 @@ def is_ready(home: Path) -> bool:
 
 
 def asked(url: str, path: str, *, access: Access) -> bytes | None:
-    """What one of them answers; None where it does not, or not yet."""
+    """Return a program's answer, or None."""
     import urllib.request  # slow to load
 
     token = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
@@ -55,7 +55,7 @@ def asked(url: str, path: str, *, access: Access) -> bytes | None:
 
 
 def write_access(home: Path, access: Access) -> None:
-    """For the owner of the home alone."""
+    """Write the file for the owner of the home only."""
     path = home / _RECORD
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
@@ -68,10 +68,10 @@ def forget_access(home: Path) -> None:
 
 def bcrypt(password: str) -> str:
     """
-    The hash that both programs take (prometheus.io/docs/prometheus/latest/configuration/https), by the system's crypt.
+    Return the hash that both programs take (prometheus.io/docs/prometheus/latest/configuration/https), by libcrypt.
 
     Raises:
-        OSError: the system has no libcrypt, or one without bcrypt.
+        OSError: The system has no libcrypt, or one without bcrypt.
     """
     library = ctypes.CDLL("libcrypt.so.1", use_errno=True)
     library.crypt.restype = ctypes.c_char_p

@@ -1,4 +1,4 @@
-"""The configuration of both programs: pure. Paths are below the folder in which they run."""
+"""Configuration of both programs. Pure. Paths are relative to their folder."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,8 +14,6 @@ PROMETHEUS_PORT, ALERTMANAGER_PORT = 9090, 9093
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Target:
-    """One agent that serves metrics."""
-
     instance_id: str
     instance: str
     """Host name, the label ``instance`` of each number, as it is of those that agents send."""
@@ -28,7 +26,7 @@ class Target:
 
 
 def prometheus_configuration(targets: Iterable[Target], *, cluster: str) -> dict[str, Any]:
-    """Each agent has a token of its own, so each is a job of its own; what is scraped has the same labels."""
+    """Return the configuration: one job per agent, since each has its own token, with equal labels."""
     return {
         "global": {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": "15s"},
         "rule_files": [RULES],
@@ -62,7 +60,7 @@ def prometheus_configuration(targets: Iterable[Target], *, cluster: str) -> dict
 
 
 def alertmanager_configuration() -> dict[str, Any]:
-    """Alerts of one node come together, soon; there is nobody to tell but whoever asks."""
+    """Return the configuration: alerts grouped by node, without receiver."""
     return {
         "route": {"receiver": "holdfast", "group_by": ["alertname", "instance"], "group_wait": "5s"},
         "receivers": [{"name": "holdfast"}],

@@ -1,8 +1,7 @@
 """
-The two programs, in the network of the nodes, and a way to each from this machine's loopback.
+Prometheus and Alertmanager in the nodes' network, forwarded to this machine's loopback.
 
-They run as nobody, without a capability, in a folder that is theirs: what they read comes from nodes, which nobody
-trusts. They die with this process, however it ends.
+They run as nobody, without capabilities, in their own folder, since nodes are untrusted. They die with this process.
 """
 
 import json
@@ -38,7 +37,7 @@ class Monitor:
     Both programs of one home.
 
     Args:
-        home: Of the local cloud; its nodes' network is there.
+        home: Of the local cloud; its nodes' network.
         rules: File of alert rules.
         cluster: Value of the label ``cluster``.
         stopping: Ends it.
@@ -53,12 +52,7 @@ class Monitor:
         self._rules = rules.read_bytes()
 
     def run(self) -> None:
-        """
-        Until it is asked to stop.
-
-        Raises:
-            MonitorError: one of the programs has ended.
-        """
+        """Run until stopped. Raise MonitorError if a program exits."""
         password = secrets.token_urlsafe(24)
         self._prepare(password)
         listeners = {name: socket.create_server(("127.0.0.1", 0)) for name in _PORTS}
@@ -159,7 +153,6 @@ def _wait(program: "subprocess.Popen[bytes]") -> None:
 
 
 def _confined(namespace: Path) -> Sequence[str]:
-    """In that network, as nobody, and not longer than its parent."""
     account = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     least = ["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", "--pdeathsig=KILL"]
     return ["nsenter", f"--net={namespace}", "setpriv", *account, *least]

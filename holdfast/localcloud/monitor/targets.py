@@ -1,4 +1,4 @@
-"""Which agents of the local cloud serve metrics, as their own configuration on the nodes says."""
+"""Agents of the local cloud that serve metrics, by their configuration on the nodes."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ _TOKEN = "/var/lib/holdfast-agent/metrics.token"  # noqa: S105 - a path
 
 
 def targets(fleet: Fleet) -> tuple[Target, ...]:
-    """Of nodes that run and whose agent has made its token."""
+    """Return the targets on running nodes whose agent has created its token."""
     return tuple(found for node in fleet.nodes() if (found := _target(node)) is not None)
 
 

@@ -1,4 +1,4 @@
-"""Which programs run on which node, from one look at /proc: no program has to be started on a node for it."""
+"""Programs on each node, from one scan of /proc."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Sought:
     A program to look for.
 
     Args:
-        name: By which it is told of.
-        shown: Names under which ps shows it. Default: the name
-        marks: Bytes, some of which its command line holds, which tell a daemon from its sessions. Default: any
+        name: Its name in results.
+        shown: Names in ps. Default: the name
+        marks: Bytes in its command line that distinguish a daemon from its sessions. Default: any
     """
 
     name: str
@@ -26,9 +26,9 @@ class Sought:
 
 def census(nodes: Iterable[Node], *, sought: Iterable[Sought]) -> Mapping[str, Mapping[str, str]]:
     """
-    Instance id -> program -> its state as ps shows it; zombies are not there.
+    Return instance id -> program -> its state as ps shows it, without zombies.
 
-    Of several processes of one program the parent's state counts: children may run on when it has ended or is stopped.
+    Of several processes of one program the parent's state counts.
     """
     desired: dict[str, list[Sought]] = {}
     for one in sought:
@@ -53,5 +53,4 @@ def census(nodes: Iterable[Node], *, sought: Iterable[Sought]) -> Mapping[str, M
 
 
 def _of_the_parent(processes: Mapping[int, str]) -> str:
-    """State of the process whose parent is none of these."""
     return processes[min(processes, key=lambda pid: (proc.parent(pid) in processes, pid))]

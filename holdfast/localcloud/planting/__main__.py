@@ -1,4 +1,4 @@
-"""The process that holds one fault: ``python -m holdfast.localcloud.planting --home DIR --node ID --fault NAME``."""
+"""Process that holds one fault: ``python -m holdfast.localcloud.planting --home DIR --node ID --fault NAME``."""
 
 import argparse
 import json
@@ -19,7 +19,6 @@ from holdfast.localcloud.planting.records import Planted
 
 
 def main() -> int:
-    """Plant, say so in one line of JSON, wait, undo."""
     parser = argparse.ArgumentParser(prog="holdfast-planting", description="Holds one fault of one node.")
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--node", required=True, help="instance id")
@@ -60,7 +59,7 @@ def main() -> int:
 
 
 def _say(document: dict[str, object]) -> None:
-    """To whoever waits; who has been told once hears no more, and what is said later goes nowhere."""
+    """Report to the waiting caller once; later reports are dropped."""
     if sys.stdout.closed:
         return
     print(json.dumps(document), flush=True)

@@ -1,4 +1,4 @@
-"""The faults that can be planted: pure."""
+"""Table of faults. Pure."""
 
 import math
 import re
@@ -12,13 +12,11 @@ _XID = re.compile(r"xid-([1-9][0-9]{0,2})")
 
 
 class FaultError(ValueError):
-    """What was asked for is no fault, or not one that can be planted so; the message says what is."""
+    """No such fault, or not with these options; the message has the fix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One that can be planted on a node."""
-
     name: str
     what: str
     """What happens, for people."""
@@ -99,12 +97,7 @@ FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in _ALL}
 
 
 def fault_named(name: str) -> Fault:
-    """
-    The fault of this name, such as ``xid-79``.
-
-    Raises:
-        FaultError: there is none.
-    """
+    """Return the fault of this name, such as ``xid-79``. Raise FaultError."""
     if name in FAULTS and name != "xid-N":
         return FAULTS[name]
     if found := _XID.fullmatch(name):
@@ -116,7 +109,7 @@ def fault_named(name: str) -> Fault:
 
 
 def names_beginning_with(start: str) -> list[tuple[str, str]]:
-    """Names with what they do, for a shell's completion; of Xids those that are planted most."""
+    """Return names with descriptions, for shell completion; of Xids the most frequent."""
     common = [fault_named(f"xid-{code}") for code in (13, 31, 43, 45, 48, 63, 64, 74, 79, 94, 95, 109, 119)]
     known = [*(fault for fault in FAULTS.values() if fault.name != "xid-N"), *common]
     return [(fault.name, fault.what) for fault in known if fault.name.startswith(start)]
@@ -124,10 +117,7 @@ def names_beginning_with(start: str) -> list[tuple[str, str]]:
 
 def seconds_of(fault: Fault, seconds: float | None) -> float | None:
     """
-    For how long it is planted; None: until its node ends.
-
-    Raises:
-        FaultError: this is no time, or the fault takes none.
+    Return the duration in seconds; None: until its node ends. Raise FaultError if invalid, or the fault is momentary.
     """
     if seconds is None:
         return None

@@ -1,4 +1,4 @@
-"""Planting, listing and ending: the caller's side."""
+"""Injecting, listing and ending faults: the caller's side."""
 
 import contextlib
 import json
@@ -23,20 +23,19 @@ _PLANTED_WITHIN_S = 60.0
 _ENDED_WITHIN_S = 20.0
 
 
-class PlantingError(Exception):
-    """A fault was not planted, and nothing of it is there; the message says why."""
+class PlantingError(Exception): ...
 
 
 def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None, gpu: int = 0) -> Planted:
     """
-    Plant a fault; it is there when this returns, and nothing of it when this raises.
+    Inject a fault; it is active on return, and reverted if this raises.
 
     Args:
-        for_s: How long it lasts. Default: until it is ended, or its node ends.
-        gpu: Number of the GPU that it is about, where it is about one.
+        for_s: Duration in seconds. Default: until it is ended, or its node ends.
+        gpu: Number of the GPU, if it is about one.
 
     Raises:
-        PlantingError: it is planted there already, or cannot be planted.
+        PlantingError: It is active already, or cannot be injected.
     """
     if not node.alive():
         raise PlantingError(
@@ -57,7 +56,7 @@ def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None,
 
 
 def planted(fleet: Fleet, *, node: Node | None = None) -> list[Planted]:
-    """What lasts now, on one node or on all."""
+    """Return lasting faults, on one node or on all."""
     return [
         one
         for one in records.read(fleet.directory)
@@ -66,7 +65,7 @@ def planted(fleet: Fleet, *, node: Node | None = None) -> list[Planted]:
 
 
 def end(ended: Iterable[Planted]) -> None:
-    """Undo what lasts, before its time; it is undone when this returns. PlantingError: it could not be."""
+    """Revert lasting faults now. Raise PlantingError on failure."""
     found = list(ended)
     for one in found:
         with proc.pidfd(pid=one.pid, ticks=one.start_ticks) as descriptor:
@@ -84,7 +83,7 @@ def end(ended: Iterable[Planted]) -> None:
 
 
 def end_all(fleet: Fleet) -> None:
-    """Before the nodes end: nobody holds anything of them any more. What does not end by itself is killed."""
+    """Revert all faults before the nodes end; kill what does not end."""
     found = planted(fleet)
     try:
         end(found)
@@ -147,7 +146,6 @@ def _plant_lasting(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | Non
 
 
 def _line(holder: "subprocess.Popen[bytes]") -> bytes:
-    """What the process says first."""
     assert holder.stdout is not None
     assert holder.stderr is not None
     ready = select.select([holder.stdout], [], [], _PLANTED_WITHIN_S)[0]
@@ -162,7 +160,6 @@ def _line(holder: "subprocess.Popen[bytes]") -> bytes:
 
 
 def _give_up(holder: "subprocess.Popen[bytes]") -> None:
-    """It undoes what it has done so far."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(holder.pid, signal.SIGTERM)
     try:

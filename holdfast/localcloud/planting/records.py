@@ -1,4 +1,4 @@
-"""What is planted now, as files beside the node they are about: they go with it."""
+"""Records of active faults, as files beside their node."""
 
 import contextlib
 import json
@@ -11,8 +11,6 @@ _FOLDER = "planted"
 
 @dataclass(frozen=True, kw_only=True)
 class Planted:
-    """A fault on a node. One that lasts has a process that holds it."""
-
     instance_id: str
     host: str
     fault: str
@@ -30,7 +28,6 @@ class Planted:
 
 
 def folder(directory: Path) -> Path:
-    """Where the records of the node lie whose own folder this is."""
     return directory / _FOLDER
 
 
@@ -45,7 +42,7 @@ def path_of(directory: Path, fault: str) -> Path:
 
 
 def read(fleet: Path) -> Iterator[Planted]:
-    """Of all nodes of a fleet, also of such as nobody holds any more."""
+    """Return the records of all nodes of a fleet, orphaned ones included."""
     for path in sorted(fleet.glob(f"*/{_FOLDER}/*.json")):
         with contextlib.suppress(OSError, ValueError, TypeError):  # its node has gone meanwhile
             yield Planted(**json.loads(path.read_text()))

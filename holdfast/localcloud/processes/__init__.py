@@ -1,6 +1,6 @@
 """
-The processes of a local cloud: started detached, found by their records, ended, and told of (`LocalCloud`,
-`from_environment`, `process_state`). What runs in them is for aws and hyperpod.
+Processes of a local cloud: start detached, find by record, stop, report (`LocalCloud`, `from_environment`,
+`process_state`).
 """
 
 from holdfast.localcloud.processes.detached import Process, find, has_died, stop

@@ -1,7 +1,4 @@
-"""
-Background processes of the local cloud are started: detached, recorded before they run, and waited for until they are
-ready. What they do is theirs.
-"""
+"""Start of background processes: detached, recorded before they run, waited for until ready."""
 
 import contextlib
 import json
@@ -26,7 +23,7 @@ GATE = 'read -r _ && exec "$@" </dev/null'
 
 
 class ProcessError(Exception):
-    """A background process could not be started; the message holds the end of its log."""
+    """A background process did not start; the message holds the end of its log."""
 
 
 def spawn(
@@ -40,10 +37,10 @@ def spawn(
     endpoint: str = "",
 ) -> "tuple[subprocess.Popen[bytes], Process]":
     """
-    Start ``argv`` detached from the terminal, in a session of its own, with its output in ``log``.
+    Start ``argv`` detached, in its own session, with its output in ``log``.
 
-    Its identity is in ``home/run/NAME.json`` before it runs: a caller that is killed at any moment leaves nothing that
-    the next command cannot find.
+    Its identity is in ``home/run/NAME.json`` before it runs, so the next command finds it whatever happens to the
+    caller.
     """
     record = record_path(home=home, name=name)
     for folder in (log.parent, record.parent):
@@ -80,13 +77,13 @@ def start(
     stall_s: float = STALL_S,
 ) -> Process:
     """
-    Start ``argv`` detached from the terminal and return once ``ready()`` holds.
+    Start ``argv`` detached and return once ``ready()`` holds.
 
-    Its output goes to ``home/log/NAME.log``, its identity to ``home/run/NAME.json``. How long it takes is its affair
-    (what it restores may be large, and the machine busy) as long as it does something.
+    Output goes to ``home/log/NAME.log``, identity to ``home/run/NAME.json``. There is no timeout while it makes
+    progress.
 
     Raises:
-        ProcessError: it ended, or did nothing for ``stall_s`` without being ready; nothing is left running.
+        ProcessError: It exited, or was idle for ``stall_s`` without being ready; nothing is left running.
     """
     log = _log_path(home=home, name=name)
     child, process = spawn(name=name, argv=argv, home=home, log=log, environment=environment, endpoint=endpoint)
@@ -104,10 +101,8 @@ def start(
 
 def wait_until_ready(process: Process, *, name: str, home: Path, ready: Callable[[], bool]) -> None:
     """
-    Return once ``ready()`` holds of a process that another command started, and perhaps did not wait for.
-
-    Raises:
-        ProcessError: as `start`; the process is left as it is.
+    Wait until ``ready()`` holds of a process that another command started. Raise ProcessError, as `start`; it keeps
+    running.
     """
     log = _log_path(home=home, name=name)
 
@@ -119,14 +114,14 @@ def wait_until_ready(process: Process, *, name: str, home: Path, ready: Callable
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What a process and its children have done so far."""
+    """CPU time and I/O of a process and its children."""
 
     cpu_s: float = 0.0
     transferred: int = 0
     """Bytes read and written."""
 
     def is_beyond(self, other: "Work", *, stall_s: float) -> bool:
-        """Whether this is enough more than the other to be no mere waiting for ``stall_s``."""
+        """Return True if this is more than idle waiting for ``stall_s`` beyond the other."""
         return self.cpu_s - other.cpu_s >= LEAST_SHARE * stall_s or self.transferred - other.transferred >= LEAST_BYTES
 
 
@@ -142,7 +137,6 @@ def _work_of(pid: int) -> Work:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """Children that run, and theirs: what those have done counts for their parent only when they have ended."""
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in map(int, path.read_text().split()):

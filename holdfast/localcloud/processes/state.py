@@ -1,4 +1,4 @@
-"""How a process of the local cloud is, as anybody on this machine can see: its state in /proc, and what it wrote."""
+"""State of a local cloud's process, from /proc and its progress file."""
 
 import time
 from dataclasses import dataclass, field
@@ -19,8 +19,6 @@ State = Literal["running", "stopped", "gone"]
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessState:
-    """One process."""
-
     name: str
     pid: int
     """0 when there is none."""
@@ -32,7 +30,6 @@ class ProcessState:
 
 
 def process_state(name: str, *, home: Path) -> ProcessState:
-    """Of the process of this name."""
     process = found(name, home=home)
     passes, now = read_passes(passes_path(home, name)), time.monotonic()
     if process is None:
@@ -45,7 +42,7 @@ def process_state(name: str, *, home: Path) -> ProcessState:
 
 
 def found(name: str, *, home: Path) -> detached.Process | None:
-    """The running process of this name; None where there is none."""
+    """Return the running process of this name, or None."""
     if name != KERNEL_LOG:
         return detached.find(name=name, home=home)
     known = KernelLogs(home / "nodes").process()
@@ -56,12 +53,12 @@ def found(name: str, *, home: Path) -> detached.Process | None:
 
 
 def serves_kernel_logs(home: Path) -> bool:
-    """Whether nodes of this home had kernel logs, and nobody ended the process that serves them."""
+    """Return True if nodes of this home have kernel logs that were not stopped."""
     return KernelLogs(home / "nodes").process() is not None
 
 
 def described(name: str, *, pid: int, state: State, passes: ProcessPasses | None, now: float) -> ProcessState:
-    """What a person should know of it. Pure."""
+    """Return the state with its problems. Pure."""
     problems: list[str] = []
     what = f"the {named(name).what}"
     if state == "gone":
@@ -78,6 +75,5 @@ def described(name: str, *, pid: int, state: State, passes: ProcessPasses | None
 
 
 def control_plane(home: Path) -> dict[str, object]:
-    """Of the control plane, for the health page."""
     found = process_state("hyperpod", home=home)
     return {"state": found.state, "passed_s_ago": found.passed_s_ago, "problems": list(found.problems)}

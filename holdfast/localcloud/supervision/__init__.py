@@ -1,6 +1,7 @@
-"""What runs for long is watched: threads of a process (``Worker``), one that serves
-HTTP (``HttpService``), what they could not do (``Complaints``), and both
-as one small file that other processes read (``Passes``). Its collector is spared (``spare_collector``)."""
+"""
+Supervision of long-running processes: threads (``Worker``), HTTP (``HttpService``), failures (``Complaints``), progress
+files (``Passes``), garbage collection (``spare_collector``).
+"""
 
 from holdfast.localcloud.supervision.batch import Batcher
 from holdfast.localcloud.supervision.collector import spare_collector

@@ -1,8 +1,4 @@
-"""
-When each thread of a process did its last pass, as one small file beside the process's record.
-
-Times are of the machine's monotonic clock, which all processes share and nobody sets.
-"""
+"""Progress of a process's threads, as a small file beside its record. Times are monotonic, shared by all processes."""
 
 import json
 import logging
@@ -22,8 +18,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Pass:
-    """One thread."""
-
     name: str
     at: float
     """Of its last pass."""
@@ -37,7 +31,7 @@ class Pass:
     """What it could not do; empty when all was done."""
 
     def problems(self, *, now: float) -> list[str]:
-        """What a person should know, a line each."""
+        """Return problems, a line each."""
         found = [self.problem] if self.problem else []
         if now - self.at > self.late_after_s:
             found.append(f"{self.kind} {self.name} is stalled: no progress for {now - self.at:.0f} s")
@@ -52,19 +46,16 @@ class Pass:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessPasses:
-    """What a process wrote of its threads."""
-
     pid: int
     at: float
     passes: tuple[Pass, ...]
 
     def ages(self, *, now: float) -> dict[str, float]:
-        """Seconds since each thread's last pass."""
         return {one.name: round(max(0.0, now - one.at), 1) for one in self.passes}
 
 
 class Passes:
-    """One thread that writes them once a second."""
+    """Thread that writes the progress file once a second."""
 
     def __init__(self, *, path: Path, reported: Callable[[], Iterable[Pass]]) -> None:
         self._path, self._reported = path, reported
@@ -88,7 +79,7 @@ class Passes:
             self._stopping.wait(WRITE_EVERY_S)
 
     def write(self) -> None:
-        """Now. A disk that takes nothing is no reason to end."""
+        """Write the file; a full disk is ignored."""
         now = time.monotonic()
         content = {"pid": os.getpid(), "at": now, "passes": [asdict(one) for one in self._reported()]}
         fresh = self._path.with_suffix(".new")
@@ -101,12 +92,11 @@ class Passes:
 
 
 def passes_path(home: Path, name: str) -> Path:
-    """Where the process of this name writes them."""
     return home / "run" / f"{name}.passes"
 
 
 def read_passes(path: Path) -> ProcessPasses | None:
-    """What the process wrote last; None when it never did."""
+    """Return the process's last report, or None."""
     try:
         found = json.loads(path.read_text())
         passes = tuple(Pass(**one) for one in found["passes"])
@@ -116,7 +106,7 @@ def read_passes(path: Path) -> ProcessPasses | None:
 
 
 def json_of_passes(passes: Sequence[Pass], *, now: float) -> dict[str, object]:
-    """The same for a JSON answer of the process itself."""
+    """Return the same for a JSON answer."""
     return {
         one.name: {"passed_s_ago": round(max(0.0, now - one.at), 1), "problems": one.problems(now=now)}
         for one in passes

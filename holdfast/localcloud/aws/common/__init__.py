@@ -1,7 +1,6 @@
 """
-What every service of ours is written with: the error that refuses, the clock, pages, records that take a moment,
-for whom a request is made, and what is shared between host and services (mishaps, the
-HyperPod plane). Knows no client, no moto and no HTTP.
+Shared parts of the embedded services: errors, clock, paging, records, principals, mishaps, HyperPod plane. No client,
+no moto, no HTTP.
 """
 
 from holdfast.localcloud.aws.common.clock import now, reset_clock, skip_time

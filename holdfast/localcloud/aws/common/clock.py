@@ -1,8 +1,7 @@
 """
-The embedded AWS's clock: the machine's, until somebody skips a wait.
+Clock of the embedded AWS: the machine's time plus skipped waits.
 
-Services change the state of what they hold by this clock when it is looked at; skipping takes everything that is
-being made or deleted further at once, without a wait. There is one embedded AWS in a process, so there is one clock.
+One clock per process. Services change the state of their records by this clock when they are read.
 """
 
 import threading
@@ -10,8 +9,6 @@ from datetime import UTC, datetime, timedelta
 
 
 class _Ahead:
-    """How far the clock is ahead of the machine's."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.by = timedelta()
@@ -25,15 +22,15 @@ _ahead = _Ahead()
 
 
 def now() -> datetime:
-    """The time that services go by, in UTC."""
+    """Return the services' current time, in UTC."""
     return datetime.now(tz=UTC) + _ahead.by
 
 
 def skip_time(seconds: float) -> None:
-    """Let time pass without waiting."""
+    """Advance the clock without waiting."""
     _ahead.add(timedelta(seconds=seconds))
 
 
 def reset_clock() -> None:
-    """Back to the machine's time."""
+    """Reset to the machine's time."""
     _ahead.by = timedelta()

@@ -1,7 +1,4 @@
-"""
-Add-ons of EKS clusters: installed where Kubernetes runs behind a cluster and something stands in for them, and recorded
-elsewhere.
-"""
+"""Add-ons of EKS clusters: installed where Kubernetes runs and a stand-in exists, else recorded."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -77,8 +74,6 @@ Container-Insights-reference and Container-Insights-setup-logs-FluentBit)."""
 
 
 class Addons:
-    """The add-on operations."""
-
     def __init__(
         self,
         *,
@@ -87,7 +82,6 @@ class Addons:
         client: ClientFactory,
         kubernetes: Callable[[str], Place | None] = lambda _: None,
     ) -> None:
-        """``kubernetes`` gives the API server of a cluster by its name. Default: every cluster is a record."""
         self.shelf = Shelf(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
         self._clusters, self._nodegroups, self._client = clusters, nodegroups, client
         self._software = AddonSoftware(clusters=clusters, kubernetes=kubernetes)
@@ -217,11 +211,7 @@ class Addons:
         return {**shown, "status": record.status(settled=settled)}
 
     def _start(self, content: dict[str, Any]) -> None:
-        """
-        Let an add-on's pods run, if what they run on and are built on is there; where they really run, look at them.
-
-        Called without the lock.
-        """
+        """Update an add-on's pods if their nodes and dependencies exist. Called without the lock."""
         cluster, name = content["clusterName"], content["addonName"]
         base = BUILT_ON.get(name)
         missing = base is not None and not self._is_started(cluster, base)
@@ -262,6 +252,5 @@ def _check_identities(name: str, version: str, identities: list[dict[str, str]] 
 
 
 def _id(cluster: str, name: str) -> str:
-    """An id that follows from the names, as an add-on is only ever found by them."""
     digits = hashlib.sha256(f"{cluster}/{name}".encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"

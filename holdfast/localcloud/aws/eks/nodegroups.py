@@ -1,4 +1,4 @@
-"""Managed node groups of EKS clusters. They are records: no instance is started."""
+"""Managed node groups of EKS clusters, as records: no instance is started."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -14,8 +14,6 @@ SCALING = {"minSize": 1, "maxSize": 2, "desiredSize": 2}
 
 
 class Nodegroups:
-    """The node group operations."""
-
     def __init__(self, *, clusters: Clusters) -> None:
         self.shelf = Shelf(lambda key: errors.missing(f"No node group found for name: {key[1]}."))
         self._clusters = clusters
@@ -126,7 +124,7 @@ class Nodegroups:
             return {"nodegroup": self._shown(clusterName, nodegroupName)}
 
     def are_desired(self, cluster: str) -> bool:
-        """Whether a node group of the cluster has nodes."""
+        """Return True if a node group of the cluster has nodes."""
         with self._clusters.lock:
             return any(
                 name == cluster and not record.leaving and record.content["scalingConfig"]["desiredSize"] > 0

@@ -1,6 +1,6 @@
 """
-Amazon FSx for Lustre and OpenZFS: file systems and data repository associations, as records. Directories and copies
-to S3 are the control plane's.
+Amazon FSx for Lustre and OpenZFS: file systems and data repository associations, as records. The control plane has
+the directories and the copies to S3.
 """
 
 from holdfast.localcloud.aws.fsx.network import check_lnet

@@ -1,4 +1,4 @@
-"""Data repository associations: which S3 prefixes a Lustre file system shows, and what crosses by itself."""
+"""Data repository associations: S3 prefixes shown by a Lustre file system."""
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import secrets
@@ -15,8 +15,6 @@ IMPORTED_FILE_CHUNK_MIB = 1024
 
 
 class Associations:
-    """The association operations."""
-
     def __init__(self, *, records: Records, client: ClientFactory) -> None:
         self._records, self._client = records, client
 

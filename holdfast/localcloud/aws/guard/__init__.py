@@ -1,8 +1,8 @@
 """
-Who may speak with the embedded AWS, and how much: what stands before its services.
+Access control and limits of the embedded AWS.
 
-A web page is kept out by what browsers say of themselves, anybody else by the signature, a job by the rights of its
-node's role, and everybody by bounds on bodies, connections and time. ``docs/local-cloud.md`` says what this is worth.
+Web pages are rejected by browser headers, other callers by signature, jobs by the rights of their node's role; bodies,
+connections and times are bounded. ``docs/local-cloud.md`` has the threat model.
 """
 
 from holdfast.localcloud.aws.guard.bodies import (

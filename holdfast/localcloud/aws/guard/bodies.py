@@ -1,7 +1,7 @@
 """
-Bodies of requests, bounded each and together, whether their length is said before or in chunks.
+Bounded bodies of requests, with Content-Length or chunked.
 
-The lengths of chunks are a caller's word: what is read at once is never more than a caller has sent.
+A chunk's length is untrusted: one read never allocates more than was received.
 """
 
 import threading
@@ -20,12 +20,12 @@ TRAILER_LINES = 64
 
 
 def ceiling_of(service: str) -> int:
-    """The largest body for a service: objects of S3 are large, and a function's code is the largest of the others."""
+    """Return the largest body for a service: S3 objects are large, a function's code is the largest of the others."""
     return LARGEST_OF_S3 if service == "s3" else LARGEST
 
 
 class Budget:
-    """What all bodies that are held at one time may take together."""
+    """Limit of all bodies held at one time."""
 
     def __init__(self, limit: int = ALL_TOGETHER) -> None:
         self._left = limit
@@ -33,7 +33,6 @@ class Budget:
 
     @contextmanager
     def part(self) -> Iterator["Part"]:
-        """One request's part; it is given back at the end."""
         part = Part(self)
         try:
             yield part
@@ -48,7 +47,7 @@ class Budget:
 
 
 class Part:
-    """How much of the budget a request has taken."""
+    """Share of the budget that a request holds."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -61,10 +60,7 @@ class Part:
 
 def read_body(environ: dict[str, Any], *, ceiling: int, part: Part) -> bytes:
     """
-    The whole body, decoded from chunks.
-
-    Raises:
-        ServiceError: it is too large, not as long as was said, or its length cannot be told.
+    Return the whole body, decoded from chunks. Raise ServiceError for a body that is too large or of another length.
     """
     source, output = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
     coding = str(environ.get("HTTP_TRANSFER_ENCODING", "")).strip().lower()

@@ -1,4 +1,4 @@
-"""Whose an access key is: the home's owner's, the embedded AWS's own, or a session's of a role."""
+"""Access keys: of the home's owner, of the embedded AWS, or of a role's session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from holdfast.localcloud.home import Keys
 
 @dataclass(frozen=True, kw_only=True)
 class Who:
-    """A caller whose key is known; its signature says whether it is the caller's."""
+    """A caller by its key; the signature is checked elsewhere."""
 
     keys: Keys
     role: str = ""
@@ -26,22 +26,13 @@ class Who:
 
 
 class Callers:
-    """
-    Knows callers by their access keys.
-
-    Keys of IAM users are not known: moto makes some, and what users may do is not evaluated.
-    """
+    """Callers by their access keys. Keys of IAM users are unknown: users are not evaluated."""
 
     def __init__(self, *, owner: Keys, own: Keys) -> None:
         self._known = {owner.access_key_id: Who(keys=owner), own.access_key_id: Who(keys=own, own=True)}
 
     def find(self, key_id: str) -> Who:
-        """
-        The caller with this key.
-
-        Raises:
-            ServiceError: nobody has it, or it is no longer good.
-        """
+        """Return the caller with this key. Raise ServiceError if it is unknown or expired."""
         who = self._known.get(key_id) or _of_session(key_id)
         if who is None:
             raise ServiceError("InvalidClientTokenId", "The security token included in the request is invalid.", 403)
@@ -49,7 +40,6 @@ class Callers:
 
 
 def remember_tags(key_id: str, tags: Mapping[str, str]) -> None:
-    """Give a new session its tags, which moto takes and forgets."""
     session = _session(key_id)
     if session is not None and tags:
         session.tags = dict(tags)

@@ -1,4 +1,4 @@
-"""What sessions of roles may do: each request is held against the role's policies, as IAM has them now."""
+"""Authorization of role sessions, by the role's policies as IAM has them now."""
 
 import json
 import threading
@@ -23,10 +23,10 @@ MOST_TAGS, LONGEST_KEY, LONGEST_VALUE = 50, 128, 256
 
 class Judge:
     """
-    Allows or refuses requests of roles. Policies are read again after IAM or a bucket's policy changed.
+    Authorizes requests of roles. Policies are read again after a change.
 
     Args:
-        clients: Gives clients of the embedded AWS's own for an account and region; their requests are not judged.
+        clients: Clients of the embedded AWS for an account and region; their requests are not judged.
     """
 
     def __init__(self, clients: Callable[[str, str], ClientFactory]) -> None:
@@ -35,19 +35,13 @@ class Judge:
         self._rights: dict[tuple[str, str], Rights] = {}
 
     def changed(self) -> None:
-        """Policies may have changed."""
         with self._lock:
             self._rights.clear()
 
     def allow(
         self, who: Who, request: Request, *, service: str, region: str, operation: str, labels: Mapping[str, str]
     ) -> None:
-        """
-        Return when the role may do it.
-
-        Raises:
-            ServiceError: AccessDenied, in IAM's words.
-        """
+        """Return if the role is allowed to. Raise ServiceError (AccessDenied), in IAM's words."""
         account = who.role.split(":")[4]
         place = Place(account=account, region=region)
         client = self._clients(account, region)
@@ -70,12 +64,7 @@ class Judge:
             self._check(rights, need, place, who)
 
     def must_exist(self, request: Request, *, account: str, region: str) -> None:
-        """
-        Refuse the owner a role that there is not: moto lets anybody be anything.
-
-        Raises:
-            ServiceError: AccessDenied, as STS has it for a role that does not exist too.
-        """
+        """Reject a role that does not exist, which moto would accept. Raise ServiceError (AccessDenied), as STS."""
         role = str(_parameters(request).get("RoleArn", ""))
         try:
             found = self._clients(account, region)("iam").get_role(RoleName=role.rpartition("/")[2])["Role"]["Arn"]
@@ -87,12 +76,7 @@ class Judge:
             raise ServiceError("AccessDenied", message, 403)
 
     def must_trust(self, request: Request, service: str, *, account: str, region: str) -> None:
-        """
-        Refuse the owner a role that the service, for which it asks, could not assume and tag.
-
-        Raises:
-            ServiceError: AccessDenied.
-        """
+        """Reject a role that the owner's service could not assume and tag. Raise ServiceError (AccessDenied)."""
         given = _parameters(request)
         role, tags = str(given.get("RoleArn", "")), session_tags(given)
         rights = Rights(client=self._clients(account, region), role=role, session=service, account=account)
@@ -137,7 +121,7 @@ class Judge:
 
 
 def _limited(reported: Decision, who: Who, need: Need, resource: str, context: Mapping[str, str]) -> Decision:
-    """What a session's policy leaves of what its role may do (IAM user guide, "Session policies")."""
+    """Apply the session policy (IAM user guide, "Session policies")."""
     if not reported.allowed or not who.policy:
         return reported
     account = who.role.split(":")[4]
@@ -150,7 +134,6 @@ def _limited(reported: Decision, who: Who, need: Need, resource: str, context: M
 
 
 def _document(policy: str) -> Mapping[str, Any]:
-    """A session's policy; one that cannot be read allows nothing."""
     try:
         found = json.loads(policy)
     except (ValueError, RecursionError):
@@ -159,7 +142,7 @@ def _document(policy: str) -> Mapping[str, Any]:
 
 
 def _must_say_one_operation(request: Request, operation: str) -> None:
-    """moto takes an operation from whatever names one, so a request that names two is not the one that is judged."""
+    """Reject a request that names two operations: moto would run another than the judged one."""
     body = request.get_data(parse_form_data=False)
     named = {value for _, value in _pairs(request, body)}
     named.update(value for name, value in request.headers.items() if name.lower() == "action")
@@ -173,12 +156,7 @@ def _pairs(request: Request, body: bytes) -> Iterator[tuple[str, str]]:
 
 
 def tags_of(request: Request) -> Mapping[str, str]:
-    """
-    The tags that a request to assume a role gives to the session.
-
-    Raises:
-        ServiceError: they are more or longer than STS takes.
-    """
+    """Return the session tags of an AssumeRole request. Raise ServiceError for more or longer tags than STS takes."""
     tags = session_tags(_parameters(request))
     if len(tags) > MOST_TAGS or any(
         len(key) > LONGEST_KEY or len(value) > LONGEST_VALUE for key, value in tags.items()
@@ -200,7 +178,6 @@ def _parameters(request: Request) -> dict[str, Any]:
 
 
 def _found(client: ClientFactory, kind: str, name: str) -> str:
-    """The ARN of something by its name."""
     if kind == "named role":
         return name
     if name.startswith("arn:"):

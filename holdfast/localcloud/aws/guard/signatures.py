@@ -1,9 +1,8 @@
 """
-Signatures of requests: what a request says of its own, and whether it is true.
+Request signatures: parsing and verification.
 
-AWS Signature Version 4, in the header or in the query (AWS general reference, "Create a signed AWS API request"), and
-the older one in the query of S3 (S3 developer guide, RESTAuthentication), which boto3 still gives presigned URLs. What
-is expected is computed by botocore's own signers.
+AWS Signature Version 4, in header or query (AWS general reference, "Create a signed AWS API request"), and S3's older
+query form (S3 developer guide, RESTAuthentication) of boto3's presigned URLs. Verified with botocore's signers.
 """
 
 import calendar
@@ -40,8 +39,6 @@ QUERY_SCOPE = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Signed:
-    """What a request says of its signature."""
-
     key_id: str
     service: str
     signature: str
@@ -54,19 +51,14 @@ class Signed:
     old: bool = False
 
     def as_header(self) -> str:
-        """The signature in the header, whatever way it was given."""
+        """Return the signature in header form."""
         date = self.timestamp[:8] or "20000101"
         scope = f"{self.key_id}/{date}/{self.region or 'us-east-1'}/{self.service}/aws4_request"
         return f"{ALGORITHM} Credential={scope}, SignedHeaders={';'.join(self.headers)}, Signature={self.signature}"
 
 
 def signed(headers: Headers, query: Mapping[str, str]) -> Signed:
-    """
-    Read the signature of a request.
-
-    Raises:
-        ServiceError: it has none, or not all of one.
-    """
+    """Parse the signature of a request. Raise ServiceError if it is missing or incomplete."""
     if headers.get("Authorization"):
         return _in_header(headers)
     if "X-Amz-Signature" in query:
@@ -84,12 +76,7 @@ def signed(headers: Headers, query: Mapping[str, str]) -> Signed:
 
 
 def verify(environ: Mapping[str, Any], what: Signed, keys: Keys, body: bytes) -> None:
-    """
-    Return when the request was signed with these keys, lately, and as it is.
-
-    Raises:
-        ServiceError: it was not.
-    """
+    """Verify signature, age and content. Raise ServiceError."""
     if what.token != keys.session_token:
         raise ServiceError("InvalidClientTokenId", "The security token included in the request is invalid.", 403)
     if what.old:
@@ -209,7 +196,6 @@ def _in_time_old(what: Signed) -> None:
 
 
 def _payload(environ: Mapping[str, Any], what: Signed, body: bytes) -> str:
-    """The body's digest as it was signed, compared with the body where it is one."""
     reported = str(environ.get("HTTP_X_AMZ_CONTENT_SHA256", ""))
     if not reported and what.expires is not None and what.service == "s3":
         return "UNSIGNED-PAYLOAD"
@@ -265,7 +251,7 @@ def _amazon_headers(environ: Mapping[str, Any]) -> list[str]:
 
 
 def _header(environ: Mapping[str, Any], name: str) -> str:
-    """As it was sent: WSGI gives every byte as one character."""
+    """Return a header as sent: WSGI has one character per byte."""
     key = name.upper().replace("-", "_")
     value = environ.get(f"HTTP_{key}", environ.get(key, "") if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else "")
     text = str(value)

@@ -13,8 +13,6 @@ OWN = "holdfast.own"
 
 
 class _Raw(io.BytesIO):
-    """A body as urllib3 gives it."""
-
     def stream(self, **_: Any) -> Iterator[bytes]:
         part = self.read()
         while part:
@@ -26,7 +24,7 @@ class Direct:
     """
     Calls a WSGI application where botocore would send a request.
 
-    Spares half of the work of a request, and its threads: what is done can be done again in the same order.
+    Saves half of the work of a request, and its threads.
     """
 
     def __init__(self, application: Any) -> None:

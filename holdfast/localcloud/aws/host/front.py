@@ -1,9 +1,9 @@
-"""The front door: which service a request is for, ours or moto's, and what surrounds its answer.
+"""
+Front: routing of a request to an own service or moto, and what surrounds its answer.
 
-What comes through a socket is held against the guard first: where it comes from, whose key it has, its signature, and
-what a role may do. A request's service and region come from the credential scope of its signature, its operation from
-X-Amz-Target or Action. Requests to moto run inside the gate, and every request that may have changed something is told
-to the persistence. The private plane lives under ``/_holdfast/`` and is for the home's owner.
+Requests from a socket pass the guard first. Service and region come from the signature's credential scope, the
+operation from X-Amz-Target or Action. Requests to moto run inside the gate; possible changes are reported to the
+persistence. The private plane is under ``/_holdfast/``, for the home's owner.
 """
 
 import contextlib
@@ -186,7 +186,6 @@ class Front:
         return response
 
     def _unkept(self, request: Request, operation: str) -> ServiceError | None:
-        """The refusal of a change that the disk does not take. What deletes makes room, and is let through."""
         if not is_change(method=request.method, operation=operation, query=request.args):
             return None
         why = self.refusal(desired=request.content_length or 0)
@@ -231,11 +230,7 @@ class Front:
 
     @contextlib.contextmanager
     def _settling(self, service: str) -> Iterator[None]:
-        """
-        Around a request to a service: what the first one loads stays, so no later collection has to look at it.
-
-        A collection of all objects stops every thread, the one that says that all is well among them.
-        """
+        """Freeze what the first request to a service loads, so that no later collection scans it."""
         try:
             yield
         finally:
@@ -257,27 +252,22 @@ class Front:
 
 
 def json_response(answer: Mapping[str, Any], *, status: int = 200) -> Response:
-    """An answer of the private plane."""
     return Response(json.dumps(answer), status=status, content_type="application/json")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Scope:
-    """Whom a request is for, from the credential scope of its signature."""
-
     key: str
     region: str
     service: str
 
     @classmethod
     def of(cls, request: Request) -> "_Scope":
-        """Of a request that this process makes, whose signature needs no check."""
         output = signed(request.headers, request.args)
         return cls(key=output.key_id, region=output.region, service=output.service)
 
 
 def _principal(request: Request, who: Who | None, caller: Caller) -> str:
-    """Whose the request is: only the embedded AWS itself asks for others."""
     if who is not None and not who.own:
         return who.role or root_of(caller.account)
     return str(request.headers.get(PRINCIPAL_HEADER, "")) or root_of(caller.account)
@@ -288,7 +278,6 @@ def _is_no_backend(error: Exception) -> bool:
 
 
 def _refusal(request: Request, error: ServiceError) -> Response:
-    """An error of the guard's, or of the front's, in the words of the service that was meant."""
     try:
         service = _Scope.of(request).service
     except ServiceError:
@@ -345,7 +334,7 @@ def _not_implemented(request: Request, service: str, operation: str) -> Response
 
 
 def _unpack(environ: "WSGIEnvironment", body: bytes) -> None:
-    """A compressed body, opened here: moto would open it however large it grows."""
+    """Decompress a body with a limit: moto has none."""
     if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() != "gzip":
         return
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -366,6 +355,6 @@ def _replace_body(environ: "WSGIEnvironment", body: bytes) -> None:
 
 
 def _rewind(environ: "WSGIEnvironment") -> None:
-    """moto reads the body from the start, whoever read it before."""
+    """Rewind the input: moto reads it from the start."""
     environ["wsgi.input"].seek(0)
     environ.pop("werkzeug.request", None)

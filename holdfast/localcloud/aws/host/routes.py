@@ -1,4 +1,4 @@
-"""REST operations of a service model: which one a request's method and path mean, and what the path says."""
+"""Routes of REST operations: operation and path members of a request."""
 
 import re
 import urllib.parse
@@ -11,7 +11,7 @@ LABEL = re.compile(r"\{(\w+)(\+?)\}")
 
 
 class Routes:
-    """Every operation of one service that has a path of its own."""
+    """All operations of one service that have a path."""
 
     def __init__(self, model: ServiceModel) -> None:
         self._routes: list[tuple[str, re.Pattern[str], str]] = []
@@ -21,11 +21,11 @@ class Routes:
                 self._routes.append((http["method"], _pattern(http["requestUri"]), name))
 
     def operation(self, request: Request) -> str:
-        """The operation's name; "" when the service has none with this method and path."""
+        """Return the operation's name, or ""."""
         return self._match(request)[0]
 
     def labels(self, request: Request) -> dict[str, str]:
-        """The members of the input that are in the path."""
+        """Return the input members in the path."""
         return self._match(request)[1]
 
     def _match(self, request: Request) -> tuple[str, dict[str, str]]:
@@ -47,6 +47,6 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 def _raw_path(request: Request) -> str:
-    """The path before decoding, so that an ARN in it stays one part."""
+    """Return the undecoded path, so that an ARN stays one part."""
     raw = str(request.environ.get("RAW_URI") or urllib.parse.quote(request.path))
     return urllib.parse.urlparse(raw).path

@@ -38,12 +38,11 @@ LONGEST_WATCH_S = 60.0
 LATE_AFTER_S = 30.0
 
 
-class PortBusyError(Exception):
-    """Another process listens on the wanted port."""
+class PortBusyError(Exception): ...
 
 
 class EmbeddedAws:
-    """A running embedded AWS. moto keeps its state in the process, so there can be one at a time."""
+    """A running embedded AWS. moto's state is global, so there is one per process."""
 
     _running = threading.Lock()
 
@@ -100,11 +99,9 @@ class EmbeddedAws:
 
     @property
     def client_arguments(self) -> dict[str, str]:
-        """What boto3 and botocore need to reach it, but for the region."""
         return {"endpoint_url": self.endpoint, **self.keys.boto}
 
     def _client(self, account: str, region: str) -> Clients:
-        """Clients whose requests stay in this process, to look up what roles may do."""
         direct = Direct(self._front)
         return Clients(endpoint=self.endpoint, account=account, region=region, keys=self._own, direct=direct)
 
@@ -112,7 +109,6 @@ class EmbeddedAws:
         return Direct(self._front)(request)
 
     def stop(self) -> None:
-        """End all requests that wait, stop answering, and keep the state."""
         if self._stopping.is_set():
             return
         self._stopping.set()
@@ -138,7 +134,6 @@ class EmbeddedAws:
         self.stop()
 
     def health(self) -> dict[str, Any]:
-        """What ``/_holdfast/health`` answers."""
         problem = self._persistence.problem or self._persistence.room.refusal(desired=0)
         return {
             "status": "degraded" if problem else "ok",
@@ -151,7 +146,6 @@ class EmbeddedAws:
         }
 
     def _reported(self) -> list[Pass]:
-        """How each thread that must not end does."""
         listeners = [
             Pass(name=f"listener-{number}", at=server.passed_at, late_after_s=LATE_AFTER_S)
             for number, server in enumerate(self._servers)
@@ -182,7 +176,6 @@ class EmbeddedAws:
 
     @contextlib.contextmanager
     def _in_moto(self, gate: Gate, service: str) -> Iterator[None]:
-        """Change moto's state of a service without a request to it."""
         with gate.shared():
             yield
         self._front.changed_moto(service)
@@ -222,24 +215,21 @@ def serve(
     skip_waits: bool = False,
     mishaps: Mishaps | None = None,
 ) -> EmbeddedAws:
-    """Start an embedded AWS in this process; use it as a context manager or call ``stop``.
+    """
+    Start an embedded AWS in this process; use it as a context manager or call ``stop``.
 
-    `port` 0 takes a free one. `hyperpod` "simulated" makes HyperPod nodes come and go without a control plane.
-    `skip_waits` lets stacks be deployed in time that nobody waits for. `mishaps` go wrong on purpose.
-    Raises `PortBusyError`.
+    `port` 0 picks a free one. `hyperpod` "simulated" runs nodes without a control plane. `skip_waits` deploys stacks in
+    simulated time. `mishaps` are deliberate failures. Raises `PortBusyError`.
     """
     return EmbeddedAws(home=home, port=port, hyperpod=hyperpod, skip_waits=skip_waits, mishaps=mishaps)
 
 
 class _Server(BoundedServer):
-    """Says when it last looked for requests."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.passed_at = time.monotonic()
         super().__init__(*args, **kwargs)
 
     def service_actions(self) -> None:
-        """Called ten times a second by ``serve_forever``."""
         super().service_actions()
         self.passed_at = time.monotonic()
 
@@ -252,7 +242,6 @@ def _server(listening: socket.socket, front: Front) -> _Server:
 
 
 def _listen(port: int) -> list[socket.socket]:
-    """Sockets on the loopback addresses, IPv4's first; ``localhost`` may mean either."""
     first = _bound(socket.AF_INET, "127.0.0.1", port)
     sockets = [first]
     with contextlib.suppress(OSError, PortBusyError):
@@ -288,7 +277,6 @@ def _body(request: Request) -> dict[str, Any]:
 
 
 def _warm_up() -> None:
-    """Import what the first deployment needs and takes seconds to import, while nobody waits for it."""
     for name in ("jsonschema", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
         importlib.import_module(name)
     gc.freeze()  # no later collection has to look at all this

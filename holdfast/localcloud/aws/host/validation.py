@@ -1,7 +1,7 @@
-"""Validation of request arguments by a service model's shapes, reporting every violation in AWS's words.
+"""
+Validation of request arguments by a service model's shapes, reporting every violation in AWS's words.
 
-Botocore's own validator checks types and minimums on the caller's side; a service also refuses by enum, pattern,
-maximum and missing members. The model says all of that, so nothing here knows any particular service.
+Beyond botocore's own validator: enums, patterns, maximums and missing members.
 """
 
 import functools
@@ -33,10 +33,10 @@ CHARACTER_PROPERTIES = {
 
 def violations(*, shape: Any, value: dict[str, Any], closely: bool = True) -> list[str]:
     """
-    Every constraint of `shape` that `value` breaks, one sentence each; empty when it satisfies all.
+    Return a sentence for every constraint of `shape` that `value` breaks.
 
     Args:
-        closely: Default: whether values are among those allowed too, not only of their type and there.
+        closely: True if allowed values are checked too, not only types and presence.
     """
     return list(_structure(shape, value, "", closely=closely))
 

@@ -1,8 +1,8 @@
 """
-Conditions of policy statements.
+Conditions of policy statements. Pure.
 
 Source: IAM user guide, "IAM JSON policy elements: Condition operators"
-(reference_policies_elements_condition_operators) and "Conditions with multiple context keys or values". Pure functions.
+(reference_policies_elements_condition_operators) and "Conditions with multiple context keys or values".
 """
 
 import ipaddress
@@ -17,12 +17,12 @@ VARIABLE = re.compile(r"\$\{([^},]+)(?:,\s*'([^']*)')?\}")
 
 
 def listed(value: Any) -> list[Any]:
-    """One value or several, as policies write both."""
+    """Return one value or several as a list."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def matches(pattern: str, text: str, *, case: bool = True) -> bool:
-    """Whether a text matches a pattern with ``*`` and ``?``."""
+    """Return True if a text matches a pattern with ``*`` and ``?``."""
     if not case:
         pattern, text = pattern.lower(), text.lower()
     return _compiled(pattern).fullmatch(text) is not None
@@ -35,7 +35,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def with_variables(text: str, context: Context) -> str | None:
-    """A policy's text with its variables filled in; None when one has neither a value nor a default."""
+    """Fill in a policy text's variables; None if one has neither value nor default."""
     missing = False
 
     def filled(found: re.Match[str]) -> str:
@@ -51,7 +51,7 @@ def with_variables(text: str, context: Context) -> str | None:
 
 
 def hold(conditions: Mapping[str, Mapping[str, Any]], context: Context) -> bool:
-    """Whether all conditions of a statement hold. Raises ValueError for an operator that there is not."""
+    """Return True if all conditions of a statement hold. Raise ValueError for an unknown operator."""
     return all(
         _holds(operator, key, [str(_plain(value)) for value in listed(desired)], context)
         for operator, keys in conditions.items()
@@ -91,7 +91,6 @@ def _plain(value: Any) -> Any:
 
 
 def _operator(name: str) -> tuple[Callable[[str, str], bool], bool]:
-    """The test of an operator, and whether it is the opposite of one."""
     for positive, negative in OPPOSITES.items():
         if name == negative:
             return TESTS[positive], True
@@ -108,7 +107,6 @@ def _date(text: str) -> datetime:
 
 
 def _like_arn(pattern: str, text: str) -> bool:
-    """Each of the six parts matches for itself."""
     desired, given = pattern.split(":", 5), text.split(":", 5)
     return len(desired) == len(given) and all(matches(one, other) for one, other in zip(desired, given, strict=True))
 

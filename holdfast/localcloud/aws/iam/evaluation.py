@@ -1,9 +1,8 @@
 """
-Whether policies allow a request.
+Evaluation of policies. Pure.
 
-Source: IAM user guide, "Policy evaluation logic" (reference_policies_evaluation-logic) and, for the words,
-"Troubleshoot access denied error messages" (troubleshoot_access-denied). Pure functions. There are no service control
-policies here: an account of its own, as the embedded AWS is, has none.
+Source: IAM user guide, "Policy evaluation logic" (reference_policies_evaluation-logic); words: "Troubleshoot access
+denied error messages" (troubleshoot_access-denied). There are no service control policies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What somebody wants to do."""
+    """A request to be judged."""
 
     principal: str
     """As messages name it: the ARN of a session of the role."""
@@ -40,8 +39,6 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """Whether it is allowed; why not, in AWS's words."""
-
     allowed: bool
     reason: str = ""
 
@@ -57,8 +54,8 @@ def decide(
     Decide about a request within one account.
 
     Args:
-        boundary: Default: the role has none; the policy that limits what its identity policies can allow.
-        resource: Policies of the resource; what they allow to the principal needs no identity policy.
+        boundary: Permissions boundary. Default: none.
+        resource: Policies of the resource; their grants to the principal need no identity policy.
     """
     kinds = (
         ("an identity-based policy", identity),
@@ -88,7 +85,6 @@ def _denied(request: Request, why: str) -> Decision:
 
 
 def _reason(effect: str, policy: Policy, request: Request, *, named: tuple[str, ...] | None = None) -> bool:
-    """Whether some statement of this effect is about the request; ``named``: and names its maker or one of these."""
     return any(
         statement.get("Effect") == effect
         and (named is None or _names(statement, request, named))

@@ -1,4 +1,4 @@
-"""The rights of a role as IAM has them now, and the refusal of what they do not cover."""
+"""Rights of a role as IAM has them now."""
 
 import contextlib
 import json
@@ -13,15 +13,15 @@ from holdfast.localcloud.aws.iam.evaluation import Decision, Policy, Request, de
 
 
 class Rights:
-    """What one role may do. Policies are read once; whoever wants to know again makes another."""
+    """Rights of one role. Policies are read once."""
 
     def __init__(self, *, client: ClientFactory, role: str, session: str, account: str) -> None:
         """
         Read a role's policies.
 
         Args:
-            role: The role's ARN. One that IAM does not know may do nothing.
-            session: The name by which messages call the role's session.
+            role: ARN. A role that IAM does not have may do nothing.
+            session: Name of the role's session in messages.
         """
         self.role, self.name = role, role.rsplit("/", 1)[-1]
         partition = role.split(":")[1] if role.count(":") >= 5 else "aws"
@@ -36,16 +36,13 @@ class Rights:
 
     @property
     def exists(self) -> bool:
-        """Whether IAM knows the role."""
         return bool(self._role)
 
     def simulated(self, action: str, resource: str, context: Context) -> Decision:
-        """Whether its own policies and its boundary let the role do something; no resource's policy is asked."""
         request = Request(principal=self.principal, action=action, resource=resource, context=context)
         return decide(request, identity=self._identity, boundary=self._boundary)
 
     def trusts(self, service: str, action: str = "sts:AssumeRole", **context: str) -> bool:
-        """Whether the role lets a service assume it, or tag its sessions."""
         trust = self._role.get("AssumeRolePolicyDocument")
         if not trust:
             return False
@@ -53,7 +50,6 @@ class Rights:
         return decide(request, identity=(), resource=(Policy(document=trust),)).allowed
 
     def to(self, action: str, resource: str = "*", context: Context | None = None) -> Decision:
-        """Whether the role may do something."""
         request = Request(
             principal=self.principal,
             action=action,
@@ -67,10 +63,10 @@ class Rights:
 
     def trusted_by(self, role: str, action: str = "sts:AssumeRole", context: Context | None = None) -> bool:
         """
-        Whether another role's trust policy names this one, its session or their account.
+        Return True if another role's trust policy names this role, its session or their account.
 
-        Called where the role's own policies allow the call: within an account a trust policy that names the role would
-        be enough (IAM user guide, "Cross account resource access"), which is asked for as well here.
+        Called where the role's own policies allow the call; within an account the trust policy alone would suffice (IAM
+        user guide, "Cross account resource access").
         """
         try:
             found = self._iam.get_role(RoleName=role.rsplit("/", 1)[-1])["Role"]
@@ -108,7 +104,7 @@ class Rights:
         return Policy(document=reported["Document"], arn=arn)
 
     def _of_resource(self, action: str, resource: str) -> list[Policy]:
-        """The policy of a bucket; other resources' policies give roles of the account nothing that is needed here."""
+        """Return a bucket's policy; policies of other resources are not used."""
         if not action.startswith("s3:") or ":s3:::" not in resource:
             return []
         bucket = resource.split(":s3:::")[1].partition("/")[0]

@@ -22,7 +22,6 @@ class Notices:
         self._warned: set[tuple[str, str]] = set()
 
     def send(self, alarm: Any, *, previous: str) -> None:
-        """Publish the current state of an alarm of moto."""
         state, moment = alarm.state_value, now().strftime("%Y-%m-%dT%H:%M:%S.000+0000")
         actions = {
             OK: alarm.ok_actions,

@@ -1,5 +1,3 @@
-"""Alarms: evaluate metric alarms, store composite alarms (moto only lists those)."""
-
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import logging

@@ -1,9 +1,9 @@
 """
-The clock of the alarms: once a minute, metrics of log events are published and every alarm gets its state.
+Evaluation of alarms: once a minute, publish metrics of log events and set the state of every alarm.
 
 Source: CloudWatch user guide, "Alarm evaluation" (alarm-evaluation, read 2026-11-23): every minute, over a window that
-ends with the last whole minute. Alarms and data points are moto's; states follow from ``alarm_states``. Assumed: that
-the evaluation takes place a few seconds after the minute, and that a changed alarm keeps its state until then.
+ends with the last whole minute. States follow from ``alarm_states``. Assumed: evaluation a few seconds after the
+minute; a changed alarm keeps its state until then.
 """
 
 import json
@@ -40,8 +40,6 @@ log = logging.getLogger(__name__)
 
 
 class Evaluation:
-    """Of one account and region; its thread runs from the first alarm or metric filter on."""
-
     def __init__(
         self,
         *,
@@ -58,7 +56,7 @@ class Evaluation:
         self._notices = Notices(client=client, account=account, region=region)
 
     def start(self) -> None:
-        """Evaluate from now on, and look at new alarms at once."""
+        """Start the thread, and evaluate new alarms at once."""
         with self._lock:
             self._wake.set()
             if self._thread is None and not self._stopping.is_set():
@@ -72,7 +70,6 @@ class Evaluation:
             self._thread.join(5.0)
 
     def minute(self, moment: datetime) -> None:
-        """All that is due at the end of a minute."""
         self._publish(moment)
         end = int(moment.timestamp()) // MINUTE_S * MINUTE_S
         for alarm in self._metric_alarms():
@@ -102,7 +99,6 @@ class Evaluation:
         return [alarm for alarm in list(self._backend().alarms.values()) if not alarm.rule]
 
     def _begin_alarms(self) -> None:
-        """What moto calls a new alarm is put right."""
         fresh = [alarm for alarm in self._metric_alarms() if alarm.state_reason == _INITIAL and not alarm.history]
         if any(alarm.state_value != INSUFFICIENT_DATA for alarm in fresh):
             with self._in_moto("cloudwatch"):
@@ -189,7 +185,6 @@ class Evaluation:
         unit: str | None,
         periods: Sequence[tuple[int, int]],
     ) -> list[float | None]:
-        """One value for each period, None where nothing was published."""
         first, last = periods[0][0], periods[-1][1]
         data = [
             one
@@ -211,7 +206,7 @@ class Evaluation:
 
 
 def _state(alarm: Any) -> str:
-    """moto calls a new alarm OK; CloudWatch does not know yet."""
+    """moto calls a new alarm OK; CloudWatch has no data yet."""
     state: str = INSUFFICIENT_DATA if alarm.state_reason == _INITIAL and not alarm.history else alarm.state_value
     return state
 
@@ -231,12 +226,12 @@ def _rule(alarm: Any) -> Rule | None:
 
 
 def _periods(end: int, period_s: int, count: int) -> list[tuple[int, int]]:
-    """Begin and end of the newest periods, oldest first; the window slides by the minute."""
+    """Return start and end of the newest periods, oldest first; the window slides by the minute."""
     return [(end - (back + 1) * period_s, end - back * period_s) for back in reversed(range(count))]
 
 
 def _seconds(datum: Any) -> float:
-    """When it is of; moto keeps times with and without a zone, all UTC."""
+    """Return the time; moto keeps times with and without a zone, all UTC."""
     moment: datetime = datum.timestamp
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
@@ -250,7 +245,6 @@ def _same(dimensions: Iterable[Any], desired: Sequence[dict[str, str]]) -> bool:
 
 
 def _statistic(data: Sequence[Any], statistic: str) -> float | None:
-    """Of single values and of statistic sets."""
     if not data:
         return None
     sets = [

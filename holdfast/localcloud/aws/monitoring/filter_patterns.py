@@ -105,8 +105,6 @@ def _number(value: Any) -> float | None:
 
 
 class _Reader:
-    """Parser of one JSON pattern or selector, from left to right."""
-
     _OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
     _WORD = re.compile(r"[^\s(){}\[\],&|=<>!\"%]+")
     _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -195,7 +193,6 @@ class _Reader:
 
 
 def _like(operator: str, text: str) -> Test:
-    """Compare with a text in which ``*`` stands for anything."""
     if operator not in ("=", "!="):
         raise FilterPatternError(f"{operator} compares numbers, got '{text}'")
     compiled = re.compile(".*".join(re.escape(part) for part in text.split("*")), re.DOTALL)

@@ -22,8 +22,6 @@ MOST_FOUND = 10_000
 
 
 class Logs:
-    """Operations of one account and region; moto has the rest of CloudWatch Logs."""
-
     def __init__(
         self,
         *,
@@ -54,7 +52,6 @@ class Logs:
     def put_log_events(
         self, *, logGroupName: str, logStreamName: str, logEvents: Sequence[Mapping[str, Any]], **_: object
     ) -> None:
-        """Count the matches of the group's metric filters; moto stores the events."""
         backend = self._backend()
         group = backend.groups.get(logGroupName)
         times = [event["timestamp"] for event in logEvents]

@@ -1,6 +1,6 @@
 """
-SageMaker's HyperPod, task governance and MLflow operations over plain records. Instances come and go elsewhere; roles
-and networks are judged in `footing` and `iam`.
+SageMaker's HyperPod, task governance and MLflow operations over plain records. Instances are run elsewhere; `footing`
+and `iam` judge roles and networks.
 """
 
 from holdfast.localcloud.aws.sagemaker.checks import References

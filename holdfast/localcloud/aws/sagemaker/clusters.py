@@ -1,7 +1,4 @@
-"""
-The HyperPod clusters that there are, and what becomes of them: as the control plane reports it, or as it is simulated
-without one.
-"""
+"""HyperPod clusters and their changes, as the control plane reports them or simulated."""
 
 import copy
 import threading
@@ -20,7 +17,7 @@ PROVISIONING = timedelta(seconds=0.3)
 
 
 class Clusters:
-    """Those of one account and region. Services hold `lock` while they call a method; the plane's calls take it."""
+    """Clusters of one account and region. Services hold `lock` during a call; the plane's calls take it."""
 
     def __init__(self, *, account: str, region: str, plane: Plane, notices: Notices) -> None:
         self.account, self.region = account, region
@@ -30,7 +27,7 @@ class Clusters:
         self._plane, self._notices = plane, notices
 
     def requests(self) -> list[dict[str, str]]:
-        """What callers want done with single nodes, for the control plane."""
+        """Return the requested node operations, for the control plane."""
         with self.lock:
             return [
                 {
@@ -44,7 +41,6 @@ class Clusters:
             ]
 
     def report(self, body: dict[str, Any]) -> None:
-        """Take over what the control plane says of a cluster."""
         with self.lock:
             cluster = self.find(body["cluster_arn"])
             _check_report(body)
@@ -123,7 +119,6 @@ class Clusters:
             node.launched = _moment(reported["launch_time"])
 
     def _health(self, cluster: store.Cluster, node: store.Node, reported: dict[str, Any], *, replaced: bool) -> None:
-        """Tell EventBridge of a node that broke, was replaced, or works again."""
         if reported["status"] == "Failure" and node.status != "Failure":
             reason = reported.get("message", "") or "the instance failed"
             self._notices.node_health(cluster, node, healthy=False, reason=reason, repair="None")
@@ -145,7 +140,7 @@ class Clusters:
         self._plane.changed()
 
     def _simulate(self, cluster: store.Cluster) -> None:
-        """Do at once what a control plane would do; with continuous provisioning, new nodes come by the clock."""
+        """Simulate a control plane; with continuous provisioning, new nodes follow the clock."""
         later = cluster.settings.get("NodeProvisioningMode") == "Continuous"
         for node in list(cluster.nodes.values()):
             if node.request == "delete":
@@ -181,7 +176,6 @@ class Clusters:
         raise ServiceError("ResourceNotFound", f"Cluster '{name_or_arn}' not found.")
 
     def _ripen(self, cluster: store.Cluster) -> None:
-        """Simulated nodes that are provisioned by the clock are in service a moment after they were asked for."""
         if not self._plane.simulated:
             return
         for node in cluster.nodes.values():
@@ -196,7 +190,6 @@ class Clusters:
                 )
 
     def tell(self, cluster: store.Cluster, **event: str) -> None:
-        """An event of the cluster, for ListClusterEvents and for EventBridge."""
         self._notices.cluster_event(cluster, cluster.add_event(**event))
 
     def add_nodes(
@@ -208,7 +201,6 @@ class Clusters:
 
 
 def _follow(node: store.Node, status: str) -> None:
-    """What is under way with a node, as its status shows it; an operation ends where the node works or has failed."""
     if status in ("Running", "Failure"):
         if not node.request:
             node.end()

@@ -23,7 +23,7 @@ def _missing(key: Any) -> ServiceError:
 
 
 class Governance:
-    """The governance operations."""
+    """Governance operations."""
 
     def __init__(self, *, client: ClientFactory, account: str, region: str, clusters: Clusters) -> None:
         self.schedulers, self.quotas = Shelf(_missing), Shelf(_missing)
@@ -94,9 +94,9 @@ class Governance:
 
     def _check_governed(self, eks: str) -> None:
         """
-        Task governance is done by an add-on, which must be there.
+        Check that the add-on of task governance exists.
 
-        Source: SageMaker developer guide, sagemaker-hyperpod-eks-operate-console-ui-governance-setup; the words are
+        Source: SageMaker developer guide, sagemaker-hyperpod-eks-operate-console-ui-governance-setup; words are
         assumed.
         """
         try:

@@ -1,5 +1,3 @@
-"""StartClusterHealthCheck: deep health checks on demand. What is checked, and what follows, is the control plane's."""
-
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 from typing import Any
@@ -15,10 +13,9 @@ LEAST_NODES = 2
 
 class HealthChecks:
     """
-    The operation. All that it names is checked, or nothing is: its answer has no place for what was left out.
+    StartClusterHealthCheck. All named instances are checked, or none.
 
-    The API declares ResourceNotFound alone, for a cluster; what is wrong with groups and instances is a
-    ValidationException, as of the other operations (assumed).
+    The API declares ResourceNotFound for a cluster only; other errors are a ValidationException (assumed).
     """
 
     def __init__(self, *, clusters: Clusters) -> None:
@@ -56,7 +53,6 @@ class HealthChecks:
 
 
 def _named(cluster: store.Cluster, desired: dict[str, Any]) -> list[store.Node]:
-    """The nodes of one configuration; without InstanceIds all of the group (API)."""
     name = desired["InstanceGroupName"]
     if name not in cluster.groups:
         raise refuse(f"Instance group '{name}' does not exist in cluster '{cluster.name}'.")

@@ -20,8 +20,6 @@ def _missing(key: Any) -> ServiceError:
 
 
 class Mlflow:
-    """The MLflow operations."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str, lock: threading.RLock) -> None:
         self._account, self._region = account, region
         self.apps, self.servers = Shelf(_missing), Shelf(_missing)
@@ -52,10 +50,9 @@ class Mlflow:
 
     def _check_artifacts(self, role: str, store: str) -> None:
         """
-        The role must be able to write where artifacts go.
+        Check that the role can write artifacts.
 
-        Source: SageMaker developer guide, mlflow-create-tracking-server-iam. That it is looked at when the app is made
-        is assumed, and so are the words.
+        Source: SageMaker developer guide, mlflow-create-tracking-server-iam. Time of the check and words are assumed.
         """
         rights = Rights(client=self._client, role=role, session="SageMaker", account=self._account)
         if not rights.trusts("sagemaker.amazonaws.com", **{"aws:SourceAccount": self._account}):

@@ -25,8 +25,6 @@ waits for in vain can be deleted.
 
 
 class NodeOperations:
-    """The node operations."""
-
     def __init__(self, *, clusters: Clusters, references: References) -> None:
         self._clusters, self._references = clusters, references
 
@@ -209,7 +207,6 @@ class NodeOperations:
         return answer
 
     def _ask_node(self, cluster: store.Cluster, node: store.Node, action: str, prefix: str) -> tuple[str, str] | None:
-        """Note the request, or say why not."""
         if node.operation or node.request:
             in_use = "InstanceIdInUse" if prefix == "Instance" else "NodeIdInUse"
             return in_use, _in_use(node)
@@ -239,7 +236,7 @@ class NodeOperations:
 
 
 def _in_use(node: store.Node) -> str:
-    """AWS's words, as somebody met them in an operation that stood still (field notes)."""
+    """AWS's words, as seen in a stuck operation (field notes)."""
     operation = node.operation or OPERATIONS.get(node.request, node.request)
     since = f"{node.operation_since:%Y-%m-%dT%H:%M:%SZ}" if node.operation_since else "unknown"
     return (
@@ -248,7 +245,6 @@ def _in_use(node: store.Node) -> str:
 
 
 def _asked(cluster: store.Cluster, node: store.Node, action: str) -> str:
-    """The event of a request; AWS's of an operation that begins are the control plane's."""
     where = f"Cluster {cluster.name} and IG {node.group}"
     return f"Instance {OPERATIONS[action]} of {node.instance_id} in {where} was requested"
 

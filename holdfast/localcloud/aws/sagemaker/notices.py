@@ -1,7 +1,8 @@
-"""What HyperPod tells EventBridge: state changes, node health, and the cluster's own events.
+"""
+Events of HyperPod for EventBridge: state changes, node health, cluster events.
 
-The shapes are those of the developer guide's page "Amazon EventBridge events for HyperPod". Events are put from a
-thread of their own, in order: nobody who changes a cluster waits for them, and a failure to put one is only logged.
+Shapes: developer guide, "Amazon EventBridge events for HyperPod". Events are sent by an own thread, in order; a failure
+is only logged.
 """
 
 import json
@@ -22,7 +23,7 @@ MAX_BATCH = 10
 
 
 class Notices:
-    """Puts events of one account and region onto the default bus."""
+    """Sends events of one account and region to the default bus."""
 
     def __init__(self, *, client: ClientFactory) -> None:
         self._client = client
@@ -30,12 +31,10 @@ class Notices:
         self._thread: threading.Thread | None = None
 
     def state_change(self, cluster: store.Cluster) -> None:
-        """The cluster has another status."""
         described = views.describe(cluster)
         self._put(STATE_CHANGE, cluster, {**described, "CreationTime": described["CreationTime"].isoformat()})
 
     def node_health(self, cluster: store.Cluster, node: store.Node, *, healthy: bool, reason: str, repair: str) -> None:
-        """A node was found broken, or works again."""
         summary = {
             "HealthStatus": "Healthy" if healthy else "Unhealthy",
             "HealthStatusReason": reason,
@@ -46,12 +45,11 @@ class Notices:
         self._put(NODE_HEALTH, cluster, {**detail, "HealthSummary": summary})
 
     def cluster_event(self, cluster: store.Cluster, event: dict[str, Any]) -> None:
-        """One of the events that ListClusterEvents lists."""
         detail = {**event, "EventTime": event["EventTime"].isoformat()}
         self._put(CLUSTER_EVENT, cluster, {"EventDetails": detail})
 
     def close(self) -> None:
-        """Put what waits, then end."""
+        """Send pending events and stop."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(timeout=5)
@@ -75,7 +73,6 @@ class Notices:
                 return
 
     def _batch(self) -> tuple[list[dict[str, Any]], bool]:
-        """What waits, at most as much as one call takes; whether that was the last."""
         entries: list[dict[str, Any]] = []
         entry = self._waiting.get()
         while entry is not None:

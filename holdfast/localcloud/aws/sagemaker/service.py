@@ -1,13 +1,12 @@
-"""Amazon SageMaker HyperPod: the cluster operations of the SageMaker API.
+"""
+Amazon SageMaker HyperPod: cluster operations of the SageMaker API.
 
-Records change state here; instances come and go elsewhere (the HyperPod control plane, through a `Plane`),
-or at once when the plane is simulated.
+Records change state here; instances are run elsewhere (control plane, through a `Plane`), or simulated.
 
-For callers of UpdateCluster, CloudFormation among them: a group that InstanceGroups does not mention stays as it is.
-A group is removed only by naming it in InstanceGroupsToDelete; both may be given in one call. An update is over when
-the status is InService again (or Failed); if FailureMessage is set then, the update failed and was taken back.
-Instance type, Slurm node type, network and capacity kind of an existing group cannot change. While a deletion runs
-the status is Deleting; afterwards DescribeCluster answers ResourceNotFound.
+UpdateCluster: a group that InstanceGroups does not name stays as it is; InstanceGroupsToDelete removes groups; both may
+be given. An update is over when the status is InService (or Failed); a FailureMessage then means that it was rolled
+back. Instance type, Slurm node type, network and capacity kind of an existing group cannot change. During a deletion
+the status is Deleting; then DescribeCluster answers ResourceNotFound.
 """
 
 # ruff: noqa: N803 - arguments bear the names of the API members
@@ -53,7 +52,7 @@ FIXED_GROUP_SETTINGS = (
 
 
 class SageMaker:
-    """The HyperPod part of SageMaker in one account and region."""
+    """HyperPod part of SageMaker in one account and region."""
 
     PARTS: ClassVar[dict[str, type]] = {
         "nodes": NodeOperations,
@@ -82,7 +81,7 @@ class SageMaker:
 
     @property
     def on_change(self) -> Callable[[], None]:
-        """Called after a change that no request made."""
+        """Callback for changes without a request."""
         return self._clusters.on_change
 
     @on_change.setter
@@ -232,7 +231,6 @@ class SageMaker:
             return {}
 
     def close(self) -> None:
-        """Stop what runs in the background."""
         self._notices.close()
 
     def state(self) -> dict[str, Any]:
@@ -255,7 +253,6 @@ class SageMaker:
         }
 
     def _tagged(self, arn: str) -> dict[str, str]:
-        """The tags of a cluster, or of another thing that is ours."""
         if ":cluster/" in arn:
             return self._clusters.find(arn).tags
         for shelf in self._shelves().values():
@@ -280,7 +277,6 @@ def _judge(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
 
 
 def _merged(before: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Settings after an update. What orchestrates a cluster stays what it is."""
     old, new = before.get("Orchestrator"), changes.get("Orchestrator")
     if new is not None and (old is None or old.keys() != new.keys() or ("Eks" in old and old != new)):
         raise refuse("The orchestrator of an existing cluster cannot be changed.")

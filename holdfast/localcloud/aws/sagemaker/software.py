@@ -1,4 +1,4 @@
-"""UpdateClusterSoftware: every node of the named groups gets another machine image, by being replaced."""
+"""UpdateClusterSoftware: replace every node of the named groups."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -12,7 +12,7 @@ from holdfast.localcloud.aws.sagemaker.rules import check_deployment
 
 
 class SoftwareUpdates:
-    """The operation. Batches and their waits are checked and not kept to."""
+    """UpdateClusterSoftware. Batches and their waits are checked, not applied."""
 
     def __init__(self, *, clusters: Clusters, references: References) -> None:
         self._clusters, self._references = clusters, references

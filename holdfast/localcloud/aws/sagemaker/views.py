@@ -1,4 +1,4 @@
-"""What the SageMaker API says of HyperPod clusters and nodes. Pure functions of the records."""
+"""SageMaker API's views of HyperPod clusters and nodes. Pure."""
 
 from typing import Any
 
@@ -30,7 +30,6 @@ CLUSTER_SETTINGS = (
 
 
 def group_details(cluster: Cluster, name: str) -> dict[str, Any]:
-    """A group as DescribeCluster shows it."""
     leaving = name in cluster.leaving_groups and name not in cluster.groups
     group = cluster.previous_groups.get(name, {}) if leaving else cluster.groups[name]
     details: dict[str, Any] = {key: group[key] for key in COPIED_SETTINGS if key in group}
@@ -88,7 +87,6 @@ def _group_status(cluster: Cluster, name: str, target: int) -> str:
 
 
 def instance_status(node: Node) -> dict[str, str]:
-    """The status structure of a node."""
     return {"Status": node.status, "Message": node.message} if node.message else {"Status": node.status}
 
 
@@ -97,7 +95,6 @@ def hostname(node: Node, region: str) -> str:
 
 
 def node_summary(cluster: Cluster, node: Node, *, with_logical_id: bool) -> dict[str, Any]:
-    """A node as ListClusterNodes shows it."""
     summary = {
         "InstanceGroupName": node.group,
         "InstanceId": node.instance_id,
@@ -110,7 +107,6 @@ def node_summary(cluster: Cluster, node: Node, *, with_logical_id: bool) -> dict
 
 
 def node_details(cluster: Cluster, node: Node) -> dict[str, Any]:
-    """A node as DescribeClusterNode shows it."""
     group = cluster.groups.get(node.group) or cluster.previous_groups.get(node.group, {})
     kept = ("LifeCycleConfig", "OverrideVpcConfig", "InstanceStorageConfigs", "NetworkInterface")
     details = {key: group[key] for key in kept if key in group}
@@ -127,14 +123,12 @@ def node_details(cluster: Cluster, node: Node) -> dict[str, Any]:
 
 
 def instance_type(cluster: Cluster, group_name: str) -> str:
-    """The type of a group's instances; of several allowed types the first has priority."""
     group = cluster.groups.get(group_name) or cluster.previous_groups.get(group_name, {})
     chosen = group.get("InstanceType") or group.get("InstanceRequirements", {}).get("InstanceTypes", [""])[0]
     return str(chosen)
 
 
 def describe(cluster: Cluster) -> dict[str, Any]:
-    """A cluster as DescribeCluster shows it."""
     names = [*cluster.groups, *(name for name in cluster.leaving_groups if name not in cluster.groups)]
     known = {**cluster.previous_groups, **cluster.groups}
     restricted = [name for name in names if RESTRICTED in known.get(name, {})]

@@ -1,4 +1,4 @@
-"""Amazon Managed Grafana: workspaces and how people log in to them. Records only."""
+"""Amazon Managed Grafana: workspaces and authentication. Records only."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -22,8 +22,6 @@ PREFIXED = {
 
 
 class Grafana:
-    """Grafana workspaces in one account and region."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self.on_change: Callable[[], None] = lambda: None
         self._client, self._account, self._region = client, account, region

@@ -19,8 +19,6 @@ def _missing(what: str) -> Callable[[Any], ServiceError]:
 
 
 class Amp:
-    """Prometheus workspaces in one account and region."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self.on_change: Callable[[], None] = lambda: None
         self._client, self._account, self._region = client, account, region
@@ -261,7 +259,6 @@ class Amp:
 
 
 def _yaml(data: bytes) -> bytes:
-    """The definition, if it is YAML."""
     try:
         parsed = yaml.safe_load(data)
     except yaml.YAMLError as error:

@@ -1,11 +1,9 @@
-"""The embedded AWS outlives its process: snapshots after changes, and their return at the next start.
+"""
+Persistence of the embedded AWS: snapshots after changes, restored at the next start.
 
-One file per service under ``<home>/aws/state``, replaced atomically, written at most every 0.3 s and never more
-than a small part of the time. A file starts with a line that names the versions that wrote it. What another version
-of Holdfast wrote is read, unless the format changed; of moto and Python only the very same version is, since
-snapshots hold their objects and code. If one file of a state directory cannot be read, the whole directory is set
-aside, since half a cloud is worse than none, and its file systems with it. Files that others can write are not
-unpickled.
+One file per service under ``<home>/aws/state``, replaced atomically, at most every 0.3 s. Its first line names the
+versions that wrote it; format, moto and Python must match, since snapshots hold their objects and code. If one file is
+rejected, the whole directory is moved aside with its file systems. Files that others can write are not unpickled.
 """
 
 import json
@@ -47,7 +45,7 @@ OURS = "own-"
 
 
 class Keeper(Protocol):
-    """What is asked of our own services."""
+    """Persistence interface of own services."""
 
     def state(self) -> Any: ...
 
@@ -57,7 +55,7 @@ class Keeper(Protocol):
 
 
 class Persistence:
-    """Snapshots of moto's services and of ours; names of the former come from `changed`, the latter are given."""
+    """Snapshots of moto's services, named by `changed`, and of ours."""
 
     def __init__(self, *, home: Path, gate: Gate, services: Mapping[str, Keeper]) -> None:
         self._problems: dict[str, str] = {}
@@ -77,17 +75,16 @@ class Persistence:
 
     @property
     def problem(self) -> str:
-        """What cannot be kept at present, and why; empty when all is well."""
         return "; ".join(self._problems.values())
 
     @property
     def unsaved(self) -> bool:
-        """Whether a crash at this moment would lose something."""
+        """Return True if a crash now would lose a change."""
         with self._condition:
             return bool(self._dirty) or self._writing
 
     def restore(self) -> list[str]:
-        """Bring back what an earlier process left; the names of what was brought back."""
+        """Restore an earlier process's state; return the names."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         paths = sorted(self._folder.glob("*.snapshot"))
         try:
@@ -114,7 +111,7 @@ class Persistence:
         return sorted(loaded)
 
     def refusal(self, *, desired: int) -> str:
-        """Why a change that brings ``wanted`` bytes cannot be kept; empty when it can."""
+        """Return why a change of ``desired`` bytes cannot be saved, or ""."""
         with self._condition:
             failed = self._problems.get("", "")
         return failed or self.room.refusal(desired=desired)
@@ -123,14 +120,14 @@ class Persistence:
         self.worker.start()
 
     def changed(self, name: str, *, ours: bool) -> None:
-        """Something of a service changed; it is in a snapshot soon."""
+        """Schedule a snapshot of a service."""
         with self._condition:
             self._dirty.add((OURS if ours else MOTO) + name)
             self._known.add((OURS if ours else MOTO) + name)
             self._condition.notify_all()
 
     def close(self) -> None:
-        """Stop, with one last snapshot of everything that ever changed."""
+        """Stop, with a last snapshot of everything that ever changed."""
         self._stopping.set()
         with self._condition:
             self._closing = True
@@ -139,7 +136,7 @@ class Persistence:
         self.snapshot(set(self._known))
 
     def snapshot(self, names: set[str]) -> set[str]:
-        """Write the state of these services now; the names of those that have to be tried again."""
+        """Write these services' state now; return the names to retry."""
         dumps: dict[str, bytes] = {}
         failed: set[str] = set()
         with self._gate.exclusive(timeout_s=GATE_TIMEOUT_S) as alone:
@@ -226,7 +223,7 @@ class Persistence:
 
 
 class _UnusableError(Exception):
-    """A snapshot file that this process must not load, and what can; empty if nothing can."""
+    """A snapshot file that must not be loaded, and the versions that can; "" if none can."""
 
     def __init__(self, reason: str, *, written_by: str = "") -> None:
         super().__init__(reason)

@@ -1,9 +1,8 @@
 """
-One container: its image looked up, its sources opened with the user's rights, its root built by runc, its mounts made.
+One container: its image, its sources opened with the user's rights, its root built by runc, its mounts.
 
-runc runs in process and mount namespaces that end with this program, on a tmpfs that nobody else sees, and with a
-read-only cgroup hierarchy, so that it makes no cgroup. What stays is the container's mount namespace, for as long as
-somebody holds it. There is therefore nothing to clean up, whoever is killed and when.
+runc runs in process and mount namespaces that end with this program, on a private tmpfs and a read-only cgroup
+hierarchy. Only the container's mount namespace remains, while a process holds it: there is nothing to clean up.
 """
 
 import grp
@@ -34,14 +33,14 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """An image of the store, or an image file that is unpacked."""
+    """An image of the store, or an unpacked image file."""
 
     root: Path
     config: Mapping[str, Any]
 
 
 def find_image(request: Request) -> Image:
-    """What the step's image means on this node."""
+    """Return the image that the step names on this node."""
     given = request.image
     if given.startswith((".", "/")):
         root = squashfs.unpack(given, request=request)
@@ -60,7 +59,7 @@ def find_image(request: Request) -> Image:
 
 
 def open_mounts(request: Request) -> list[Prepared]:
-    """Everything that the container shows of the node beside what all containers show. Permissions are the user's."""
+    """Open the node's files that the container shows, with the user's permissions."""
     desired = list(_mounts.parse(request.mounts, folder=request.folder))
     if request.mount_home:
         desired.insert(0, Mount(source=request.user.home, target=request.user.home))
@@ -92,9 +91,9 @@ def _open(mount: Mount, *, request: Request) -> Prepared:
 
 def build(request: Request, *, image: Image) -> int:
     """
-    Let runc build the container, and return a descriptor of its mounts.
+    Run runc, and return a descriptor of the container's mounts.
 
-    The caller is process 1 of its own process namespace, in its own mount namespace.
+    The caller is process 1 of its process namespace, in its own mount namespace.
     """
     _system.mount(source=None, target="/", flags=_system.MS_REC | _system.MS_PRIVATE)
     _STAGE.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -123,7 +122,6 @@ def build(request: Request, *, image: Image) -> int:
 
 
 def _files(request: Request, *, image: Image) -> dict[str, str]:
-    """Single files that the container shows in place of its image's."""
     shown = {path: path for path in _NODE_FILES if Path(path).is_file() and not Path(path).is_symlink()}
     user = request.user
     try:
@@ -161,7 +159,7 @@ def _create() -> int:
 
 
 def furnish(request: Request, *, image: Image, mounts: int, prepared: list[Prepared]) -> str:
-    """Enter the container and make what is the user's in it. Returns where the tasks start."""
+    """Enter the container and create the user's files. Return the working directory of tasks."""
     _system.join_mounts(mounts)
     os.umask(0o022)
     inside = Inside(user=request.user)

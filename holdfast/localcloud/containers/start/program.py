@@ -1,5 +1,3 @@
-"""The program: a request in, a container and an answer out."""
-
 import os
 import socket
 
@@ -10,7 +8,7 @@ from .request import MAX_BYTES, Request, parse
 
 
 def main() -> None:
-    """Answer the request on descriptor 0. Nothing is written anywhere else, and no child stays."""
+    """Answer the request on descriptor 0. Write nothing else, and leave no child."""
     system.die_with_parent()
     with socket.socket(fileno=0) as channel:
         try:

@@ -1,8 +1,7 @@
 """
-Names of images, in the forms that Pyxis takes: ``[USER@][REGISTRY#]IMAGE[:TAG]``, with or without ``docker://``. Pure.
+Names of images, as in Pyxis: ``[USER@][REGISTRY#]IMAGE[:TAG]``, with or without ``docker://``. Pure.
 
-There is no registry on one machine: a name is looked up in the store and nowhere else. What a name means without a
-registry or with Docker's own is the same, and so is what buildah calls localhost.
+Names are looked up in the store only. No registry, Docker's registry and buildah's localhost are equal.
 """
 
 import re
@@ -17,12 +16,7 @@ _LENGTH = 512
 
 
 def canonical(given: str) -> str:
-    """
-    ``name:tag`` as the store keeps it.
-
-    Raises:
-        RefusedError: not a name of an image, or the path of a squashfs file.
-    """
+    """Return ``name:tag`` as the store keeps it. Raise RefusedError for another form, or a path."""
     if given.startswith((".", "/")):
         raise RefusedError(
             f"{given}: a path is not an image name; name an image that 'holdfast images list' shows, or give jobs the "
@@ -46,7 +40,6 @@ def canonical(given: str) -> str:
 
 
 def adding(name: str) -> str:
-    """The command that adds the image of a canonical name."""
     if name.startswith("holdfast-training:"):
         return "holdfast images build"
     first, slash, _ = name.partition("/")
@@ -55,5 +48,5 @@ def adding(name: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """The name of the file that stands for a canonical name: one component, never a dot file."""
+    """Return the file name of a canonical name: one component, never a dot file."""
     return quote(name, safe="")

@@ -1,4 +1,4 @@
-"""What the plugin asks for. Pure."""
+"""Request of the plugin. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class User:
-    """Whose step it is, as Slurm says."""
+    """User of the step, from Slurm."""
 
     uid: int
     gid: int
@@ -21,7 +21,7 @@ class User:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The options of one step. ``images`` is the folder of the store."""
+    """Options of one step. ``images`` is the folder of the store."""
 
     user: User
     image: str
@@ -38,11 +38,11 @@ class Request:
 
 def parse(body: bytes) -> Request:
     """
-    ``name=value`` pairs, each ended by a zero byte.
+    Parse ``name=value`` pairs, each ended by a zero byte.
 
     Raises:
-        RefusedError: more than a request may hold.
-        ValueError: not written by the plugin.
+        RefusedError: Too many.
+        ValueError: Not written by the plugin.
     """
     if len(body) > MAX_BYTES:
         raise RefusedError(f"the container options have {len(body)} bytes; at most {MAX_BYTES} are allowed")

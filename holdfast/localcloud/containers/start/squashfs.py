@@ -1,8 +1,7 @@
 """
-Image files: what ``enroot import`` and ``mksquashfs`` make, unpacked once per node and user.
+Image files of ``enroot import`` and ``mksquashfs``, unpacked once per node and user.
 
-The file is opened and unpacked with the rights of the user, so the files of such an image are the user's, as Enroot
-has them, and what is wrong with a file can harm its owner alone. Enroot keeps the image's variables in
+Opened and unpacked with the user's rights, so a bad file harms its owner only. Enroot keeps the image's variables in
 ``/etc/environment`` and its working directory in ``/etc/rc``.
 """
 
@@ -36,7 +35,6 @@ _MAY_FAIL = re.compile(r"superuser|xattr|device|write_file: .*socket", re.IGNORE
 
 
 def unpack(given: str, *, request: Request) -> Path:
-    """The root of an image file, as this node has it."""
     path = os.path.join(request.folder, given)  # noqa: PTH118  "." and ".." stay the kernel's
     try:
         with system.acting_as(request.user):
@@ -125,7 +123,7 @@ def _run(fd: int, *, root: Path, given: str, request: Request) -> None:
 
 
 def config(root: Path) -> Mapping[str, Any]:
-    """The image's configuration, in the words of the OCI image specification."""
+    """Return the image's configuration, as in the OCI image specification."""
     found: dict[str, Any] = {"Env": [line for line in file_of_etc(root, "environment").splitlines() if "=" in line[1:]]}
     folder = re.search(r'^\s*cd "([^"]+)"', file_of_etc(root, "rc"), re.MULTILINE)
     if folder:
@@ -134,7 +132,7 @@ def config(root: Path) -> Mapping[str, Any]:
 
 
 def file_of_etc(root: Path, name: str) -> str:
-    """A file below /etc of the image; nothing where it is a link, which might lead out of the image."""
+    """Return a file below /etc of the image; empty for a link, which might lead out of it."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         etc = os.open(root / "etc", os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC)

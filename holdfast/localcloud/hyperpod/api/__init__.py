@@ -1,6 +1,5 @@
 """
-The AWS APIs as the control plane uses them, its private plane, and the sessions of execution roles. Answers become
-values of `model`.
+AWS APIs of the control plane, its private plane, and sessions of execution roles. Answers become values of `model`.
 """
 
 from holdfast.localcloud.hyperpod.api.client import DEFAULT_REGION, Aws, Plane, Report, Waker

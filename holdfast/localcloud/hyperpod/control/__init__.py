@@ -1,7 +1,4 @@
-"""
-The control loop: observe, decide (`reconcile`, pure), execute, again; and where a cluster's controller is. How each
-thing is done is for the other rooms.
-"""
+"""Control loop: observe, decide (`reconcile`, pure), execute; and lookup of a cluster's controller."""
 
 from holdfast.localcloud.hyperpod.control.lookup import controller_node
 from holdfast.localcloud.hyperpod.control.plane import ControlPlane

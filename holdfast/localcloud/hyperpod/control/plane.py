@@ -1,9 +1,4 @@
-"""
-The control loop: observe, decide, execute, again, whenever something changed.
-
-Everything that takes time happens in threads; the loop itself only looks and decides, so a hanging lifecycle script or
-a slow boot never delays the replacement of another instance.
-"""
+"""Control loop: observe, decide, execute after each change. Slow work happens in threads."""
 
 import ipaddress
 import logging
@@ -59,18 +54,16 @@ _ANNOUNCED = {
 
 class ControlPlane:
     """
-    The HyperPod service of one home.
+    HyperPod service of one home.
 
     Args:
         endpoint: Of the embedded AWS.
-        lifecycle_timeout_s: Bound on a lifecycle script. Default: 600 s.
+        lifecycle_timeout_s: Timeout of a lifecycle script. Default: 600 s.
         node_line_delay_s: Between the script of a node that joins a running cluster and its line in slurm.conf; on AWS
             it can be minutes. Default: 0 s.
-        form_timeout_s: How long instances wait for Slurm's controller, "the expected time" that AWS does not name.
-            Default: 40 s.
-        recovery_share: Of instances that are repaired within an hour when several seem to be broken at once; at least
-            one is. Default: 0.1
-        binaries: Of Kubernetes, asked whenever a cluster of EKS is made. Default: none, such clusters are records.
+        form_timeout_s: Wait for Slurm's controller, "the expected time" that AWS does not quantify. Default: 40 s.
+        recovery_share: Share of instances repaired within an hour when several seem broken; at least one. Default: 0.1
+        binaries: Of Kubernetes, called for each EKS cluster. Default: none, such clusters are records.
     """
 
     def __init__(
@@ -151,7 +144,6 @@ class ControlPlane:
         self._passes = Passes(path=passes_path(home, HYPERPOD), reported=self._reported)
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Work until ``stop`` is called from another thread or a signal handler. Nodes keep running afterwards."""
         parts = (self._shipper, self._tailer, self._watch, self._service, self._storage, self._upkeep)
         for part in (*parts, self._kubernetes):
             part.start()
@@ -172,7 +164,6 @@ class ControlPlane:
             self._close()
 
     def _offer_kubernetes(self) -> None:
-        """Before anybody can deploy: a cluster of EKS that is made now is to be real."""
         if offered := self._kubernetes.offers():
             try:
                 self._plane.watch(version=-1, kubernetes=offered, timeout_s=0.0)
@@ -180,7 +171,7 @@ class ControlPlane:
                 _log.warning("embedded AWS at %s: not ready: %s", self._endpoint, error)
 
     def stop(self) -> None:
-        """Make ``run`` return soon. Work on single instances is left where it is and taken up by the next process."""
+        """Make ``run`` return soon. The next process continues work on instances."""
         self._stopping.set()
         self._waker.wake()
 
@@ -217,7 +208,6 @@ class ControlPlane:
         self._remove_strangers(nodes)
 
     def _refresh(self) -> bool:
-        """Ask the service, and follow it. False when it does not answer."""
         try:
             self._service.ask()
             self._memory.forget(keep=frozenset(cluster.arn for cluster in self._service.clusters))
@@ -229,7 +219,6 @@ class ControlPlane:
         return True
 
     def _serve_kubernetes(self, busy: frozenset[str]) -> None:
-        """Control planes of EKS: started when they are wanted or were lost, ended when they are not."""
         if not self._ways.is_open:
             return
         due = self._kubernetes.due(
@@ -252,7 +241,6 @@ class ControlPlane:
             self._execute(cluster, action)
 
     def _reported(self) -> list[Pass]:
-        """How each thread does."""
         loop = Pass(name="loop", at=self._looped_at, late_after_s=LATE_AFTER_S, problem=self._complaints.summary)
         parts = (self._service, self._storage, self._upkeep, self._watch, self._tailer, self._shipper)
         return [
@@ -264,7 +252,6 @@ class ControlPlane:
         ]
 
     def _in_service(self) -> list[Kept]:
-        """Nodes whose daemons are looked after."""
         clusters = {
             one.instance_id: (cluster, one)
             for cluster in self._service.clusters
@@ -281,7 +268,7 @@ class ControlPlane:
         ]
 
     def _follow_clusters(self) -> None:
-        """A network with the first cluster, and none after the last: the next one may be in another."""
+        """Open the network with the first cluster and close it after the last."""
         clusters, planes = self._service.clusters, self._service.eks_clusters
         if (clusters or planes) and not self._ways.is_open:
             self._open_network(clusters[0] if clusters else planes[0])
@@ -302,7 +289,6 @@ class ControlPlane:
             raise
 
     def _instance_metadata(self, address: str) -> dict[str, Item] | None:
-        """What the instance with this address is, for its metadata service."""
         known = self._service.at(address)
         if known is None:
             return None
@@ -351,7 +337,6 @@ class ControlPlane:
         return self._kubernetes.asked(cluster.eks_arn) if cluster.kubernetes else self._members.marks(cluster)
 
     def _announce(self, cluster: Cluster) -> None:
-        """An event for each status that a caller of the API brought about."""
         with self._memory.change(cluster.arn) as memory:
             before, memory.status = memory.status, cluster.status
         if before != cluster.status and cluster.status in _ANNOUNCED:
@@ -385,7 +370,6 @@ class ControlPlane:
                 start(lambda: procedure.give_up(message=action.message))
 
     def _hold(self, cluster: Cluster, instance: Instance, *, message: str) -> None:
-        """Say once that nothing is done."""
         if instance.instance_id not in self._held:
             self._held.add(instance.instance_id)
             detail = {"group": instance.group, "host": instance.host_name}
@@ -424,7 +408,6 @@ class ControlPlane:
         self._service.changed()
 
     def _remove_strangers(self, nodes: dict[str, Node]) -> None:
-        """Destroy nodes of clusters that are gone, unless the service was not asked since they were seen."""
         known = {one.instance_id for cluster in self._service.clusters for one in cluster.instances}
         known |= {cluster.key for cluster in self._service.eks_clusters} | self._kubernetes.keys()
         strangers = [nodes[name] for name in nodes.keys() - known - self._work.busy()]
@@ -442,7 +425,6 @@ def _place(cluster: Cluster, instance: Instance) -> Place:
 
 
 def _leaving(observed: Observed) -> frozenset[str]:
-    """Instances that are being deleted and so get no place in Slurm."""
     requested = {name for name, verb in observed.requests.items() if verb == "delete"}
     if observed.cluster.status == ROLLING_BACK:
         requested |= {one.instance_id for one in observed.cluster.instances if one.instance_id not in observed.settled}

@@ -1,8 +1,8 @@
 """
-What to do next, decided from what is. Pure: no clock, no I/O; the driver gives both and executes the actions.
+Decisions of the control loop. Pure: no clock, no I/O.
 
-The service's records are the memory: a Pending instance is to be brought into service, whether it is new, a
-replacement, or was left half-way by a control plane that ended. So a restarted control plane goes on by deciding again.
+The service's records are the memory: a Pending instance is to be brought into service, so a restarted control plane
+continues by deciding again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,8 +40,6 @@ GATHER_S = 5.0
 
 
 class Health(Enum):
-    """What the machine says of an instance."""
-
     ABSENT = "absent"
     """Never started here, or everything of it is gone: the machine was restarted."""
     ALIVE = "alive"
@@ -53,7 +51,7 @@ class Health(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Prepare:
-    """Bring an instance into service: boot it unless it runs, Slurm, lifecycle scripts."""
+    """Bring an instance into service: boot, Slurm, lifecycle scripts."""
 
     arn: str
     instance_id: str
@@ -63,7 +61,7 @@ class Prepare:
 
 @dataclass(frozen=True, kw_only=True)
 class Replace:
-    """Put a new instance in the place of this one."""
+    """Replace an instance."""
 
     arn: str
     instance_id: str
@@ -74,7 +72,7 @@ class Replace:
 
 @dataclass(frozen=True, kw_only=True)
 class Reboot:
-    """Boot the same instance again."""
+    """Reboot an instance."""
 
     arn: str
     instance_id: str
@@ -85,8 +83,6 @@ class Reboot:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """Run deep health checks on an instance."""
-
     arn: str
     instance_id: str
     checks: tuple[str, ...]
@@ -94,8 +90,6 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Remove:
-    """Delete an instance for good."""
-
     arn: str
     instance_id: str
 
@@ -111,7 +105,7 @@ class MarkFailed:
 
 @dataclass(frozen=True, kw_only=True)
 class Hold:
-    """Leave an instance that seems to be broken: so many at once that the fault may be whoever looks at them."""
+    """Leave an instance that seems broken: with so many at once the detector may be wrong."""
 
     arn: str
     instance_id: str
@@ -120,7 +114,7 @@ class Hold:
 
 @dataclass(frozen=True, kw_only=True)
 class SetStatus:
-    """Report a new status of the cluster itself."""
+    """Report a new status of the cluster."""
 
     arn: str
     status: str
@@ -132,8 +126,6 @@ Action = Prepare | Replace | Reboot | Check | Remove | Hold | MarkFailed | SetSt
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """One cluster with everything that bears on it."""
-
     cluster: Cluster
     health: Mapping[str, Health] = field(default_factory=dict)
     """By instance id. Default: absent."""
@@ -162,7 +154,7 @@ class Observed:
 
 
 def decide(observed: Observed) -> list[Action]:
-    """Actions for one cluster, instances first, then the cluster's own status."""
+    """Return actions for one cluster, instances first, then its status."""
     if observed.cluster.status == ROLLING_BACK:
         return _roll_back(observed)
     if settled := _for_continuous(observed):
@@ -184,10 +176,9 @@ def decide(observed: Observed) -> list[Action]:
 
 def accused(observed: Observed) -> list[str]:
     """
-    Instances that seem to be broken, though their init process is there: seen from outside, or by Slurm.
+    Return instances that seem broken, seen from outside or by Slurm, though their init process runs.
 
-    A process that is gone is a fact, and a request, a label or a reason is somebody else's decision: agents, which
-    write these, have a limit of their own.
+    A dead process is a fact; requests, labels and reasons come from agents, which have a limit of their own.
     """
     if observed.cluster.node_recovery != "Automatic":
         return []
@@ -205,7 +196,7 @@ def accused(observed: Observed) -> list[str]:
 
 
 def _held(observed: Observed) -> frozenset[str]:
-    """Of several that are accused at once only a share is believed within an hour; one alone always is."""
+    """Limit repairs of several suspects to a share per hour; one alone is always repaired."""
     found = accused(observed)
     if len(found) <= 1:
         return frozenset()
@@ -215,9 +206,9 @@ def _held(observed: Observed) -> frozenset[str]:
 
 def _for_continuous(observed: Observed) -> SetStatus | None:
     """
-    In service as soon as controller and login nodes are; Failed for good when a controller's script failed.
+    In service when controller and login nodes are; Failed if a controller's script failed.
 
-    Developer guide, "Continuous provisioning", "Controller failure handling". Without Slurm nothing is waited for.
+    Source: developer guide, "Continuous provisioning", "Controller failure handling".
     """
     cluster = observed.cluster
     if not cluster.continuous or cluster.status not in (CREATING, UPDATING):
@@ -286,7 +277,6 @@ def _for_running(observed: Observed, instance: Instance, *, health: Health) -> A
 
 
 def _marked(observed: Observed, instance: Instance) -> Action | None:
-    """What Slurm's state or the Kubernetes label asks for."""
     cluster, name = observed.cluster, instance.instance_id
     mark = observed.marks.get(name)
     if cluster.kubernetes and cluster.node_recovery != "Automatic":
@@ -302,9 +292,9 @@ def _marked(observed: Observed, instance: Instance) -> Action | None:
 
 def _for_failed(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
     """
-    A failed replacement is replaced again, at most MAX_ATTEMPTS times; what never ran is the cluster's failure.
+    Retry a failed replacement, at most MAX_ATTEMPTS times; a new instance's failure is the cluster's.
 
-    With continuous provisioning what never ran is tried again, too, and both without an end.
+    With continuous provisioning both are retried without end.
     """
     tried = observed.attempts.get(instance.address, 0)
     if observed.cluster.continuous:
@@ -341,7 +331,6 @@ def _for_cluster(observed: Observed) -> list[Action]:
 
 
 def _roll_back(observed: Observed) -> list[Action]:
-    """Take away every instance that the failed update brought, then be in service as before."""
     cluster = observed.cluster
     new = [one for one in cluster.instances if one.instance_id not in observed.settled]
     if new:
@@ -354,7 +343,6 @@ def _roll_back(observed: Observed) -> list[Action]:
 
 
 def failure_message(observed: Observed, *, failed: Iterable[Instance]) -> str:
-    """The service's FailureMessage, which names the first instance that failed, or says that Slurm never came up."""
     failed = list(failed)
     if any(observed.failures.get(one.instance_id) == CONTROLLER_NOT_READY for one in failed):
         return CONTROLLER_NOT_READY

@@ -1,7 +1,4 @@
-"""
-File systems as directories of this machine, and data repository associations served: listed, decided, copied. POSIX
-metadata of objects is for `localcloud.fsx`.
-"""
+"""File systems as directories of this machine, and data repository associations: list, plan, copy."""
 
 from holdfast.localcloud.hyperpod.fsx.lustre import Copied, Linked, ensure_directory, remove_others
 from holdfast.localcloud.hyperpod.fsx.storage import Storage

@@ -1,9 +1,9 @@
 """
-The Lustre stand-in: one directory per file system, and the data repository associations that link it with S3.
+Lustre stand-in: a directory per file system, and data repository associations with S3.
 
-Which paths to copy is decided in ``sync``; this lists, copies and keeps the book. A file is exported only when nobody
-has it open for writing and it has been at rest, so a half-written file never reaches the bucket. This is root of the
-machine at work in folders of the nodes' users: every path is opened beneath the file system, without links.
+``sync`` plans, this module lists, copies and records. A file is exported only when it is at rest without a writer, so a
+half-written file never reaches the bucket. Root works in folders of the nodes' users: paths are opened beneath the file
+system, without links.
 """
 
 import errno
@@ -50,13 +50,11 @@ _log = logging.getLogger(__name__)
 
 
 class PathError(Exception):
-    """One path cannot be copied, for a reason of its own."""
+    """One path cannot be copied."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Copied:
-    """What one pass over an association did."""
-
     imported: tuple[str, ...] = ()
     exported: tuple[str, ...] = ()
     nbytes: int = 0
@@ -67,7 +65,7 @@ def file_system_path(home: Path, file_system_id: str) -> Path:
 
 
 def ensure_directory(home: Path, file_system: FileSystem) -> Path:
-    """The stand-in's directory, created when missing; any user of a node may create below it."""
+    """Create the stand-in's directory; any user of a node may write below it."""
     path = file_system_path(home, file_system.file_system_id)
     if not path.is_dir():
         path.mkdir(parents=True, exist_ok=True)
@@ -76,7 +74,7 @@ def ensure_directory(home: Path, file_system: FileSystem) -> Path:
 
 
 def remove_others(home: Path, *, keep: frozenset[str]) -> None:
-    """Delete stand-ins of file systems that do not exist any more, and not in a state that was set aside either."""
+    """Delete stand-ins of file systems that exist neither now nor in rejected state."""
     parent = home / "fsx"
     if not parent.is_dir():
         return
@@ -87,8 +85,6 @@ def remove_others(home: Path, *, keep: frozenset[str]) -> None:
 
 
 class Linked:
-    """One association at work."""
-
     def __init__(self, *, association: Association, root: Path, books: Path, s3: Any) -> None:
         self.association = association
         self._file_system = root
@@ -102,10 +98,7 @@ class Linked:
 
     def run_once(self, *, now_ns: Callable[[], int] = time.time_ns) -> Copied:
         """
-        Bring both sides together, as far as the policies say.
-
-        Raises:
-            OSError: the association's folder leads out of the file system, among others.
+        Synchronize both sides by the policies. Raise OSError if the association's folder leads out of the file system.
         """
         link = self.association
         self._refused.clear()
@@ -134,11 +127,9 @@ class Linked:
         return Copied(imported=tuple(imported), exported=tuple(exported), nbytes=size)
 
     def _inside(self, path: str) -> Inside:
-        """A path of the association. Users of the nodes may put a link anywhere in it, at any time."""
         return Inside(root=self._file_system, path=f"{self._folder}/{path}".strip("/"), links=Links.REFUSED)
 
     def _each(self, paths: Sequence[str], work: Callable[[str], bool]) -> list[str]:
-        """Those with which it succeeded. What is wrong with one path is no reason to leave the others."""
         attempt = partial(_alone, work)
         return [path for path in paths if self.complaints.attempt(path, partial(attempt, path), failures=(PathError,))]
 
@@ -147,7 +138,6 @@ class Linked:
         return True
 
     def _scan(self, *, at_rest_before_ns: int) -> Found:
-        """Regular files, with whether they have been left alone for a while; the folder is made when missing."""
         folders = [""]
         files: dict[str, FileStat] = {}
         unseen: list[str] = []
@@ -225,7 +215,7 @@ class Linked:
         return True
 
     def _delete(self, path: str) -> bool:
-        """Whether the file is gone. Where something else has taken its place meanwhile, the next pass decides anew."""
+        """Delete a file; return True if it is gone. If it was replaced meanwhile, the next pass decides."""
         try:
             self._inside(path).unlink()
         except OSError as error:
@@ -269,7 +259,7 @@ class Linked:
 
 
 def _alone(work: Callable[[str], bool], path: str) -> bool:
-    """``work``, with what is wrong with this path alone as ``PathError``; anything else ends the pass."""
+    """Run ``work``; errors of this path alone become ``PathError``, others end the pass."""
     try:
         return work(path)
     except S3UploadFailedError as error:
@@ -287,13 +277,12 @@ def _alone(work: Callable[[str], bool], path: str) -> bool:
 
 
 def _concerns_all(error: ClientError) -> bool:
-    """Whether the service refuses everything and not this path."""
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500))
     return status >= 500 or error.response["Error"]["Code"] == "NoSuchBucket"
 
 
 def _dress(descriptor: int, metadata: Mapping[str, str]) -> None:
-    """Give an imported file the owner, mode and time that its object tells, in an order that keeps all three."""
+    """Set owner, mode and time of an imported file, in an order that keeps all three."""
     posix = of_metadata(metadata)
     if posix.owner is not None or posix.group is not None:
         os.fchown(descriptor, -1 if posix.owner is None else posix.owner, -1 if posix.group is None else posix.group)
@@ -303,8 +292,6 @@ def _dress(descriptor: int, metadata: Mapping[str, str]) -> None:
 
 
 class _KeptOpen:
-    """A file that the transfer manager reads but must not close."""
-
     def __init__(self, file: Any) -> None:
         self._file = file
 
@@ -328,7 +315,7 @@ def _stat_of(entry: "os.DirEntry[str]") -> os.stat_result | None:
 
 
 def _has_no_writer(descriptor: int) -> bool:
-    """A read lease is granted only while no process has the file open for writing."""
+    """Return True if no process has the file open for writing: only then a read lease is granted."""
     try:
         # SIGURG is ignored by default; a lease broken in this moment would otherwise end the process by SIGIO.
         fcntl.fcntl(descriptor, 10, signal.SIGURG)  # F_SETSIG

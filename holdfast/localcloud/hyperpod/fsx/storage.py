@@ -1,8 +1,4 @@
-"""
-The loop over file systems: directories made and removed with them, their data repository associations served.
-
-One pass over one association is ``lustre``'s.
-"""
+"""Loop over file systems: directories created and removed, associations synchronized."""
 
 import logging
 import threading
@@ -30,8 +26,6 @@ _log = logging.getLogger(__name__)
 
 
 class Storage:
-    """One thread."""
-
     def __init__(self, *, home: Path, aws: Aws, events: EventSink, clusters: Callable[[], list[Cluster]]) -> None:
         self._home, self._aws, self._events = home, aws, events
         self._clusters = clusters
@@ -80,7 +74,7 @@ class Storage:
         self._remove_gone(existing)
 
     def _remove_gone(self, existing: frozenset[str]) -> None:
-        """Data goes only when the file system was missing at two looks, so a service that just restarted loses none."""
+        """Remove data only if the file system was missing twice, so a restarted service loses none."""
         present = {entry.name for entry in (self._home / "fsx").glob("fs-*")}
         gone = present - existing
         lustre.remove_others(self._home, keep=frozenset(present - (gone & self._missing)))
@@ -115,7 +109,6 @@ class Storage:
                     self._events.emit(kind, cluster=cluster, detail=detail)
 
     def _using(self, file_system_id: str) -> list[str]:
-        """Names of the clusters that mount the file system."""
         ids = {(one.dns_name, one.mount_name) for one in self._file_systems if one.file_system_id == file_system_id}
         return [
             cluster.name

@@ -1,8 +1,7 @@
 """
-Deep health checks of one instance: jobs kept away, the checks run on its node, and what came of it written down.
+Deep health checks of one instance: hold jobs, run the checks, record the outcome.
 
-The checks are the health agent's where it is installed; without it a short one of our own does what AWS's does in
-outline. What follows from the outcome is ``procedures``'s.
+Checks of the health agent if installed, else short ones of our own. ``procedures`` acts on the outcome.
 """
 
 import json
@@ -49,8 +48,6 @@ exit $status
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of the checks of one instance."""
-
     failed: tuple[str, ...] = ()
     """What did not pass, each with what was seen. What could not be run is no failure."""
     results: tuple[dict[str, object], ...] = ()
@@ -59,7 +56,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class DeepCheck:
-    """Of one instance of one cluster."""
+    """Deep health check of one instance of one cluster."""
 
     cluster: Cluster
     instance: Instance
@@ -73,13 +70,13 @@ class DeepCheck:
         return self.cluster.group(self.instance.group).slurm_role == COMPUTE
 
     def hold(self) -> None:
-        """Let no more jobs begin there: a maintenance reservation of Slurm, or HyperPod's label and taint."""
+        """Hold new jobs: a maintenance reservation of Slurm, or HyperPod's label and taint."""
         if self._is_compute:
             self.slurms.of(self.cluster).reserve(self.instance.host_name)
         self.kubernetes.check_began(self.cluster.eks_arn, self.instance.instance_id)
 
     def is_free(self) -> bool:
-        """Whether no job of Slurm runs there, at once or within a moment."""
+        """Return True if no job of Slurm runs there, now or within a moment."""
         deadline = time.monotonic() + FREE_WITHIN_S
         while self._is_compute and not self.slurms.of(self.cluster).is_free(self.instance.host_name):
             if time.monotonic() > deadline or self.is_given_up():
@@ -88,13 +85,12 @@ class DeepCheck:
         return True
 
     def release(self, *, passed: bool) -> None:
-        """Jobs may begin again; where it has not passed, whatever keeps them away now is somebody else's."""
         if self._is_compute:
             self.slurms.of(self.cluster).release(self.instance.host_name)
         self.kubernetes.check_ended(self.cluster.eks_arn, self.instance.instance_id, passed=passed)
 
     def run(self, node: Node, *, checks: tuple[str, ...]) -> Outcome:
-        """Run them, one after the other; their results are in the instance's log and in CloudWatch."""
+        """Run the checks in order; results go to the instance's log and CloudWatch."""
         results = tuple(self._one(node, check) for check in checks)
         lines = [json.dumps(one) for one in results]
         node.inside(NODE_LOG).append("".join(f"{line}\n" for line in lines).encode())
@@ -132,7 +128,7 @@ class DeepCheck:
         return ("Failed" if done.returncode == 1 else "NotRun"), f"{by} ended with {done.returncode}: {reported}"
 
     def _reach(self, node: Node) -> tuple[str, str]:
-        """Of its group: who reaches none of them is to blame, and who misses some is not."""
+        """Check reachability in the group: an instance that reaches none is at fault, one that misses some is not."""
         peers = [
             one.address
             for one in self.cluster.instances

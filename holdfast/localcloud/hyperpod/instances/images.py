@@ -1,5 +1,3 @@
-"""Images of the nodes, rendered once and kept beside them."""
-
 import logging
 import subprocess
 import threading
@@ -16,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class Images:
-    """What HyperPod's AMIs have and this machine has not, for each orchestrator. Thread-safe."""
+    """Image of HyperPod's AMI for each orchestrator. Thread-safe."""
 
     def __init__(self, *, directory: Path, fleet: Fleet) -> None:
         self._directory = directory
@@ -25,7 +23,6 @@ class Images:
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Render Slurm's image now, in a thread: the first node need not wait for it."""
         threading.Thread(target=build, args=(self._directory,), kwargs={"orchestrator": "slurm"}, daemon=True).start()
 
     def of(self, cluster: Cluster) -> Image:
@@ -38,12 +35,11 @@ class Images:
             return self._built[orchestrator]
 
     def forget(self) -> None:
-        """The fleet was closed, and the images with it."""
         with self._lock:
             self._built.clear()
 
     def _beside_nodes(self, image: Path) -> Path:
-        """A copy on the nodes' own file system: an overlay's lower layers must not lie in each other."""
+        """Return a copy on the nodes' file system: overlay layers must not be nested."""
         place = self._fleet.directory / "images" / image.name
         if not place.is_dir():
             place.parent.mkdir(exist_ok=True)

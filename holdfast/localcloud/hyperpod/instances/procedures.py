@@ -1,8 +1,7 @@
 """
-What is done to one instance, each as one procedure that runs in a thread of its own: prepare, replace, reboot, remove.
+Procedures on one instance: prepare, replace, reboot, remove, each in a thread.
 
-When to do it is ``control``'s. A procedure that ends early, or whose process ends, leaves records from which the
-next decision goes on.
+`control` decides when. An interrupted procedure leaves records from which the next decision continues.
 """
 
 import logging
@@ -66,8 +65,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Procedure:
-    """One instance of one cluster, and the procedures on it."""
-
     cluster: Cluster
     instance: Instance
     machines: Machines
@@ -94,7 +91,7 @@ class Procedure:
     # --- prepare
 
     def prepare(self, *, afresh: bool) -> None:
-        """Boot, AMI-based configuration, lifecycle scripts, in service; or Failure with the reason."""
+        """Boot, configure, run lifecycle scripts, put in service; or report Failure with the reason."""
         began = time.monotonic()
         uri = self._group.lifecycle_uri
         bundle = self.bundles.begin(uri) if uri and self._group.script else None
@@ -117,7 +114,6 @@ class Procedure:
             self._in_service(began=began)
 
     def _running(self, *, afresh: bool, reboot: bool) -> tuple[Node, bool]:
-        """The running node, and whether it came back with what it had written before."""
         name = self.instance.instance_id
         node = self.machines.find(name)
         kept = reboot and node is not None
@@ -137,7 +133,6 @@ class Procedure:
         return node, kept
 
     def _configure(self, node: Node) -> None:
-        """AMI-based configuration. On a scale-up Slurm knows the node only later, and starts then."""
         if self._group.mounts:
             # AWS's scripts, too, prefer OpenZFS for homes where there are both (utils/fsx_auto_detect.sh).
             first = max(self._group.mounts, key=lambda one: one.type == OPENZFS)
@@ -156,7 +151,6 @@ class Procedure:
             self.slurms.start_slurmd(node, cluster=self.cluster)
 
     def _wait_for_line(self, node: Node) -> None:
-        """On a scale-up the line comes after the scripts; slurmd, which knew of none till then, is started then."""
         slurm = self.slurms.of(self.cluster)
         known = slurm.has_node(self.instance.host_name)
         self.slurms.arrive(self.instance.instance_id)
@@ -187,11 +181,9 @@ class Procedure:
         self._note(node, "[SageMaker] The lifecycle scripts succeeded.")
 
     def _note(self, node: Node, line: str) -> None:
-        """A line of HyperPod's own in the log that its CloudWatch agent uploads."""
         node.inside(PROVISIONING_LOG).append(line.encode() + b"\n")
 
     def _join_slurm(self, node: Node) -> None:
-        """A node is in service when Slurm would start a job on it."""
         if not self.role:
             return
         slurm = self.slurms.of(self.cluster)
@@ -206,7 +198,6 @@ class Procedure:
         self._event(kinds.SLURM_READY)
 
     def _join_kubernetes(self, node: Node) -> None:
-        """A node is in service when Kubernetes would start a pod on it."""
         if self.kubernetes.has(self.cluster.eks_arn):
             self.kubernetes.join(self.cluster.eks_arn, node, is_over=self._is_given_up)
             self._event(kinds.KUBERNETES_READY)
@@ -227,7 +218,6 @@ class Procedure:
         self._report(status=RUNNING, events=[completed(self.cluster, self.instance, operation=operation)])
 
     def _fail(self, error: Exception) -> None:
-        """Tell AWS's clients in AWS's words, and the timeline what happened."""
         reason = str(error)
         short = reason if len(reason) <= 900 else reason[:897] + "..."
         output = short
@@ -260,10 +250,10 @@ class Procedure:
 
     def check(self, *, checks: tuple[str, ...], began: float | None = None) -> None:
         """
-        Deep health checks, once no job is on the node. What passes is in service; what fails is replaced.
+        Run deep health checks once no job is on the node. Passed: in service; failed: replaced.
 
         Args:
-            began: When its preparation began, of one that was not in service yet. Default: it was.
+            began: Start of its preparation, if it was not in service yet. Default: it was.
         """
         node, deep = self.machines.find(self.instance.instance_id), self._deep_check
         if node is None:
@@ -290,7 +280,7 @@ class Procedure:
             self._report(status=RUNNING, events=passed)
 
     def _has_failed_checks(self, deep: DeepCheck, *, output: str) -> None:
-        """ "The unhealthy nodes will be automatically rebooted or replaced" (API): replaced, which takes both away."""
+        """ "The unhealthy nodes will be automatically rebooted or replaced" (API): replaced, which covers both."""
         short = output if len(output) <= 900 else output[:897] + "..."
         message = f"deep health check failed: {short}"
         with self.memory.change(self.cluster.arn) as memory:
@@ -311,7 +301,7 @@ class Procedure:
     # --- replace, reboot, remove, give up
 
     def replace(self, *, cause: str, lost: bool) -> None:
-        """Take the instance out and put a new one in its place; preparing that one is the next decision."""
+        """Replace the instance; the next decision prepares the new one."""
         since_ns = time.time_ns()
         old, new = self.instance.instance_id, "i-" + secrets.token_hex(9)[:17]
         if lost:
@@ -343,7 +333,7 @@ class Procedure:
         )
 
     def reboot(self, *, cause: str, unreachable: bool) -> None:
-        """Stop the instance; booting it again, on what it had written, is the next decision."""
+        """Stop the instance; the next decision boots it with its root."""
         if unreachable:
             fault = fault_named("instance-unreachable").name
             self._event(kinds.NODE_LOST, fault=fault, evidence=cause, action="reboot")
@@ -359,7 +349,7 @@ class Procedure:
         self._report(status=PENDING, events=[rebooting(self.cluster, self.instance)])
 
     def remove(self) -> None:
-        """Delete the instance; its event file has been shipped to the end before."""
+        """Delete the instance, after its events were shipped."""
         if self.role == "Compute" and self.cluster.status != DELETING:
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="the instance is deleted")
         self._shut_down()
@@ -372,7 +362,7 @@ class Procedure:
         self._report(status=NOT_FOUND, events=[completed(self.cluster, self.instance, operation="deletion")])
 
     def give_up(self, *, message: str) -> None:
-        """Report a lost instance as Failure and leave it to a person."""
+        """Report a lost instance as Failure."""
         with self.memory.change(self.cluster.arn) as memory:
             memory.failures[self.instance.instance_id] = message
         if self.role == "Compute":
@@ -381,7 +371,6 @@ class Procedure:
         self._report(status=FAILURE, message=message, events=[message], level="Error")
 
     def _shut_down(self) -> None:
-        """Where clients see Nodes, no instance is said to run whose Node is gone already."""
         if self.cluster.kubernetes and self.cluster.status != DELETING:
             self._report(status=SHUTTING_DOWN, events=[])
 

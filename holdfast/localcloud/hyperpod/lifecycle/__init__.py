@@ -1,7 +1,4 @@
-"""
-Lifecycle scripts, fetched and run, and the files that an instance has before they run. What follows from a failed
-script is for `instances`.
-"""
+"""Lifecycle scripts: fetch and run; files of an instance before they run."""
 
 from holdfast.localcloud.hyperpod.lifecycle.node_files import (
     AWS_SETTINGS,

@@ -1,8 +1,4 @@
-"""
-Lifecycle scripts: fetched from S3 once per content, put on the instance, run as root, their output passed on.
-
-What the scripts do is theirs; that a failed one fails its instance is ``instances``'s.
-"""
+"""Lifecycle scripts: fetched from S3 once per content, copied to the instance, run as root."""
 
 import contextlib
 import hashlib
@@ -45,11 +41,11 @@ _NODE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 class LifecycleError(Exception):
     """
-    A bundle cannot be had or its script failed.
+    A bundle is not available or its script failed.
 
     Args:
-        reason: What happened, in one line, for the timeline.
-        missing: The script is not there to be run. Default: False, it ran.
+        reason: One line for the timeline.
+        missing: True if the script does not exist. Default: False, it ran.
     """
 
     def __init__(self, reason: str, *, missing: bool = False) -> None:
@@ -69,10 +65,9 @@ class Bundles:
 
     def begin(self, uri: str) -> "Future[Path]":
         """
-        Start fetching what is under ``uri`` now, so that it is there when the instance has booted.
+        Start fetching ``uri``, to be ready when the instance has booted; concurrent instances share it.
 
-        Instances that begin while a fetch is under way share it. The result raises LifecycleError when there is no such
-        bucket, or nothing under the prefix.
+        The result raises LifecycleError if the bucket does not exist or the prefix is empty.
         """
         with self._lock:
             fetching = self._fetching.get(uri)
@@ -120,8 +115,6 @@ class Bundles:
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """One script of a bundle, to be run on one node."""
-
     node: Node
     bundle: Path
     name: str
@@ -133,13 +126,13 @@ class Script:
 
     def run(self) -> None:
         """
-        Put the bundle on the node and run the script to its end.
+        Copy the bundle to the node and run the script.
 
-        Nothing of its output goes to CloudWatch: only what scripts write to provisioning.log does (SageMaker developer
-        guide, "Logging at instance level"). The output is kept on the node, in the log of HyperPod's own agent.
+        Only provisioning.log goes to CloudWatch (SageMaker developer guide, "Logging at instance level"); the output
+        stays on the node, in the log of HyperPod's agent.
 
         Raises:
-            LifecycleError: it is missing, failed, or took too long.
+            LifecycleError: The script is missing, failed, or timed out.
         """
         if not (self.bundle / self.name).is_file():
             raise LifecycleError(f"no script {self.name} among the lifecycle scripts", missing=True)
@@ -167,7 +160,6 @@ class Script:
         raise LifecycleError(f"lifecycle script {self.name} {how}{where}" + (f": {last}" if last else ""))
 
     def _put(self, target: Inside) -> None:
-        """Copy the bundle. Many instances do it at once, and Python would take a multiple of the time for it."""
         # What somebody has put there before, links among it, is removed instead of written through.
         command = ["cp", "--recursive", "--preserve=mode", "--remove-destination", f"{self.bundle}/."]
         with target.directory(make=0o755) as place:
@@ -205,7 +197,6 @@ class Script:
 
 
 def _end_of(path: Inside) -> bytes:
-    """The last bytes of a file that may be large or missing."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
         return file.read(TAIL_BYTES)
@@ -213,7 +204,7 @@ def _end_of(path: Inside) -> bytes:
 
 
 class Tail:
-    """The last lines of an output of any length."""
+    """Last lines of an output of any length."""
 
     def __init__(self) -> None:
         self._kept = b""
@@ -222,19 +213,18 @@ class Tail:
         self._kept = (self._kept + chunk)[-TAIL_BYTES:]
 
     def lines(self) -> list[str]:
-        """Without empty ones, and without HyperPod's own."""
         lines = (line.strip("\0 \t\r") for line in self._kept.decode(errors="replace").splitlines())
         return [line for line in lines if line and not line.startswith(OWN_LINES)]
 
 
 def last_lines(*, reported: list[str], logged: list[str]) -> list[str]:
-    """The last lines of what a script said and of what it logged: neither pushes the other out."""
+    """Return the last lines of a script's output and of its log, both represented."""
     half = LAST_LINES // 2
     return [*reported[-(LAST_LINES - min(half, len(logged))) :], *logged[-(LAST_LINES - min(half, len(reported))) :]]
 
 
 def _pump(process: "subprocess.Popen[bytes]", log: Inside, tail: Tail) -> None:
-    """Read until the end, whatever becomes of the log: a script must not hang because its reader has gone."""
+    """Read to the end even without a log, so that the script never blocks."""
     assert process.stdout is not None
     left = AGENT_LOG_BYTES
     with process.stdout as output:
@@ -257,7 +247,7 @@ def how_it_ended(code: int | None, *, timeout_s: float) -> str:
 
 
 def failed_step(node: Node) -> str:
-    """The step that the scripts' own last step_failed event names; empty when there is none."""
+    """Return the step of the scripts' last step_failed event, or ""."""
     try:
         lines = node.outside(EVENTS).read_bytes().decode(errors="replace").splitlines()
     except OSError:
@@ -271,5 +261,5 @@ def failed_step(node: Node) -> str:
 
 
 def working_folder(uri: str) -> str:
-    """Where HyperPod puts the scripts and starts them: /tmp/<bucket>/<prefix> (a comment in AWS's own scripts)."""
+    """Return HyperPod's folder of the scripts: /tmp/<bucket>/<prefix> (a comment in AWS's own scripts)."""
     return f"{PLACE}/{uri.partition('://')[2].rstrip('/')}"

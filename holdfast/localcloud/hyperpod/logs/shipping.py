@@ -1,8 +1,7 @@
 """
-CloudWatch Logs shipping: lines from any thread, batched per stream, in order, until the service has them.
+Shipping to CloudWatch Logs: lines from any thread, batched per stream, in order, with retries.
 
-A stream is created when it is missing. A group is created only for the service's own logs; the events group belongs to
-the stack, and lines for it wait until it exists.
+Missing streams are created; groups only for the service's own logs: the events group belongs to the stack.
 """
 
 import logging
@@ -39,7 +38,7 @@ Stream = tuple[str, str]
 
 
 class LogShipper:
-    """One thread that puts lines; ``start`` it, ``stop`` flushes."""
+    """Thread that puts lines; ``stop`` flushes."""
 
     def __init__(self, *, logs: Any) -> None:
         self._logs = logs
@@ -57,7 +56,7 @@ class LogShipper:
         self.worker.start()
 
     def stop(self, *, timeout_s: float = 5.0) -> None:
-        """Put what waits, at most for ``timeout_s``; lines that no group accepts are dropped."""
+        """Put pending lines for at most ``timeout_s``, then drop them."""
         self._stopping.set()
         self.worker.join(timeout_s)
 
@@ -73,12 +72,11 @@ class LogShipper:
             _log.warning("dropped %d oldest lines for log group %s, which does not take them", excess, group)
 
     def waiting(self, *, group: str, stream: str) -> int:
-        """Lines that are not yet put."""
         with self._lock:
             return len(self._waiting.get((group, stream), ()))
 
     def count(self, *, group: str, stream: str) -> int:
-        """How many events the stream has; 0 when there is no such stream or group."""
+        """Return the number of events of the stream; 0 if it or its group does not exist."""
         arguments = {"logGroupName": group, "logStreamName": stream, "startFromHead": True}
         counted, token = 0, ""
         while True:
@@ -129,7 +127,7 @@ class LogShipper:
         return True
 
     def _put(self, name: Stream, lines: list[Line]) -> None:
-        """Put lines; of those that are refused as they are, the half that is taken, until single lines are dropped."""
+        """Put lines; halve rejected batches until single lines are dropped."""
         events = [{"timestamp": time_ms, "message": text} for time_ms, text in lines]
         try:
             self._logs.put_log_events(logGroupName=name[0], logStreamName=name[1], logEvents=events)

@@ -1,7 +1,4 @@
-"""
-Slurm of each cluster: its configuration, its daemons on single nodes, accounting, and the scheduler as its controller
-sees it. When to call what is for `control`.
-"""
+"""Slurm of each cluster: configuration, daemons of nodes, accounting, scheduler. `control` decides when."""
 
 from holdfast.localcloud.hyperpod.slurm.clusters import Slurms
 from holdfast.localcloud.hyperpod.slurm.configuration import (

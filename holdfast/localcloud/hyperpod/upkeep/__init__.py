@@ -1,4 +1,4 @@
-"""Daemons of nodes in service: noticed when they end or stand still, started again, and reported."""
+"""Daemons of nodes in service: detect missing and stopped ones, restart and report."""
 
 from holdfast.localcloud.hyperpod.upkeep.decisions import (
     END_AFTER_S,

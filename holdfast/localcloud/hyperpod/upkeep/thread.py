@@ -1,4 +1,4 @@
-"""The thread that watches daemons of nodes. ``decisions`` has what is to be done, ``roster`` the daemons."""
+"""Thread that watches daemons of nodes, from ``roster``."""
 
 import logging
 import subprocess
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A node that is in service, and which daemons it has."""
+    """A node in service and its daemons."""
 
     node: Node
     cluster: str
@@ -59,11 +59,11 @@ class _Trouble:
 
 class Upkeep:
     """
-    One thread.
+    Upkeep thread.
 
     Args:
-        kept: The nodes to look after, asked at each pass. One that is left out, or replaced, is forgotten.
-        pool: Does what takes time.
+        kept: Returns the nodes, called at each pass.
+        pool: Runs slow work.
     """
 
     def __init__(self, *, kept: Callable[[], Iterable[Kept]], events: EventSink, pool: ThreadPoolExecutor) -> None:
@@ -82,7 +82,6 @@ class Upkeep:
         self.worker.join(5.0)
 
     def problem(self) -> str:
-        """What is wrong now, for people."""
         now = time.monotonic()
         lines = [
             f"{program} of {instance_id} is {trouble.condition} since {now - trouble.since:.0f} s"
@@ -97,7 +96,6 @@ class Upkeep:
             self.worker.passed()
 
     def look(self) -> None:
-        """One pass."""
         kept = list(self._kept())
         found = census((one.node for one in kept), sought=_SOUGHT)
         present: set[tuple[str, int, str]] = set()
@@ -137,7 +135,6 @@ class Upkeep:
         self._pool.submit(self._act, kept, program, trouble, decision)
 
     def _act(self, kept: Kept, program: str, trouble: _Trouble, decision: Decision) -> None:
-        """In a thread of its own: a node may take its time."""
         try:
             if not trouble.reported and trouble.condition == "gone" and self._was_stopped(kept, program):
                 trouble.left_alone = True
@@ -154,7 +151,6 @@ class Upkeep:
             _log.warning("%s of %s cannot be looked after: %s", program, kept.node.spec.hostname, error)
 
     def _was_stopped(self, kept: Kept, program: str) -> bool:
-        """By somebody who asked for it, as lifecycle scripts do while they move things."""
         return self._on_node(kept, 'systemctl is-active "$1"', program).stdout.strip() in ("inactive", "unknown")
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What a boot is told: written by ``booting``, read by the program of ``boot``."""
+"""Boot plan: written by ``booting``, read by ``boot``."""
 
 from typing import TypedDict
 
@@ -38,8 +38,6 @@ class Cgroup(TypedDict):
 
 
 class Plan(TypedDict):
-    """Everything the program needs to know; made by ``booting``."""
-
     caller: int
     inherited: list[int]
     hostname: str

@@ -1,7 +1,4 @@
-"""
-What is done to a node, a file for each kind of means. An effect that lasts is a context manager: it is planted while
-it is entered, and leaving it undoes it. How long is for ``planting``.
-"""
+"""Effects on a node, by means. A lasting effect is a context manager: entered it is active, on exit it is reverted."""
 
 from holdfast.localcloud.planting.effects.disks import full_disk, read_only_disk
 from holdfast.localcloud.planting.effects.driver import hung_driver

@@ -1,4 +1,4 @@
-"""What the node's NVML says."""
+"""Answers of the node's NVML."""
 
 import contextlib
 import fcntl
@@ -13,10 +13,10 @@ from holdfast.localcloud.planting.lines import WITHOUT_GPUS
 
 def device_of(node: Node, *, gpu: int, required: bool) -> tuple[str, tuple[str, ...]]:
     """
-    Address of the GPU with this number, and those of all.
+    Return the address of the GPU with this number, and all addresses.
 
     Raises:
-        FaultError: the node has none, or fewer, where they are required.
+        FaultError: The node has none, or fewer, where required.
     """
     file = node.inside(ANSWERS)
     known = addresses(file.read_bytes().decode()) if file.exists() else ()
@@ -30,7 +30,6 @@ def device_of(node: Node, *, gpu: int, required: bool) -> tuple[str, tuple[str, 
 
 @contextlib.contextmanager
 def answering(node: Node, *, name: str, lines: Mapping[str, str]) -> Iterator[None]:
-    """While NVML answers so."""
     _change(node, name=name, lines=lines)
     try:
         yield

@@ -1,4 +1,4 @@
-"""A process that runs out of memory, killed by the kernel in a memory cgroup of its own."""
+"""An out-of-memory kill in a small memory cgroup."""
 
 import contextlib
 import os
@@ -18,9 +18,9 @@ _TOP = Path("/sys/fs/cgroup")
 
 def run_out_of_memory(node: Node) -> tuple[list[str], int]:
     """
-    Start a program on the node that takes more memory than it may; returns what the kernel said, and the exit code.
+    Run a program into its memory limit; return the kernel's messages and the exit code.
 
-    OSError: it was not killed for that, or the kernel's words cannot be had.
+    Raises OSError if it was not killed for that, or there are no messages.
     """
     log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -33,7 +33,6 @@ def run_out_of_memory(node: Node) -> tuple[list[str], int]:
 
 
 def _run(node: Node, group: Path) -> tuple[int, int]:
-    """Number of the process that was killed, as this machine counts, and the exit code of what started it."""
     entrance = node.popen(["/bin/sh", "-c", _GREEDY], stdin=subprocess.PIPE)
     try:
         greedy = _child(entrance.pid, of=node)
@@ -61,7 +60,6 @@ def _child(pid: int, *, of: Node) -> int:
 
 @contextlib.contextmanager
 def _limited(name: str) -> Iterator[Path]:
-    """A cgroup with little memory, in whichever version this machine has."""
     if (_TOP / "memory").is_dir():
         group, limits = _TOP / "memory" / name, {"memory.limit_in_bytes": _LIMIT}
     else:
@@ -83,7 +81,6 @@ def _limited(name: str) -> Iterator[Path]:
 
 
 def _reported(log: int, killed: int) -> list[str]:
-    """The kernel's words on it: from the call of the OOM killer to the kill."""
     found: list[str] = []
     deadline = time.monotonic() + _WITHIN_S
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""How a stack comes to be, and how a deployment of it begins."""
+"""Creation of stacks and start of their deployments."""
 
 import copy
 import re
@@ -18,7 +18,7 @@ def check_updatable(stack: Stack) -> None:
 
 
 class Beginnings:
-    """Makes stacks and starts their deployments; whoever calls a method holds the store's lock."""
+    """Create stacks and start their deployments; callers hold the store's lock."""
 
     def __init__(self, *, surroundings: Surroundings, engine: Engine) -> None:
         self._surroundings, self._engine = surroundings, engine

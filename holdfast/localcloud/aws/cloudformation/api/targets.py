@@ -1,8 +1,4 @@
-"""
-What a request aims at: its template and parameters, whether they can be, and what they would change.
-
-Nothing is changed here.
-"""
+"""Target of a request: its template and parameters, their validation, and the resulting changes. Changes nothing."""
 
 import re
 import urllib.parse
@@ -29,13 +25,13 @@ from holdfast.localcloud.aws.common import ServiceError
 
 
 class Targets:
-    """Aims of requests, judged."""
+    """Targets of requests, validated."""
 
     def __init__(self, *, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
 
     def target(self, request: dict[str, Any], stack: Stack | None) -> Target:
-        """What the request aims at. Refuses templates and parameters that cannot be."""
+        """Return the target of the request. Reject invalid templates and parameters."""
         previous, region = stack.target if stack is not None else None, self._surroundings.region
         if request.get("UsePreviousTemplate"):
             if previous is None:
@@ -63,7 +59,7 @@ class Targets:
         )
 
     def body(self, request: dict[str, Any]) -> str:
-        """The template of a request, from wherever it says."""
+        """Return the template of a request, from the body, S3 or the stack."""
         if request.get("TemplateBody"):
             return str(request["TemplateBody"])
         url = request.get("TemplateURL")
@@ -81,7 +77,7 @@ class Targets:
         return str(stored["Body"].read(LARGEST + 1).decode("utf-8", "replace"))
 
     def judge(self, stack: Stack, target: Target) -> None:
-        """Rules, conditions and attribute names: what can be known before anything is made."""
+        """Check rules, conditions and attribute names before anything is created."""
         scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
         failures = failed_rules(target.document.get("Rules", {}), scope)
         if failures:
@@ -96,7 +92,7 @@ class Targets:
         deployment.desired(target.document, scope)
 
     def changes(self, stack: Stack, target: Target) -> list[dict[str, Any]]:
-        """What would become of resources, as a change set shows it."""
+        """Return the changes of resources as a change set shows them."""
         with self._surroundings.store.lock:
             current = dict(stack.resources)
         fresh: frozenset[str] = frozenset()
@@ -119,7 +115,7 @@ class Targets:
         return changes + [deployment.removal(entry) for name, entry in current.items() if name not in desired]
 
     def problems(self, stack: Stack, target: Target) -> tuple[dict[str, str], ...]:
-        """What the registry has against the template's properties, while references are still unknown."""
+        """Return violations of the registry's schemas, while references are still unknown."""
         scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
         found = []
         for name, definition in deployment.desired(target.document, scope).items():
@@ -137,7 +133,7 @@ class Targets:
         return tuple(found)
 
     def differs(self, stack: Stack, target: Target) -> bool:
-        """Whether anything but resources changes: outputs, tags, or a failed state that is to be left."""
+        """Return True if anything but resources changes: outputs, tags, or a failed state."""
         old = stack.target
         if stack.status in PAUSED or old.tags != target.tags:
             return True

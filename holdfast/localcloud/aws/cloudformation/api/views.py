@@ -1,4 +1,4 @@
-"""The API operations that only read stacks, their events and their resources."""
+"""API operations that only read stacks, their events and their resources."""
 
 import json
 import uuid
@@ -15,13 +15,12 @@ NO_RESOURCE_DRIFT = {"StackResourceDriftStatus": "NOT_CHECKED"}
 
 
 class Views:
-    """What can be asked. Every method takes the lock, so an answer is one moment's truth."""
+    """Reading operations on stacks. Each holds the lock, so an answer is consistent."""
 
     def __init__(self, *, store: Store) -> None:
         self._store = store
 
     def describe_stacks(self, **request: Any) -> dict[str, Any]:
-        """DescribeStacks."""
         with self._store.lock:
             if request.get("StackName"):
                 return {"Stacks": [self._stack(lookup.found(self._store, request["StackName"]))]}
@@ -30,7 +29,6 @@ class Views:
         return {"Stacks": page, **more}
 
     def list_stacks(self, **request: Any) -> dict[str, Any]:
-        """ListStacks."""
         desired = request.get("StackStatusFilter")
         with self._store.lock:
             found = [
@@ -61,7 +59,7 @@ class Views:
         return {"StackEvents": [present(event) for event in page], **more}
 
     def describe_events(self, **request: Any) -> dict[str, Any]:
-        """DescribeEvents: the same events with the operation they belong to."""
+        """DescribeEvents: the same events with their operation."""
         with self._store.lock:
             if request.get("ChangeSetName"):
                 stack, made = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))
@@ -83,7 +81,6 @@ class Views:
         return {"OperationEvents": shown, **more}
 
     def describe_stack_resources(self, **request: Any) -> dict[str, Any]:
-        """DescribeStackResources."""
         logical_id, physical_id = request.get("LogicalResourceId"), request.get("PhysicalResourceId")
         with self._store.lock:
             name = request.get("StackName")
@@ -103,7 +100,6 @@ class Views:
             }
 
     def describe_stack_resource(self, **request: Any) -> dict[str, Any]:
-        """DescribeStackResource."""
         with self._store.lock:
             stack = lookup.found(self._store, request["StackName"])
             entry = stack.resources.get(request["LogicalResourceId"])
@@ -122,7 +118,6 @@ class Views:
             return {"StackResourceDetail": detail | ({"Metadata": json.dumps(metadata)} if metadata else {})}
 
     def list_stack_resources(self, **request: Any) -> dict[str, Any]:
-        """ListStackResources."""
         with self._store.lock:
             found = [
                 {**self._resource(entry), "LastUpdatedTimestamp": entry.changed, "DriftInformation": NO_RESOURCE_DRIFT}

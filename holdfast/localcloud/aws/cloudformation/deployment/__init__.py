@@ -1,6 +1,6 @@
 """
-Stacks and the way from what is to what should be: state, plan, engine, and work on one resource. What a type needs is
-in `resources`, when it may begin in `timing`.
+Deployment of stacks: state, plan, engine, and work on one resource. Resource types are in `resources`, start times in
+`timing`.
 """
 
 from holdfast.localcloud.aws.cloudformation.deployment.engine import Engine

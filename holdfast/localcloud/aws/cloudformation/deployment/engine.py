@@ -1,9 +1,8 @@
 """
-Take stacks from where they are to where they should be.
+Deployment engine.
 
-Drives what `plan` decides: works on resources in dependency order and in parallel, records every step,
-goes back when a step fails, and takes up what a stopped process left half done. Which requests are allowed is
-`api`'s business.
+Executes what `plan` decides: resources in dependency order and in parallel, each step recorded, rollback on failure,
+resume after a restart. `api` decides which requests are allowed.
 """
 
 import copy
@@ -29,11 +28,11 @@ INTERRUPTED = "interrupted: the embedded AWS was stopped during the operation"
 
 
 class Failed(Exception):  # noqa: N818 - a turn of events, not an error of ours
-    """A deployment did not reach its target; the text is the stack's status reason."""
+    """A deployment failed; the text is the stack's status reason."""
 
 
 class Engine:
-    """Every operation runs in a thread of its own; different stacks do not wait for each other."""
+    """Engine of deployments. Every operation runs in its own thread; stacks do not wait for each other."""
 
     def __init__(self, *, surroundings: Surroundings) -> None:
         self.surroundings, self.store = surroundings, surroundings.store
@@ -43,13 +42,13 @@ class Engine:
         self._worker = Worker(surroundings=surroundings)
 
     def close(self) -> None:
-        """End all waits and join; what was in progress stays so and is taken up by ``resume``."""
+        """Stop all waits and join; ``resume`` continues what was in progress."""
         self._stopping.set()
         for thread in list(self._threads):
             thread.join()
 
     def start(self, stack: Stack, work: Callable[[], None], *, kind: str, token: str | None = None) -> str:
-        """Run an operation of a stack in the background; its id."""
+        """Run an operation of a stack in the background; return its id."""
         with self.store.lock:
             stack.operation, stack.token = str(uuid.uuid4()), token
             stack.operations.append((kind, stack.operation))
@@ -76,7 +75,7 @@ class Engine:
     # -- create and update
 
     def deploy(self, stack: Stack, target: Target, *, retain_except_on_create: bool = False) -> None:
-        """Take the stack to the target; back again, or nowhere, when that fails."""
+        """Deploy the target; roll back if that fails."""
         creating = stack.status == "CREATE_IN_PROGRESS"
         try:
             self._converge(stack, target)
@@ -170,7 +169,7 @@ class Engine:
                 raise TemplateError(f"Export {name} cannot be {verb} as it is in use by {', '.join(users)}")
 
     def clean_up(self, stack: Stack, *, then: str, except_on_create: bool = False) -> None:
-        """Delete what was replaced or removed. A failure is recorded and changes nothing else, as in AWS."""
+        """Delete replaced and removed resources. A failure is recorded only, as in AWS."""
         creating = "ROLLBACK" in then
         garbage = {f"{entry.logical_id} {number}": entry for number, entry in enumerate(stack.garbage)}
         order = plan.reverse(garbage.values())
@@ -199,7 +198,7 @@ class Engine:
     def roll_back(
         self, stack: Stack, *, reason: str, except_on_create: bool = False, skip: frozenset[str] = frozenset()
     ) -> None:
-        """Back to the last good state; a stack that never had one loses its resources."""
+        """Roll back to the last good state; a stack without one loses its resources."""
         if stack.good is None:
             why = f"{reason} Rollback requested by user.".strip()
             self.store.event(stack, status="ROLLBACK_IN_PROGRESS", reason=why)
@@ -228,7 +227,6 @@ class Engine:
         self.clean_up(stack, then="UPDATE_ROLLBACK_COMPLETE", except_on_create=except_on_create)
 
     def _take_back(self, stack: Stack, good: dict[str, Resource], skip: frozenset[str]) -> set[str]:
-        """Put replaced resources back in their place and new ones to the garbage; the names to be updated back."""
         changed = set()
         with self.store.lock:
             for name, current in list(stack.resources.items()):
@@ -253,7 +251,7 @@ class Engine:
     # -- delete
 
     def delete(self, stack: Stack, *, reason: str = "User Initiated", retain: frozenset[str] = frozenset()) -> None:
-        """Delete the stack's resources, then the stack; what cannot be deleted keeps the stack."""
+        """Delete the stack's resources, then the stack; a resource that cannot be deleted keeps the stack."""
         self.store.event(stack, status="DELETE_IN_PROGRESS", reason=reason)
         errors = self._delete_all(stack, creating=False, retain=retain)
         if errors:
@@ -293,7 +291,7 @@ class Engine:
     # -- after a restart
 
     def resume(self) -> None:
-        """End the operations which a stopped process left in progress."""
+        """Finish the operations that a stopped process left in progress."""
         with self.store.lock:
             busy = [stack for stack in self.store.stacks.values() if stack.busy]
             for stack in busy:
@@ -318,8 +316,6 @@ class Engine:
                 self._later(stack, "ROLLBACK", lambda: self.roll_back(stack, reason=INTERRUPTED))
 
     def _later(self, stack: Stack, kind: str, work: Callable[[], None]) -> None:
-        """Work as soon as the services answer: state is restored before they are served."""
-
         def patient() -> None:
             for _ in range(300):
                 if self._served():

@@ -1,8 +1,4 @@
-"""
-Pure decisions of a deployment: which resources are wanted, what is done to each, in which order.
-
-The engine does what is decided here; a change set shows it.
-"""
+"""Decisions of a deployment: resources, steps, order. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,7 +14,7 @@ ATTRIBUTES = ("Metadata", "DeletionPolicy", "UpdatePolicy", "UpdateReplacePolicy
 
 
 class Step(Enum):
-    """What a deployment does to one resource."""
+    """Step of a deployment for one resource."""
 
     NOTHING = "nothing"
     CREATE = "create"
@@ -27,7 +23,7 @@ class Step(Enum):
 
 
 def desired(document: Mapping[str, Any], scope: Scope) -> dict[str, dict[str, Any]]:
-    """The resources whose condition holds."""
+    """Return the resources whose condition holds."""
     return {
         name: definition
         for name, definition in document["Resources"].items()
@@ -36,13 +32,13 @@ def desired(document: Mapping[str, Any], scope: Scope) -> dict[str, dict[str, An
 
 
 def needs(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, set[str]]:
-    """For each of the names, which others must be there first."""
+    """Return the dependencies of each name."""
     everything, chosen = dependencies(document), set(names)
     return {name: everything[name] & chosen for name in chosen}
 
 
 def reverse(resources: Iterable[Resource]) -> dict[str, set[str]]:
-    """Deletion order: for each resource, the ones that must be gone first, namely those which need it."""
+    """Return the deletion order: for each resource, its dependents."""
     listed = list(resources)
     return {
         entry.logical_id: {other.logical_id for other in listed if entry.logical_id in other.needs} - {entry.logical_id}
@@ -51,7 +47,7 @@ def reverse(resources: Iterable[Resource]) -> dict[str, set[str]]:
 
 
 def step(current: Resource | None, resource_type: str, properties: Mapping[str, Any], sent: Mapping[str, Any]) -> Step:
-    """What takes a resource to its properties."""
+    """Return the step that brings a resource to its properties."""
     if current is None or not current.physical_id:
         return Step.CREATE
     if current.type != resource_type or current.status == "CREATE_FAILED":
@@ -64,7 +60,7 @@ def step(current: Resource | None, resource_type: str, properties: Mapping[str, 
 
 
 def name_clash(current: Resource, properties: Mapping[str, Any]) -> str:
-    """The name that the new resource would share with the one it replaces; "" when there is no clash."""
+    """Return the name that the new resource would share with the replaced one, or ""."""
     key = handler_for(current.type).custom_name
     same = bool(key) and key in properties and properties[key] == current.properties.get(key)
     return str(properties[key]) if same else ""
@@ -73,7 +69,7 @@ def name_clash(current: Resource, properties: Mapping[str, Any]) -> str:
 def with_tags(
     resource_type: str, properties: Mapping[str, Any], stack_tags: Mapping[str, str], system_tags: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The properties with the stack's tags and CloudFormation's own, where the type takes them."""
+    """Add the stack's tags and CloudFormation's own, where the type has tags."""
     key = registry.tag_property(resource_type)
     if not key:
         return dict(properties)
@@ -88,7 +84,7 @@ def with_tags(
 
 
 def retained(resource: Resource, policy: str, *, creating: bool, except_on_create: bool = False) -> bool:
-    """Whether a resource outlives its stack; ``creating``: in the operation that made it."""
+    """Return True if a resource outlives its stack; ``creating``: in the operation that created it."""
     value = resource.definition.get(policy, "Delete")
     if value == "Retain":
         return not (creating and except_on_create)
@@ -102,7 +98,7 @@ def change(
     properties: Mapping[str, Any],
     sent: Mapping[str, Any],
 ) -> dict[str, Any] | None:
-    """One entry of a change set; None when nothing happens to the resource."""
+    """Return one entry of a change set; None if nothing happens to the resource."""
     entry: dict[str, Any] = {"LogicalResourceId": logical_id, "ResourceType": definition["Type"]}
     if current is None:
         return _entry({**entry, "Action": "Add", "Scope": [], "Details": []})
@@ -131,7 +127,7 @@ def change(
 
 
 def removal(resource: Resource) -> dict[str, Any]:
-    """The entry of a change set for a resource that goes."""
+    """Return the change set's entry for a removed resource."""
     policy = "Retain" if retained(resource, "DeletionPolicy", creating=False) else "Delete"
     return _entry(
         {
@@ -197,12 +193,12 @@ def _shown(value: Any) -> str:
 
 
 def attributes_used(document: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Every (resource, attribute) that the template asks for by a plain name."""
+    """Return every (resource, attribute) that the template names literally."""
     everything = [document["Resources"], document.get("Outputs", {})]
     return {(name, key) for name, key in references(everything) if key and key != "*" and name in document["Resources"]}
 
 
 def parameters_of_outputs(document: Mapping[str, Any]) -> set[str]:
-    """The parameters that outputs refer to, directly or through conditions."""
+    """Return the parameters that outputs refer to, directly or through conditions."""
     parts = [document.get("Outputs", {}), document.get("Conditions", {})]
     return {name for name, key in references(parts) if not key and name in document.get("Parameters", {})}

@@ -1,8 +1,8 @@
 """
 State of the embedded CloudFormation: stacks, their resources, events and change sets.
 
-Plain dataclasses: no locks, threads or clients, so that the whole graph pickles. Whoever changes it holds
-``Store.lock`` and reports through ``Store.changed``.
+Plain dataclasses without locks, threads or clients, so that all of it pickles. Changes require ``Store.lock`` and
+are reported by ``Store.changed``.
 """
 
 import datetime
@@ -43,7 +43,7 @@ class Resource:
 
 @dataclass(kw_only=True)
 class Target:
-    """What a deployment aims at; the last good one is where a rollback goes."""
+    """Target of a deployment; a rollback goes to the last good one."""
 
     body: str
     document: dict[str, Any]
@@ -113,7 +113,7 @@ class Stack:
 
 
 class Store:
-    """Every stack of one account and region, behind one lock."""
+    """All stacks of one account and region, behind one lock."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -123,18 +123,18 @@ class Store:
         self._pickled: tuple[int, bytes] = (-1, b"")
 
     def changed(self) -> None:
-        """Note a change; the caller holds the lock."""
+        """Record a change; the caller holds the lock."""
         self._version += 1
 
     def find(self, name: str) -> Stack | None:
-        """By id, deleted ones too; by name, living ones only."""
+        """Find by id, deleted ones too; by name, living ones only."""
         with self.lock:
             if name in self.stacks:
                 return self.stacks[name]
             return next((stack for stack in self.stacks.values() if stack.name == name and stack.alive), None)
 
     def exports(self) -> dict[str, tuple[str, str]]:
-        """Name to (value, id of the exporting stack)."""
+        """Return name to (value, id of the exporting stack)."""
         with self.lock:
             return {
                 output["ExportName"]: (output["OutputValue"], stack.id)
@@ -145,19 +145,16 @@ class Store:
             }
 
     def importers(self, export: str) -> list[str]:
-        """Names of the stacks that use an export."""
         with self.lock:
             return [stack.name for stack in self.stacks.values() if stack.alive and export in stack.imports]
 
     def dump(self) -> bytes:
-        """The whole state; cheap while nothing has changed."""
         with self.lock:
             if self._pickled[0] != self._version:
                 self._pickled = (self._version, pickle.dumps(self.stacks))
             return self._pickled[1]
 
     def load(self, data: bytes) -> None:
-        """Take over what ``dump`` gave."""
         with self.lock:
             self.stacks = pickle.loads(data)  # noqa: S301 - a private file of this user
             self.changed()

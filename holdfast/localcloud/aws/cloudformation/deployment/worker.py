@@ -1,4 +1,4 @@
-"""Work on one resource: call its handler, record what happens. Called from many threads at once."""
+"""Work on one resource: call its handler and record the events. Called from many threads at once."""
 
 import copy
 import logging
@@ -22,8 +22,6 @@ log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Makes, changes and deletes single resources of stacks."""
-
     def __init__(self, *, surroundings: Surroundings) -> None:
         self.surroundings, self.store = surroundings, surroundings.store
 
@@ -37,7 +35,7 @@ class Worker:
         target: Target,
         switch: Any,
     ) -> None:
-        """Take one resource to its definition."""
+        """Bring one resource to its definition."""
         kind = definition["Type"]
         with self.store.lock:
             current = stack.resources.get(name)
@@ -75,11 +73,9 @@ class Worker:
             self._create(stack, current, desired, switch)
 
     def restore(self, stack: Stack, current: Resource, good: Resource, switch: Any) -> None:
-        """Update a resource back to what it was."""
         self._update(stack, current, copy.deepcopy(good), switch)
 
     def delete(self, stack: Stack, entry: Resource, switch: Any) -> None:
-        """Delete a resource."""
         if not entry.physical_id:
             return
         self.store.event(stack, status="DELETE_IN_PROGRESS", resource=entry)
@@ -139,8 +135,6 @@ class Worker:
         self.store.event(stack, status="UPDATE_COMPLETE", reason="".join(remarks), resource=current)
 
     def _guard(self, stack: Stack, entry: Resource, verb: str, work: Any, switch: Any) -> None:
-        """Call a handler; whatever it raises ends as the resource's failure."""
-
         def note(physical_id: str) -> None:
             with self.store.lock:
                 fresh, entry.physical_id = not entry.physical_id, physical_id
@@ -173,7 +167,7 @@ class Worker:
 
 
 def system_tags(stack: Stack, logical_id: str) -> Mapping[str, str]:
-    """The tags which CloudFormation puts on what it makes."""
+    """Return the tags that CloudFormation puts on a resource."""
     return {
         "aws:cloudformation:stack-name": stack.name,
         "aws:cloudformation:logical-id": logical_id,
@@ -182,7 +176,7 @@ def system_tags(stack: Stack, logical_id: str) -> Mapping[str, str]:
 
 
 def worded(error: Exception, verb: str) -> str:
-    """The reason in an event, as CloudFormation words it."""
+    """Return the reason of an event, as CloudFormation words it."""
     if isinstance(error, Cancelled):
         return f"Resource {'creation' if verb == 'CREATE' else 'update'} cancelled"
     if isinstance(error, ClientError):

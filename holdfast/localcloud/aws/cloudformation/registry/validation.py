@@ -1,8 +1,8 @@
 """
-Properties against their registry schema, in CloudFormation's words.
+Validation of properties against the registry schema, in CloudFormation's words.
 
-The words are those of AWS's open validator (aws-cloudformation/cloudformation-resource-schema, ValidationException):
-it hides the values, so that an enumeration or a pattern is told by its keyword alone.
+The words are those of AWS's open validator (aws-cloudformation/cloudformation-resource-schema, ValidationException),
+which hides values: an enumeration or pattern is named by its keyword alone.
 """
 
 import re
@@ -31,7 +31,7 @@ JAVA_NAMES = {
 
 @dataclass(frozen=True, order=True, kw_only=True)
 class Violation:
-    """One thing that the schema has against some properties."""
+    """One violation of a schema."""
 
     path: tuple[str, ...]
     words: str
@@ -43,7 +43,7 @@ class Violation:
 
 
 def violations(resource_type: str, properties: Mapping[str, Any], *, region: str) -> list[Violation]:
-    """Everything that the region's schema has against the properties."""
+    """Return all violations of the region's schema."""
     rules = schema(resource_type, region)
     if not rules:
         return []
@@ -55,7 +55,7 @@ def violations(resource_type: str, properties: Mapping[str, Any], *, region: str
 
 
 def _read_only(rules: Mapping[str, Any], properties: Mapping[str, Any]) -> Iterator[Violation]:
-    """What only the service may say; CloudFormation's words for it are assumed."""
+    """Reject read-only properties; CloudFormation's words are assumed."""
     writable = set(rules.get("createOnlyProperties", ()))
     for path in set(rules.get("readOnlyProperties", ())) - writable:
         *parents, name = path.removeprefix("/properties/").split("/")

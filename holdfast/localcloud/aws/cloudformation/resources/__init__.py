@@ -1,8 +1,7 @@
 """
-Resource types: what the embedded CloudFormation can make, and how.
+Resource types of the embedded CloudFormation.
 
-Every handler works as CloudFormation's own do, by calling the services' public APIs. A new type is one row in
-`table`; see `handlers.generic` for what a row need not say.
+Handlers call the services' public APIs, as CloudFormation's own do. A new type is one row in `table`.
 """
 
 from holdfast.localcloud.aws.cloudformation.resources.table import HANDLERS, handler_for, supports

@@ -1,4 +1,4 @@
-"""Where data rests, and what guards it: FSx, RDS, KMS, Secrets Manager, ECR, SSM."""
+"""Data stores and their protection: FSx, RDS, KMS, Secrets Manager, ECR, SSM."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import json
@@ -17,8 +17,6 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
 
 
 class Parameter(Generic):
-    """An SSM parameter; the same operation makes and changes it."""
-
     def update_arguments(
         self, made: Made, properties: Properties, old: Properties, changed: set[str]
     ) -> dict[str, Any] | None:
@@ -28,7 +26,7 @@ class Parameter(Generic):
 
 
 class Key(Generic):
-    """A KMS key; deletion is scheduled, as the service does it."""
+    """A KMS key; deletion is scheduled, as in the service."""
 
     elsewhere = frozenset(
         {"EnableKeyRotation", "RotationPeriodInDays", "KeyPolicy", "Enabled", "PendingWindowInDays", "Description"}
@@ -117,7 +115,7 @@ DEFAULT_ENGINE_VERSIONS = {"mariadb": "11.4.8"}
 
 
 class DbInstance(Generic):
-    """A database. It is deleted without a final snapshot: the embedded AWS has nothing to restore one into."""
+    """A database, deleted without a final snapshot: the embedded AWS cannot restore one."""
 
     elsewhere = frozenset(
         {
@@ -172,7 +170,7 @@ class DbInstance(Generic):
 
 
 class DbParameterGroup(Generic):
-    """A parameter group; its parameters are set by an operation that only changes."""
+    """A parameter group; its parameters are set by an update operation."""
 
     elsewhere = frozenset({"Family", "Parameters"})
 
@@ -195,7 +193,7 @@ class DbParameterGroup(Generic):
 
 
 class Secret(Generic):
-    """A secret, given or generated. It is deleted at once."""
+    """A secret, given or generated; deleted at once."""
 
     elsewhere = frozenset({"GenerateSecretString"})
 
@@ -245,7 +243,7 @@ class Secret(Generic):
 
 
 class SecretTargetAttachment(Handler):
-    """Writes into a secret where the database is that it opens."""
+    """Writes the address of a database into its secret; the secret keeps it after deletion, as on AWS."""
 
     type = "AWS::SecretsManager::SecretTargetAttachment"
 
@@ -272,8 +270,7 @@ class SecretTargetAttachment(Handler):
     def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
         return self.create(context, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
-        """The secret keeps what was written, as on AWS."""
+    def delete(self, context: Context, made: Made, properties: Properties) -> None: ...
 
 
 class SecretPolicy(Handler):

@@ -21,7 +21,7 @@ def _only_own(context: Context, call: str, key: str, filters: dict[str, str]) ->
 
 
 class Vpc(Generic):
-    """A VPC; its DNS settings are separate calls, its defaults are made by the service."""
+    """A VPC; DNS settings are separate calls."""
 
     elsewhere = frozenset({"EnableDnsHostnames", "EnableDnsSupport"})
 
@@ -46,8 +46,6 @@ class Vpc(Generic):
 
 
 class Subnet(Generic):
-    """A subnet; public addresses on launch are an attribute."""
-
     elsewhere = frozenset({"MapPublicIpOnLaunch"})
 
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
@@ -63,7 +61,7 @@ class Subnet(Generic):
 
 
 class Eip(Generic):
-    """An address: Ref is the address, the API wants the allocation."""
+    """An address: Ref is the address, the API takes the allocation."""
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         allocation = made.attributes["AllocationId"]
@@ -102,8 +100,6 @@ class VpcEndpoint(Generic):
 
 
 class Attachment(Handler):
-    """An internet gateway attached to a VPC."""
-
     type = "AWS::EC2::VPCGatewayAttachment"
 
     def create(self, context: Context, properties: Properties) -> Made:
@@ -127,8 +123,6 @@ class Attachment(Handler):
 
 
 class Association(Handler):
-    """A route table associated with a subnet."""
-
     type = "AWS::EC2::SubnetRouteTableAssociation"
 
     def create(self, context: Context, properties: Properties) -> Made:
@@ -145,7 +139,7 @@ class Association(Handler):
 
 
 class Route(Handler):
-    """A route: no id of its own, the destination tells it apart."""
+    """A route, identified by its destination."""
 
     type = "AWS::EC2::Route"
     DESTINATIONS = ("DestinationCidrBlock", "DestinationIpv6CidrBlock", "DestinationPrefixListId")
@@ -173,8 +167,6 @@ class Route(Handler):
 
 
 class SecurityGroup(Generic):
-    """A security group with its inline rules."""
-
     elsewhere = frozenset({"GroupDescription", "SecurityGroupEgress", "SecurityGroupIngress"})
 
     def found_id(self, response: Any, properties: Properties) -> str:

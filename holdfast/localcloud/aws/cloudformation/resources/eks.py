@@ -1,4 +1,4 @@
-"""EKS: clusters and what belongs to one."""
+"""EKS clusters and their parts."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def _logging(properties: Properties) -> dict[str, Any]:
 
 
 class Cluster(Generic):
-    """A control plane. The service takes one kind of change at a time, so an update is several."""
+    """A control plane. The service takes one kind of change per call."""
 
     elsewhere = frozenset({"Logging", "Version", "Force"})
 
@@ -77,19 +77,19 @@ def _tags(properties: Properties) -> dict[str, str]:
 
 
 class Addon(Generic):
-    """An add-on; whether its software stays behind is said when it is deleted."""
+    """An add-on; keeping its software is an argument of the deletion."""
 
     elsewhere = frozenset({"PreserveOnDelete"})
 
     def read(self, context: Context, made: Made, properties: Properties) -> Made:
-        """As any other; where Kubernetes runs, what has no stand-in there is said to be missing."""
+        """Name in the remark an add-on without stand-in, where Kubernetes runs."""
         found, machine, name = super().read(context, made, properties), context.machine, str(properties["AddonName"])
         if machine is None or stand_in(name) or not machine.runs(str(properties["ClusterName"])):
             return found
         return replace(found, remark=f"add-on {name} is recorded only: the local cluster has no stand-in for it")
 
     def judge(self, description: Mapping[str, Any], status: str, made: Made) -> None:
-        """A degraded add-on never becomes stable: CloudFormation gives it up after its time."""
+        """Fail for a degraded add-on, which never becomes stable: CloudFormation gives up."""
         super().judge(description, status, made)
         if status == "DEGRADED":
             issues = description.get("health", {}).get("issues", [])
@@ -103,8 +103,6 @@ class Addon(Generic):
 
 
 class AccessEntry(Generic):
-    """An access entry with its policies."""
-
     elsewhere = frozenset({"AccessPolicies"})
 
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
@@ -128,7 +126,7 @@ class PodIdentityAssociation(Generic):
 
 
 class Nodegroup(Generic):
-    """A node group: what it is and which software it has are changed by different operations."""
+    """A node group: its settings and its software are changed by different operations."""
 
     elsewhere = VERSION_SETTINGS | {"Labels", "Taints"}
 

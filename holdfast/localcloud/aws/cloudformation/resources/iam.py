@@ -1,4 +1,4 @@
-"""IAM: principals with the policies attached to them and written into them."""
+"""IAM principals and their policies."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import json
@@ -17,7 +17,7 @@ PRINCIPALS = (("Roles", "role", "RoleName"), ("Users", "user", "UserName"), ("Gr
 
 
 class Role(Generic):
-    """A role; its attached and inline policies are calls of their own."""
+    """A role; attached and inline policies are separate calls."""
 
     elsewhere = frozenset({"AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies"})
 
@@ -60,8 +60,6 @@ class Role(Generic):
 
 
 class InlinePolicy(Handler):
-    """A policy document written into roles, users and groups."""
-
     type = "AWS::IAM::Policy"
 
     def create(self, context: Context, properties: Properties) -> Made:
@@ -97,7 +95,7 @@ class InlinePolicy(Handler):
 
 
 class ManagedPolicy(Generic):
-    """A policy with an ARN of its own; changing the document makes a new default version."""
+    """A managed policy; a changed document becomes a new default version."""
 
     elsewhere = frozenset({"ManagedPolicyName", "PolicyDocument", "Groups", "Roles", "Users"})
 
@@ -129,8 +127,6 @@ class ManagedPolicy(Generic):
 
 
 class InstanceProfile(Generic):
-    """An instance profile and the role in it."""
-
     elsewhere = frozenset({"Roles"})
 
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:

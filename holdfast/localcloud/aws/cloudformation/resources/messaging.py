@@ -1,4 +1,4 @@
-"""SNS, SQS and EventBridge: topics, queues, rules, and who may use them."""
+"""SNS, SQS and EventBridge."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import json
@@ -20,7 +20,6 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
 
 
 def _text(value: Any) -> str:
-    """A value as queue and topic attributes hold it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else json.dumps(value)
@@ -32,7 +31,7 @@ def _attributes(resource_type: str, properties: Properties, *others: str) -> dic
 
 
 class Topic(Generic):
-    """A topic; most of its properties are attributes of one map."""
+    """A topic; most properties are attributes of one map."""
 
     ATTRIBUTES = (
         "ArchivePolicy",
@@ -74,10 +73,9 @@ class Topic(Generic):
 
 
 class Policy(Handler):
-    """A resource policy as a resource of its own: of topics, or of queues."""
+    """Resource policy of topics or queues as a resource of its own."""
 
     def __init__(self, resource_type: str, *, of: str, service: str, default: str) -> None:
-        """``of`` is the property that lists what it is for; ``default`` the policy that is there without one."""
         self.type, self._of, self._service, self._default = resource_type, of, service, default
 
     def create(self, context: Context, properties: Properties) -> Made:
@@ -117,8 +115,6 @@ class Policy(Handler):
 
 
 class Subscription(Handler):
-    """A subscription to a topic."""
-
     type = "AWS::SNS::Subscription"
     ATTRIBUTES = (
         "DeliveryPolicy",

@@ -18,7 +18,7 @@ from holdfast.localcloud.aws.monitoring.not_evaluated import alarm_remark, filte
 
 
 class Alarm(Generic):
-    """An alarm, composite or not. The operation that makes it would change another one of its name."""
+    """A metric or composite alarm. The operation that creates it would overwrite another one of its name."""
 
     def create(self, context: Context, properties: Properties) -> Made:
         name = properties.get("AlarmName")
@@ -45,25 +45,22 @@ class Alarm(Generic):
 
 
 class Dashboard(Generic):
-    """A dashboard. Its tags are left out: the embedded CloudWatch keeps none for dashboards."""
+    """A dashboard. The embedded CloudWatch keeps no tags of dashboards."""
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         return super().arguments(verb, {key: value for key, value in properties.items() if key != "Tags"})
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
-        """Nothing to tag."""
+    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None: ...
 
 
 class MetricFilter(Generic):
-    """A metric filter."""
-
     def read(self, context: Context, made: Made, properties: Properties) -> Made:
         remark = filter_remark(properties["FilterPattern"])
         return dataclasses.replace(super().read(context, made, properties), remark=remark)
 
 
 class LogGroup(Generic):
-    """A log group; how long it keeps events and its key are calls of their own."""
+    """A log group; retention and key are separate calls."""
 
     elsewhere = frozenset({"RetentionInDays", "KmsKeyId", "DeletionProtectionEnabled"})
 
@@ -102,7 +99,7 @@ class LogGroup(Generic):
 
 
 class PrometheusWorkspace(Generic):
-    """A Prometheus workspace with its alert manager, its logging and its limits."""
+    """A Prometheus workspace with alert manager, logging and limits."""
 
     PARTS = ("AlertManagerDefinition", "LoggingConfiguration", "QueryLoggingConfiguration")
     elsewhere = frozenset({*PARTS, "WorkspaceConfiguration"})
@@ -137,7 +134,7 @@ class PrometheusWorkspace(Generic):
 
 
 class RuleGroups(Generic):
-    """Prometheus rules in a workspace; the workspace is named by its ARN."""
+    """Prometheus rules in a workspace, named by its ARN."""
 
     elsewhere = frozenset({"Workspace"})
 
@@ -155,7 +152,7 @@ class RuleGroups(Generic):
 
 
 class GrafanaWorkspace(Generic):
-    """A Grafana workspace; log-in is an operation of its own, and most members have a prefix."""
+    """A Grafana workspace; authentication is a separate operation."""
 
     PREFIXED = ("DataSources", "Description", "Name", "NotificationDestinations", "OrganizationalUnits", "RoleArn")
     AUTHENTICATION = ("AuthenticationProviders", "SamlConfiguration")

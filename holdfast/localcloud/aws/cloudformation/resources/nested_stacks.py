@@ -1,4 +1,3 @@
-"""Stacks inside stacks."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from typing import Any
@@ -21,7 +20,7 @@ NO_UPDATES = "No updates are to be performed."
 
 
 class NestedStack(Handler):
-    """A stack made by its parent through the same API that callers use."""
+    """A stack created by its parent through the public API."""
 
     type = "AWS::CloudFormation::Stack"
 

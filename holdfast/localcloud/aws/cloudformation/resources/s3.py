@@ -1,4 +1,4 @@
-"""S3: a bucket is many calls, one for each of its settings."""
+"""S3 buckets: one call for each setting."""
 
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
@@ -109,7 +109,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 class Bucket(Handler):
-    """A bucket with its settings. A bucket that holds objects is not deleted."""
+    """A bucket with its settings. A bucket with objects is not deleted."""
 
     type = "AWS::S3::Bucket"
 
@@ -178,8 +178,6 @@ class Bucket(Handler):
 
 
 class BucketPolicy(Handler):
-    """The policy of a bucket."""
-
     type = "AWS::S3::BucketPolicy"
 
     def create(self, context: Context, properties: Properties) -> Made:

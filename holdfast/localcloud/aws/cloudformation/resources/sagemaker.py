@@ -1,4 +1,4 @@
-"""SageMaker: HyperPod clusters, their task governance, and MLflow."""
+"""HyperPod clusters, task governance and MLflow."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
 
 
 class Cluster(Generic):
-    """A SageMaker HyperPod cluster: an update that fails leaves it InService, with a message."""
+    """A HyperPod cluster: a failed update leaves it InService, with a message."""
 
     def update_arguments(
         self, made: Made, properties: Properties, old: Properties, changed: set[str]
@@ -28,7 +28,7 @@ class Cluster(Generic):
         return {**(arguments or self.identity("update", made, properties)), "InstanceGroupsToDelete": lost}
 
     def call(self, context: Context, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A group that an update did not bring into service is gone already when a rollback comes to it (assumed)."""
+        """Tolerate a group that the rollback of an update finds deleted (assumed)."""
         if verb == "update" and "InstanceGroupsToDelete" in arguments:
             there = _group_names(super().call(context, "read", {"ClusterName": arguments["ClusterName"]}))
             lost = [name for name in arguments["InstanceGroupsToDelete"] if name in there]
@@ -56,7 +56,7 @@ def _group_names(properties: Properties) -> list[str]:
 
 
 class Governance(Generic):
-    """A scheduler configuration or a compute quota: Ref is its ARN, the API wants id and version."""
+    """A scheduler configuration or compute quota: Ref is its ARN, the API takes id and version."""
 
     @property
     def custom_name(self) -> str:

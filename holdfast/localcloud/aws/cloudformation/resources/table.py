@@ -1,4 +1,4 @@
-"""The resource types, one row each. What a row leaves out follows from the schema and the service model."""
+"""Resource types, one row each; defaults come from schema and service model."""
 
 from holdfast.localcloud.aws.cloudformation.resources import (
     custom,
@@ -126,10 +126,10 @@ _BY_TYPE = {handler.type: handler for handler in HANDLERS}
 
 
 def supports(resource_type: str) -> bool:
-    """Whether the type can be made here."""
+    """Return True if the type is supported."""
     return resource_type in _BY_TYPE
 
 
 def handler_for(resource_type: str) -> Handler:
-    """The type's handler. The template check has refused types without one."""
+    """Return the type's handler. Templates with other types were rejected before."""
     return _BY_TYPE[resource_type]

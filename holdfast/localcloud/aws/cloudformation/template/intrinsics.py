@@ -1,7 +1,7 @@
 """
-Turn template values into plain values: intrinsic functions, pseudo parameters, conditions, rules.
+Resolution of template values: intrinsic functions, pseudo parameters, conditions, rules.
 
-Pure: everything outside the template comes in through a ``Scope``.
+Pure: everything outside the template comes from a ``Scope``.
 """
 
 import base64
@@ -20,8 +20,7 @@ KNOWN_AFTER_APPLY = "{{changeSet:KNOWN_AFTER_APPLY}}"
 DYNAMIC = re.compile(r"\{\{resolve:([^:}]+):([^}]+)\}\}")
 
 
-class _NoValue:
-    """AWS::NoValue: the property or list item that holds it disappears."""
+class _NoValue: ...
 
 
 NO_VALUE = _NoValue()
@@ -29,7 +28,7 @@ NO_VALUE = _NoValue()
 
 @dataclass(kw_only=True)
 class Scope:
-    """What a value may refer to."""
+    """Scope of a value's references."""
 
     pseudo: Mapping[str, Any]
     parameters: Mapping[str, Any]
@@ -43,12 +42,12 @@ class Scope:
     _truth: dict[str, bool] = field(default_factory=dict)
 
     def resolve(self, value: Any) -> Any:
-        """The plain value; dictionaries and lists lose what is AWS::NoValue."""
+        """Return the plain value, without AWS::NoValue."""
         result = _resolve(self, value)
         return None if result is NO_VALUE else result
 
     def holds(self, condition: str) -> bool:
-        """Whether a named condition is true."""
+        """Return True if a named condition holds."""
         if condition not in self._truth:
             if condition not in self.conditions:
                 raise TemplateError(f"Template error: condition {condition} is not defined")
@@ -57,7 +56,7 @@ class Scope:
 
 
 def failed_rules(rules: Mapping[str, Any], scope: Scope) -> list[str]:
-    """Descriptions of the assertions which do not hold."""
+    """Return the descriptions of assertions that do not hold."""
     failures = []
     for name, rule in rules.items():
         if "RuleCondition" in rule and not _truth(scope, rule["RuleCondition"]):

@@ -1,7 +1,7 @@
 """
-Run work over a dependency graph in threads: what does not depend on each other runs at the same time.
+Work over a dependency graph in threads.
 
-``run`` starts each node as soon as what it needs is done; ``run_in_time`` goes by the nodes' courses.
+``run`` starts each node when its dependencies are done; ``run_in_time`` follows the nodes' courses.
 """
 
 import heapq
@@ -22,12 +22,12 @@ USE, PROVIDE, END = range(3)
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: another resource's failure ends this one's wait
-    """Another resource has failed, so this one is given up."""
+    """Another resource failed, so this one is cancelled."""
 
 
 @dataclass(kw_only=True)
 class Switch:
-    """Ends the waits of one run: the process stops, or the run has failed."""
+    """Switch that ends the waits of one run: the process stops, or the run failed."""
 
     stopping: threading.Event
     failed: threading.Event = field(default_factory=threading.Event)
@@ -39,7 +39,7 @@ class Switch:
         return self.failed.is_set() or self.stopping.is_set()
 
     def pause(self, seconds: float) -> None:
-        """Sleep, unless there is a reason not to go on."""
+        """Sleep, unless the run has ended."""
         if self.failed.is_set():
             raise Cancelled
         if self.stopping.wait(0 if self.skip else seconds):
@@ -58,13 +58,12 @@ def run(
     skip: bool = False,
 ) -> dict[str, BaseException]:
     """
-    Call ``work`` for every node after all it needs; the errors by node.
+    Call ``work`` for every node after its dependencies; return the errors by node.
 
     Args:
-        go_on: Whether nodes that do not need a failed one still run; else the first failure ends the run,
-            and what is in flight sees it in ``Switch.pause``.
-        cancelled: Default: never; when set, nothing more is started.
-        skip: Whether waits are skipped.
+        go_on: True if nodes that do not depend on a failed one still run; else the first failure ends the run.
+        cancelled: Default: never; once set, nothing more starts.
+        skip: True if waits are skipped.
     """
     switch = Switch(stopping=stopping, failed=cancelled or threading.Event(), skip=skip)
     left = {name: set(needed) & needs.keys() for name, needed in needs.items()}
@@ -96,8 +95,6 @@ def run(
 
 @dataclass(kw_only=True)
 class _Own:
-    """One node's switch: tells the driver when its work first waits."""
-
     name: str
     shared: Switch
     reported: "queue.SimpleQueue[tuple[str, bool]]"
@@ -112,10 +109,8 @@ class _Own:
 
 class _Timed:
     """
-    A run in which each node has its time.
-
-    The work of a *user* is called when its time begins, that of a *provider* when its time is over. What happens at
-    the same moment happens at the same time; users' calls come before providers'.
+    Run with a course for each node: the work of a *user* starts when its time begins, that of a *provider* when its
+    time is over. At one moment, users' calls come before providers'.
     """
 
     def __init__(
@@ -169,8 +164,6 @@ class _Timed:
     def _call(
         self, pool: ThreadPoolExecutor, work: Callable[[str, "_Own"], None], names: list[str], *, finish: bool
     ) -> None:
-        """Start the works and go on when each has finished or, unless it must finish, has begun to wait."""
-
         def one(name: str) -> None:
             try:
                 work(name, _Own(name=name, shared=self.switch, reported=self._reported))
@@ -210,11 +203,11 @@ def run_in_time(
     late: Container[str] = frozenset(),
 ) -> dict[str, BaseException]:
     """
-    Like ``run``, which ends at the first failure, but in the order in which the courses' times come.
+    Like ``run``, ending at the first failure, in the order of the courses' times.
 
     Args:
-        skip: Whether waits are skipped; then one thing is done after the other, so that a run can be repeated.
-        late: Nodes that begin only when nothing else is left to do: the order that nobody has asked for.
+        skip: True if waits are skipped; then work is serial, so that a run can be repeated.
+        late: Nodes that start only when nothing else is left.
     """
     switch = Switch(stopping=stopping, failed=cancelled or threading.Event(), skip=skip)
     timed = _Timed(needs=needs, courses=courses, switch=switch, late=late)

@@ -1,4 +1,4 @@
-"""ansible and ansible-galaxy: single modules on localhost, really done, with ansible's answers and exit statuses."""
+"""ansible and ansible-galaxy: single modules on localhost, executed, with ansible's answers and exit statuses."""
 
 from __future__ import annotations
 
@@ -127,7 +127,6 @@ def _link(source: str, path: str, *, force: bool) -> bool:
 
 
 def _attributes(path: str, arguments: Arguments) -> bool:
-    """owner, group and mode; whether one of them was another."""
     info, changed = os.lstat(path), False
     if "owner" in arguments or "group" in arguments:
         import grp
@@ -148,7 +147,6 @@ def _attributes(path: str, arguments: Arguments) -> bool:
 
 
 def _mount(arguments: Arguments) -> dict[str, Any]:
-    """state=mounted: an entry of /etc/fstab, and mount(8) unless it is mounted."""
     path, state = arguments["path"], arguments.get("state", "")
     if state != "mounted":
         raise ModuleError(f"holdfast's stand-in supports state=mounted, got: {state}")

@@ -1,4 +1,4 @@
-"""aws: operations of AWS's API through boto3, against the endpoint that the node is given; no custom commands."""
+"""aws: operations of AWS's API through boto3, at the node's endpoint; no custom commands."""
 
 from __future__ import annotations
 

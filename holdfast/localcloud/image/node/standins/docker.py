@@ -1,4 +1,4 @@
-"""docker: names of images, and a sleeping process for each container. Nothing is pulled and no image runs."""
+"""docker: names of images, and a sleeping process per container. Nothing is pulled, no image runs."""
 
 from __future__ import annotations
 
@@ -200,7 +200,6 @@ def _run(argv: list[str]) -> int:
 
 
 def _sleeper() -> int:
-    """A process that is there and does nothing; it belongs to the node's init from the start."""
     read, write = os.pipe()
     if (child := os.fork()) == 0:
         os.setsid()

@@ -1,4 +1,4 @@
-"""What systemd does as PID 1 at a boot: it starts what is enabled, in order, and what fails keeps none back."""
+"""Boot, as systemd does as PID 1: start enabled units in order; a failure stops no other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from .units import Root, Unit, UnitError
 
 
 def main(argv: list[str]) -> int:
-    """Start every enabled unit but those named, which somebody else starts."""
     manager = Manager(Root(os.environ.get("HOLDFAST_SYSTEMD_ROOT", "")))
     failed = 0
     for unit, awaited in enabled(manager.root, but=frozenset(argv)):
@@ -24,7 +23,7 @@ def main(argv: list[str]) -> int:
 
 
 def enabled(root: Root, *, but: frozenset[str]) -> list[tuple[Unit, bool]]:
-    """What the targets of a boot want, in order, and whether another one waits for it."""
+    """Return units that the boot targets pull in, in order, and whether another one waits for each."""
     desired = {
         name for target in records.AT_BOOT for kind in ("wants", "requires") for name in root.linked(target, kind)
     }

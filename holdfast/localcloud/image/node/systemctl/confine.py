@@ -1,8 +1,8 @@
 """
-What a process of a unit may do and which files it may write; systemd.exec(5), "Sandboxing" and "Capabilities".
+Sandbox of a unit's process; systemd.exec(5), "Sandboxing" and "Capabilities".
 
-Honoured are capabilities, ``NoNewPrivileges`` and what is told by mounts. What needs seccomp or a cgroup is read over,
-as systemd does where a kernel lacks it. Pure: ``sees`` and ``capabilities``; the rest is done between fork and exec.
+Supported: capabilities, ``NoNewPrivileges``, mounts. Settings that need seccomp or a cgroup are ignored, as systemd
+does on a kernel without them. Pure: ``sees`` and ``capabilities``; the rest runs between fork and exec.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HOMES = ("/home", "/root", "/run/user")
 
 
 class ConfineError(OSError):
-    """It could not be set up; ``exit_status`` is what systemd ends the process with."""
+    """The sandbox failed; ``exit_status`` is systemd's."""
 
     def __init__(self, text: str, *, exit_status: int) -> None:
         super().__init__(text)
@@ -51,7 +51,7 @@ class ConfineError(OSError):
 
 
 def capabilities(unit: Unit, key: str, *, default: frozenset[int]) -> frozenset[int]:
-    """The numbers of CapabilityBoundingSet= or AmbientCapabilities=; a first word ``~X`` means all but X."""
+    """Return the numbers of CapabilityBoundingSet= or AmbientCapabilities=; a first word ``~X`` means all but X."""
     if key not in unit.sections.get("Service", {}):
         return default
     found: set[int] = set()
@@ -73,10 +73,10 @@ def _number(unit: Unit, word: str) -> int:
 
 def sees(unit: Unit, *, own: tuple[str, ...]) -> dict[str, str]:
     """
-    Path to what a process of the unit finds there: ``rw``, ``ro``, ``none`` or ``fresh``; the nearest one above counts.
+    Return path to access: ``rw``, ``ro``, ``none`` or ``fresh``; the nearest parent counts.
 
     Args:
-        own: RuntimeDirectory= and its kin, which it may always write.
+        own: RuntimeDirectory= and the like, always writable.
     """
     found: dict[str, str] = {}
     system = unit.one("Service", "ProtectSystem").lower()
@@ -97,7 +97,7 @@ def sees(unit: Unit, *, own: tuple[str, ...]) -> dict[str, str]:
 
 
 def files(root: Root, unit: Unit, *, own: tuple[str, ...]) -> None:
-    """Give this process a view of the files of its own, where the unit asks for one."""
+    """Give this process its own view of the files, where the unit requires one."""
     desired = sees(unit, own=own)
     if not desired:
         return
@@ -108,7 +108,6 @@ def files(root: Root, unit: Unit, *, own: tuple[str, ...]) -> None:
 
 
 def _present(root: Root, unit: Unit, desired: dict[str, str]) -> dict[str, str]:
-    """By the path on disk, outer ones first. ``-`` before a path: it may be missing; ``+`` is for portable roots."""
     found: dict[str, str] = {}
     for path, means in desired.items():
         bare = path.lstrip("-+")
@@ -145,12 +144,11 @@ def _enter_view(desired: dict[str, str]) -> None:
 
 
 def to_remount(mount_points: list[str], desired: dict[str, str]) -> list[str]:
-    """Those that are to be read-only. No other is looked at: one that stands still would hold the start for ever."""
+    """Return mounts to make read-only. Others are not touched: a hung one would block the start."""
     return [path for path in dict.fromkeys(mount_points) if _means(path, desired) == "ro"]
 
 
 def _means(path: str, desired: dict[str, str]) -> str:
-    """What the nearest path above says; the kernel's own file systems only where they are named."""
     above = path
     while True:
         if above in desired and not (above == "/" and any(_below(path, one) for one in _NEVER_REMOUNTED)):
@@ -172,14 +170,13 @@ def _hide(path: str) -> None:
 
 
 def _mount_points() -> list[str]:
-    """Those that this process can reach, as it names them."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         found = [line.split(" ")[4] for line in file]
     return [path.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\") for path in found]
 
 
 def bound(unit: Unit) -> frozenset[int]:
-    """Leave in the bounding set what the unit leaves in; what may stay."""
+    """Reduce the bounding set; return the remaining capabilities."""
     everything = frozenset(range(len(CAPABILITIES)))
     if (
         not any(unit.raw("Service", key) for key in _TAKEN_BY)
@@ -198,13 +195,13 @@ def bound(unit: Unit) -> frozenset[int]:
 
 
 def keep_for(desired: frozenset[int]) -> None:
-    """Before another user is taken on: the kernel would take all capabilities away."""
+    """Keep capabilities across the change of user."""
     if desired:
         _checked(_libc().prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0), "prctl(PR_SET_KEEPCAPS)", exit_status=218)
 
 
 def raise_ambient(desired: frozenset[int]) -> None:
-    """After another user was taken on: these and no others, also for the program that is run."""
+    """Set exactly these ambient capabilities, after the change of user."""
     import ctypes
 
     if not desired:

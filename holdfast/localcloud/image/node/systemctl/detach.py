@@ -1,4 +1,4 @@
-"""From the process of a ``systemctl start`` to a supervisor: a daemon that keeps nothing of its caller."""
+"""Detachment of a supervisor from ``systemctl start``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _PR_SET_NAME = 15
 
 
 def detach(root: Root, unit: Unit, *, reported: int, lock: int) -> None:
-    """Never returns. ``told``: where to say how the start went; ``lock``: held for as long as this process lives."""
+    """
+    Become the supervisor; never returns. ``reported``: pipe for the result; ``lock``: held for this process's life.
+    """
     try:
         os.setsid()
         if os.fork():
@@ -45,7 +47,7 @@ def _close(fd: int) -> None:
 
 
 def _rename(name: str) -> None:
-    """No ``pkill -f slurmd`` shall find the supervisor by the arguments of the systemctl that it was."""
+    """Hide systemctl's arguments from ``pkill -f slurmd``."""
     import ctypes
 
     libc = ctypes.CDLL(None)

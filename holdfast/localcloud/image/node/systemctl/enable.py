@@ -1,4 +1,4 @@
-"""enable, disable, mask, unmask, is-enabled: links between unit files, nothing that runs."""
+"""enable, disable, mask, unmask, is-enabled: links between unit files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ETC = "/etc/systemd/system"
 
 
 def state(root: Root, name: str) -> str:
-    """As is-enabled prints it; empty where there is no unit file."""
+    """Return the state as is-enabled prints it; "" without a unit file."""
     path = root.find(name)
     if not path:
         return ""
@@ -42,7 +42,7 @@ def _links(unit: Unit, name: str) -> list[str]:
 
 
 def enable(root: Root, name: str, *, seen: tuple[str, ...] = ()) -> list[str]:
-    """Make the links of [Install]; what systemctl says about each."""
+    """Create the links of [Install]; return systemctl's lines."""
     unit = _existing(root, name, verb="enable")
     reported = []
     for link in _links(unit, unit.name):

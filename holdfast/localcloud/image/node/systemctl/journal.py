@@ -1,4 +1,4 @@
-"""journalctl for one unit: what it wrote to its standard output and error. No times, no fields, no boots."""
+"""journalctl for one unit: its standard output and error, without times, fields or boots."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ def main(argv: list[str]) -> int:
 
 
 def _split(argv: list[str]) -> list[str]:
-    """``-xeu X`` and ``-n5`` as separate options."""
     found = []
     for word in argv:
         if word.startswith("-") and not word.startswith("--") and len(word) > 2:
@@ -68,7 +67,6 @@ def _split(argv: list[str]) -> list[str]:
 
 
 def tail(root: Root, unit: str, lines: int) -> list[str]:
-    """The last lines of a unit's output; all of them for 0."""
     try:
         with open(f"{root.logs}/{unit}.log", "rb") as file:
             size = os.fstat(file.fileno()).st_size

@@ -1,4 +1,4 @@
-"""The command line of systemctl: a verb, its arguments, flags, values; systemctl(1)."""
+"""Command line of systemctl: verb, arguments, flags, values; systemctl(1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLAGS = {
 
 
 class Options:
-    """What was asked: the verb, its arguments, flags, values."""
+    """Parsed command line: verb, arguments, flags, values."""
 
     def __init__(self, argv: list[str]) -> None:
         self.flags: set[str] = set()

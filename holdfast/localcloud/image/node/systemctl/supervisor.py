@@ -1,4 +1,4 @@
-"""One process per service that was started: starts it, reaps it, records how it is, restarts it, stops it."""
+"""Supervisor of one service: start, reap, record, restart, stop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FINE: Outcome = ("success", 0)
 
 
 class Supervisor:
-    """Runs in a process of its own until the service is down for good."""
+    """Supervisor in its own process until the service is down for good."""
 
     def __init__(self, root: Root, unit: Unit, *, reported: int) -> None:
         self.root, self.unit = root, unit
@@ -46,7 +46,7 @@ class Supervisor:
     # --- life
 
     def run(self) -> None:
-        """Start, watch, restart; returns when nothing is left to do."""
+        """Start, watch, restart; return when the service is down."""
         while True:
             self._starts.append(time.monotonic())
             outcome = self._cycle()
@@ -73,7 +73,6 @@ class Supervisor:
             self._record["restarts"] += 1
 
     def _read_again(self) -> None:
-        """After a ``daemon-reload``; a unit whose files are gone or bad has no settings, and is not restarted."""
         if (now := records.reloaded(self.root)) != self._read_at:
             self._read_at = now
             found = self.root.load(self.unit.name)
@@ -146,7 +145,7 @@ class Supervisor:
         return self._stop()
 
     def _serve(self) -> bool:
-        """Until the main process has ended or a stop is asked for. False: its watchdog was not fed in time."""
+        """Serve until the main process ends or a stop is requested. Return False on a watchdog timeout."""
         limit = self._watchdog()
         self._watch.fed_at = time.monotonic()
         while not self._watch.until(
@@ -157,7 +156,7 @@ class Supervisor:
         return True
 
     def _bite(self) -> Outcome:
-        """End a service that stands still; SIGABRT first, for the sake of a core dump."""
+        """Kill a service that missed its watchdog; SIGABRT first, for a core dump."""
         self._log(f"{self.unit.name}: Watchdog timeout (limit {self.unit.one('Service', 'WatchdogSec')})!")
         number = signal_number(self.unit.one("Service", "WatchdogSignal", "SIGABRT"))
         send([self._main], number)
@@ -186,7 +185,7 @@ class Supervisor:
         return outcome
 
     def _wait_forked(self, timeout: float) -> Outcome:
-        """The daemon has detached when its first process ended; PIDFile= or its only process is the main one."""
+        """Wait for a forking daemon's first process; PIDFile= or the only process is the main one."""
         first, deadline = self._main, time.monotonic() + timeout
         if not self._watch.until(lambda: first in self._watch.ended or self._stopping(), timeout=timeout):
             return ("timeout", -signal.SIGTERM)
@@ -258,7 +257,7 @@ class Supervisor:
         return outcome if in_time else ("timeout", outcome[1])
 
     def _kill(self, *, remaining: bool) -> bool:
-        """End the service as KillMode= says; False where it took SIGKILL. ``remaining``: the main process is gone."""
+        """End the service by KillMode=; return False if SIGKILL was needed. ``remaining``: the main process is gone."""
         mode, unit = self.unit.one("Service", "KillMode", "control-group"), self.unit
         me = os.getpid()
         if mode == "none":
@@ -322,7 +321,6 @@ class Supervisor:
         return pid
 
     def _run_all(self, key: str, *, timeout: float, main: bool = False, even_if_stopping: bool = False) -> Outcome:
-        """Commands one after the other; the first failure ends it, unless it is marked with ``-``."""
         for command in commands(self.unit, key):
             pid = self._spawn(command)
             if main:
@@ -349,7 +347,6 @@ class Supervisor:
         records.write(self.root, self.unit.name, self._record)
 
     def _tell(self, *, ok: bool, result: str) -> None:
-        """The caller of ``start`` learns once how it went, after the record says so."""
         if self._reported >= 0:
             try:
                 os.write(self._reported, json.dumps({"ok": ok, "result": result}).encode())

@@ -1,4 +1,4 @@
-"""The command line of systemctl: options, verbs, exit statuses; systemctl(1)."""
+"""Command line of systemctl: options, verbs, exit statuses; systemctl(1)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ def main(argv: list[str]) -> int:
 
 
 class Verbs:
-    """One method per verb."""
-
     def __init__(self, root: Root, options: Options) -> None:
         self.root, self.options = root, options
         self.manager = Manager(root)
@@ -47,7 +45,6 @@ class Verbs:
         raise JobError(f"Unknown command verb {verb}.")
 
     def _names(self) -> list[str]:
-        """The units named, patterns matched against those loaded."""
         found = []
         for argument in self.options.arguments:
             if any(character in argument for character in "*?["):
@@ -164,7 +161,6 @@ class Verbs:
         return self._check(("failed",), otherwise=1)
 
     def _check(self, good: tuple[str, ...], *, otherwise: int) -> int:
-        """0 if one of the units at least is in a good state."""
         found = otherwise
         for name in self._names():
             state = str(records.read(self.root, self.root.load(name).name)["active"])

@@ -1,9 +1,4 @@
-"""
-The CDK's custom resources, done here.
-
-On AWS each is a Lambda function; the embedded AWS runs no functions, so a handler does what the function's code
-does. The functions themselves are recorded as resources that nothing runs.
-"""
+"""The CDK's custom resources: on AWS Lambda functions, here handlers that do the same."""
 
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 import io
@@ -22,8 +17,6 @@ def _yes(value: Any) -> bool:
 
 
 class BucketDeployment(Handler):
-    """Unpack zip archives from asset buckets under a prefix of a bucket."""
-
     type = "Custom::CDKBucketDeployment"
 
     def create(self, context: Context, properties: Properties) -> Made:
@@ -99,7 +92,7 @@ def _marked(content: bytes, markers: dict[str, str]) -> bytes:
 
 
 class AutoDeleteObjects(Handler):
-    """Empties a bucket before the bucket is deleted."""
+    """Empties a bucket before its deletion."""
 
     type = "Custom::S3AutoDeleteObjects"
 
@@ -120,7 +113,7 @@ class AutoDeleteObjects(Handler):
 
 
 class RestrictDefaultSecurityGroup(Handler):
-    """Takes the rules out of a VPC's default security group; gives them back on deletion."""
+    """Removes the rules of a VPC's default security group; restores them on deletion."""
 
     type = "Custom::VpcRestrictDefaultSG"
 
@@ -158,8 +151,6 @@ class RestrictDefaultSecurityGroup(Handler):
 
 
 class Inert(Handler):
-    """A resource that is recorded and does nothing."""
-
     def __init__(self, resource_type: str, *, name: str = "", arn: str = "", ref_is_arn: bool = False) -> None:
         self.type, self._name, self._arn, self._ref_is_arn = resource_type, name, arn, ref_is_arn
 
@@ -186,7 +177,7 @@ class Inert(Handler):
 
 
 def empty(context: Context, bucket: str, *, prefix: str = "", keep: frozenset[str] = frozenset()) -> None:
-    """Delete every version of every object under a prefix. A bucket that is gone is no error."""
+    """Delete every version of every object under a prefix. A missing bucket is no error."""
     client = context.client("s3")
     try:
         pages = list(client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix))

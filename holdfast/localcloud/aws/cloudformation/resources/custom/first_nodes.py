@@ -1,4 +1,4 @@
-"""What Holdfast's own functions do, besides installing charts: wait for nodes, and clear a VPC of GuardDuty's."""
+"""Custom resources of Holdfast besides charts: wait for nodes, and clean a VPC of GuardDuty's endpoints."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from holdfast.localcloud.aws.cloudformation.resources.custom.calls import answered
@@ -11,11 +11,7 @@ QUESTIONS = 80
 
 
 class FirstNodes(Handler):
-    """
-    ``Custom::HoldfastNodes``, answered by the function that its stack made, which asks Kubernetes.
-
-    Where there is none to ask, a node that runs is taken for ready.
-    """
+    """``Custom::HoldfastNodes``: answered by its function. Without Kubernetes, a running node counts as ready."""
 
     type = "Custom::HoldfastNodes"
 
@@ -54,7 +50,7 @@ class FirstNodes(Handler):
 
 
 class GuardDutyLeftovers(Handler):
-    """``Custom::HoldfastGuardDuty``: there is no GuardDuty here, so that nothing is ever left."""
+    """``Custom::HoldfastGuardDuty``: there is no GuardDuty here, so nothing is left to delete."""
 
     type = "Custom::HoldfastGuardDuty"
 

@@ -1,7 +1,5 @@
 """
-The function behind a custom resource: it acts with the rights of its role, from where it is.
-
-A function that no stack has made is somebody else's; that it can do its work is assumed.
+Functions behind custom resources: their rights and their network. Functions that no stack made are assumed to work.
 """
 
 from typing import Any
@@ -16,7 +14,7 @@ FAILED = "Received response status [FAILED] from custom resource. Message return
 
 
 class Function:
-    """The function that a custom resource's ServiceToken names."""
+    """Function named by a custom resource's ServiceToken."""
 
     def __init__(self, context: Context, properties: Properties) -> None:
         self._context = context
@@ -28,7 +26,7 @@ class Function:
         )
 
     def denial(self, action: str, resource: str) -> str:
-        """Why the function may not do something, in IAM's words; "" when it may."""
+        """Return IAM's denial of an action of the function, or ""."""
         if self._rights is None:
             return ""
         account = self._context.account
@@ -36,7 +34,7 @@ class Function:
         return reported.reason
 
     def must(self, action: str, resource: str) -> None:
-        """Fail as the function does when AWS refuses its call."""
+        """Fail as the function does if AWS denies its call."""
         denied = self.denial(action, resource)
         if denied:
             name = action.partition(":")[2]
@@ -44,23 +42,22 @@ class Function:
 
 
 def cluster_of(context: Context, properties: Properties) -> str:
-    """The EKS cluster that a function of Holdfast's works on; "" where no stack has made the function."""
+    """Return the EKS cluster that a function of Holdfast works on, or ""."""
     found = context.function(str(properties.get("ServiceToken", "")))
     return str(found.get("Environment", {}).get("Variables", {}).get("CLUSTER_NAME", ""))
 
 
 def where_it_runs(context: Context, properties: Properties) -> Machine | None:
-    """This machine, where Kubernetes really runs behind a function's cluster; None where that is a record."""
+    """Return this machine if Kubernetes really runs behind a function's cluster; None if it is a record."""
     name = cluster_of(context, properties)
     return context.machine if name and context.machine is not None and context.machine.runs(name) else None
 
 
 def reach_kubernetes(context: Context, properties: Properties) -> None:
     """
-    Fail where a function that installs charts does not get to its cluster, or is not let in there.
+    Fail if a chart installer cannot reach its cluster, or has no access entry there.
 
-    The words are those of Lambda's time-out and of Kubernetes' API server to somebody without an access entry; where
-    there is an API server, it says itself whom it lets in.
+    Messages are those of Lambda's timeout and of Kubernetes' API server without an access entry.
     """
     found = context.function(str(properties.get("ServiceToken", "")))
     network = found.get("VpcConfig", {})
@@ -81,7 +78,7 @@ def reach_kubernetes(context: Context, properties: Properties) -> None:
 
 
 def resource_of(service: str, parameters: dict[str, Any], context: Context) -> str:
-    """The ARN of what a call is about, where its parameters tell it; "" when they do not."""
+    """Return the ARN of a call's object from its parameters, or ""."""
     group = parameters.get("logGroupName")
     if service == "logs" and group:
         return f"arn:aws:logs:{context.region}:{context.account}:log-group:{group}"

@@ -1,7 +1,4 @@
-"""
-Helm releases on EKS clusters: where Kubernetes runs behind a cluster, the function that their stack made installs them;
-elsewhere they are recorded.
-"""
+"""Helm releases on EKS clusters: installed by their function where Kubernetes runs, else recorded."""
 
 import contextlib
 import json
@@ -37,10 +34,10 @@ REACH_S = 5.0
 
 class HelmRelease(Handler):
     """
-    A chart in a cluster, as Holdfast's installer function installs it.
+    A chart in a cluster.
 
-    Release, namespace, chart, pin and values are attributes, so that outputs and ``/_holdfast/releases`` tell them, and
-    "Skipped" where an archive was not to be had, which is why nothing is installed.
+    Release, namespace, chart, pin and values are attributes, for outputs and ``/_holdfast/releases``; "Skipped" names
+    an archive that was not available.
     """
 
     type = "Custom::HoldfastHelmRelease"
@@ -122,7 +119,6 @@ class HelmRelease(Handler):
 
 
 def _stand_in(context: Context, machine: Machine, properties: Properties) -> bool:
-    """Make what takes the place of a chart that cannot be had, and say whether there is something."""
     objects = _objects(properties)
     place = _place(context, machine, properties) if objects else None
     if place is None:
@@ -157,7 +153,6 @@ def _objects(properties: Properties) -> list[dict[str, Any]]:
 
 
 def _unreachable(url: str) -> str:
-    """Why this machine does not get to where an archive is; "" when it does, or when nothing is to be fetched."""
     if not url:
         return ""
     parts, reported = urlsplit(url), [f"no answer within {REACH_S:.0f} s"]

@@ -27,7 +27,7 @@ OTHER_NAMES = {"cloudwatchlogs": "logs", "eventbridge": "events"}
 
 
 class SdkCall(Handler):
-    """Calls the operations that the resource names for its creation, its update and its deletion."""
+    """Calls the operations named for creation, update and deletion."""
 
     type = "Custom::AWS"
 
@@ -69,7 +69,6 @@ class SdkCall(Handler):
 
 
 def _named(call: Properties) -> tuple[str, str]:
-    """The service and the operation, as botocore calls them; the CDK takes the names of two JavaScript SDKs."""
     named = call["service"].removeprefix("@aws-sdk/client-").lower().replace("-", "")
     service = OTHER_NAMES.get(named, named)
     try:

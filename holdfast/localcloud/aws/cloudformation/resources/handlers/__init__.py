@@ -1,7 +1,4 @@
-"""
-What a handler of a resource type is given and gives back, and the generic handler that finds a type's operations.
-Types with ways of their own are in `resources`.
-"""
+"""Interface of resource handlers, and the generic handler. Special types are in `resources`."""
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers.base import (
     Context,

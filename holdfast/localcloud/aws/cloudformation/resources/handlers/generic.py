@@ -1,8 +1,7 @@
 """
-One handler for most types: calls the operations that `typed` finds for them. A subclass, as `resources.ec2` and
-`resources.iam` have some, adds what one operation cannot do.
+Generic handler: calls the operations that `typed` finds. Subclasses add what one operation cannot do.
 
-A property that no operation and no subclass carries to the service is refused, never dropped.
+A property that nothing carries to the service is rejected, never dropped.
 """
 
 from collections.abc import Mapping
@@ -35,7 +34,7 @@ TAG_OPERATIONS = {
 
 
 class Generic(Typed, Handler):
-    """Create, read, update and delete by the operations which the schema and the models name."""
+    """Create, read, update and delete by the operations of schema and models."""
 
     # -- the verbs
 
@@ -80,15 +79,15 @@ class Generic(Typed, Handler):
         self.wait(context, made, properties, until_gone=True)
 
     def refuse(self, paths: list[str], verb: str) -> None:
-        """Raise when there are properties that would be lost."""
+        """Raise if properties would be lost."""
         if paths:
             raise ResourceError(f"{self.type}: the embedded AWS cannot {verb} {', '.join(paths)}")
 
     def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
-        """What the create and update operations leave to further calls; ``old`` is {} after creation."""
+        """Make the calls beyond create and update; ``old`` is {} after creation."""
 
     def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
-        """Make the tags so, by the service's tagging operations."""
+        """Apply the tags by the service's tagging operations."""
         client, model = context.client(self.service), service_model(self.service)
         add, remove = TAG_OPERATIONS.get(self.service, ("TagResource", "UntagResource"))
         arn = pick(made.attributes, "Arn", "ResourceARN", f"{self.noun}Arn") or made.physical_id
@@ -122,7 +121,6 @@ class Generic(Typed, Handler):
         return result
 
     def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
-        """What the service says about it; None when it is gone."""
         try:
             response = self.call(context, "read", self.identity("read", made, properties))
         except ClientError as error:
@@ -132,7 +130,7 @@ class Generic(Typed, Handler):
         return unwrapped(response, self.noun)
 
     def read(self, context: Context, made: Made, properties: Properties) -> Made:
-        """Wait until it is ready; then its identifier and attributes."""
+        """Wait until ready; return identifier and attributes."""
         description = self.wait(context, made, properties)
         attributes = {**made.attributes, **self.found(description, properties)}
         return Made(physical_id=made.physical_id, attributes=attributes)
@@ -140,7 +138,7 @@ class Generic(Typed, Handler):
     def wait(
         self, context: Context, made: Made, properties: Properties, *, until_gone: bool = False
     ) -> Mapping[str, Any]:
-        """Poll until it is ready (or gone); the last description."""
+        """Poll until ready (or gone); return the last description."""
         delay, still_there = FIRST_POLL_S, 0
         while self.operations["read"] is not None:
             description = self.describe(context, made, properties)
@@ -162,7 +160,7 @@ class Generic(Typed, Handler):
         return {}
 
     def judge(self, description: Mapping[str, Any], status: str, made: Made) -> None:
-        """Raise when the description says that the service failed at it."""
+        """Raise if the description is a failure."""
         if status in BROKEN:
             details = pick(description, "FailureDetails")
             reported = pick(details, "Message") if isinstance(details, Mapping) else None
