@@ -42,14 +42,12 @@ class Inside:
             return file.read()
 
     def append(self, content: bytes) -> None:
-        """Append to the file; create it and its directories."""
         with self.parent(make=0o755):
             pass
         with self.open("ab") as file:
             file.write(content)
 
     def stat(self) -> os.stat_result:
-        """Stat the target of the path."""
         descriptor = self._descriptor(os.O_PATH)
         try:
             return os.fstat(descriptor)

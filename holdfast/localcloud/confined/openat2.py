@@ -12,8 +12,6 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Links(enum.Enum):
-    """Policy for symbolic links."""
-
     REFUSED = _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS
     """Any in the path is an error (ELOOP), and so is ``..`` that leads out (EXDEV)."""
     AS_INSIDE = _IN_ROOT | _NO_MAGICLINKS

@@ -1,8 +1,4 @@
-"""
-Images built and unpacked with buildah, in temporary storage.
-
-No registry is needed: the base comes from Debian's packages and this environment's torch, without EFA.
-"""
+"""Images built and unpacked with buildah, in temporary storage, without registry and EFA."""
 
 import contextlib
 import importlib.metadata
@@ -32,8 +28,7 @@ _OF_FILES = ("docker-archive:", "oci-archive:", "oci:", "dir:")
 _MODULES = ("filelock", "fsspec", "typing_extensions.py", "xxhash")
 
 
-class PackagesError(ImageError):
-    """Debian's packages are not available."""
+class PackagesError(ImageError): ...
 
 
 class Buildah:
@@ -43,12 +38,10 @@ class Buildah:
         self.options = ("--root", str(folder / "storage"), "--runroot", str(folder / "run"))
 
     def run(self, *arguments: str) -> str:
-        """Return a command's output."""
         return _run("buildah", *self.options, *arguments)
 
     @contextlib.contextmanager
     def files(self, image: str) -> Iterator[Path]:
-        """Yield the files of an image, as a folder."""
         container = self.run("from", "--pull-never", image).strip()
         try:
             yield Path(self.run("mount", container).strip())
@@ -94,7 +87,6 @@ def _mounted_below(folder: Path) -> list[str]:
 
 
 def store_image(store: Store, *, tool: Buildah, image: str, name: str) -> StoredImage:
-    """Unpack an image of buildah into the store."""
     described: dict[str, Any] = json.loads(tool.run("inspect", "--type", "image", image))
     config = {"config": described["OCIv1"].get("config", {}), "architecture": described["OCIv1"].get("architecture")}
 

@@ -86,7 +86,6 @@ def check(text: str, *, context: Path, arguments: Mapping[str, str]) -> None:
 
 
 def digest_of(parts: Iterable[bytes]) -> str:
-    """Digest parts with their borders."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)

@@ -1,8 +1,4 @@
-"""
-POSIX metadata of files as metadata of S3 objects. Pure.
-
-Source: "POSIX metadata support for data repositories", FSx for Lustre user guide.
-"""
+"""POSIX metadata of S3 objects. Pure. Source: FSx for Lustre guide, "POSIX metadata support for data repositories"."""
 
 import re
 import stat

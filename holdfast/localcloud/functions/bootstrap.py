@@ -32,7 +32,6 @@ class Context:
     client_context: None = None
 
     def get_remaining_time_in_millis(self) -> int:
-        """Return the milliseconds until the timeout."""
         return max(int((self.ends_at - time.monotonic()) * 1000), 0)
 
 

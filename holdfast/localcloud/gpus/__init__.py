@@ -1,7 +1,4 @@
-"""
-Stand-in for NVIDIA's driver on nodes with GPUs: a compiled management library that answers from a text file of the
-node. Faults are written by ``planting``.
-"""
+"""Stand-in for NVIDIA's driver on nodes with GPUs: a compiled library that answers from a text file of the node."""
 
 from holdfast.localcloud.gpus.answers import ANSWERS, addresses, changed, healthy
 from holdfast.localcloud.gpus.library import Gpus, compile_library

@@ -44,11 +44,7 @@ def addresses(answers: str) -> tuple[str, ...]:
 
 
 def changed(answers: str, *, name: str, lines: Mapping[str, str]) -> str:
-    """
-    Return the text with ``lines`` as the fault ``name``, replacing its previous lines.
-
-    If two faults answer the same question, the later one counts.
-    """
+    """Return the text with ``lines`` as the fault ``name``. Of several faults with one answer the last one counts."""
     mark = f"{_PLANTED}{name}"
     parts = re.split(rf"^(?={_PLANTED})", answers, flags=re.MULTILINE)
     kept = "".join(part for part in parts if part.partition("\n")[0] != mark)

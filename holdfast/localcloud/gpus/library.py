@@ -71,10 +71,7 @@ def _prepared(folder: Path) -> Path | None:
 
 
 def compile_library(target: Path, *, answers: str = ANSWERS) -> None:
-    """
-    Compile the library; ``answers`` is the file it reads, by default a node's. Raise OSError with the compiler's
-    message.
-    """
+    """Compile the library; ``answers`` is the file it reads, by default a node's. Raise OSError with the output."""
     compiler = shutil.which("gcc", path=_PATH)
     if compiler is None:
         raise OSError("the program gcc is missing; install Debian's packages gcc and libc6-dev")

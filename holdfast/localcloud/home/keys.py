@@ -27,7 +27,6 @@ class Keys:
 
 
 def fresh_keys() -> Keys:
-    """Return new random keys."""
     name = "".join(secrets.choice(LETTERS) for _ in range(16))
     return Keys(access_key_id=f"AKIA{name}", secret_access_key=secrets.token_urlsafe(30))
 

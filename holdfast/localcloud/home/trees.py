@@ -37,7 +37,6 @@ def remove_tree(path: Path) -> None:
 
 
 def remove_tree_quietly(path: Path) -> None:
-    """Like `remove_tree`, ignoring errors."""
     with contextlib.suppress(OSError):
         remove_tree(path)
 

@@ -1,8 +1,4 @@
-"""
-The local HyperPod: a control plane that runs instances on this machine.
-
-It reads AWS APIs at an endpoint and runs nodes with ``holdfast.localcloud.nodes``, without environment file or stack.
-"""
+"""The local HyperPod: a control plane that reads AWS APIs and runs instances on this machine."""
 
 from holdfast.localcloud.hyperpod.control import ControlPlane, controller_node
 

@@ -120,6 +120,5 @@ def _owners() -> dict[str, int]:
 
 
 def _compile(root: Path, *, python: str) -> None:
-    """Compile the programs, so that nodes need not."""
     command = [python, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s", str(root)]
     subprocess.run([*command, "-p", "/", str(root / PROGRAMS[1:])], check=True, timeout=60, stdout=subprocess.DEVNULL)

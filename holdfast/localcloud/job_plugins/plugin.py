@@ -21,8 +21,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Plugin:
-    """Plugins of each node; empty if not available."""
-
     mounts: tuple[Mount, ...] = ()
     plugstack: str = ""
     """Its lines of plugstack.conf."""
@@ -56,11 +54,7 @@ def prepare(*, home: Path, variables: tuple[str, ...]) -> Plugin:
 
 
 def plugstack_lines(folder: Path, *, variables: tuple[str, ...]) -> str:
-    """
-    Return plugstack.conf's lines for plugins in this folder of the nodes.
-
-    "required": an optional plugin that fails would leave srun with an unknown option.
-    """
+    """Return plugstack.conf's lines; "required", since srun would ignore a failed optional plugin's options."""
     resume, environment = (folder / f"holdfast_{source.stem}.so" for source in _SOURCES)
     requeue, folders = (folder / helper.name for helper in _HELPERS)
     return (

@@ -1,8 +1,4 @@
-"""
-Kernel log for each node: Linux has one for the whole machine.
-
-``KernelLogs`` starts the process that serves a home's logs, attaches nodes, and writes records as the kernel.
-"""
+"""Kernel log for each node (Linux has one for the whole machine), served by one process per home."""
 
 from holdfast.localcloud.kernel_log.logs import KernelLogError, KernelLogs
 

@@ -1,8 +1,4 @@
-"""
-Prometheus and Alertmanager beside the nodes of a local cloud: scrape the health agents, evaluate alert rules.
-
-``python -m holdfast.localcloud.monitor`` is the process; it ends with the local cloud.
-"""
+"""Prometheus and Alertmanager beside the nodes of a local cloud: ``python -m holdfast.localcloud.monitor``."""
 
 from holdfast.localcloud.monitor.access import Access, access_of, asked, bcrypt, is_ready, write_access
 from holdfast.localcloud.monitor.configuration import (

@@ -25,7 +25,6 @@ class Access:
 
 
 def access_of(home: Path) -> Access | None:
-    """Return the access of this home's monitor, or None."""
     try:
         return Access(**json.loads((home / _RECORD).read_text()))
     except (FileNotFoundError, ValueError, TypeError):
@@ -33,7 +32,6 @@ def access_of(home: Path) -> Access | None:
 
 
 def is_ready(home: Path) -> bool:
-    """Return True if both programs answer."""
     access = access_of(home)
     return access is not None and all(
         asked(url, "/-/ready", access=access) is not None for url in (access.prometheus, access.alertmanager)
@@ -41,7 +39,6 @@ def is_ready(home: Path) -> bool:
 
 
 def asked(url: str, path: str, *, access: Access) -> bytes | None:
-    """Return a program's answer, or None."""
     import urllib.request  # slow to load
 
     token = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
@@ -55,7 +52,6 @@ def asked(url: str, path: str, *, access: Access) -> bytes | None:
 
 
 def write_access(home: Path, access: Access) -> None:
-    """Write the file for the owner of the home only."""
     path = home / _RECORD
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)

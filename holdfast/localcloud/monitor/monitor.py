@@ -1,8 +1,4 @@
-"""
-Prometheus and Alertmanager in the nodes' network, forwarded to this machine's loopback.
-
-They run as nobody, without capabilities, in their own folder, since nodes are untrusted. They die with this process.
-"""
+"""Prometheus and Alertmanager in the nodes' network, unprivileged, forwarded to this machine's loopback."""
 
 import json
 import logging

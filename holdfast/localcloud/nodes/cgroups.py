@@ -51,7 +51,6 @@ def make(*, home: Path, instance_id: str) -> list[Cgroup]:
 
 
 def of(*, home: Path, instance_id: str) -> list[Path]:
-    """Return the cgroups of a node's own processes."""
     places = [
         top / _name(home) / instance_id / (boot.OWN_PROCESSES if top == _SYSTEM else "")
         for _, top in _hierarchies(home)
@@ -60,11 +59,7 @@ def of(*, home: Path, instance_id: str) -> list[Path]:
 
 
 def remove(*, home: Path, instance_id: str = "") -> None:
-    """
-    Remove one node's cgroups; without ``instance_id`` those of all nodes of this home.
-
-    The kernel moves leftovers of containers a moment later, so this retries.
-    """
+    """Remove one node's cgroups, without ``instance_id`` those of this home; retries for leftovers of containers."""
     deadline = time.monotonic() + _REMOVED_WITHIN_S
     while left := [folder for _, top in _hierarchies(home) for folder in _below(top / _name(home) / instance_id)]:
         for folder in left:
@@ -102,7 +97,6 @@ def _below(top: Path) -> Iterator[Path]:
 
 
 def close(*, home: Path) -> None:
-    """Remove all cgroups and mounts of this home."""
     remove(home=home)
     for place in (home / _MOUNTS).glob("*"):
         if place.is_mount():

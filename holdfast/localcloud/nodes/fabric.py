@@ -1,6 +1,4 @@
-"""
-Network between nodes: a bridge in its own network namespace, pinned by a file; the machine's network is not changed.
-"""
+"""Network between nodes: a bridge in its own network namespace, pinned by a file."""
 
 import contextlib
 import ipaddress
@@ -98,7 +96,6 @@ class Fabric:
             run_ip(f"link del {link}", namespace=self.path, force=True)
 
     def listen(self, address: str, port: int) -> socket.socket:
-        """Return a TCP socket that listens inside the fabric."""
         self._require()
         return listen_in(self.path, address=address, port=port)
 

@@ -1,8 +1,4 @@
-"""
-Nodes of one home: network, boot, complete removal.
-
-Everything is on a tmpfs at ``home/nodes``, removed by one unmount or a reboot. Records on it are the only state.
-"""
+"""Nodes of one home: network, boot, complete removal. Records on the tmpfs ``home/nodes`` are the only state."""
 
 import contextlib
 import ipaddress
@@ -184,11 +180,7 @@ class Fleet:
         return max(matches, key=lambda n: n.alive())
 
     def boot(self, spec: NodeSpec, *, keep_root: bool = False) -> Node:
-        """
-        Boot a node; return when its PID 1 runs. Boots run in parallel from several threads.
-
-        ``keep_root``: reboot with the root of the dead node of this id. Default: a fresh root.
-        """
+        """Boot a node; return when its PID 1 runs. ``keep_root``: with the root of the dead node of this id."""
         with self._locked(exclusive=False) as lock:
             settings = self._require_open(spec)
             if self._serve_kernel_logs():

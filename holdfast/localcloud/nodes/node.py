@@ -124,7 +124,6 @@ class Node:
                 proc.signal_all(entrances, signal.SIGCONT)
 
     def remove(self) -> None:
-        """Destroy the node and remove its files."""
         self.destroy()
         remove_tree_quietly(self._directory)
 
@@ -133,7 +132,6 @@ class Node:
         self._set_running(to=False)
 
     def thaw(self) -> None:
-        """Continue every process."""
         self._set_running(to=True)
 
     def _set_running(self, *, to: bool) -> None:
@@ -222,11 +220,7 @@ class Node:
         stdout: _Stream = None,
         stderr: _Stream = None,
     ) -> "subprocess.Popen[bytes]":
-        """
-        Start a program. Default streams: /dev/null.
-
-        It leads a process group across namespaces: end it with ``kill_group``, not with ``Popen.kill``.
-        """
+        """Start a program. Default streams: /dev/null. End it with ``kill_group``, not with ``Popen.kill``."""
         command, environment = self._command(argv, env=env, user=user, cwd=cwd, login=login)
         streams = [subprocess.DEVNULL if stream is None else stream for stream in (stdin, stdout, stderr)]
         return entering.start(

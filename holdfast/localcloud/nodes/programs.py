@@ -25,11 +25,7 @@ class Sought:
 
 
 def census(nodes: Iterable[Node], *, sought: Iterable[Sought]) -> Mapping[str, Mapping[str, str]]:
-    """
-    Return instance id -> program -> its state as ps shows it, without zombies.
-
-    Of several processes of one program the parent's state counts.
-    """
+    """Return instance id -> program -> state in ps, without zombies; of several processes the parent's."""
     desired: dict[str, list[Sought]] = {}
     for one in sought:
         for shown in one.shown or (one.name,):

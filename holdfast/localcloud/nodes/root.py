@@ -1,7 +1,4 @@
-"""
-Content of a node's root: shared, hidden, replaced and added files of the machine. Pure, except for reading the
-machine's files.
-"""
+"""Content of a node's root: shared, hidden, replaced and added files of the machine. Pure, but for reading them."""
 
 import hashlib
 import os
@@ -58,10 +55,7 @@ def _below(path: str, parents: Iterable[str]) -> bool:
 
 
 def disk_mounts(mountinfo: str) -> list[str]:
-    """
-    Return mount points below
-    with parts of the system, parents first: an overlay's lower does not include them.
-    """
+    """Return mount points below / with parts of the system, parents first: overlays do not include them."""
     found = set()
     for entry in mount_entries(mountinfo):
         at, kind = entry.point, entry.kind
@@ -81,11 +75,7 @@ def hidden_names(root: Path) -> list[str]:
 
 
 def emptied_directories(home: Path, *, image: Path | None = None) -> list[str]:
-    """
-    Return directories of the machine whose content is hidden from nodes, Holdfast's included.
-
-    Not those that the node's ``image`` replaces.
-    """
+    """Return directories whose content is hidden from nodes, except those that ``image`` replaces."""
     candidates = [*_OWN_DIRECTORIES, *_PRIVATE]
     if home.parts[1] in SHARED:
         candidates.append(str(home))

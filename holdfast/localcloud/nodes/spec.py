@@ -128,7 +128,6 @@ class NodeRecord:
 
 
 def write_atomically(*, path: Path, text: str) -> None:
-    """Write a file atomically."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text)
     temporary.replace(path)

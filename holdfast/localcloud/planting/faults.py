@@ -116,9 +116,7 @@ def names_beginning_with(start: str) -> list[tuple[str, str]]:
 
 
 def seconds_of(fault: Fault, seconds: float | None) -> float | None:
-    """
-    Return the duration in seconds; None: until its node ends. Raise FaultError if invalid, or the fault is momentary.
-    """
+    """Return the duration in seconds; None: until its node ends. Raise FaultError if invalid."""
     if seconds is None:
         return None
     if not fault.lasts:

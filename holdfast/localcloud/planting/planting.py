@@ -56,7 +56,6 @@ def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None,
 
 
 def planted(fleet: Fleet, *, node: Node | None = None) -> list[Planted]:
-    """Return lasting faults, on one node or on all."""
     return [
         one
         for one in records.read(fleet.directory)

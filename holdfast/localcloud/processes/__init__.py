@@ -1,7 +1,4 @@
-"""
-Processes of a local cloud: start detached, find by record, stop, report (`LocalCloud`, `from_environment`,
-`process_state`).
-"""
+"""Processes of a local cloud: start detached, find by record, stop, report."""
 
 from holdfast.localcloud.processes.detached import Process, find, has_died, stop
 from holdfast.localcloud.processes.holding import HeldError, Hold, Holder, hold, holder_of, is_going

@@ -79,7 +79,6 @@ def stop(*, name: str, home: Path) -> bool:
 
 
 def has_died(*, name: str, home: Path) -> bool:
-    """Return True if it was started, not stopped, and does not run."""
     record = record_path(home=home, name=name)
     if not has_record(name=name, home=home) or find(name=name, home=home) is not None:
         return False

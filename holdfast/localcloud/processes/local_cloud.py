@@ -1,8 +1,4 @@
-"""
-Local cloud of one home: the embedded AWS and the HyperPod control plane.
-
-Starts, finds and stops both, and returns client settings.
-"""
+"""Local cloud of one home: start, find and stop the embedded AWS and the HyperPod control plane."""
 
 import contextlib
 import json
@@ -68,10 +64,7 @@ class LocalCloud:
         return f"http://localhost:{self.port}"
 
     def keys(self) -> Keys:
-        """
-        Return the keys of this cloud; without any, keys that no cloud accepts. Raise LocalCloudError if they are not
-        this user's.
-        """
+        """Return the keys of this cloud, or unusable keys. Raise LocalCloudError if they are not this user's."""
         try:
             return keys_of(self.home)
         except FileNotFoundError:
@@ -142,10 +135,7 @@ class LocalCloud:
             raise unwritable(self.home, error) from None
 
     def recognise(self) -> None:
-        """
-        Check that the folder is a home of this user, or one that a killed command left unfinished. Raise
-        LocalCloudError.
-        """
+        """Check that the folder is a home of this user, or one left unfinished. Raise LocalCloudError."""
         if not is_fresh(self.home):
             recognise(self.home)
 
@@ -171,7 +161,6 @@ class LocalCloud:
         return [line for one in self.processes() for line in one.problems]
 
     def processes(self) -> list[ProcessState]:
-        """Return the states of this machine's processes."""
         logs = [KERNEL_LOG] if serves_kernel_logs(self.home) else []
         monitor = [MONITOR] if detached.has_record(name=MONITOR, home=self.home) else []
         return [process_state(name, home=self.home) for name in (AWS, HYPERPOD, KEEPER, *logs, *monitor)]
@@ -229,7 +218,6 @@ class LocalCloud:
             return self._start_hyperpod(region=region)
 
     def kernel_logs_died(self) -> bool:
-        """Return True if the process of the kernel logs has died."""
         return serves_kernel_logs(self.home) and found(KERNEL_LOG, home=self.home) is None
 
     def restore_kernel_logs(self) -> None:
@@ -239,7 +227,6 @@ class LocalCloud:
         Fleet(home=self.home).restore_kernel_logs()
 
     def start_keeper(self, *, region: str) -> bool:
-        """Start the keeper unless it runs."""
         with detached.starting(name=KEEPER, home=self.home):
             if detached.find(name=KEEPER, home=self.home):
                 return False
@@ -289,7 +276,6 @@ class LocalCloud:
         return True
 
     def stop(self) -> None:
-        """Stop all processes; nodes and state stay."""
         detached.stop(name=KEEPER, home=self.home)  # it would start the others again
         together(*(partial(detached.stop, name=name, home=self.home) for name in (MONITOR, HYPERPOD, AWS)))
 

@@ -100,10 +100,7 @@ def start(
 
 
 def wait_until_ready(process: Process, *, name: str, home: Path, ready: Callable[[], bool]) -> None:
-    """
-    Wait until ``ready()`` holds of a process that another command started. Raise ProcessError, as `start`; it keeps
-    running.
-    """
+    """Wait until ``ready()`` holds of another command's process. Raise ProcessError, as `start`."""
     log = _log_path(home=home, name=name)
 
     def ended() -> str:

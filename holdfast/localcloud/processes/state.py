@@ -42,7 +42,6 @@ def process_state(name: str, *, home: Path) -> ProcessState:
 
 
 def found(name: str, *, home: Path) -> detached.Process | None:
-    """Return the running process of this name, or None."""
     if name != KERNEL_LOG:
         return detached.find(name=name, home=home)
     known = KernelLogs(home / "nodes").process()
@@ -53,7 +52,6 @@ def found(name: str, *, home: Path) -> detached.Process | None:
 
 
 def serves_kernel_logs(home: Path) -> bool:
-    """Return True if nodes of this home have kernel logs that were not stopped."""
     return KernelLogs(home / "nodes").process() is not None
 
 

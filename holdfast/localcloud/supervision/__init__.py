@@ -1,7 +1,4 @@
-"""
-Supervision of long-running processes: threads (``Worker``), HTTP (``HttpService``), failures (``Complaints``), progress
-files (``Passes``), garbage collection (``spare_collector``).
-"""
+"""Supervision of long-running processes: threads, HTTP servers, failures, progress files, garbage collection."""
 
 from holdfast.localcloud.supervision.batch import Batcher
 from holdfast.localcloud.supervision.collector import spare_collector

@@ -1,8 +1,4 @@
-"""
-HTTP server on a given socket, such as in a node's network: supervised, with bounded threads.
-
-Connections are limited per address, a request has one deadline, and a full server drops the oldest incomplete request.
-"""
+"""HTTP server on a given socket: supervised, with bounded threads and connections per address."""
 
 import contextlib
 import http.server

@@ -31,7 +31,6 @@ class Pass:
     """What it could not do; empty when all was done."""
 
     def problems(self, *, now: float) -> list[str]:
-        """Return problems, a line each."""
         found = [self.problem] if self.problem else []
         if now - self.at > self.late_after_s:
             found.append(f"{self.kind} {self.name} is stalled: no progress for {now - self.at:.0f} s")
@@ -96,7 +95,6 @@ def passes_path(home: Path, name: str) -> Path:
 
 
 def read_passes(path: Path) -> ProcessPasses | None:
-    """Return the process's last report, or None."""
     try:
         found = json.loads(path.read_text())
         passes = tuple(Pass(**one) for one in found["passes"])

@@ -1,7 +1,4 @@
-"""
-Shared parts of the embedded services: errors, clock, paging, records, principals, mishaps, HyperPod plane. No client,
-no moto, no HTTP.
-"""
+"""Shared parts of the embedded services. No client, no moto, no HTTP."""
 
 from holdfast.localcloud.aws.common.clock import now, reset_clock, skip_time
 from holdfast.localcloud.aws.common.errors import NotOurs, ServiceError, refuse

@@ -1,8 +1,4 @@
-"""
-Clock of the embedded AWS: the machine's time plus skipped waits.
-
-One clock per process. Services change the state of their records by this clock when they are read.
-"""
+"""Clock of the embedded AWS, one per process: the machine's time plus skipped waits."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -27,10 +23,8 @@ def now() -> datetime:
 
 
 def skip_time(seconds: float) -> None:
-    """Advance the clock without waiting."""
     _ahead.add(timedelta(seconds=seconds))
 
 
 def reset_clock() -> None:
-    """Reset to the machine's time."""
     _ahead.by = timedelta()

@@ -14,7 +14,6 @@ Item = TypeVar("Item")
 def page(
     items: Sequence[Item], *, size: int | None, token: str | None, default: int = 100
 ) -> tuple[list[Item], dict[str, str]]:
-    """Return one page, with the token of the next one."""
     start = 0
     if token:
         try:

@@ -33,5 +33,4 @@ def principal_of(account: str) -> str:
 
 
 def root_of(account: str) -> str:
-    """Return the root user of an account: the owner of a home."""
     return f"arn:aws:iam::{account}:root"

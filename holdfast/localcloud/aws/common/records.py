@@ -36,7 +36,6 @@ class Record:
         return self.doing if self.busy or self.leaving else settled
 
     def begin(self, doing: str) -> None:
-        """Start a change or deletion."""
         if not self.leaving:
             self.doing, self.until = doing, now() + TRANSITION
 

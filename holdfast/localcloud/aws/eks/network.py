@@ -17,9 +17,7 @@ class Network:
         self._client = client
 
     def place(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
-        """
-        Return the network of a new cluster as DescribeCluster shows it (``config``), and the VPC's range (``cidr``).
-        """
+        """Return the network as DescribeCluster shows it (``config``), and the VPC's range (``cidr``)."""
         config = {
             "endpointPublicAccess": True,
             "endpointPrivateAccess": False,
@@ -47,7 +45,6 @@ class Network:
             raise errors.invalid_parameter("Private and public endpoint access cannot be false")
 
     def release(self, group: str) -> None:
-        """Delete the security group of a cluster."""
         try:
             self._client("ec2").delete_security_group(GroupId=group)
         except ClientError:

@@ -124,7 +124,6 @@ class Nodegroups:
             return {"nodegroup": self._shown(clusterName, nodegroupName)}
 
     def are_desired(self, cluster: str) -> bool:
-        """Return True if a node group of the cluster has nodes."""
         with self._clusters.lock:
             return any(
                 name == cluster and not record.leaving and record.content["scalingConfig"]["desiredSize"] > 0

@@ -1,7 +1,4 @@
-"""
-Amazon FSx for Lustre and OpenZFS: file systems and data repository associations, as records. The control plane has
-the directories and the copies to S3.
-"""
+"""Records of FSx for Lustre and OpenZFS file systems and associations. The control plane has directories and copies."""
 
 from holdfast.localcloud.aws.fsx.network import check_lnet
 from holdfast.localcloud.aws.fsx.rules import check_association

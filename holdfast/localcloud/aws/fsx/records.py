@@ -1,8 +1,4 @@
-"""
-Records of file systems and data repository associations.
-
-Creation and deletion take a moment: a record changes its Lifecycle by the clock when it is read.
-"""
+"""Records of file systems and associations, whose Lifecycle changes by the clock when they are read."""
 
 import copy
 import threading
@@ -81,7 +77,6 @@ class Records:
 
 
 def shown(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as Describe shows it."""
     answer = copy.deepcopy(record)
     if answer.pop("DeletionTime", None):
         answer["Lifecycle"] = "DELETING"

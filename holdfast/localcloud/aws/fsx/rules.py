@@ -57,7 +57,6 @@ def check_file_system(
 
 
 def check_capacity(*, capacity: int, storage_type: str, lustre: dict[str, Any]) -> None:
-    """Check the steps of capacity."""
     deployment, throughput = lustre["DeploymentType"], lustre.get("PerUnitStorageThroughput", 0)
     allowed = steps("lustre_capacity_gib")[deployment]
     if storage_type == "HDD":

@@ -1,6 +1,4 @@
-"""
-Amazon FSx: records of Lustre and OpenZFS file systems. The control plane has the files and their exchange with S3.
-"""
+"""Amazon FSx: records of Lustre and OpenZFS file systems. The control plane has the files."""
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import secrets

@@ -1,8 +1,4 @@
-"""
-Bounded bodies of requests, with Content-Length or chunked.
-
-A chunk's length is untrusted: one read never allocates more than was received.
-"""
+"""Bounded bodies of requests, with Content-Length or chunked. One read never allocates more than was received."""
 
 import threading
 from collections.abc import Iterator
@@ -25,8 +21,6 @@ def ceiling_of(service: str) -> int:
 
 
 class Budget:
-    """Limit of all bodies held at one time."""
-
     def __init__(self, limit: int = ALL_TOGETHER) -> None:
         self._left = limit
         self._lock = threading.Lock()
@@ -59,9 +53,7 @@ class Part:
 
 
 def read_body(environ: dict[str, Any], *, ceiling: int, part: Part) -> bytes:
-    """
-    Return the whole body, decoded from chunks. Raise ServiceError for a body that is too large or of another length.
-    """
+    """Return the whole body, decoded from chunks. Raise ServiceError for one that is too large or of another length."""
     source, output = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
     coding = str(environ.get("HTTP_TRANSFER_ENCODING", "")).strip().lower()
     if coding:

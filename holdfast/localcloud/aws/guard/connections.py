@@ -26,8 +26,6 @@ FULL = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length
 
 
 class BoundedServer(ThreadedWSGIServer):
-    """Server with bounded, timed connections."""
-
     def __init__(self, host: str, port: int, app: Any, *, fd: int) -> None:
         super().__init__(host, port, app, Handler, fd=fd)
         self._guard = threading.Lock()
@@ -91,7 +89,6 @@ class BoundedServer(ThreadedWSGIServer):
                 self._waiting[connection] = time.monotonic() + BODY_S
 
     def received(self, connection: socket.socket) -> None:
-        """Mark the request as complete."""
         with self._guard:
             self._waiting.pop(connection, None)
 

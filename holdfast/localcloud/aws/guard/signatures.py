@@ -51,7 +51,6 @@ class Signed:
     old: bool = False
 
     def as_header(self) -> str:
-        """Return the signature in header form."""
         date = self.timestamp[:8] or "20000101"
         scope = f"{self.key_id}/{date}/{self.region or 'us-east-1'}/{self.service}/aws4_request"
         return f"{ALGORITHM} Credential={scope}, SignedHeaders={';'.join(self.headers)}, Signature={self.signature}"

@@ -1,7 +1,4 @@
-"""
-The embedded AWS as a server: sockets, routing of requests to own services or moto, list of services. Access control
-is in `guard`, persistence in `state`.
-"""
+"""The embedded AWS as a server: sockets, routing, services. Access control is in `guard`, persistence in `state`."""
 
 from holdfast.localcloud.aws.host.bucket_policies import for_caller, for_moto
 from holdfast.localcloud.aws.host.routes import Routes

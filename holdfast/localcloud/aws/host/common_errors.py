@@ -24,7 +24,6 @@ S3 = {
 
 
 def for_service(error: ServiceError, *, service: str, protocol: str) -> ServiceError:
-    """Return the error with the code and status of the service."""
     table = S3 if service == "s3" else JSON if protocol.endswith("json") else EC2 if protocol == "ec2" else {}
     code, status = table.get(error.code, (error.code, error.status))
     if protocol == "rest-json" and error.status in (401, 403):

@@ -21,11 +21,7 @@ class _Raw(io.BytesIO):
 
 
 class Direct:
-    """
-    Calls a WSGI application where botocore would send a request.
-
-    Saves half of the work of a request, and its threads.
-    """
+    """Calls a WSGI application where botocore would send a request, which saves half of the work and its threads."""
 
     def __init__(self, application: Any) -> None:
         self._application = application

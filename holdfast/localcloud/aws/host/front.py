@@ -334,7 +334,6 @@ def _not_implemented(request: Request, service: str, operation: str) -> Response
 
 
 def _unpack(environ: "WSGIEnvironment", body: bytes) -> None:
-    """Decompress a body with a limit: moto has none."""
     if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() != "gzip":
         return
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)

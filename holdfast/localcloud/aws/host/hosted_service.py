@@ -42,8 +42,6 @@ JSON_CONTENT = "application/x-amz-json-1.1"
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Caller, from the signature's credential scope."""
-
     account: str
     region: str
 
@@ -89,7 +87,6 @@ class HostedService:
         return operation[:1].isupper() and self._holder(operation) is not None
 
     def at(self, caller: Caller) -> Any:
-        """Return the service object of an account and region."""
         with self._lock:
             instance = self._instances.get(caller)
             if instance is None:
@@ -101,7 +98,6 @@ class HostedService:
             return list(self._instances.values())
 
     def handle(self, *, request: Request, operation: str, caller: Caller) -> Response:
-        """Answer one request. Passes `NotOurs` on."""
         request_id, protocol = str(uuid.uuid4()), self._protocol(request)
         try:
             operation_model = self._operation_model(operation)
@@ -205,7 +201,6 @@ class HostedService:
 
 
 def error_response(*, protocol: str, error: ServiceError, request_id: str = "") -> Response:
-    """Return an error response of a protocol."""
     request_id = request_id or str(uuid.uuid4())
     headers = {"x-amzn-RequestId": request_id}
     if protocol in ("json", "rest-json"):

@@ -46,7 +46,6 @@ def must_fit(request: Request, *, names: Iterable[str], operation: str) -> None:
 
 
 def cannot_take(protocol: str, operation: str) -> ServiceError:
-    """Return the message for a request at which moto failed."""
     what = f"{operation} with these values" if operation else "this request"
     message = f"1 validation error detected: the embedded AWS cannot process {what}; see log/aws.log"
     code = "InvalidRequest" if protocol == "rest-xml" else NOT_VALID.get(protocol, "ValidationError")

@@ -11,8 +11,6 @@ LABEL = re.compile(r"\{(\w+)(\+?)\}")
 
 
 class Routes:
-    """All operations of one service that have a path."""
-
     def __init__(self, model: ServiceModel) -> None:
         self._routes: list[tuple[str, re.Pattern[str], str]] = []
         for name in model.operation_names:
@@ -25,7 +23,6 @@ class Routes:
         return self._match(request)[0]
 
     def labels(self, request: Request) -> dict[str, str]:
-        """Return the input members in the path."""
         return self._match(request)[1]
 
     def _match(self, request: Request) -> tuple[str, dict[str, str]]:

@@ -20,7 +20,6 @@ NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
 
 
 def owner_identity(account: str) -> Response:
-    """Return GetCallerIdentity's answer for the owner of an account."""
     result = f"<Arn>{root_of(account)}</Arn><UserId>{account}</UserId><Account>{account}</Account>"
     body = (
         f'<GetCallerIdentityResponse xmlns="{NAMESPACE}"><GetCallerIdentityResult>{result}</GetCallerIdentityResult>'

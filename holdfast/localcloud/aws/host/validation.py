@@ -1,8 +1,4 @@
-"""
-Validation of request arguments by a service model's shapes, reporting every violation in AWS's words.
-
-Beyond botocore's own validator: enums, patterns, maximums and missing members.
-"""
+"""Validation of request arguments by a service model's shapes, reporting every violation in AWS's words."""
 
 import functools
 import re

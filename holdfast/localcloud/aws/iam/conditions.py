@@ -17,7 +17,6 @@ VARIABLE = re.compile(r"\$\{([^},]+)(?:,\s*'([^']*)')?\}")
 
 
 def listed(value: Any) -> list[Any]:
-    """Return one value or several as a list."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 

@@ -22,8 +22,6 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request to be judged."""
-
     principal: str
     """As messages name it: the ARN of a session of the role."""
     action: str

@@ -15,8 +15,6 @@ log = logging.getLogger(__name__)
 
 
 class Notices:
-    """Notifications of one account and region."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self._client, self._account, self._region = client, account, region
         self._warned: set[tuple[str, str]] = set()

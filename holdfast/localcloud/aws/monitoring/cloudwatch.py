@@ -88,7 +88,6 @@ class CloudWatch:
             made.state_value = INSUFFICIENT_DATA
 
     def state(self) -> bool:
-        """Return True if the evaluation was started."""
         return self._evaluates
 
     def restore(self, state: bool | None) -> None:  # noqa: FBT001 - what `state` gave

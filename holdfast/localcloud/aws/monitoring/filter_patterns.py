@@ -20,8 +20,7 @@ MOST_NESTING = 50
 Test = Callable[[Any], bool]
 
 
-class FilterPatternError(ValueError):
-    """A pattern that is invalid, or beyond this subset."""
+class FilterPatternError(ValueError): ...
 
 
 @dataclass(frozen=True)

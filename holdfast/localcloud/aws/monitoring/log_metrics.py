@@ -118,7 +118,6 @@ def _value(given: str, event: LogEvent) -> float | None:
 
 
 def _dimensions(given: Mapping[str, str], event: LogEvent) -> tuple[tuple[str, str], ...] | None:
-    """Return dimensions with values of the event; None if it lacks one."""
     found = [(name, text_at(event, selector)) for name, selector in sorted(given.items())]
     values = tuple((name, value) for name, value in found if value is not None)
     return values if len(values) == len(found) else None

@@ -1,7 +1,4 @@
-"""
-SageMaker's HyperPod, task governance and MLflow operations over plain records. Instances are run elsewhere; `footing`
-and `iam` judge roles and networks.
-"""
+"""HyperPod, task governance and MLflow operations of SageMaker over plain records. Instances are run elsewhere."""
 
 from holdfast.localcloud.aws.sagemaker.checks import References
 from holdfast.localcloud.aws.sagemaker.lifecycle import check_lifecycle

@@ -17,8 +17,6 @@ EKS_VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35")
 
 
 class References:
-    """Resources that a cluster refers to."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self._client, self._place = client, (account, region)
 
@@ -134,11 +132,7 @@ class References:
                 )
 
     def _check_ways(self, name: str, group: dict[str, Any], settings: dict[str, Any]) -> None:
-        """
-        Check the network of a group's nodes.
-
-        HyperPod reports it by an event when nodes start; that it rejects the request is assumed. Words: its events.
-        """
+        """Check the network of a group's nodes. Words: HyperPod's events; that they reject the request is assumed."""
         vpc = group.get("OverrideVpcConfig") or settings.get("VpcConfig")
         if not vpc:
             return

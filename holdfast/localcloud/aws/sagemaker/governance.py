@@ -23,8 +23,6 @@ def _missing(key: Any) -> ServiceError:
 
 
 class Governance:
-    """Governance operations."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str, clusters: Clusters) -> None:
         self.schedulers, self.quotas = Shelf(_missing), Shelf(_missing)
         self._client, self._account, self._region, self._clusters = client, account, region, clusters

@@ -1,8 +1,4 @@
-"""
-Contradictions in a request to CreateCluster and UpdateCluster. Pure, over the API's shapes.
-
-Restricted instance groups are kept under ``RESTRICTED``. Words are the service's where documented.
-"""
+"""Contradictions in a request to CreateCluster and UpdateCluster, in the service's words where documented. Pure."""
 
 from collections import Counter
 from typing import Any

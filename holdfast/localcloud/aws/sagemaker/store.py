@@ -125,7 +125,6 @@ def new_instance_id() -> str:
 
 
 def cluster_from(record: dict[str, Any]) -> Cluster:
-    """Inverse of `dataclasses.asdict` for a cluster."""
     nodes = {key: Node(**node) for key, node in record["nodes"].items()}
     return Cluster(**{**record, "nodes": nodes})
 

@@ -38,7 +38,6 @@ class Room:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the bytes that are free for all users."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
 

@@ -28,10 +28,7 @@ class Gate:
 
     @contextmanager
     def exclusive(self, *, timeout_s: float) -> Iterator[bool]:
-        """
-        Yield True if all requests ended in time; else nothing is locked, so that requests that wait for each other go
-        on.
-        """
+        """Yield True if all requests ended in time; else nothing is locked, which avoids a deadlock of nested requests."""
         deadline = time.monotonic() + timeout_s
         with self._condition:
             self._condition.wait_for(lambda: not self._closing)

@@ -45,8 +45,6 @@ OURS = "own-"
 
 
 class Keeper(Protocol):
-    """Persistence interface of own services."""
-
     def state(self) -> Any: ...
 
     def restore(self, state: Any) -> None: ...
@@ -84,7 +82,6 @@ class Persistence:
             return bool(self._dirty) or self._writing
 
     def restore(self) -> list[str]:
-        """Restore an earlier process's state; return the names."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         paths = sorted(self._folder.glob("*.snapshot"))
         try:
@@ -120,7 +117,6 @@ class Persistence:
         self.worker.start()
 
     def changed(self, name: str, *, ours: bool) -> None:
-        """Schedule a snapshot of a service."""
         with self._condition:
             self._dirty.add((OURS if ours else MOTO) + name)
             self._known.add((OURS if ours else MOTO) + name)

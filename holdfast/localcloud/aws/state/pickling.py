@@ -65,7 +65,6 @@ class Bodies:
         return BodyRef(name)
 
     def write(self) -> None:
-        """Write new bodies."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, key in self._pending.items():
             path = self.folder / name
@@ -113,7 +112,6 @@ def dump_backends(name: str, bodies: Bodies) -> bytes:
 
 
 def load_backends(name: str, data: bytes, bodies: Bodies) -> None:
-    """Restore a service's state in place."""
     backends = moto.backends.get_backend(name)  # type: ignore[call-overload]
     kept = _Unpickler(io.BytesIO(data), bodies).load()
     for (account, region), contents in kept["backends"].items():

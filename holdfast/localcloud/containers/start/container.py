@@ -33,14 +33,11 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """An image of the store, or an unpacked image file."""
-
     root: Path
     config: Mapping[str, Any]
 
 
 def find_image(request: Request) -> Image:
-    """Return the image that the step names on this node."""
     given = request.image
     if given.startswith((".", "/")):
         root = squashfs.unpack(given, request=request)
@@ -90,11 +87,7 @@ def _open(mount: Mount, *, request: Request) -> Prepared:
 
 
 def build(request: Request, *, image: Image) -> int:
-    """
-    Run runc, and return a descriptor of the container's mounts.
-
-    The caller is process 1 of its process namespace, in its own mount namespace.
-    """
+    """Run runc, and return a descriptor of the container's mounts. The caller is process 1 of its process namespace."""
     _system.mount(source=None, target="/", flags=_system.MS_REC | _system.MS_PRIVATE)
     _STAGE.mkdir(parents=True, exist_ok=True, mode=0o755)
     private = _system.MS_NOSUID | _system.MS_NODEV

@@ -33,7 +33,6 @@ class Inside:
         self._own = {device for path in ("/", "/tmp", "/run") if (device := _device(path))}  # noqa: S108
 
     def mount(self, prepared: Sequence[Prepared]) -> None:
-        """Mount the user's mounts, in order."""
         for one in prepared:
             target = one.mount.target
             try:

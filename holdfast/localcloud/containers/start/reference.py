@@ -1,8 +1,4 @@
-"""
-Names of images, as in Pyxis: ``[USER@][REGISTRY#]IMAGE[:TAG]``, with or without ``docker://``. Pure.
-
-Names are looked up in the store only. No registry, Docker's registry and buildah's localhost are equal.
-"""
+"""Names of images, as in Pyxis: ``[USER@][REGISTRY#]IMAGE[:TAG]``, with or without ``docker://``. Pure."""
 
 import re
 from urllib.parse import quote

@@ -10,8 +10,6 @@ MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class User:
-    """User of the step, from Slurm."""
-
     uid: int
     gid: int
     groups: tuple[int, ...]

@@ -70,7 +70,6 @@ def clone_tree(fd: int, *, attributes: int) -> int:
 
 
 def new_tmpfs(*, attributes: int, options: Mapping[str, str]) -> int:
-    """Return a detached tmpfs."""
     context = _call(_FSOPEN, "fsopen", b"tmpfs", ctypes.c_uint(1))
     try:
         for name, value in options.items():
@@ -104,7 +103,6 @@ def unshare(flags: int) -> None:
 
 
 def join_mounts(fd: int) -> None:
-    """Enter a mount namespace and its root."""
     _checked(_libc.setns(ctypes.c_int(fd), ctypes.c_int(CLONE_NEWNS)), "setns")
 
 

@@ -1,6 +1,4 @@
-"""
-AWS APIs of the control plane, its private plane, and sessions of execution roles. Answers become values of `model`.
-"""
+"""AWS APIs of the control plane, its private plane, and sessions of execution roles."""
 
 from holdfast.localcloud.hyperpod.api.client import DEFAULT_REGION, Aws, Plane, Report, Waker
 from holdfast.localcloud.hyperpod.api.sessions import RoleSessions

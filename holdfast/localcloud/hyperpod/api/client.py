@@ -159,11 +159,7 @@ class Plane:
         self._reports = Batcher(self._post_all)
 
     def watch(self, *, version: int, kubernetes: str = "", timeout_s: float = WATCH_TIMEOUT_S) -> int:
-        """
-        Wait for a version of the cluster records other than ``version``, or a timeout; return it.
-
-        ``kubernetes``: version for EKS clusters. Default: they are records.
-        """
+        """Wait for another version of the cluster records, or a timeout. ``kubernetes``: version for EKS clusters, if real."""
         query = f"version={version}&timeout_s={timeout_s:g}&kubernetes={kubernetes}"
         answer = self._call(f"watch?{query}", timeout_s=timeout_s + 5)
         return int(answer["version"])

@@ -40,7 +40,6 @@ class Watch:
         self._poller.close()
 
     def follow(self, nodes: Iterable[Node]) -> None:
-        """Watch these nodes, each once."""
         with self._lock:
             known = {(node.pid, node.start_ticks) for node in self._nodes.values()}
             for node in nodes:
@@ -52,7 +51,6 @@ class Watch:
                     self._poller.register(fd, select.EPOLLIN)
 
     def health(self, node: Node) -> Health:
-        """Return the known health."""
         if not node.alive():
             return Health.DEAD
         since = self._stopped_since.get(node.spec.instance_id)

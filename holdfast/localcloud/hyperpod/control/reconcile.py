@@ -61,8 +61,6 @@ class Prepare:
 
 @dataclass(frozen=True, kw_only=True)
 class Replace:
-    """Replace an instance."""
-
     arn: str
     instance_id: str
     cause: str
@@ -72,8 +70,6 @@ class Replace:
 
 @dataclass(frozen=True, kw_only=True)
 class Reboot:
-    """Reboot an instance."""
-
     arn: str
     instance_id: str
     cause: str
@@ -114,8 +110,6 @@ class Hold:
 
 @dataclass(frozen=True, kw_only=True)
 class SetStatus:
-    """Report a new status of the cluster."""
-
     arn: str
     status: str
     message: str = ""
@@ -175,11 +169,7 @@ def decide(observed: Observed) -> list[Action]:
 
 
 def accused(observed: Observed) -> list[str]:
-    """
-    Return instances that seem broken, seen from outside or by Slurm, though their init process runs.
-
-    A dead process is a fact; requests, labels and reasons come from agents, which have a limit of their own.
-    """
+    """Return instances that seem broken, seen from outside or by Slurm, though their init process runs."""
     if observed.cluster.node_recovery != "Automatic":
         return []
     return [
@@ -291,11 +281,7 @@ def _marked(observed: Observed, instance: Instance) -> Action | None:
 
 
 def _for_failed(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
-    """
-    Retry a failed replacement, at most MAX_ATTEMPTS times; a new instance's failure is the cluster's.
-
-    With continuous provisioning both are retried without end.
-    """
+    """Retry a failed replacement, at most MAX_ATTEMPTS times, or without end with continuous provisioning."""
     tried = observed.attempts.get(instance.address, 0)
     if observed.cluster.continuous:
         if observed.failed_for_s.get(instance.instance_id, 0.0) < _rest_s(tried):

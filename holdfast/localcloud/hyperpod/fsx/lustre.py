@@ -49,8 +49,7 @@ _CONCERN_ALL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE,
 _log = logging.getLogger(__name__)
 
 
-class PathError(Exception):
-    """One path cannot be copied."""
+class PathError(Exception): ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +96,7 @@ class Linked:
         self.complaints = Complaints(log=_log, what=f"data repository association {association.association_id}")
 
     def run_once(self, *, now_ns: Callable[[], int] = time.time_ns) -> Copied:
-        """
-        Synchronize both sides by the policies. Raise OSError if the association's folder leads out of the file system.
-        """
+        """Synchronize both sides by the policies. Raise OSError if the folder leads out of the file system."""
         link = self.association
         self._refused.clear()
         found = self._scan(at_rest_before_ns=now_ns() - REST_NS)

@@ -1,7 +1,4 @@
-"""
-Procedures on instances (prepare, replace, reboot, remove), their nodes, cluster-wide files, and memory. `control`
-decides when.
-"""
+"""Procedures on instances (prepare, replace, reboot, remove), their nodes, cluster-wide files, and memory."""
 
 from holdfast.localcloud.hyperpod.instances.ami import shared_home
 from holdfast.localcloud.hyperpod.instances.checks import AGENT

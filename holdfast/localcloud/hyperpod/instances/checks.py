@@ -1,8 +1,4 @@
-"""
-Deep health checks of one instance: hold jobs, run the checks, record the outcome.
-
-Checks of the health agent if installed, else short ones of our own. ``procedures`` acts on the outcome.
-"""
+"""Deep health checks of one instance, by the health agent or a short substitute: hold jobs, check, record."""
 
 import json
 import subprocess
@@ -56,8 +52,6 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class DeepCheck:
-    """Deep health check of one instance of one cluster."""
-
     cluster: Cluster
     instance: Instance
     slurms: Slurms

@@ -1,8 +1,4 @@
-"""
-Memory of the control plane beyond its process, in one small JSON file.
-
-The service wins in a conflict; losing the file costs counts and reasons, no instance.
-"""
+"""Memory of the control plane beyond its process, in one small JSON file. The service wins in a conflict."""
 
 import json
 import os
@@ -69,7 +65,6 @@ class Memory:
                 self._write()
 
     def forget(self, *, keep: frozenset[str]) -> None:
-        """Drop all other clusters."""
         with self._lock:
             gone = self._clusters.keys() - keep
             for arn in gone:

@@ -1,8 +1,4 @@
-"""
-Procedures on one instance: prepare, replace, reboot, remove, each in a thread.
-
-`control` decides when. An interrupted procedure leaves records from which the next decision continues.
-"""
+"""Procedures on one instance: prepare, replace, reboot, remove, each in a thread and resumable."""
 
 import logging
 import secrets

@@ -93,7 +93,6 @@ def job_variables(environment: Mapping[str, str]) -> str:
 
 
 def job_environment(cluster: Cluster, instance: Instance) -> dict[str, str]:
-    """Return the environment of jobs on this instance."""
     return {
         "HOLDFAST_CLUSTER": cluster.name,
         "HOLDFAST_INSTANCE_ID": instance.instance_id,

@@ -54,8 +54,6 @@ class LifecycleError(Exception):
 
 
 class Bundles:
-    """Local copies of lifecycle prefixes."""
-
     def __init__(self, *, s3: Any, directory: Path) -> None:
         self._s3 = s3
         self._directory = directory
@@ -64,11 +62,7 @@ class Bundles:
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="bundle")
 
     def begin(self, uri: str) -> "Future[Path]":
-        """
-        Start fetching ``uri``, to be ready when the instance has booted; concurrent instances share it.
-
-        The result raises LifecycleError if the bucket does not exist or the prefix is empty.
-        """
+        """Start fetching ``uri`` for all instances. The result raises LifecycleError if it does not exist or is empty."""
         with self._lock:
             fetching = self._fetching.get(uri)
             if fetching is None or fetching.done():

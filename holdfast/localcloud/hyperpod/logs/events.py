@@ -76,7 +76,6 @@ class EventSink:
         self._shipper.put(group=events_log_group(cluster), stream=OWN_STREAM, lines=lines)
 
     def note(self, *, group: str, stream: str, lines: list[str]) -> None:
-        """Ship lines of one of the service's own logs."""
         self._shipper.put(group=group, stream=stream, lines=[(now_ms(), line) for line in lines])
 
 
@@ -109,7 +108,6 @@ class Tail:
         return f"{self.group} {self.stream}"
 
     def read(self) -> list[str]:
-        """Return complete new lines."""
         most = CHUNK_BYTES if self.most_bytes is None else min(CHUNK_BYTES, self.most_bytes - self.offset)
         try:
             with self.path.open("rb") as file:

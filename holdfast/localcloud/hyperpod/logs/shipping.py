@@ -1,8 +1,4 @@
-"""
-Shipping to CloudWatch Logs: lines from any thread, batched per stream, in order, with retries.
-
-Missing streams are created; groups only for the service's own logs: the events group belongs to the stack.
-"""
+"""Shipping to CloudWatch Logs: lines from any thread, batched per stream, in order, with retries."""
 
 import logging
 import threading

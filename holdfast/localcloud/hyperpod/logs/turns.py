@@ -75,7 +75,6 @@ class Turn:
             self._resting = True
 
     def renew(self, lock: Lock | None) -> None:
-        """Use the lock of a rebooted node."""
         if lock != self.lock:
             self.close()
             self.lock, self._free_since, self._touched = lock, None, 0

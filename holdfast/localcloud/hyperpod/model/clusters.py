@@ -41,8 +41,6 @@ class FsxMount:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """One instance group."""
-
     name: str
     instance_type: str
     slurm_role: str = ""
@@ -79,8 +77,6 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """One node record of the service."""
-
     instance_id: str
     group: str
     address: str
@@ -93,8 +89,6 @@ class Instance:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """One cluster as described."""
-
     arn: str
     name: str
     status: str
@@ -154,7 +148,6 @@ class Association:
 
 
 def host_name(address: str) -> str:
-    """Return HyperPod's host name for a private address."""
     return "ip-" + address.replace(".", "-")
 
 

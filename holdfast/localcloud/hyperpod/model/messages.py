@@ -54,7 +54,6 @@ def script_event(cluster: Cluster, instance: Instance) -> str:
 
 
 def replacing(cluster: Cluster, instance: Instance, *, new: str) -> str:
-    """Event of an instance that replaces another."""
     return f"Instance {new} is starting as part of instance replacement in {_where(cluster, instance)}"
 
 

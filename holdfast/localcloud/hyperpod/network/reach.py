@@ -1,7 +1,4 @@
-"""
-Reachability of instances, as EC2's check: an ICMP echo a second, from the fabric. The kernel answers, also on a busy
-instance.
-"""
+"""Reachability of instances, as EC2's check: an ICMP echo a second, answered by the kernel."""
 
 import select
 import socket
@@ -51,7 +48,6 @@ class Reach:
         self.worker = self._socket = None
 
     def follow(self, nodes: Iterable[Node]) -> None:
-        """Probe these addresses only."""
         desired = {(node.spec.address, node.pid) for node in nodes}
         with self._lock:
             self._unanswered = {key: self._unanswered.get(key, 0) for key in desired}

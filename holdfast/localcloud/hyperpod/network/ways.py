@@ -39,10 +39,7 @@ class Ways:
         return f"http://{self.gateway}:{AWS_PORT}"
 
     def open(self, network: str) -> None:
-        """
-        Create the network and serve it. Raise NodeError if this machine cannot run nodes, or they run on another
-        network.
-        """
+        """Create the network and serve it. Raise NodeError if this machine cannot run nodes, or they use another network."""
         gateway = str(ipaddress.ip_network(network)[1])
         self._fleet.open(network=network, gateway=gateway)
         self.network, self.gateway = network, gateway
@@ -56,7 +53,6 @@ class Ways:
         self._reach.start(self._fleet.pinger())
 
     def stop(self) -> None:
-        """Stop serving; network and nodes stay."""
         self._reach.stop()
         if self._forwarder is not None:
             self._forwarder.stop()
@@ -66,7 +62,6 @@ class Ways:
             self._metadata = None
 
     def close(self) -> None:
-        """Remove the network."""
         self.stop()
         self._fleet.close()
 

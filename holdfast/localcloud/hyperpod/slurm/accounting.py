@@ -60,7 +60,6 @@ _START_OUTSIDE = _FAIL + _START_SLURMDBD
 
 
 def missing_programs() -> list[str]:
-    """Return the programs that this machine lacks for accounting."""
     return [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
 
 

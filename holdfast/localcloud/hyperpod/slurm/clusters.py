@@ -33,7 +33,6 @@ class Slurms:
 
     @property
     def node_line_timeout_s(self) -> float:
-        """Return the timeout of an instance's line in slurm.conf."""
         return self._node_line_delay_s + self._form_timeout_s
 
     def of(self, cluster: Cluster) -> Slurm:

@@ -109,7 +109,6 @@ class SlurmError(Exception):
 
 
 def write_configuration(node: Node, *, conf: str, gres: str = "") -> None:
-    """Write slurm.conf and gres.conf of a node, atomically."""
     _script(node, _WRITE, gres, text=conf, timeout_s=COMMAND_TIMEOUT_S)
 
 
@@ -124,7 +123,6 @@ def restart_controller(node: Node) -> None:
 
 
 def controller_answers(node: Node) -> bool:
-    """Return True if slurmctld runs on this node and answers."""
     try:
         return "UP" in node.run(["scontrol", "ping"], timeout_s=COMMAND_TIMEOUT_S).stdout
     except (OSError, subprocess.SubprocessError):
@@ -132,7 +130,6 @@ def controller_answers(node: Node) -> bool:
 
 
 def controller_runs(node: Node) -> bool:
-    """Return True if slurmctld runs on this node and is not stopped."""
     running = census([node], sought=[Sought(name="slurmctld")]).get(node.spec.instance_id, {})
     return running.get("slurmctld", "T") not in "Tt"
 
@@ -159,7 +156,6 @@ def revive_compute(node: Node) -> None:
 
 
 def is_enabled(node: Node, unit: str) -> bool:
-    """Return True if this unit is enabled on the node."""
     try:
         return node.run(["systemctl", "is-enabled", "--quiet", unit], timeout_s=COMMAND_TIMEOUT_S).returncode == 0
     except (OSError, subprocess.SubprocessError):

@@ -41,8 +41,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A node in service and its daemons."""
-
     node: Node
     cluster: str
     place: Place

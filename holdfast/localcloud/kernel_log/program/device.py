@@ -55,7 +55,6 @@ class Device:
         return self._woken()
 
     def handle(self, request: bytes) -> list[bytes]:
-        """Return the answers to a request of the kernel."""
         _, opcode, unique, _, user, *_ = fuse.IN.unpack_from(request)
         body = request[fuse.IN.size :]
         answer = _ANSWERS.get(opcode)

@@ -1,8 +1,4 @@
-"""
-The kernel's FUSE protocol for one file (include/uapi/linux/fuse.h, protocol 7.31).
-
-The root of a FUSE file system may be a regular file, mounted on a file: a device without CUSE.
-"""
+"""The kernel's FUSE protocol for one file mounted on a file (include/uapi/linux/fuse.h, protocol 7.31)."""
 
 from __future__ import annotations
 

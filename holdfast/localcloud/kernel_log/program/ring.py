@@ -17,7 +17,6 @@ WARNING = 4
 
 
 def escaped(text: bytes) -> bytes:
-    """Return one line of ASCII."""
     if text.isascii() and b"\\" not in text and text.decode().isprintable():
         return text
     return b"".join(b"%c" % c if 32 <= c < 127 and c != 92 else b"\\x%02x" % c for c in text)

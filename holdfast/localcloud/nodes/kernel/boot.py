@@ -306,7 +306,6 @@ def _cover(plan: Plan) -> None:
 
 
 def keep_capabilities(kept: list[int]) -> None:
-    """Drop all other capabilities for all later programs."""
     number = 0
     while _libc.prctl(_PR_CAPBSET_READ, ctypes.c_ulong(number)) >= 0:
         if number not in kept:

@@ -105,11 +105,7 @@ def _ancestors(pid: int) -> list[str]:
 
 
 def entrances(inside: list[int]) -> list[int]:
-    """
-    Return the nsenter processes outside that wait for programs among ``inside``.
-
-    nsenter stops itself with its program, and a stopped one blocks the end of a dying namespace.
-    """
+    """Return the nsenter processes of programs among ``inside``; a stopped one blocks the end of a namespace."""
     parents = {int(fields[1]) for fields in map(_stat_fields, inside) if fields} - {*inside, 0}
     return sorted(pid for pid in parents if program(pid) == "nsenter")
 

@@ -17,11 +17,7 @@ _TOP = Path("/sys/fs/cgroup")
 
 
 def run_out_of_memory(node: Node) -> tuple[list[str], int]:
-    """
-    Run a program into its memory limit; return the kernel's messages and the exit code.
-
-    Raises OSError if it was not killed for that, or there are no messages.
-    """
+    """Run a program into its memory limit; return kernel messages and exit code. Raise OSError without a kill."""
     log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         os.lseek(log, 0, os.SEEK_END)

@@ -22,8 +22,6 @@ from holdfast.localcloud.aws.common import Mishaps, ServiceError
 
 
 class CloudFormation:
-    """The embedded CloudFormation of one account and region."""
-
     PARTS: ClassVar[dict[str, type]] = {"change_sets": ChangeSets, "views": Views, "templates": TemplateViews}
 
     def __init__(

@@ -25,8 +25,6 @@ from holdfast.localcloud.aws.common import ServiceError
 
 
 class Targets:
-    """Targets of requests, validated."""
-
     def __init__(self, *, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
 

@@ -59,7 +59,6 @@ class Views:
         return {"StackEvents": [present(event) for event in page], **more}
 
     def describe_events(self, **request: Any) -> dict[str, Any]:
-        """DescribeEvents: the same events with their operation."""
         with self._store.lock:
             if request.get("ChangeSetName"):
                 stack, made = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))

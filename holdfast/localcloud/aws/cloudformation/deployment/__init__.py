@@ -1,7 +1,4 @@
-"""
-Deployment of stacks: state, plan, engine, and work on one resource. Resource types are in `resources`, start times in
-`timing`.
-"""
+"""Deployment of stacks: state, plan, engine, and work on one resource. Resource types are in `resources`."""
 
 from holdfast.localcloud.aws.cloudformation.deployment.engine import Engine
 from holdfast.localcloud.aws.cloudformation.deployment.plan import (

@@ -14,8 +14,6 @@ ATTRIBUTES = ("Metadata", "DeletionPolicy", "UpdatePolicy", "UpdateReplacePolicy
 
 
 class Step(Enum):
-    """Step of a deployment for one resource."""
-
     NOTHING = "nothing"
     CREATE = "create"
     UPDATE = "update"
@@ -32,13 +30,11 @@ def desired(document: Mapping[str, Any], scope: Scope) -> dict[str, dict[str, An
 
 
 def needs(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, set[str]]:
-    """Return the dependencies of each name."""
     everything, chosen = dependencies(document), set(names)
     return {name: everything[name] & chosen for name in chosen}
 
 
 def reverse(resources: Iterable[Resource]) -> dict[str, set[str]]:
-    """Return the deletion order: for each resource, its dependents."""
     listed = list(resources)
     return {
         entry.logical_id: {other.logical_id for other in listed if entry.logical_id in other.needs} - {entry.logical_id}
@@ -47,7 +43,6 @@ def reverse(resources: Iterable[Resource]) -> dict[str, set[str]]:
 
 
 def step(current: Resource | None, resource_type: str, properties: Mapping[str, Any], sent: Mapping[str, Any]) -> Step:
-    """Return the step that brings a resource to its properties."""
     if current is None or not current.physical_id:
         return Step.CREATE
     if current.type != resource_type or current.status == "CREATE_FAILED":

@@ -24,8 +24,6 @@ PAUSED = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
 
 @dataclass(kw_only=True)
 class Resource:
-    """One resource of a stack, as last deployed."""
-
     logical_id: str
     type: str
     definition: dict[str, Any]
@@ -56,8 +54,6 @@ class Target:
 
 @dataclass(kw_only=True)
 class ChangeSet:
-    """A computed change, waiting to be executed."""
-
     id: str
     name: str
     type: str
@@ -75,8 +71,6 @@ class ChangeSet:
 
 @dataclass(kw_only=True)
 class Stack:
-    """A stack and everything known about it."""
-
     id: str
     name: str
     target: Target
@@ -162,7 +156,6 @@ class Store:
     def event(
         self, stack: Stack, *, status: str, reason: str = "", resource: Resource | None = None, quiet: bool = False
     ) -> None:
-        """Set the status of a stack or of one of its resources, and record it."""
         with self.lock:
             moment = now()
             if stack.events:

@@ -15,8 +15,6 @@ from holdfast.localcloud.aws.common import Mishaps
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """Account and region of the stacks."""
-
     store: Store
     client: Callable[[str], Any]
     account: str

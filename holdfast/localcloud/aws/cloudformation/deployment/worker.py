@@ -35,7 +35,6 @@ class Worker:
         target: Target,
         switch: Any,
     ) -> None:
-        """Bring one resource to its definition."""
         kind = definition["Type"]
         with self.store.lock:
             current = stack.resources.get(name)

@@ -40,7 +40,6 @@ def value_at(properties: Any, path: str) -> Any:
 
 
 def replaced_by(resource_type: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the create-only properties that differ."""
     return [path for path in paths(resource_type, "createOnlyProperties") if value_at(old, path) != value_at(new, path)]
 
 

@@ -22,7 +22,6 @@ NO_SCHEMA = frozenset({"AWS::CDK::Metadata"})
 
 
 def schema(resource_type: str, region: str = "") -> Mapping[str, Any]:
-    """Return the registry schema of a type, or {}."""
     if resource_type.startswith("Custom::"):
         return CUSTOM
     for place in (region,) if region else HOME_REGIONS:
@@ -33,14 +32,12 @@ def schema(resource_type: str, region: str = "") -> Mapping[str, Any]:
 
 
 def available(resource_type: str, region: str) -> bool:
-    """Return True if CloudFormation has the type in the region."""
     if resource_type in NO_SCHEMA or resource_type.startswith("Custom::"):
         return True
     return resource_type in _types(region)
 
 
 def dated() -> str:
-    """Return the date of the schemas."""
     found: str = json.loads((_folder() / "version.json").read_text())["schema_date"]
     return found
 

@@ -31,8 +31,6 @@ JAVA_NAMES = {
 
 @dataclass(frozen=True, order=True, kw_only=True)
 class Violation:
-    """One violation of a schema."""
-
     path: tuple[str, ...]
     words: str
     instance: Any = None
@@ -43,7 +41,6 @@ class Violation:
 
 
 def violations(resource_type: str, properties: Mapping[str, Any], *, region: str) -> list[Violation]:
-    """Return all violations of the region's schema."""
     rules = schema(resource_type, region)
     if not rules:
         return []

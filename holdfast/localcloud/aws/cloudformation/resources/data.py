@@ -274,8 +274,6 @@ class SecretTargetAttachment(Handler):
 
 
 class SecretPolicy(Handler):
-    """The resource policy of a secret."""
-
     type = "AWS::SecretsManager::ResourcePolicy"
 
     def create(self, context: Context, properties: Properties) -> Made:

@@ -139,8 +139,6 @@ class Association(Handler):
 
 
 class Route(Handler):
-    """A route, identified by its destination."""
-
     type = "AWS::EC2::Route"
     DESTINATIONS = ("DestinationCidrBlock", "DestinationIpv6CidrBlock", "DestinationPrefixListId")
 
@@ -222,8 +220,6 @@ def _permission(rule: Properties, direction: str) -> dict[str, Any]:
 
 
 class SecurityGroupRule(Handler):
-    """A rule of a security group as a resource of its own."""
-
     def __init__(self, direction: str) -> None:
         self.type, self.direction = f"AWS::EC2::SecurityGroup{direction}", direction
 

@@ -73,8 +73,6 @@ class Topic(Generic):
 
 
 class Policy(Handler):
-    """Resource policy of topics or queues as a resource of its own."""
-
     def __init__(self, resource_type: str, *, of: str, service: str, default: str) -> None:
         self.type, self._of, self._service, self._default = resource_type, of, service, default
 
@@ -154,8 +152,6 @@ class Subscription(Handler):
 
 
 class Queue(Generic):
-    """A queue; its properties are attributes of one map."""
-
     def unsettable(self, verb: str, properties: Properties, old: Properties) -> list[str]:
         return []  # every property is an attribute of the same name
 
@@ -198,8 +194,6 @@ class Queue(Generic):
 
 
 class Rule(Handler):
-    """An EventBridge rule with its targets."""
-
     type = "AWS::Events::Rule"
     SIMPLE = ("Description", "RoleArn", "ScheduleExpression", "State")
 

@@ -152,8 +152,6 @@ class RuleGroups(Generic):
 
 
 class GrafanaWorkspace(Generic):
-    """A Grafana workspace; authentication is a separate operation."""
-
     PREFIXED = ("DataSources", "Description", "Name", "NotificationDestinations", "OrganizationalUnits", "RoleArn")
     AUTHENTICATION = ("AuthenticationProviders", "SamlConfiguration")
     CONFIGURATION = ("PluginAdminEnabled", "GrafanaVersion")

@@ -126,7 +126,6 @@ _BY_TYPE = {handler.type: handler for handler in HANDLERS}
 
 
 def supports(resource_type: str) -> bool:
-    """Return True if the type is supported."""
     return resource_type in _BY_TYPE
 
 

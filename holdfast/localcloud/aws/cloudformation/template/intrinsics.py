@@ -1,8 +1,4 @@
-"""
-Resolution of template values: intrinsic functions, pseudo parameters, conditions, rules.
-
-Pure: everything outside the template comes from a ``Scope``.
-"""
+"""Resolution of template values: intrinsic functions, pseudo parameters, conditions, rules. Pure."""
 
 import base64
 import ipaddress
@@ -28,8 +24,6 @@ NO_VALUE = _NoValue()
 
 @dataclass(kw_only=True)
 class Scope:
-    """Scope of a value's references."""
-
     pseudo: Mapping[str, Any]
     parameters: Mapping[str, Any]
     mappings: Mapping[str, Any]
@@ -42,12 +36,10 @@ class Scope:
     _truth: dict[str, bool] = field(default_factory=dict)
 
     def resolve(self, value: Any) -> Any:
-        """Return the plain value, without AWS::NoValue."""
         result = _resolve(self, value)
         return None if result is NO_VALUE else result
 
     def holds(self, condition: str) -> bool:
-        """Return True if a named condition holds."""
         if condition not in self._truth:
             if condition not in self.conditions:
                 raise TemplateError(f"Template error: condition {condition} is not defined")
@@ -56,7 +48,6 @@ class Scope:
 
 
 def failed_rules(rules: Mapping[str, Any], scope: Scope) -> list[str]:
-    """Return the descriptions of assertions that do not hold."""
     failures = []
     for name, rule in rules.items():
         if "RuleCondition" in rule and not _truth(scope, rule["RuleCondition"]):

@@ -1,8 +1,4 @@
-"""
-Parsing of templates (JSON or YAML with short-form tags) and checks of the whole.
-
-Pure: no AWS call, no clock. Values are resolved in `intrinsics`.
-"""
+"""Parsing of templates (JSON or YAML with short-form tags) and checks of the whole. Pure: no AWS call, no clock."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -172,7 +168,6 @@ def sub_names(text: str) -> list[str]:
 
 
 def dependencies(document: Mapping[str, Any]) -> dict[str, set[str]]:
-    """Return the dependencies of each resource: references and DependsOn."""
     resources = document["Resources"]
     needs: dict[str, set[str]] = {}
     for name, definition in resources.items():
@@ -216,7 +211,6 @@ def check(document: Mapping[str, Any], *, supports: Callable[[str], bool]) -> No
 
 
 def find_cycle(needs: Mapping[str, set[str]]) -> set[str]:
-    """Return the nodes of a cycle, and those behind it."""
     left = {name: set(needed) for name, needed in needs.items()}
     while True:
         ready = {name for name, needed in left.items() if not needed & left.keys()}

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """Course of one resource's creation."""
-
     seconds: float
     user: bool = False
     """Whether the others matter when it begins; else it matters to the others when it is over."""

@@ -1,8 +1,4 @@
-"""
-Work over a dependency graph in threads.
-
-``run`` starts each node when its dependencies are done; ``run_in_time`` follows the nodes' courses.
-"""
+"""Work over a dependency graph in threads: as soon as possible (``run``), or by courses (``run_in_time``)."""
 
 import heapq
 import queue
@@ -22,7 +18,7 @@ USE, PROVIDE, END = range(3)
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: another resource's failure ends this one's wait
-    """Another resource failed, so this one is cancelled."""
+    ...
 
 
 @dataclass(kw_only=True)

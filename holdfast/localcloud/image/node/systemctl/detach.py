@@ -12,9 +12,7 @@ _PR_SET_NAME = 15
 
 
 def detach(root: Root, unit: Unit, *, reported: int, lock: int) -> None:
-    """
-    Become the supervisor; never returns. ``reported``: pipe for the result; ``lock``: held for this process's life.
-    """
+    """Become the supervisor; never returns. ``reported``: pipe for the result; ``lock``: held for its life."""
     try:
         os.setsid()
         if os.fork():

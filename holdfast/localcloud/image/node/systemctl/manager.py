@@ -125,7 +125,6 @@ class Manager:
         raise JobError(f"Job for {name} timed out.")
 
     def _mount(self, unit: Unit) -> None:
-        """Mount at once: there is no autofs."""
         where = where_of(unit)
         mount = unit if unit.kind == "mount" else self.root.load(unit.name.removesuffix("automount") + "mount")
         if not is_mounted(where):

@@ -1,8 +1,4 @@
-"""
-Records of started units: JSON, and a lock that the supervisor holds.
-
-A record without a supervisor is of a service that another program started, as at boot.
-"""
+"""Records of started units: JSON, and a lock that the supervisor, if any, holds."""
 
 from __future__ import annotations
 

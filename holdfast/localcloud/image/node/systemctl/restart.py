@@ -35,7 +35,6 @@ def result_of(unit: Unit, status: int, *, dumped: bool = False) -> str:
 
 
 def desired(unit: Unit, *, result: str, status: int) -> bool:
-    """Return True if Restart= and the exit status lists request a restart."""
     if status in statuses(unit, "RestartPreventExitStatus"):
         return False
     if status in statuses(unit, "RestartForceExitStatus"):

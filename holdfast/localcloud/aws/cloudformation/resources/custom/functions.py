@@ -1,6 +1,4 @@
-"""
-Functions behind custom resources: their rights and their network. Functions that no stack made are assumed to work.
-"""
+"""Functions behind custom resources: their rights and their network."""
 
 from typing import Any
 
@@ -54,11 +52,7 @@ def where_it_runs(context: Context, properties: Properties) -> Machine | None:
 
 
 def reach_kubernetes(context: Context, properties: Properties) -> None:
-    """
-    Fail if a chart installer cannot reach its cluster, or has no access entry there.
-
-    Messages are those of Lambda's timeout and of Kubernetes' API server without an access entry.
-    """
+    """Fail if a chart installer cannot reach its cluster, in Lambda's words, or has no access entry, in Kubernetes'."""
     found = context.function(str(properties.get("ServiceToken", "")))
     network = found.get("VpcConfig", {})
     if network.get("SubnetIds"):

@@ -47,8 +47,6 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """Context of a resource's creation."""
-
     client: Callable[[str], Any]
     account: str
     region: str

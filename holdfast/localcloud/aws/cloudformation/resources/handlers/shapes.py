@@ -15,7 +15,6 @@ def squeezed(name: str) -> str:
 
 
 def members(shape: StructureShape) -> dict[str, str]:
-    """Squeezed member names to member names."""
     return {squeezed(name): name for name in shape.members}
 
 

@@ -1,7 +1,4 @@
-"""
-Resource types from their registry schema and the service's botocore model, by naming rules. Rows in
-`resources.table` name what the rules cannot find.
-"""
+"""Resource types from registry schema and botocore model, by naming rules; exceptions are rows in `resources.table`."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import re
@@ -234,7 +231,6 @@ class Typed:
         raise ResourceError(f"{self.type}: the answer of the create operation names no {self.ref}")
 
     def found(self, description: Mapping[str, Any], properties: Properties) -> dict[str, Any]:
-        """Return the read-only properties of a response."""
         result: dict[str, Any] = {}
         for path in registry.paths(self.type, "readOnlyProperties"):
             if "*" in path:

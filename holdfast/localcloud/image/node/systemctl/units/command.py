@@ -23,10 +23,7 @@ class Command:
         """No variables are substituted."""
 
     def expand(self, environment: dict[str, str]) -> list[str]:
-        """
-        Return argv with variables: ``${X}`` inside a word, ``$X`` as a word, split at white space. Unset: "", or no
-        word.
-        """
+        """Return argv with variables: ``${X}`` inside a word, ``$X`` split at white space; unset: "", or no word."""
         if self.literal:
             return list(self.argv)
         found = []

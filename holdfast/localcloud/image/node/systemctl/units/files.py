@@ -14,8 +14,6 @@ KINDS = ("service", "target", "mount", "automount", "socket", "timer", "path", "
 
 
 class Root:
-    """Root of the files. A prefix is for tests."""
-
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix.rstrip("/")
         self.host = os.uname().nodename

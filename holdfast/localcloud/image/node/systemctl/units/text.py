@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 
-class UnitError(Exception):
-    """A unit is invalid; the message is for the user."""
+class UnitError(Exception): ...
 
 
 Sections = dict[str, dict[str, list[str]]]
@@ -76,8 +75,6 @@ def _escape(character: str) -> str:
 
 
 class Unit:
-    """A parsed unit."""
-
     def __init__(self, name: str, *, path: str = "", load_state: str = "not-found", host: str = "") -> None:
         self.name = name
         self.path = path
