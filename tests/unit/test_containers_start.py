@@ -34,7 +34,7 @@ def test_a_name_in_any_form_of_pyxis_means_one_image(given: str, name: str) -> N
 
 @pytest.mark.parametrize("given", ["./image.sqsh", "/fsx/image.sqsh", "../image"])
 def test_a_path_is_no_name_of_an_image(given: str) -> None:
-    with pytest.raises(errors.RefusedError, match=r"a path is no image's name; .* 'holdfast images list'"):
+    with pytest.raises(errors.RefusedError, match=r"a path is not an image name; .* 'holdfast images list'"):
         reference.canonical(given)
 
 
@@ -71,7 +71,7 @@ HEAD = b"hsqs" + bytes(36) + (1000).to_bytes(8, "little")
     ("content", "said"),
     [
         (b"", "it is not a squashfs file; make one with enroot import or mksquashfs"),
-        (b"#!/bin/sh\n" * 99, "it is no squashfs file"),
+        (b"#!/bin/sh\n" * 99, "it is not a squashfs file"),
         (HEAD + bytes(100), "it has 148 of its 1000 bytes; copy it again"),
         (None, "no such file on this node"),
     ],

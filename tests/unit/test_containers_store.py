@@ -83,7 +83,7 @@ def test_an_image_is_found_in_any_form_of_its_name_and_no_other(tmp_path: Path) 
     assert found is not None
     assert (store.folder(found) / "rootfs/file").read_text() == FIRST
     assert store.find("ubuntu:2") is None
-    with pytest.raises(ImageError, match="is not an image's name"):
+    with pytest.raises(ImageError, match="is not an image name"):
         store.find("a b")
 
 
@@ -110,9 +110,9 @@ def test_an_image_that_could_not_be_unpacked_leaves_nothing(tmp_path: Path) -> N
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
     store = store_with(tmp_path, ("a", FIRST))
-    with pytest.raises(ImageError, match="no image b:latest; there are: a:latest"):
+    with pytest.raises(ImageError, match="no image b:latest; existing images: a:latest"):
         store.remove("b")
-    with pytest.raises(ImageError, match="is not an image's name"):
+    with pytest.raises(ImageError, match="is not an image name"):
         store.add("a b", digest=FIRST, config={}, unpack=lambda _: None)
     with pytest.raises(ImageError, match="a digest is sha256: and 64 hexadecimal digits, got 'x'"):
         store.add("a", digest="x", config={}, unpack=lambda _: None)

@@ -117,9 +117,9 @@ def test_an_image_that_was_not_built_is_never_pushed_to_aws(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["push", "absent"], "there is no image absent here"),
-        (["tag", "absent", "two"], "there is no image absent here"),
-        (["build", "--tag", "one", "--file", "gone", "."], "there is no Dockerfile"),
+        (["push", "absent"], "no image absent on this machine"),
+        (["tag", "absent", "two"], "no image absent on this machine"),
+        (["build", "--tag", "one", "--file", "gone", "."], "no Dockerfile"),
     ],
 )
 def test_what_is_not_there_is_said(

@@ -105,7 +105,7 @@ def test_a_tree_deeper_than_a_path_is_long_is_told_and_the_files_beside_it_are_e
     (root / "z").write_bytes(b"3")
     link = linked(tmp_path, s3, exports=True)
     assert run(link).exported == ("z",)
-    assert "a key of S3 is at most 1024 bytes of UTF-8" in link.complaints.summary
+    assert "an S3 key has at most 1024 bytes of UTF-8" in link.complaints.summary
     remove_tree_quietly(root)
     assert not root.exists()
 

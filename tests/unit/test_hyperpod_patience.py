@@ -61,7 +61,7 @@ def test_one_that_does_not_run_fails_its_node_in_time(busy: Machine) -> None:
 def test_one_that_runs_and_never_answers_is_given_up_at_last(busy: Machine) -> None:
     busy.answers_at = 1000
 
-    with pytest.raises(SlurmError, match="did not answer within 310 s"):
+    with pytest.raises(SlurmError, match="did not respond within 310 s"):
         formed().wait_answering(timeout_s=30.0)
 
 

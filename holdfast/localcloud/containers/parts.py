@@ -59,7 +59,7 @@ def missing() -> list[str]:
 
 
 def prepare(*, home: Path) -> Parts:
-    """Compile once per home and per version of sources and Slurm, in 0.5 s. On failure nodes boot without containers."""
+    """Compile once per home and version, in about half a second. On failure nodes boot without containers."""
     if problems := missing():
         _log.warning("srun --container-image is not available: %s", "; ".join(problems))
         return Parts()

@@ -71,7 +71,7 @@ def invoke(*words: str) -> Any:
         ((NODE,), "no fault is given; allowed: xid-N, clean-up-burst"),
         ((NODE, "xid-0"), "got fault 'xid-0'; allowed: xid-N"),
         ((NODE, "xid-79", "--for", "3"), "xid-79 is momentary, got --for 3"),
-        ((NODE, "cut", "--for", "nan"), "--for is nan; allowed: a number of seconds above 0"),
+        ((NODE, "cut", "--for", "nan"), "got --for nan; allowed: a number of seconds above 0"),
         ((NODE, "--list", "--end"), "allowed: one of them"),
         ((NODE, "--list", "--for", "3"), "--for is for planting"),
         (("i-9", "cut"), "there is no node 'i-9'; the nodes are: ip-10-1-0-1 (i-1)"),

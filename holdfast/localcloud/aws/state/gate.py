@@ -28,7 +28,7 @@ class Gate:
 
     @contextmanager
     def exclusive(self, *, timeout_s: float) -> Iterator[bool]:
-        """Yield True if all requests ended in time; else nothing is locked, which avoids a deadlock of nested requests."""
+        """Yield True if all requests ended in time; else nothing is locked, since nested requests would block."""
         deadline = time.monotonic() + timeout_s
         with self._condition:
             self._condition.wait_for(lambda: not self._closing)

@@ -159,7 +159,7 @@ class Plane:
         self._reports = Batcher(self._post_all)
 
     def watch(self, *, version: int, kubernetes: str = "", timeout_s: float = WATCH_TIMEOUT_S) -> int:
-        """Wait for another version of the cluster records, or a timeout. ``kubernetes``: version for EKS clusters, if real."""
+        """Wait for another version of the records, or a timeout. ``kubernetes``: version for real EKS clusters."""
         query = f"version={version}&timeout_s={timeout_s:g}&kubernetes={kubernetes}"
         answer = self._call(f"watch?{query}", timeout_s=timeout_s + 5)
         return int(answer["version"])

@@ -62,7 +62,7 @@ class Bundles:
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="bundle")
 
     def begin(self, uri: str) -> "Future[Path]":
-        """Start fetching ``uri`` for all instances. The result raises LifecycleError if it does not exist or is empty."""
+        """Start fetching ``uri``. The result raises LifecycleError if it does not exist or is empty."""
         with self._lock:
             fetching = self._fetching.get(uri)
             if fetching is None or fetching.done():

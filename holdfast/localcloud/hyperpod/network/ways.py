@@ -39,7 +39,7 @@ class Ways:
         return f"http://{self.gateway}:{AWS_PORT}"
 
     def open(self, network: str) -> None:
-        """Create the network and serve it. Raise NodeError if this machine cannot run nodes, or they use another network."""
+        """Create the network and serve it. Raise NodeError if this machine cannot run nodes."""
         gateway = str(ipaddress.ip_network(network)[1])
         self._fleet.open(network=network, gateway=gateway)
         self.network, self.gateway = network, gateway

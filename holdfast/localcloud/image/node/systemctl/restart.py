@@ -34,7 +34,7 @@ def result_of(unit: Unit, status: int, *, dumped: bool = False) -> str:
     return "core-dump" if dumped or status in _CORE_SIGNALS else "signal"
 
 
-def desired(unit: Unit, *, result: str, status: int) -> bool:
+def should_restart(unit: Unit, *, result: str, status: int) -> bool:
     if status in statuses(unit, "RestartPreventExitStatus"):
         return False
     if status in statuses(unit, "RestartForceExitStatus"):

@@ -55,7 +55,7 @@ class Supervisor:
             result, status = outcome
             asked = bool(self._watch.asked)
             self._read_again()
-            if asked or not restart.desired(self.unit, result=result, status=status):
+            if asked or not restart.should_restart(self.unit, result=result, status=status):
                 self._settle(result)
                 return self._finish()
             self._write(active="activating", sub="auto-restart", result=result, main_pid=0)
