@@ -21,7 +21,7 @@ from installed_charts import BUCKET, Stacks, installer, release, zipped
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.aws.cloudformation.resources.custom import Answers
-from holdfast.localcloud.functions import Function, FunctionError, PackageError, Packages, Run, run
+from holdfast.localcloud.functions import FunctionError, LambdaFunction, PackageError, Packages, Run, run
 
 pytestmark = pytest.mark.root
 
@@ -39,14 +39,14 @@ def tell(event, status, **more):
 """
 
 
-def function(folder: Path, body: str, **changed: Any) -> Function:
+def function(folder: Path, body: str, **changed: Any) -> LambdaFunction:
     code = zipped({"index.py": (textwrap.dedent(body)).encode()})
     told = {
         "function_name": "f", "function_version": "$LATEST", "invoked_function_arn": "arn", "aws_request_id": "r",
         "memory_limit_in_mb": 128, "log_group_name": "g", "log_stream_name": "s",
     }  # fmt: skip
     given = {"environment": {"GIVEN": "yes"}, "context": told, "timeout_s": 20.0, "layers": None, **changed}
-    return Function(code=Packages(folder).unpacked(body, fetch=[lambda: code]), handler="index.handler", **given)
+    return LambdaFunction(code=Packages(folder).unpacked(body, fetch=[lambda: code]), handler="index.handler", **given)
 
 
 def ran(folder: Path, body: str, **changed: Any) -> Run:

@@ -12,7 +12,7 @@ import pytest
 from waiting import eventually
 
 from holdfast.localcloud import processes
-from holdfast.localcloud.keeper import Keeper
+from holdfast.localcloud.keeper import ProcessKeeper
 from holdfast.localcloud.kernel_log import KernelLogs
 from holdfast.localcloud.nodes import NodeError
 from holdfast.localcloud.processes import LocalCloud, process_state
@@ -65,8 +65,8 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 @pytest.fixture
-def keeper(cloud: Cloud) -> Keeper:
-    return Keeper(cloud=cloud, region="us-west-2", stopping=threading.Event())
+def keeper(cloud: Cloud) -> ProcessKeeper:
+    return ProcessKeeper(cloud=cloud, region="us-west-2", stopping=threading.Event())
 
 
 def kill(cloud: Cloud, name: str, sign: signal.Signals = signal.SIGKILL) -> int:
@@ -78,7 +78,7 @@ def kill(cloud: Cloud, name: str, sign: signal.Signals = signal.SIGKILL) -> int:
 
 
 @pytest.mark.parametrize("name", ["aws", "hyperpod"])
-def test_a_process_that_was_killed_is_started_again(cloud: Cloud, keeper: Keeper, name: str) -> None:
+def test_a_process_that_was_killed_is_started_again(cloud: Cloud, keeper: ProcessKeeper, name: str) -> None:
     keeper.look()
     assert cloud.started == []
     old = kill(cloud, name)
@@ -89,13 +89,13 @@ def test_a_process_that_was_killed_is_started_again(cloud: Cloud, keeper: Keeper
     assert found.pid != old
 
 
-def test_a_process_that_was_ended_stays_down(cloud: Cloud, keeper: Keeper) -> None:
+def test_a_process_that_was_ended_stays_down(cloud: Cloud, keeper: ProcessKeeper) -> None:
     processes.stop(name="aws", home=cloud.home)
     keeper.look()
     assert cloud.started == []
 
 
-def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, keeper: Keeper) -> None:
+def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, keeper: ProcessKeeper) -> None:
     cloud.broken = True
     kill(cloud, "aws")
     keeper.look()
@@ -107,7 +107,7 @@ def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, ke
     assert aws.problem == "aws: restart failed: no space left"
 
 
-def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud: Cloud, keeper: Keeper) -> None:
+def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud: Cloud, keeper: ProcessKeeper) -> None:
     pid = kill(cloud, "hyperpod", signal.SIGSTOP)
     keeper.look()
     assert cloud.started == []
@@ -158,7 +158,7 @@ def dies(cloud: Cloud, logs: KernelLogs) -> int:
 
 
 def test_the_process_behind_the_kernel_logs_is_started_again_and_its_death_is_told(
-    cloud: Cloud, keeper: Keeper, logs: KernelLogs
+    cloud: Cloud, keeper: ProcessKeeper, logs: KernelLogs
 ) -> None:
     keeper.look()
     assert cloud.started == []
@@ -172,7 +172,9 @@ def test_the_process_behind_the_kernel_logs_is_started_again_and_its_death_is_to
     assert process_state("kernel-log", home=cloud.home).state == "running"
 
 
-def test_kernel_logs_that_cannot_be_served_again_are_told(cloud: Cloud, keeper: Keeper, logs: KernelLogs) -> None:
+def test_kernel_logs_that_cannot_be_served_again_are_told(
+    cloud: Cloud, keeper: ProcessKeeper, logs: KernelLogs
+) -> None:
     cloud.broken = True
     dies(cloud, logs)
     keeper.look()
@@ -182,7 +184,7 @@ def test_kernel_logs_that_cannot_be_served_again_are_told(cloud: Cloud, keeper: 
 
 
 def test_kernel_logs_that_were_ended_stay_so_and_nobody_misses_them(
-    cloud: Cloud, keeper: Keeper, logs: KernelLogs
+    cloud: Cloud, keeper: ProcessKeeper, logs: KernelLogs
 ) -> None:
     logs.stop()
     keeper.look()
@@ -191,7 +193,7 @@ def test_kernel_logs_that_were_ended_stay_so_and_nobody_misses_them(
 
 
 def test_a_process_behind_the_kernel_logs_that_stands_still_is_told_and_let_go_on(
-    cloud: Cloud, keeper: Keeper, logs: KernelLogs
+    cloud: Cloud, keeper: ProcessKeeper, logs: KernelLogs
 ) -> None:
     pid = server(logs)
     os.kill(pid, signal.SIGSTOP)

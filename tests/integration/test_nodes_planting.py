@@ -15,7 +15,7 @@ from holdfast.catalog import instance_types
 from holdfast.localcloud.gpus import Gpus
 from holdfast.localcloud.nodes import Fleet, Mount, Node, NodeSpec, kill_group
 from holdfast.localcloud.nodes.kernel import proc
-from holdfast.localcloud.planting import Planted, PlantingError, end, end_all, fault_named, plant, planted
+from holdfast.localcloud.planting import ActiveFault, PlantingError, end, end_all, fault_named, plant, planted
 
 pytestmark = pytest.mark.root
 
@@ -61,7 +61,7 @@ class Lab:
             for number in (11, 12)
         )
 
-    def plant(self, name: str, *, for_s: float | None = None, gpu: int = 0) -> Planted:
+    def plant(self, name: str, *, for_s: float | None = None, gpu: int = 0) -> ActiveFault:
         return plant(self.fleet, self.node, fault_named(name), for_s=for_s, gpu=gpu)
 
     def now(self) -> list[str]:

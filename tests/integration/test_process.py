@@ -68,7 +68,7 @@ def test_a_process_that_works_is_waited_for_longer_than_one_that_sleeps(tmp_path
     ],
 )
 def test_waiting_is_no_progress(before: tuple[float, int], after: tuple[float, int], progress: bool) -> None:
-    first, second = (processes.Work(cpu_s=cpu_s, transferred=nbytes) for cpu_s, nbytes in (before, after))
+    first, second = (processes.WorkDone(cpu_s=cpu_s, transferred=nbytes) for cpu_s, nbytes in (before, after))
     assert second.is_beyond(first, stall_s=30.0) == progress
 
 

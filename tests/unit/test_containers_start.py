@@ -58,9 +58,9 @@ def test_an_image_that_is_not_there_comes_with_the_command_that_adds_it(
         container.find_image(step(given, folder=tmp_path))
 
 
-def step(image: str, *, folder: Path) -> request_command.Request:
-    user = request_command.User(uid=os.getuid(), gid=os.getgid(), groups=())
-    return request_command.Request(user=user, image=image, images=str(folder), folder=str(folder))
+def step(image: str, *, folder: Path) -> request_command.StepRequest:
+    user = request_command.StepUser(uid=os.getuid(), gid=os.getgid(), groups=())
+    return request_command.StepRequest(user=user, image=image, images=str(folder), folder=str(folder))
 
 
 HEAD = b"hsqs" + bytes(36) + (1000).to_bytes(8, "little")
@@ -113,19 +113,19 @@ def test_a_name_is_one_file_of_the_store() -> None:
 
 def test_mounts_mean_what_they_mean_to_pyxis() -> None:
     assert mounts.parse("/fsx:/data:ro+rprivate,/a,./b:/c:,tmpfs:/scratch:noexec", folder="/fsx/me") == (
-        mounts.Mount(source="/fsx", target="/data", attributes=frozenset({"ro"})),
-        mounts.Mount(source="/a", target="/a"),
-        mounts.Mount(source="/fsx/me/./b", target="/c"),
-        mounts.Mount(source="", target="/scratch", attributes=frozenset({"noexec"})),
+        mounts.ContainerMount(source="/fsx", target="/data", attributes=frozenset({"ro"})),
+        mounts.ContainerMount(source="/a", target="/a"),
+        mounts.ContainerMount(source="/fsx/me/./b", target="/c"),
+        mounts.ContainerMount(source="", target="/scratch", attributes=frozenset({"noexec"})),
     )
     assert mounts.parse("") == ()
 
 
 def test_a_target_never_leaves_the_container() -> None:
     assert mounts.parse("/a:/x/../../y,/b:../z,/c://d") == (
-        mounts.Mount(source="/a", target="/y"),
-        mounts.Mount(source="/b", target="/z"),
-        mounts.Mount(source="/c", target="/d"),
+        mounts.ContainerMount(source="/a", target="/y"),
+        mounts.ContainerMount(source="/b", target="/z"),
+        mounts.ContainerMount(source="/c", target="/d"),
     )
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.localcloud.hyperpod.lifecycle import instance_metadata, life_cycle_config, provisioning_parameters
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
-from holdfast.localcloud.hyperpod.slurm import Machine, accounting_conf, merged, owned_lines, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import MachineSize, accounting_conf, merged, owned_lines, slurm_conf
 
-MACHINE = Machine(cpus=2, memory_mib=2000)
+MACHINE = MachineSize(cpus=2, memory_mib=2000)
 
 
 def cluster(*, login: bool = True, workers: int = 1) -> Cluster:
@@ -113,7 +113,7 @@ def test_accounting_conf_leads_to_the_database_daemon() -> None:
     ],
 )
 def test_expedited_requeue_is_allowed_where_slurm_has_it(version: tuple[int, int], parameters: str) -> None:
-    conf = slurm_conf(cluster(), machine=Machine(cpus=2, memory_mib=2000, slurm=version))
+    conf = slurm_conf(cluster(), machine=MachineSize(cpus=2, memory_mib=2000, slurm=version))
     assert f"SlurmctldParameters={parameters}\n" in conf
 
 

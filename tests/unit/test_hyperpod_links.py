@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.hyperpod import fsx
-from holdfast.localcloud.hyperpod.fsx import Linked
+from holdfast.localcloud.hyperpod.fsx import AssociationSync
 from holdfast.localcloud.hyperpod.logs import LogShipper, stamp
 from holdfast.localcloud.hyperpod.model import Association
 
@@ -54,7 +54,7 @@ class Bucket:
         del self.objects[Key]
 
 
-def linked(tmp_path: Path, s3: Bucket, *, imports: bool = False, exports: bool = False) -> Linked:
+def linked(tmp_path: Path, s3: Bucket, *, imports: bool = False, exports: bool = False) -> AssociationSync:
     association = Association(
         association_id="dra-1",
         file_system_id="fs-1",
@@ -64,10 +64,10 @@ def linked(tmp_path: Path, s3: Bucket, *, imports: bool = False, exports: bool =
         imports=ALL if imports else frozenset(),
         exports=ALL if exports else frozenset(),
     )
-    return Linked(association=association, root=tmp_path, books=tmp_path / "books", s3=s3)
+    return AssociationSync(association=association, root=tmp_path, books=tmp_path / "books", s3=s3)
 
 
-def run(link: Linked) -> fsx.Copied:
+def run(link: AssociationSync) -> fsx.SyncResult:
     return link.run_once(now_ns=lambda: LATER_NS)
 
 

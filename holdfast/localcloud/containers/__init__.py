@@ -7,16 +7,16 @@ On AWS these are Pyxis and Enroot (docs/adr/0060 says why not here). ``spank/`` 
 
 from .building import TOOLS as BUILD_TOOLS
 from .building import Buildah, PackagesError, add_image, build, build_training_image, make_base
-from .parts import Parts, missing, plugstack_line, prepare
-from .store import ImageError, Store, StoredImage
+from .parts import ContainerParts, missing, plugstack_line, prepare
+from .store import ImageError, ImageStore, StoredImage
 
 __all__ = [
     "BUILD_TOOLS",
     "Buildah",
+    "ContainerParts",
     "ImageError",
+    "ImageStore",
     "PackagesError",
-    "Parts",
-    "Store",
     "StoredImage",
     "add_image",
     "build",

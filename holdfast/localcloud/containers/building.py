@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from holdfast.localcloud.containers.store import ImageError, Store, StoredImage
+from holdfast.localcloud.containers.store import ImageError, ImageStore, StoredImage
 from holdfast.localcloud.nodes.kernel.mounts import mount_entries
 
 TIMEOUT_S = 900
@@ -86,7 +86,7 @@ def _mounted_below(folder: Path) -> list[str]:
     return [point for point in reversed(points) if point.startswith(f"{folder}/")]
 
 
-def store_image(store: Store, *, tool: Buildah, image: str, name: str) -> StoredImage:
+def store_image(store: ImageStore, *, tool: Buildah, image: str, name: str) -> StoredImage:
     described: dict[str, Any] = json.loads(tool.run("inspect", "--type", "image", image))
     config = {"config": described["OCIv1"].get("config", {}), "architecture": described["OCIv1"].get("architecture")}
 
@@ -97,7 +97,7 @@ def store_image(store: Store, *, tool: Buildah, image: str, name: str) -> Stored
     return store.add(name, digest=f"sha256:{described['FromImageID']}", config=config, unpack=unpack)
 
 
-def add_image(store: Store, *, source: str, name: str) -> StoredImage:
+def add_image(store: ImageStore, *, source: str, name: str) -> StoredImage:
     """
     Add an image.
 
@@ -125,7 +125,7 @@ def _with_transport(source: str) -> str:
 
 
 def build_training_image(
-    store: Store, *, containers: Path, name: str = TRAINING, progress: Callable[[str], None] = lambda _: None
+    store: ImageStore, *, containers: Path, name: str = TRAINING, progress: Callable[[str], None] = lambda _: None
 ) -> StoredImage:
     """
     Build and store the training image of this checkout. Takes a minute or two and 3 GiB meanwhile.
@@ -148,7 +148,7 @@ def build_training_image(
         return store_image(store, tool=tool, image=image, name=name)
 
 
-def _room(store: Store) -> Path:
+def _room(store: ImageStore) -> Path:
     store.create()
     return store.directory.parent
 

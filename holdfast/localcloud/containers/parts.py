@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.localcloud.containers.start import squashfs
-from holdfast.localcloud.containers.store import Store
+from holdfast.localcloud.containers.store import ImageStore
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.nodes import Mount
 from holdfast.localcloud.spank import SYSTEM_PATH, cannot_compile, compile_plugin, header_version
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class ContainerParts:
     mounts: tuple[Mount, ...] = ()
     unpacked: Path | None = None
     """Folder of the machine with a folder per node for its image files. Default: nodes have no containers"""
@@ -58,11 +58,11 @@ def missing() -> list[str]:
     return [*problems, *cannot_compile()]
 
 
-def prepare(*, home: Path) -> Parts:
+def prepare(*, home: Path) -> ContainerParts:
     """Compile once per home and version, in about half a second. On failure nodes boot without containers."""
     if problems := missing():
         _log.warning("srun --container-image is not available: %s", "; ".join(problems))
-        return Parts()
+        return ContainerParts()
     digest = hashlib.sha256(header_version().encode())
     for path in (*_SOURCES, *_HELPER):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -72,10 +72,10 @@ def prepare(*, home: Path) -> Parts:
             _render(place)
     except (OSError, subprocess.SubprocessError) as error:
         _log.warning("srun --container-image is not available: %s", error)
-        return Parts()
-    store = Store(home=home)
+        return ContainerParts()
+    store = ImageStore(home=home)
     store.create()
-    return Parts(
+    return ContainerParts(
         mounts=(
             Mount(source=place, target=TOOLS_AT, read_only=True),
             Mount(source=store.directory, target=IMAGES_AT, read_only=True),

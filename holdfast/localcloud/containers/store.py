@@ -36,7 +36,7 @@ class StoredImage:
     """``sha256:...`` of the image's configuration."""
 
 
-class Store:
+class ImageStore:
     def __init__(self, *, home: Path) -> None:
         self.directory = home / "images"
         self._refs = self.directory / "refs"

@@ -108,7 +108,7 @@ def manifest_of(*, context: Path, dockerfile: Path, settings: Mapping[str, objec
     return json.dumps(manifest, sort_keys=True)
 
 
-class Images:
+class ManifestStore:
     """Manifests by tag, a file each, since the CDK CLI runs several processes."""
 
     def __init__(self, folder: Path) -> None:
@@ -131,7 +131,7 @@ class Images:
         return self._folder / f"{hashlib.sha256(tag.encode()).hexdigest()}.json"
 
 
-def build(options: argparse.Namespace, images: Images) -> None:
+def build(options: argparse.Namespace, images: ManifestStore) -> None:
     context = Path(options.context).resolve()
     dockerfile = context / options.file
     if not dockerfile.is_file():
@@ -143,7 +143,7 @@ def build(options: argparse.Namespace, images: Images) -> None:
     print(f"{options.tag}: {NOTE}", file=sys.stderr)
 
 
-def push(tag: str, images: Images) -> None:
+def push(tag: str, images: ManifestStore) -> None:
     manifest, place = images.get(tag), REPOSITORY.fullmatch(tag)
     if manifest is None:
         raise StandInError(f"no image {tag} on this machine")
@@ -178,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a docker command; exit code 1 on failure, which the CDK CLI takes for "no such image" on inspect."""
     options = _parser().parse_args(arguments)
     home = Path(os.environ.get("HOLDFAST_HOME", "/var/lib/holdfast"))
-    images = Images(home / "docker-stand-in")
+    images = ManifestStore(home / "docker-stand-in")
     try:
         claim(home)
         return _run(options, images)
@@ -187,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _run(options: argparse.Namespace, images: Images) -> int:
+def _run(options: argparse.Namespace, images: ManifestStore) -> int:
     match options.command:
         case "build":
             build(options, images)

@@ -9,6 +9,6 @@ run(Function(handler="index.handler", ...), event={...}, pause=time.sleep)
 """
 
 from holdfast.localcloud.functions.packages import PackageError, Packages
-from holdfast.localcloud.functions.running import Function, FunctionError, Run, run
+from holdfast.localcloud.functions.running import FunctionError, LambdaFunction, Run, run
 
-__all__ = ["Function", "FunctionError", "PackageError", "Packages", "Run", "run"]
+__all__ = ["FunctionError", "LambdaFunction", "PackageError", "Packages", "Run", "run"]

@@ -16,7 +16,7 @@ TASK_ROOT, LAYERS = "/var/task", "/opt/python"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
+class LambdaContext:
     """Context of a handler (Lambda developer guide, python-context)."""
 
     function_name: str
@@ -42,7 +42,7 @@ def main() -> int:
     module, _, name = given["handler"].rpartition(".")
     try:
         handler = getattr(importlib.import_module(module.replace("/", ".")), name)
-        handler(given["event"], Context(**given["context"]))
+        handler(given["event"], LambdaContext(**given["context"]))
     except SystemExit as error:
         print(f"[ERROR] Runtime.ExitError: the handler ended its process with {error.code}", flush=True)
         return 1

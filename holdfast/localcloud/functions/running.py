@@ -38,7 +38,7 @@ class FunctionError(Exception): ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Function:
+class LambdaFunction:
     code: Path
     layers: Path | None
     handler: str
@@ -59,7 +59,7 @@ class Run:
     timed_out: bool = False
 
 
-def run(function: Function, *, event: Mapping[str, Any], pause: Callable[[float], None]) -> Run:
+def run(function: LambdaFunction, *, event: Mapping[str, Any], pause: Callable[[float], None]) -> Run:
     """
     Run a function with an event.
 
@@ -102,7 +102,7 @@ def run(function: Function, *, event: Mapping[str, Any], pause: Callable[[float]
         return Run(output=output, ended=child.returncode == 0 and not timed_out, timed_out=timed_out)
 
 
-def _plan(function: Function, event: Mapping[str, Any], *, root: str) -> dict[str, Any]:
+def _plan(function: LambdaFunction, event: Mapping[str, Any], *, root: str) -> dict[str, Any]:
     links = {path: str(Path(path).readlink()) for path in MACHINE if Path(path).is_symlink()}
     there = [path for path in (*MACHINE, *SETTINGS) if path not in links and Path(path).exists()]
     python = _python()

@@ -11,12 +11,12 @@ AMI's Python, and stand-ins (``stand_ins.yaml``). ``image.notes`` names what com
 """
 
 from holdfast.localcloud.image.interpreter import Interpreter, find
-from holdfast.localcloud.image.layers import Entry, __file__, layer
+from holdfast.localcloud.image.layers import LayerEntry, __file__, layer
 
 from .environment import ORIGINALS_AT as ENVIRONMENT_PROGRAMS
 from .environment import TRAINING_ENVIRONMENT, environment_programs
 from .layers import DEVICES, MOST_GPUS, START_ENABLED
-from .rendering import Image, build
+from .rendering import NodeImage, build
 from .slurm import NO_ACCOUNTING
 from .stand_in import StandIn, stand_ins
 
@@ -27,9 +27,9 @@ __all__ = [
     "NO_ACCOUNTING",
     "START_ENABLED",
     "TRAINING_ENVIRONMENT",
-    "Entry",
-    "Image",
     "Interpreter",
+    "LayerEntry",
+    "NodeImage",
     "StandIn",
     "__file__",
     "build",

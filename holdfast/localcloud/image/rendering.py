@@ -15,13 +15,13 @@ from holdfast.localcloud.nodes import Mount
 
 from . import interpreter as _interpreter
 from . import services
-from .layers import MOUNT_POINTS, PROGRAMS, Entry, layer
+from .layers import MOUNT_POINTS, PROGRAMS, LayerEntry, layer
 
 ORCHESTRATORS = ("slurm", "eks")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Image:
+class NodeImage:
     path: Path
     """For ``NodeSpec.image``."""
     mounts: tuple[Mount, ...]
@@ -32,7 +32,7 @@ class Image:
     """Directories on which HyperPod mounts an instance's disks."""
 
 
-def build(directory: Path, *, orchestrator: str) -> Image:
+def build(directory: Path, *, orchestrator: str) -> NodeImage:
     """
     Render the layer below ``directory``, or reuse it. Raise ValueError for an unknown orchestrator.
 
@@ -60,7 +60,7 @@ def build(directory: Path, *, orchestrator: str) -> Image:
                 raise
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
-    return Image(path=place, mounts=interpreter.mounts, notes=(f"python3 is {interpreter.note}",))
+    return NodeImage(path=place, mounts=interpreter.mounts, notes=(f"python3 is {interpreter.note}",))
 
 
 def _programs_python(interpreter: _interpreter.Interpreter) -> str:
@@ -68,7 +68,7 @@ def _programs_python(interpreter: _interpreter.Interpreter) -> str:
     return str(own.resolve()) if own.exists() else str(interpreter.executable)
 
 
-def _digest(entries: dict[str, Entry]) -> str:
+def _digest(entries: dict[str, LayerEntry]) -> str:
     described = [
         (
             path,
@@ -84,7 +84,7 @@ def _digest(entries: dict[str, Entry]) -> str:
     return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:16]
 
 
-def _write(root: Path, entries: dict[str, Entry]) -> None:
+def _write(root: Path, entries: dict[str, LayerEntry]) -> None:
     owners = _owners()
     for path, entry in sorted(entries.items()):
         target = root / path[1:]

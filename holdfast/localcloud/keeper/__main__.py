@@ -6,7 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
-from holdfast.localcloud.keeper.restarts import Keeper
+from holdfast.localcloud.keeper.restarts import ProcessKeeper
 from holdfast.localcloud.processes import LocalCloud
 from holdfast.localcloud.supervision import start_log
 
@@ -22,7 +22,9 @@ def main() -> int:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    Keeper(cloud=LocalCloud(home=options.home, port=options.port), region=options.region, stopping=stopping).run()
+    ProcessKeeper(
+        cloud=LocalCloud(home=options.home, port=options.port), region=options.region, stopping=stopping
+    ).run()
     return 0
 
 

@@ -57,7 +57,7 @@ class _Kept:
     next_at: float = 0.0
 
 
-class Keeper:
+class ProcessKeeper:
     def __init__(self, *, cloud: Cloud, region: str, stopping: threading.Event) -> None:
         self._home, self._stopping = cloud.home, stopping
         self._looked_at = time.monotonic()

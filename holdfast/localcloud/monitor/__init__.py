@@ -1,8 +1,8 @@
 """Prometheus and Alertmanager beside the nodes of a local cloud: ``python -m holdfast.localcloud.monitor``."""
 
-from holdfast.localcloud.monitor.access import Access, access_of, asked, bcrypt, is_ready, write_access
+from holdfast.localcloud.monitor.access import MonitorAccess, access_of, asked, bcrypt, is_ready, write_access
 from holdfast.localcloud.monitor.configuration import (
-    Target,
+    ScrapeTarget,
     alertmanager_configuration,
     prometheus_configuration,
     web_configuration,
@@ -10,9 +10,9 @@ from holdfast.localcloud.monitor.configuration import (
 from holdfast.localcloud.monitor.programs import MonitorError, check_rules, missing
 
 __all__ = [
-    "Access",
+    "MonitorAccess",
     "MonitorError",
-    "Target",
+    "ScrapeTarget",
     "access_of",
     "alertmanager_configuration",
     "asked",

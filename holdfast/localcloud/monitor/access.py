@@ -15,7 +15,7 @@ _SALT = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
+class MonitorAccess:
     """Addresses on this machine's loopback, and the credentials."""
 
     prometheus: str
@@ -24,9 +24,9 @@ class Access:
     user: str = USER
 
 
-def access_of(home: Path) -> Access | None:
+def access_of(home: Path) -> MonitorAccess | None:
     try:
-        return Access(**json.loads((home / _RECORD).read_text()))
+        return MonitorAccess(**json.loads((home / _RECORD).read_text()))
     except (FileNotFoundError, ValueError, TypeError):
         return None
 
@@ -38,7 +38,7 @@ def is_ready(home: Path) -> bool:
     )
 
 
-def asked(url: str, path: str, *, access: Access) -> bytes | None:
+def asked(url: str, path: str, *, access: MonitorAccess) -> bytes | None:
     import urllib.request  # slow to load
 
     token = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
@@ -51,7 +51,7 @@ def asked(url: str, path: str, *, access: Access) -> bytes | None:
     return content
 
 
-def write_access(home: Path, access: Access) -> None:
+def write_access(home: Path, access: MonitorAccess) -> None:
     path = home / _RECORD
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)

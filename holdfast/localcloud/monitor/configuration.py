@@ -13,7 +13,7 @@ PROMETHEUS_PORT, ALERTMANAGER_PORT = 9090, 9093
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class Target:
+class ScrapeTarget:
     instance_id: str
     instance: str
     """Host name, the label ``instance`` of each number, as it is of those that agents send."""
@@ -25,7 +25,7 @@ class Target:
         return f"{TOKENS}/{self.instance_id}"
 
 
-def prometheus_configuration(targets: Iterable[Target], *, cluster: str) -> dict[str, Any]:
+def prometheus_configuration(targets: Iterable[ScrapeTarget], *, cluster: str) -> dict[str, Any]:
     """Return the configuration: one job per agent, since each has its own token, with equal labels."""
     return {
         "global": {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": "15s"},

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.monitor import configuration
-from holdfast.localcloud.monitor.access import Access, bcrypt, forget_access, write_access
-from holdfast.localcloud.monitor.configuration import Target
+from holdfast.localcloud.monitor.access import MonitorAccess, bcrypt, forget_access, write_access
+from holdfast.localcloud.monitor.configuration import ScrapeTarget
 from holdfast.localcloud.monitor.programs import ALERTMANAGER, PROMETHEUS, MonitorError
 from holdfast.localcloud.monitor.targets import targets
 from holdfast.localcloud.nodes import Fleet
@@ -43,7 +43,7 @@ class Monitor:
         self._home, self._cluster, self._stopping = home, cluster, stopping
         self._fleet = Fleet(home=home)
         self._folder = home / "monitor" / "work"
-        self._known: tuple[Target, ...] = ()
+        self._known: tuple[ScrapeTarget, ...] = ()
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
         self._rules = rules.read_bytes()
 
@@ -61,7 +61,7 @@ class Monitor:
             self._start(urls)
             for forwarder in forwarders:
                 forwarder.start()
-            access = Access(prometheus=urls[PROMETHEUS], alertmanager=urls[ALERTMANAGER], password=password)
+            access = MonitorAccess(prometheus=urls[PROMETHEUS], alertmanager=urls[ALERTMANAGER], password=password)
             write_access(self._home, access)
             while not self._stopping.wait(LOOK_S):
                 self._look()
@@ -111,7 +111,7 @@ class Monitor:
             self._configure(found)
             self._programs[PROMETHEUS].send_signal(signal.SIGHUP)  # it reads its configuration again
 
-    def _configure(self, found: tuple[Target, ...]) -> None:
+    def _configure(self, found: tuple[ScrapeTarget, ...]) -> None:
         for gone in set(self._known) - set(found):
             (self._folder / gone.token_file).unlink(missing_ok=True)
         for target in found:

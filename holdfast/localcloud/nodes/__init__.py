@@ -41,7 +41,7 @@ from holdfast.localcloud.nodes.spec import NodeRecord
 from .fabric import METADATA_ADDRESS
 from .fleet import Fleet
 from .node import Node, kill_group
-from .programs import Sought, census
+from .programs import ProgramQuery, census
 from .root import JOBS_SHIPPING_LOCK, REACHABLE, REACHABLE_NFS, SHIPPING_LOCK, UBUNTU_UID, python_mounts
 from .spec import FileSpec, Mount, NodeError, NodeSpec
 
@@ -60,7 +60,7 @@ __all__ = [
     "NodeError",
     "NodeRecord",
     "NodeSpec",
-    "Sought",
+    "ProgramQuery",
     "add_accounts",
     "census",
     "disk_mounts",

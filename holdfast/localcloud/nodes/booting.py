@@ -93,18 +93,18 @@ def give_kernel_log(instance_id: str, *, pid: int, logs: KernelLogs) -> None:
 
 def _plan(
     spec: NodeSpec, *, directory: Path, fabric: Fabric, network: Network, home: Path, kept: bool, lock: int
-) -> plan_command.Plan:
+) -> plan_command.BootPlan:
     layers = _layers(directory / "layers", image=spec.image)
     (directory / "root").mkdir(exist_ok=True)
     upper = Path(layers[0]["upper"])
     directories, files = root.root_contents(spec, kept=upper if kept else None)
     capabilities = {**limits.KEPT, **(limits.FOR_CONTAINERS if spec.runs_containers else {})}
     covers = [
-        plan_command.File(path=path, content=content, mode=0o644, uid=0, gid=0)
+        plan_command.PlannedFile(path=path, content=content, mode=0o644, uid=0, gid=0)
         for path, content in spec.kernel_files.items()
     ]
     binds = [_bind(mount.source, mount.target, mount.read_only) for mount in spec.mounts]
-    return plan_command.Plan(
+    return plan_command.BootPlan(
         caller=os.getpid(),
         inherited=[lock],
         hostname=spec.hostname,

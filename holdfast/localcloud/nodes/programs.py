@@ -9,7 +9,7 @@ from .node import Node
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sought:
+class ProgramQuery:
     """
     A program to look for.
 
@@ -24,9 +24,9 @@ class Sought:
     marks: tuple[bytes, ...] = ()
 
 
-def census(nodes: Iterable[Node], *, sought: Iterable[Sought]) -> Mapping[str, Mapping[str, str]]:
+def census(nodes: Iterable[Node], *, sought: Iterable[ProgramQuery]) -> Mapping[str, Mapping[str, str]]:
     """Return instance id -> program -> state in ps, without zombies; of several processes the parent's."""
-    desired: dict[str, list[Sought]] = {}
+    desired: dict[str, list[ProgramQuery]] = {}
     for one in sought:
         for shown in one.shown or (one.name,):
             desired.setdefault(shown, []).append(one)

@@ -171,7 +171,7 @@ def _text(path: str, default: str = "") -> str:
         return default
 
 
-def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[plan.Directory], list[plan.File]]:
+def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[plan.Directory], list[plan.PlannedFile]]:
     """Return directories and files of a node's root. A ``kept`` root has its accounts and names."""
     locks = dict.fromkeys((SHIPPING_LOCK, JOBS_SHIPPING_LOCK), FileSpec(content=b"", mode=0o600))
     own = {**locks, **spec.files}
@@ -188,9 +188,9 @@ def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[plan.Direc
     return directories, [_file(path, file, accounts) for path, file in files.items()]
 
 
-def _file(path: str, file: FileSpec, accounts: Accounts) -> plan.File:
+def _file(path: str, file: FileSpec, accounts: Accounts) -> plan.PlannedFile:
     uid, gid = accounts.ids(file.owner)
-    return plan.File(path=path, content=file.content, mode=file.mode, uid=uid, gid=gid)
+    return plan.PlannedFile(path=path, content=file.content, mode=file.mode, uid=uid, gid=gid)
 
 
 def _system_files(spec: NodeSpec, *, passwd: str, group: str) -> dict[str, FileSpec]:

@@ -15,14 +15,14 @@ from holdfast.localcloud.planting.faults import (
     seconds_of,
 )
 from holdfast.localcloud.planting.planting import PlantingError, end, end_all, plant, planted
-from holdfast.localcloud.planting.records import Planted
+from holdfast.localcloud.planting.records import ActiveFault
 
 __all__ = [
     "FAULTS",
     "MOST_XID",
+    "ActiveFault",
     "Fault",
     "FaultError",
-    "Planted",
     "PlantingError",
     "end",
     "end_all",

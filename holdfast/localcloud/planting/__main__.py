@@ -13,9 +13,9 @@ from holdfast.localcloud.kernel_log import KernelLogError
 from holdfast.localcloud.nodes import Fleet, NodeError
 from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.planting import fault_named, records
-from holdfast.localcloud.planting.effects import Holding
+from holdfast.localcloud.planting.effects import FaultHold
 from holdfast.localcloud.planting.lasting import held, leave_callers_folder
-from holdfast.localcloud.planting.records import Planted
+from holdfast.localcloud.planting.records import ActiveFault
 
 
 def main() -> int:
@@ -30,10 +30,10 @@ def main() -> int:
     leave_callers_folder()
     try:
         node = fleet.node(options.node)
-        holding = Holding(node, for_s=options.for_s)
+        holding = FaultHold(node, for_s=options.for_s)
         with held(fault, node=node, fleet=fleet, gpu=options.gpu, holding=holding) as (device, detail):
             since_ns = time.time_ns()
-            planted = Planted(
+            planted = ActiveFault(
                 instance_id=node.spec.instance_id,
                 host=node.spec.hostname,
                 fault=fault.name,

@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.localcloud.nodes import Fleet, Node
 from holdfast.localcloud.planting import lines
 from holdfast.localcloud.planting.effects import (
-    Holding,
+    FaultHold,
     answering,
     device_of,
     full_disk,
@@ -28,7 +28,7 @@ _BOOT_CLOCK = Path("/proc/uptime")
 
 
 @contextlib.contextmanager
-def held(fault: Fault, *, node: Node, fleet: Fleet, gpu: int, holding: Holding) -> Iterator[tuple[str, str]]:
+def held(fault: Fault, *, node: Node, fleet: Fleet, gpu: int, holding: FaultHold) -> Iterator[tuple[str, str]]:
     """Hold the fault; yield the address of its GPU, or "", and the description."""
     device = device_of(node, gpu=gpu, required=True)[0] if fault.needs_gpus else ""
     with contextlib.ExitStack() as planted:
@@ -38,7 +38,7 @@ def held(fault: Fault, *, node: Node, fleet: Fleet, gpu: int, holding: Holding) 
         yield device, "; ".join([*reported[:1], detail])
 
 
-def _plant(fault: Fault, *, node: Node, gpu: int, holding: Holding, planted: contextlib.ExitStack) -> str:
+def _plant(fault: Fault, *, node: Node, gpu: int, holding: FaultHold, planted: contextlib.ExitStack) -> str:
     if answers := _answers(fault, gpu=gpu):
         planted.enter_context(answering(node, name=fault.name, lines=answers))
         return ", ".join(f"{key}={value}" for key, value in answers.items())

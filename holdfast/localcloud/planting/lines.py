@@ -46,21 +46,21 @@ _ANY = "pid='<unknown>', name=<unknown>, Ch 00000008"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Process:
+class GpuProcess:
     """Process named in a message; with GPUs their user."""
 
     pid: int
     name: str
 
 
-def xid(code: int, *, address: str, gpu: int, process: Process | None, channel: int = 8) -> str:
+def xid(code: int, *, address: str, gpu: int, process: GpuProcess | None, channel: int = 8) -> str:
     """Return the driver's message of an Xid: its address has no function number."""
     named = {"pid": process.pid if process else "'<unknown>'", "name": process.name if process else "<unknown>"}
     text = _TEXTS.get(code, _ANY).format(**named, gpu=gpu, channel=channel)
     return f"NVRM: Xid (PCI:{address.rpartition('.')[0]}): {code}, {text}"
 
 
-def clean_up(addresses: Sequence[str], *, process: Process | None) -> list[str]:
+def clean_up(addresses: Sequence[str], *, process: GpuProcess | None) -> list[str]:
     """Return messages for all channels of an ended job, GPU by GPU."""
     known = list(addresses) or [WITHOUT_GPUS]
     each = -(-BURST // len(known))

@@ -17,7 +17,7 @@ from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.planting import lines, records
 from holdfast.localcloud.planting.effects import device_of, run_out_of_memory, say, victim
 from holdfast.localcloud.planting.faults import Fault
-from holdfast.localcloud.planting.records import Planted
+from holdfast.localcloud.planting.records import ActiveFault
 
 _PLANTED_WITHIN_S = 60.0
 _ENDED_WITHIN_S = 20.0
@@ -26,7 +26,7 @@ _ENDED_WITHIN_S = 20.0
 class PlantingError(Exception): ...
 
 
-def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None, gpu: int = 0) -> Planted:
+def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None, gpu: int = 0) -> ActiveFault:
     """
     Inject a fault; it is active on return, and reverted if this raises.
 
@@ -55,7 +55,7 @@ def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None,
         raise PlantingError(f"{fault.name} was not injected on {node.spec.instance_id}: {error}") from None
 
 
-def planted(fleet: Fleet, *, node: Node | None = None) -> list[Planted]:
+def planted(fleet: Fleet, *, node: Node | None = None) -> list[ActiveFault]:
     return [
         one
         for one in records.read(fleet.directory)
@@ -63,7 +63,7 @@ def planted(fleet: Fleet, *, node: Node | None = None) -> list[Planted]:
     ]
 
 
-def end(ended: Iterable[Planted]) -> None:
+def end(ended: Iterable[ActiveFault]) -> None:
     """Revert lasting faults now. Raise PlantingError on failure."""
     found = list(ended)
     for one in found:
@@ -91,8 +91,8 @@ def end_all(fleet: Fleet) -> None:
             proc.kill(pid=one.pid, ticks=one.start_ticks, timeout_s=_ENDED_WITHIN_S)
 
 
-def _plant_momentary(fleet: Fleet, node: Node, fault: Fault, *, gpu: int) -> Planted:
-    found = Planted(
+def _plant_momentary(fleet: Fleet, node: Node, fault: Fault, *, gpu: int) -> ActiveFault:
+    found = ActiveFault(
         instance_id=node.spec.instance_id,
         host=node.spec.hostname,
         fault=fault.name,
@@ -121,7 +121,7 @@ def _plant_momentary(fleet: Fleet, node: Node, fault: Fault, *, gpu: int) -> Pla
     )
 
 
-def _plant_lasting(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None, gpu: int) -> Planted:
+def _plant_lasting(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None, gpu: int) -> ActiveFault:
     command = [sys.executable, "-m", "holdfast.localcloud.planting", "--home", str(fleet.home)]
     command += ["--node", node.spec.instance_id, "--fault", fault.name, "--gpu", str(gpu)]
     command += [] if for_s is None else ["--for", repr(for_s)]
@@ -141,7 +141,7 @@ def _plant_lasting(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | Non
         holder.wait(_ENDED_WITHIN_S)
         raise PlantingError(f"{fault.name} was not injected on {node.spec.instance_id}: {answer['refused']}")
     holder.returncode = 0  # it outlives this process on purpose
-    return Planted(**answer["planted"])
+    return ActiveFault(**answer["planted"])
 
 
 def _line(holder: "subprocess.Popen[bytes]") -> bytes:

@@ -10,7 +10,7 @@ _FOLDER = "planted"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planted:
+class ActiveFault:
     instance_id: str
     host: str
     fault: str
@@ -31,7 +31,7 @@ def folder(directory: Path) -> Path:
     return directory / _FOLDER
 
 
-def write(directory: Path, planted: Planted) -> None:
+def write(directory: Path, planted: ActiveFault) -> None:
     fresh = path_of(directory, planted.fault).with_suffix(".new")
     fresh.write_text(json.dumps(asdict(planted)))
     fresh.replace(path_of(directory, planted.fault))
@@ -41,8 +41,8 @@ def path_of(directory: Path, fault: str) -> Path:
     return folder(directory) / f"{fault}.json"
 
 
-def read(fleet: Path) -> Iterator[Planted]:
+def read(fleet: Path) -> Iterator[ActiveFault]:
     """Return the records of all nodes of a fleet, orphaned ones included."""
     for path in sorted(fleet.glob(f"*/{_FOLDER}/*.json")):
         with contextlib.suppress(OSError, ValueError, TypeError):  # its node has gone meanwhile
-            yield Planted(**json.loads(path.read_text()))
+            yield ActiveFault(**json.loads(path.read_text()))

@@ -68,7 +68,7 @@ class HeldError(LocalCloudError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hold:
+class HomeHold:
     """
     A held home.
 
@@ -93,7 +93,7 @@ def is_going(home: Path) -> bool:
 
 
 @contextlib.contextmanager
-def hold(home: Path, *, verb: str) -> Iterator[Hold]:
+def hold(home: Path, *, verb: str) -> Iterator[HomeHold]:
     """
     Hold a home for one command. The folder is created if missing, and removed if it is no home at the end.
 
@@ -108,7 +108,7 @@ def hold(home: Path, *, verb: str) -> Iterator[Hold]:
         unfinished = before is not None and before.removing and not fresh
         own = start_ticks(os.getpid()) or 0
         _write(descriptor, Holder(pid=os.getpid(), start_ticks=own, verb=verb, since=time.time(), removing=unfinished))
-        yield Hold(fresh=fresh, unfinished=unfinished)
+        yield HomeHold(fresh=fresh, unfinished=unfinished)
     finally:
         after = _parsed(os.pread(descriptor, LENGTH, 0))
         _write(descriptor, after if after is not None and after.removing else None)

@@ -26,13 +26,13 @@ from holdfast.localcloud.home import (
     unwritable,
 )
 from holdfast.localcloud.processes import detached, spawning
-from holdfast.localcloud.processes.holding import Hold, hold, removing
+from holdfast.localcloud.processes.holding import HomeHold, hold, removing
 from holdfast.localcloud.processes.state import KERNEL_LOG, ProcessState, found, process_state, serves_kernel_logs
 from holdfast.localcloud.supervision import together
 from holdfast_common import kinds, parse_events
 
 if TYPE_CHECKING:
-    from holdfast.localcloud.monitor import Access
+    from holdfast.localcloud.monitor import MonitorAccess
 
 DEFAULT_HOME = Path("/var/lib/holdfast")
 DEFAULT_PORT = 5710
@@ -97,7 +97,7 @@ class LocalCloud:
         return {"endpoint_url": self.endpoint, **self.keys().boto}
 
     @contextlib.contextmanager
-    def held(self, *, verb: str) -> Iterator[Hold]:
+    def held(self, *, verb: str) -> Iterator[HomeHold]:
         """
         Hold the home for one command, and finish an interrupted removal.
 
@@ -235,7 +235,7 @@ class LocalCloud:
             spawning.start(name=KEEPER, argv=argv, home=self.home, ready=lambda: True)
             return True
 
-    def start_monitor(self, *, rules: Path, cluster: str) -> "Access":
+    def start_monitor(self, *, rules: Path, cluster: str) -> "MonitorAccess":
         """
         Start or restart Prometheus and Alertmanager beside the nodes.
 

@@ -110,19 +110,19 @@ def wait_until_ready(process: Process, *, name: str, home: Path, ready: Callable
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class WorkDone:
     """CPU time and I/O of a process and its children."""
 
     cpu_s: float = 0.0
     transferred: int = 0
     """Bytes read and written."""
 
-    def is_beyond(self, other: "Work", *, stall_s: float) -> bool:
+    def is_beyond(self, other: "WorkDone", *, stall_s: float) -> bool:
         """Return True if this is more than idle waiting for ``stall_s`` beyond the other."""
         return self.cpu_s - other.cpu_s >= LEAST_SHARE * stall_s or self.transferred - other.transferred >= LEAST_BYTES
 
 
-def _work_of(pid: int) -> Work:
+def _work_of(pid: int) -> WorkDone:
     family = [pid, *_descendants(pid)]
     ticks = sum(int(field) for each in family for field in stat_fields(each)[11:15])
     transferred = 0
@@ -130,7 +130,7 @@ def _work_of(pid: int) -> Work:
         with contextlib.suppress(OSError):
             lines = [line.split(": ") for line in Path(f"/proc/{each}/io").read_text().splitlines()]
             transferred += sum(int(count) for name, count in lines if name in ("rchar", "wchar"))
-    return Work(cpu_s=ticks / os.sysconf("SC_CLK_TCK"), transferred=transferred)
+    return WorkDone(cpu_s=ticks / os.sysconf("SC_CLK_TCK"), transferred=transferred)
 
 
 def _descendants(pid: int) -> Iterator[int]:
@@ -151,7 +151,7 @@ def _wait_until_ready(
     stall_s: float,
 ) -> None:
     began = last = time.monotonic()
-    done, pause_s = Work(), 0.05
+    done, pause_s = WorkDone(), 0.05
     while not ready():
         if why := ended():
             raise ProcessError(f"{name} {why} while starting:\n{_tail(log)}")

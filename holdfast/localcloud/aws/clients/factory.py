@@ -14,7 +14,7 @@ _loader = botocore.loaders.create_loader()
 """Of service models and endpoints, which it keeps: every session of its own would read them again."""
 
 
-class Direct(Protocol):
+class SendHandler(Protocol):
     """Handler of botocore's ``before-send`` event that answers without a socket."""
 
     def __call__(self, request: Any, **_: Any) -> Any: ...
@@ -29,7 +29,9 @@ class ClientFactory(Protocol):
 class Clients:
     """Clients of one account and region, created on first use and shared by all threads."""
 
-    def __init__(self, *, endpoint: str, account: str, region: str, keys: Keys, direct: Direct | None = None) -> None:
+    def __init__(
+        self, *, endpoint: str, account: str, region: str, keys: Keys, direct: SendHandler | None = None
+    ) -> None:
         self._direct = direct
         self._endpoint = endpoint
         self._account = account

@@ -12,7 +12,7 @@ from holdfast.localcloud.aws.common.principals import (
     principal_of,
     root_of,
 )
-from holdfast.localcloud.aws.common.records import TRANSITION, Record, Shelf
+from holdfast.localcloud.aws.common.records import TRANSITION, Record, RecordStore
 
 __all__ = [
     "PRINCIPAL_HEADER",
@@ -21,8 +21,8 @@ __all__ = [
     "NotOurs",
     "Plane",
     "Record",
+    "RecordStore",
     "ServiceError",
-    "Shelf",
     "acting_for",
     "aware",
     "between",

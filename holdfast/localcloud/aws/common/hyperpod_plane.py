@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from holdfast.localcloud.aws.common.errors import ServiceError
 
 
-class Clusters(Protocol):
+class ClusterService(Protocol):
     """SageMaker of one account and region, as used by this plane."""
 
     account: str
@@ -45,12 +45,12 @@ class Plane:
         self._changed = threading.Condition()
         self._version = time.time_ns() // 1_000_000  # so that a version from before a restart is never met again
         self._open = True
-        self._members: dict[tuple[str, str], Clusters] = {}
+        self._members: dict[tuple[str, str], ClusterService] = {}
         self._control_planes: dict[tuple[str, str], ControlPlanes] = {}
         self.kubernetes = ""
         """The version that clusters of EKS run, as the control plane said last; empty: they are records."""
 
-    def join(self, member: Clusters) -> None:
+    def join(self, member: ClusterService) -> None:
         with self._changed:
             self._members[member.account, member.region] = member
 

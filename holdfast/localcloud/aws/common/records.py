@@ -40,7 +40,7 @@ class Record:
             self.doing, self.until = doing, now() + TRANSITION
 
 
-class Shelf:
+class RecordStore:
     """Records of one kind by key; ``missing`` makes the error for an unknown key."""
 
     def __init__(self, missing: Callable[[Any], Exception]) -> None:

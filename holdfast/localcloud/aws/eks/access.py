@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError
 
 from holdfast.catalog import access_policies
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, Shelf, now, paged
+from holdfast.localcloud.aws.common import Record, RecordStore, now, paged
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 from holdfast.localcloud.aws.eks.principals import (
     FOR_NODES,
     TYPES,
@@ -33,9 +33,9 @@ API_MODES = ("API", "API_AND_CONFIG_MAP")
 ADMINISTRATOR = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 
-class Access:
-    def __init__(self, *, clusters: Clusters, client: ClientFactory) -> None:
-        self.entries = Shelf(
+class AccessEntries:
+    def __init__(self, *, clusters: EksClusters, client: ClientFactory) -> None:
+        self.entries = RecordStore(
             lambda key: errors.missing(f"The specified principalArn could not be found. You specified: {key[1]}")
         )
         self._clusters, self._client = clusters, client

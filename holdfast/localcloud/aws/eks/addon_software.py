@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.localcloud.aws.common import now
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 from holdfast.localcloud.kubernetes.addons import (
     ConflictError,
     Facts,
@@ -41,7 +41,7 @@ class AddonSoftware:
     Callers do not hold the clusters' lock: Kubernetes may be slow.
     """
 
-    def __init__(self, *, clusters: Clusters, kubernetes: Callable[[str], Place | None]) -> None:
+    def __init__(self, *, clusters: EksClusters, kubernetes: Callable[[str], Place | None]) -> None:
         self._clusters, self._kubernetes = clusters, kubernetes
 
     def is_real(self, content: dict[str, Any]) -> bool:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import ServiceError, Shelf, now, paged
+from holdfast.localcloud.aws.common import RecordStore, ServiceError, now, paged
 from holdfast.localcloud.aws.eks import errors
 from holdfast.localcloud.aws.eks.addon_software import NO_REPLICAS, AddonSoftware
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import has_nodes, make_log_group
 from holdfast.localcloud.kubernetes.addons import Place
@@ -77,12 +77,12 @@ class Addons:
     def __init__(
         self,
         *,
-        clusters: Clusters,
+        clusters: EksClusters,
         nodegroups: Nodegroups,
         client: ClientFactory,
         kubernetes: Callable[[str], Place | None] = lambda _: None,
     ) -> None:
-        self.shelf = Shelf(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
+        self.shelf = RecordStore(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
         self._clusters, self._nodegroups, self._client = clusters, nodegroups, client
         self._software = AddonSoftware(clusters=clusters, kubernetes=kubernetes)
 

@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, Shelf, now
+from holdfast.localcloud.aws.common import Record, RecordStore, now
 from holdfast.localcloud.aws.eks import errors
 
 CREATOR = "creator"
@@ -20,13 +20,13 @@ afterwards), its creator, and the version of Kubernetes that runs.
 """
 
 
-class Clusters:
+class EksClusters:
     """Clusters of one account and region, behind one lock that callers hold, except for `check_role`."""
 
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self.account, self.region = account, region
         self.lock = threading.RLock()
-        self.shelf = Shelf(lambda name: errors.missing(f"No cluster found for name: {name}."))
+        self.shelf = RecordStore(lambda name: errors.missing(f"No cluster found for name: {name}."))
         self.updates: dict[str, dict[str, Any]] = {}
         self._client = client
 

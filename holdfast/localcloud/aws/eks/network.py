@@ -10,7 +10,7 @@ from holdfast.localcloud.aws.eks import errors
 MIN_ZONES = 2
 
 
-class Network:
+class ClusterNetwork:
     """EC2 resources of clusters."""
 
     def __init__(self, *, client: ClientFactory) -> None:

@@ -6,16 +6,16 @@ import copy
 import secrets
 from typing import Any
 
-from holdfast.localcloud.aws.common import Record, Shelf, now, paged
+from holdfast.localcloud.aws.common import Record, RecordStore, now, paged
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 
 SCALING = {"minSize": 1, "maxSize": 2, "desiredSize": 2}
 
 
 class Nodegroups:
-    def __init__(self, *, clusters: Clusters) -> None:
-        self.shelf = Shelf(lambda key: errors.missing(f"No node group found for name: {key[1]}."))
+    def __init__(self, *, clusters: EksClusters) -> None:
+        self.shelf = RecordStore(lambda key: errors.missing(f"No node group found for name: {key[1]}."))
         self._clusters = clusters
 
     def create_nodegroup(

@@ -13,16 +13,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Shelf, now, paged
+from holdfast.localcloud.aws.common import RecordStore, now, paged
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 
 SERVICE = "pods.eks.amazonaws.com"
 
 
 class PodIdentities:
-    def __init__(self, *, clusters: Clusters, client: ClientFactory) -> None:
-        self.shelf = Shelf(lambda key: errors.missing(f"No association found for id: {key[1]}."))
+    def __init__(self, *, clusters: EksClusters, client: ClientFactory) -> None:
+        self.shelf = RecordStore(lambda key: errors.missing(f"No association found for id: {key[1]}."))
         self._clusters, self._client = clusters, client
 
     def create_pod_identity_association(

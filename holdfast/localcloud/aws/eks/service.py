@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Plane, Shelf, now, paged, principal_of
+from holdfast.localcloud.aws.common import Plane, RecordStore, now, paged, principal_of
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.access import API_MODES, Access
+from holdfast.localcloud.aws.eks.access import API_MODES, AccessEntries
 from holdfast.localcloud.aws.eks.addons import Addons
-from holdfast.localcloud.aws.eks.clusters import CREATOR, Clusters
-from holdfast.localcloud.aws.eks.network import Network
+from holdfast.localcloud.aws.eks.clusters import CREATOR, EksClusters
+from holdfast.localcloud.aws.eks.network import ClusterNetwork
 from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import make_log_group
 from holdfast.localcloud.aws.eks.pod_identities import PodIdentities
@@ -50,7 +50,7 @@ class Eks:
     PARTS: ClassVar[dict[str, type]] = {
         "addons": Addons,
         "nodegroups": Nodegroups,
-        "access": Access,
+        "access": AccessEntries,
         "identities": PodIdentities,
     }
 
@@ -67,8 +67,8 @@ class Eks:
         self.on_change: Callable[[], None] = lambda: None
         self.account, self.region, self._plane = account, region, plane
         self._client = client
-        self._network = Network(client=client)
-        self._clusters = Clusters(client=client, account=account, region=region)
+        self._network = ClusterNetwork(client=client)
+        self._clusters = EksClusters(client=client, account=account, region=region)
         self.nodegroups = Nodegroups(clusters=self._clusters)
         self.addons = Addons(
             clusters=self._clusters,
@@ -76,7 +76,7 @@ class Eks:
             client=client,
             kubernetes=lambda name: reach(self.describe_cluster(name=name)["cluster"]) if self.runs(name) else None,
         )
-        self.access = Access(clusters=self._clusters, client=client)
+        self.access = AccessEntries(clusters=self._clusters, client=client)
         self.identities = PodIdentities(clusters=self._clusters, client=client)
         plane.join_eks(self)
 
@@ -264,7 +264,7 @@ class Eks:
                 shelf.load(state[name])
             self._clusters.updates = state["updates"]
 
-    def _shelves(self) -> dict[str, Shelf]:
+    def _shelves(self) -> dict[str, RecordStore]:
         return {
             "clusters": self._clusters.shelf,
             "addons": self.addons.shelf,

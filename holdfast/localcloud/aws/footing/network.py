@@ -17,7 +17,7 @@ EVERYTHING = "-1"
 HTTPS = 443
 
 
-class Ways:
+class SubnetRoutes:
     """Routes out of subnets, for members of security groups."""
 
     def __init__(self, *, client: ClientFactory, subnets: Iterable[str], groups: Iterable[str]) -> None:

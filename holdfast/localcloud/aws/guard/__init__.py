@@ -14,11 +14,11 @@ from holdfast.localcloud.aws.guard.bodies import (
     ceiling_of,
     read_body,
 )
-from holdfast.localcloud.aws.guard.callers import Callers, Who, remember_tags
-from holdfast.localcloud.aws.guard.connections import MOST_CONNECTIONS, BoundedServer, Handler
-from holdfast.localcloud.aws.guard.judge import Judge, tags_of
+from holdfast.localcloud.aws.guard.callers import CallerIdentity, Callers, remember_tags
+from holdfast.localcloud.aws.guard.connections import MOST_CONNECTIONS, BoundedServer, GuardedHandler
+from holdfast.localcloud.aws.guard.judge import Authorizer, tags_of
 from holdfast.localcloud.aws.guard.origin import foreign
-from holdfast.localcloud.aws.guard.signatures import Signed, signed, verify
+from holdfast.localcloud.aws.guard.signatures import RequestSignature, signed, verify
 
 __all__ = [
     "ALL_TOGETHER",
@@ -26,13 +26,13 @@ __all__ = [
     "LARGEST_OF_S3",
     "MOST_CONNECTIONS",
     "STEP",
+    "Authorizer",
     "BoundedServer",
     "Budget",
+    "CallerIdentity",
     "Callers",
-    "Handler",
-    "Judge",
-    "Signed",
-    "Who",
+    "GuardedHandler",
+    "RequestSignature",
     "ceiling_of",
     "foreign",
     "read_body",

@@ -10,7 +10,7 @@ from holdfast.localcloud.home import Keys
 
 
 @dataclass(frozen=True, kw_only=True)
-class Who:
+class CallerIdentity:
     """A caller by its key; the signature is checked elsewhere."""
 
     keys: Keys
@@ -29,9 +29,12 @@ class Callers:
     """Callers by their access keys. Keys of IAM users are unknown: users are not evaluated."""
 
     def __init__(self, *, owner: Keys, own: Keys) -> None:
-        self._known = {owner.access_key_id: Who(keys=owner), own.access_key_id: Who(keys=own, own=True)}
+        self._known = {
+            owner.access_key_id: CallerIdentity(keys=owner),
+            own.access_key_id: CallerIdentity(keys=own, own=True),
+        }
 
-    def find(self, key_id: str) -> Who:
+    def find(self, key_id: str) -> CallerIdentity:
         """Return the caller with this key. Raise ServiceError if it is unknown or expired."""
         who = self._known.get(key_id) or _of_session(key_id)
         if who is None:
@@ -45,7 +48,7 @@ def remember_tags(key_id: str, tags: Mapping[str, str]) -> None:
         session.tags = dict(tags)
 
 
-def _of_session(key_id: str) -> Who | None:
+def _of_session(key_id: str) -> CallerIdentity | None:
     session = _session(key_id) if key_id.startswith("ASIA") else None
     return _still_good(session) if session is not None else None
 
@@ -61,7 +64,7 @@ def _session(key_id: str) -> Any:
     return None
 
 
-def _still_good(session: Any) -> Who:
+def _still_good(session: Any) -> CallerIdentity:
     expiration: datetime = session.expiration
     if expiration.replace(tzinfo=UTC) <= datetime.now(UTC):
         raise ServiceError("ExpiredToken", "The security token included in the request is expired", 403)
@@ -70,7 +73,7 @@ def _still_good(session: Any) -> Who:
         secret_access_key=session.secret_access_key,
         session_token=session.session_token,
     )
-    return Who(
+    return CallerIdentity(
         keys=keys,
         role=session.role_arn,
         session=session.session_name,

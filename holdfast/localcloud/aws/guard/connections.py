@@ -27,7 +27,7 @@ FULL = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length
 
 class BoundedServer(ThreadedWSGIServer):
     def __init__(self, host: str, port: int, app: Any, *, fd: int) -> None:
-        super().__init__(host, port, app, Handler, fd=fd)
+        super().__init__(host, port, app, GuardedHandler, fd=fd)
         self._guard = threading.Lock()
         self._waiting: dict[socket.socket, float] = {}
         """Connections that have not said all that they want -> when they have to have."""
@@ -93,7 +93,7 @@ class BoundedServer(ThreadedWSGIServer):
             self._waiting.pop(connection, None)
 
 
-class Handler(MotoRequestHandler):
+class GuardedHandler(MotoRequestHandler):
     """HTTP handler without log; the front logs."""
 
     timeout = SILENT_S

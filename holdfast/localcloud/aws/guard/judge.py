@@ -11,17 +11,24 @@ from werkzeug.wrappers import Request
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import ServiceError
-from holdfast.localcloud.aws.guard.callers import Who
-from holdfast.localcloud.aws.guard.permissions import Need, Place, needs, needs_of_s3, of_assumption, session_tags
-from holdfast.localcloud.aws.iam import Decision, Policy, Rights, decide
-from holdfast.localcloud.aws.iam import Request as AskedOfIam
+from holdfast.localcloud.aws.guard.callers import CallerIdentity
+from holdfast.localcloud.aws.guard.permissions import (
+    Need,
+    RequestPlace,
+    needs,
+    needs_of_s3,
+    of_assumption,
+    session_tags,
+)
+from holdfast.localcloud.aws.iam import Decision, IamPolicy, Rights, decide
+from holdfast.localcloud.aws.iam import PermissionRequest as AskedOfIam
 
 KEPT = 256
 MOST_TAGS, LONGEST_KEY, LONGEST_VALUE = 50, 128, 256
 """Of a session (STS API reference, AssumeRole)."""
 
 
-class Judge:
+class Authorizer:
     """
     Authorizes requests of roles. Policies are read again after a change.
 
@@ -39,11 +46,18 @@ class Judge:
             self._rights.clear()
 
     def allow(
-        self, who: Who, request: Request, *, service: str, region: str, operation: str, labels: Mapping[str, str]
+        self,
+        who: CallerIdentity,
+        request: Request,
+        *,
+        service: str,
+        region: str,
+        operation: str,
+        labels: Mapping[str, str],
     ) -> None:
         """Return if the role is allowed to. Raise ServiceError (AccessDenied), in IAM's words."""
         account = who.role.split(":")[4]
-        place = Place(account=account, region=region)
+        place = RequestPlace(account=account, region=region)
         client = self._clients(account, region)
         if service == "s3":
             desired = needs_of_s3(
@@ -86,7 +100,7 @@ class Judge:
                 message = f"User: {service} is not authorized to perform: {action} on resource: {role}"
                 raise ServiceError("AccessDenied", message, 403)
 
-    def _of(self, who: Who, client: ClientFactory, account: str) -> Rights:
+    def _of(self, who: CallerIdentity, client: ClientFactory, account: str) -> Rights:
         with self._lock:
             known = self._rights.get((who.role, who.session))
         if known is not None:
@@ -98,7 +112,7 @@ class Judge:
             self._rights[who.role, who.session] = read
         return read
 
-    def _check(self, rights: Rights, need: Need, place: Place, who: Who) -> None:
+    def _check(self, rights: Rights, need: Need, place: RequestPlace, who: CallerIdentity) -> None:
         same = {"aws:PrincipalAccount": place.account, "aws:ResourceAccount": place.account}
         context = {
             **same,
@@ -120,14 +134,16 @@ class Judge:
             raise ServiceError("AccessDenied", reason + need.resources[0], 403)
 
 
-def _limited(reported: Decision, who: Who, need: Need, resource: str, context: Mapping[str, str]) -> Decision:
+def _limited(
+    reported: Decision, who: CallerIdentity, need: Need, resource: str, context: Mapping[str, str]
+) -> Decision:
     """Apply the session policy (IAM user guide, "Session policies")."""
     if not reported.allowed or not who.policy:
         return reported
     account = who.role.split(":")[4]
     principal = f"arn:aws:sts::{account}:assumed-role/{who.role.rsplit('/', 1)[-1]}/{who.session}"
     asked = AskedOfIam(principal=principal, action=need.action, resource=resource, context=context)
-    limited = decide(asked, identity=[Policy(document=_document(who.policy))])
+    limited = decide(asked, identity=[IamPolicy(document=_document(who.policy))])
     if limited.allowed or "explicit deny" in limited.reason:
         return limited
     return Decision(allowed=False, reason=limited.reason.replace("identity-based policy", "session policy"))

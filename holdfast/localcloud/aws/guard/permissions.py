@@ -29,7 +29,7 @@ class Need:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class RequestPlace:
     account: str
     region: str
 
@@ -42,7 +42,7 @@ Lookup = Callable[[str, str], str]
 
 
 def needs(
-    service: str, operation: str, parameters: Mapping[str, Any], *, place: Place, lookup: Lookup
+    service: str, operation: str, parameters: Mapping[str, Any], *, place: RequestPlace, lookup: Lookup
 ) -> Iterator[Need]:
     action = f"{PREFIXES.get(service, service)}:{operation or 'UnknownOperation'}"
     if action in FREE:
@@ -74,7 +74,7 @@ def of_assumption(parameters: Mapping[str, Any], tags: Mapping[str, str]) -> Map
     return reported
 
 
-def _resources(service: str, given: Mapping[str, Any], place: Place, lookup: Lookup) -> list[tuple[str, ...]]:
+def _resources(service: str, given: Mapping[str, Any], place: RequestPlace, lookup: Lookup) -> list[tuple[str, ...]]:
     if service == "logs":
         return _log_resources(given, place)
     if service == "ssm":
@@ -102,7 +102,7 @@ LOOKED_UP = {
 }
 
 
-def _log_resources(given: Mapping[str, Any], place: Place) -> list[tuple[str, ...]]:
+def _log_resources(given: Mapping[str, Any], place: RequestPlace) -> list[tuple[str, ...]]:
     group = given.get("logGroupName") or str(given.get("logGroupIdentifier") or "").partition(":log-group:")[2]
     if not isinstance(group, str) or not group:
         return []

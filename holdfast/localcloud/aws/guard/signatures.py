@@ -38,7 +38,7 @@ QUERY_SCOPE = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signed:
+class RequestSignature:
     key_id: str
     service: str
     signature: str
@@ -56,14 +56,14 @@ class Signed:
         return f"{ALGORITHM} Credential={scope}, SignedHeaders={';'.join(self.headers)}, Signature={self.signature}"
 
 
-def signed(headers: Headers, query: Mapping[str, str]) -> Signed:
+def signed(headers: Headers, query: Mapping[str, str]) -> RequestSignature:
     """Parse the signature of a request. Raise ServiceError if it is missing or incomplete."""
     if headers.get("Authorization"):
         return _in_header(headers)
     if "X-Amz-Signature" in query:
         return _in_query(query)
     if {"AWSAccessKeyId", "Signature", "Expires"} <= query.keys():
-        return Signed(
+        return RequestSignature(
             key_id=query["AWSAccessKeyId"],
             service="s3",
             signature=query["Signature"],
@@ -74,7 +74,7 @@ def signed(headers: Headers, query: Mapping[str, str]) -> Signed:
     raise ServiceError("MissingAuthenticationToken", "Missing Authentication Token", 403)
 
 
-def verify(environ: Mapping[str, Any], what: Signed, keys: Keys, body: bytes) -> None:
+def verify(environ: Mapping[str, Any], what: RequestSignature, keys: Keys, body: bytes) -> None:
     """Verify signature, age and content. Raise ServiceError."""
     if what.token != keys.session_token:
         raise ServiceError("InvalidClientTokenId", "The security token included in the request is invalid.", 403)
@@ -93,7 +93,7 @@ def verify(environ: Mapping[str, Any], what: Signed, keys: Keys, body: bytes) ->
         )
 
 
-def _in_header(headers: Headers) -> Signed:
+def _in_header(headers: Headers) -> RequestSignature:
     algorithm, _, rest = headers["Authorization"].partition(" ")
     if algorithm != ALGORITHM:
         raise _incomplete(f"Authorization header requires '{ALGORITHM}', given: {algorithm[:40]!r}.")
@@ -105,7 +105,7 @@ def _in_header(headers: Headers) -> Signed:
     if not timestamp:
         raise _incomplete("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.")
     scope = _scope(parts["Credential"])
-    return Signed(
+    return RequestSignature(
         key_id=scope["key"],
         service=scope["service"].lower(),
         signature=parts["Signature"],
@@ -116,14 +116,14 @@ def _in_header(headers: Headers) -> Signed:
     )
 
 
-def _in_query(query: Mapping[str, str]) -> Signed:
+def _in_query(query: Mapping[str, str]) -> RequestSignature:
     for name in ("X-Amz-Credential", "X-Amz-Date", "X-Amz-SignedHeaders", "X-Amz-Expires"):
         if not query.get(name):
             raise _incomplete(f"AWS query-string parameters must include '{name}'.")
     if query.get("X-Amz-Algorithm") != ALGORITHM:
         raise _incomplete(f"X-Amz-Algorithm must be {ALGORITHM}.")
     scope = _scope(query["X-Amz-Credential"])
-    return Signed(
+    return RequestSignature(
         key_id=scope["key"],
         service=scope["service"].lower(),
         signature=query["X-Amz-Signature"],
@@ -170,7 +170,7 @@ def _timestamp_of(date: str) -> str:
     return parsed.strftime("%Y%m%dT%H%M%SZ")
 
 
-def _in_time(what: Signed) -> None:
+def _in_time(what: RequestSignature) -> None:
     try:
         made = calendar.timegm(time.strptime(what.timestamp, "%Y%m%dT%H%M%SZ"))
     except (ValueError, OverflowError):
@@ -189,12 +189,12 @@ def _in_time(what: Signed) -> None:
         )
 
 
-def _in_time_old(what: Signed) -> None:
+def _in_time_old(what: RequestSignature) -> None:
     if what.expires is None or what.expires < time.time():
         raise ServiceError("AccessDenied", "Request has expired", 403)
 
 
-def _payload(environ: Mapping[str, Any], what: Signed, body: bytes) -> str:
+def _payload(environ: Mapping[str, Any], what: RequestSignature, body: bytes) -> str:
     reported = str(environ.get("HTTP_X_AMZ_CONTENT_SHA256", ""))
     if not reported and what.expires is not None and what.service == "s3":
         return "UNSIGNED-PAYLOAD"
@@ -207,7 +207,7 @@ def _payload(environ: Mapping[str, Any], what: Signed, body: bytes) -> str:
     return digest
 
 
-def _signature(environ: Mapping[str, Any], what: Signed, keys: Keys, payload: str) -> str:
+def _signature(environ: Mapping[str, Any], what: RequestSignature, keys: Keys, payload: str) -> str:
     signer = (S3SigV4Auth if what.service == "s3" else SigV4Auth)(_credentials(keys), what.service, what.region)
     headers = HTTPHeaders()
     for name in what.headers:
@@ -227,7 +227,7 @@ def _signature(environ: Mapping[str, Any], what: Signed, keys: Keys, payload: st
     return str(signer.signature(signer.string_to_sign(request, canonical), request))
 
 
-def _old_signature(environ: Mapping[str, Any], what: Signed, keys: Keys) -> str:
+def _old_signature(environ: Mapping[str, Any], what: RequestSignature, keys: Keys) -> str:
     signer = HmacV1QueryAuth(_credentials(keys))
     headers = HTTPHeaders()
     for name in ("content-md5", "content-type", *_amazon_headers(environ)):

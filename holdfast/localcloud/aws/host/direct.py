@@ -20,7 +20,7 @@ class _Raw(io.BytesIO):
             part = self.read()
 
 
-class Direct:
+class DirectTransport:
     """Calls a WSGI application where botocore would send a request, which saves half of the work and its threads."""
 
     def __init__(self, application: Any) -> None:

@@ -30,10 +30,10 @@ from werkzeug.wrappers import Request, Response
 from holdfast.localcloud.aws.clients import DEFAULT_ACCOUNT
 from holdfast.localcloud.aws.common import PRINCIPAL_HEADER, NotOurs, ServiceError, acting_for, root_of
 from holdfast.localcloud.aws.guard import (
+    Authorizer,
     Budget,
+    CallerIdentity,
     Callers,
-    Judge,
-    Who,
     ceiling_of,
     foreign,
     read_body,
@@ -75,7 +75,7 @@ class Front:
         private: Callable[[Request], Response],
         gate: Gate,
         callers: Callers,
-        judge: Judge,
+        judge: Authorizer,
     ) -> None:
         self.ready = False
         """Until it is, only our own services are answered: a caller must never take what is not restored for gone."""
@@ -141,7 +141,7 @@ class Front:
             _unpack(environ, body)
         return self._answer(request, scope, who)
 
-    def _answer(self, request: Request, scope: "_Scope", who: Who | None) -> Response:
+    def _answer(self, request: Request, scope: "_Scope", who: CallerIdentity | None) -> Response:
         if request.path.startswith(PRIVATE):
             if who is not None and who.role:
                 raise ServiceError("AccessDenied", "the private API is for the owner of the home", 403)
@@ -267,7 +267,7 @@ class _Scope:
         return cls(key=output.key_id, region=output.region, service=output.service)
 
 
-def _principal(request: Request, who: Who | None, caller: Caller) -> str:
+def _principal(request: Request, who: CallerIdentity | None, caller: Caller) -> str:
     if who is not None and not who.own:
         return who.role or root_of(caller.account)
     return str(request.headers.get(PRINCIPAL_HEADER, "")) or root_of(caller.account)

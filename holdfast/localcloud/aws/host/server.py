@@ -22,8 +22,8 @@ from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws.clients import Clients
 from holdfast.localcloud.aws.common import Mishaps, Plane, ServiceError, reset_clock
-from holdfast.localcloud.aws.guard import BoundedServer, Callers, Judge
-from holdfast.localcloud.aws.host.direct import Direct
+from holdfast.localcloud.aws.guard import Authorizer, BoundedServer, Callers
+from holdfast.localcloud.aws.host.direct import DirectTransport
 from holdfast.localcloud.aws.host.front import Front, json_response
 from holdfast.localcloud.aws.host.services import hosted
 from holdfast.localcloud.aws.state import Gate, Persistence, forget
@@ -77,7 +77,7 @@ class EmbeddedAws:
             )
             self._persistence = Persistence(home=home, gate=gate, services=self._services)
             by_scope = {service.scope: service for service in self._services.values()}
-            self._judge = Judge(functools.cache(self._client))
+            self._judge = Authorizer(functools.cache(self._client))
             self._front = Front(
                 services=by_scope,
                 private=self._private,
@@ -102,11 +102,11 @@ class EmbeddedAws:
         return {"endpoint_url": self.endpoint, **self.keys.boto}
 
     def _client(self, account: str, region: str) -> Clients:
-        direct = Direct(self._front)
+        direct = DirectTransport(self._front)
         return Clients(endpoint=self.endpoint, account=account, region=region, keys=self._own, direct=direct)
 
     def _at_once(self, request: Any, **_: Any) -> Any:
-        return Direct(self._front)(request)
+        return DirectTransport(self._front)(request)
 
     def stop(self) -> None:
         if self._stopping.is_set():

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from holdfast.localcloud.aws.clients import Clients, Direct
+from holdfast.localcloud.aws.clients import Clients, SendHandler
 from holdfast.localcloud.aws.common import Mishaps, Plane
 from holdfast.localcloud.aws.host.hosted_service import Caller, HostedService
 from holdfast.localcloud.home import Keys
@@ -23,7 +23,7 @@ def hosted(
     keys: Keys,
     home: Path,
     in_moto: Callable[[str], AbstractContextManager[None]],
-    direct: Direct | None = None,
+    direct: SendHandler | None = None,
     skip: bool = False,
     mishaps: Mishaps | None = None,
 ) -> Mapping[str, HostedService]:

@@ -13,7 +13,7 @@ from holdfast.localcloud.aws.iam.conditions import Context, hold, listed, matche
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class IamPolicy:
     """A policy document; inline policies have no ARN."""
 
     document: Mapping[str, Any]
@@ -21,7 +21,7 @@ class Policy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class PermissionRequest:
     principal: str
     """As messages name it: the ARN of a session of the role."""
     action: str
@@ -42,11 +42,11 @@ class Decision:
 
 
 def decide(
-    request: Request,
+    request: PermissionRequest,
     *,
-    identity: Sequence[Policy],
-    boundary: Sequence[Policy] | None = None,
-    resource: Sequence[Policy] = (),
+    identity: Sequence[IamPolicy],
+    boundary: Sequence[IamPolicy] | None = None,
+    resource: Sequence[IamPolicy] = (),
 ) -> Decision:
     """
     Decide about a request within one account.
@@ -74,7 +74,7 @@ def decide(
     return Decision(allowed=True)
 
 
-def _denied(request: Request, why: str) -> Decision:
+def _denied(request: PermissionRequest, why: str) -> Decision:
     where = f" on resource: {request.resource}" if request.resource not in ("", "*") else ""
     return Decision(
         allowed=False,
@@ -82,7 +82,9 @@ def _denied(request: Request, why: str) -> Decision:
     )
 
 
-def _reason(effect: str, policy: Policy, request: Request, *, named: tuple[str, ...] | None = None) -> bool:
+def _reason(
+    effect: str, policy: IamPolicy, request: PermissionRequest, *, named: tuple[str, ...] | None = None
+) -> bool:
     return any(
         statement.get("Effect") == effect
         and (named is None or _names(statement, request, named))
@@ -92,7 +94,7 @@ def _reason(effect: str, policy: Policy, request: Request, *, named: tuple[str, 
     )
 
 
-def _covers(statement: Mapping[str, Any], request: Request) -> bool:
+def _covers(statement: Mapping[str, Any], request: PermissionRequest) -> bool:
     if "NotAction" in statement:
         about = not any(matches(one, request.action, case=False) for one in listed(statement["NotAction"]))
     else:
@@ -108,12 +110,12 @@ def _covers(statement: Mapping[str, Any], request: Request) -> bool:
     return meant and hold(statement.get("Condition", {}), request.context)
 
 
-def _among(resources: Any, request: Request) -> bool:
+def _among(resources: Any, request: PermissionRequest) -> bool:
     filled = (with_variables(str(one), request.context) for one in listed(resources))
     return any(one is not None and matches(one, request.resource) for one in filled)
 
 
-def _names(statement: Mapping[str, Any], request: Request, account: tuple[str, ...]) -> bool:
+def _names(statement: Mapping[str, Any], request: PermissionRequest, account: tuple[str, ...]) -> bool:
     if "NotPrincipal" in statement:
         return not _is_one_of(statement["NotPrincipal"], {request.principal, *request.aliases, *request.account})
     return _is_one_of(statement.get("Principal", {}), {request.principal, *request.aliases, *account})

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.iam.conditions import Context
-from holdfast.localcloud.aws.iam.evaluation import Decision, Policy, Request, decide
+from holdfast.localcloud.aws.iam.evaluation import Decision, IamPolicy, PermissionRequest, decide
 
 
 class Rights:
@@ -28,7 +28,7 @@ class Rights:
         self.principal = f"arn:{partition}:sts::{account}:assumed-role/{self.name}/{session}"
         self._account = (f"arn:{partition}:iam::{account}:root", account)
         self._client, self._iam = client, client("iam")
-        self._buckets: dict[str, list[Policy]] = {}
+        self._buckets: dict[str, list[IamPolicy]] = {}
         self._role: Mapping[str, Any] = self._found()
         self._identity = tuple(self._policies()) if self._role else ()
         limit = self._role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn")
@@ -39,18 +39,18 @@ class Rights:
         return bool(self._role)
 
     def simulated(self, action: str, resource: str, context: Context) -> Decision:
-        request = Request(principal=self.principal, action=action, resource=resource, context=context)
+        request = PermissionRequest(principal=self.principal, action=action, resource=resource, context=context)
         return decide(request, identity=self._identity, boundary=self._boundary)
 
     def trusts(self, service: str, action: str = "sts:AssumeRole", **context: str) -> bool:
         trust = self._role.get("AssumeRolePolicyDocument")
         if not trust:
             return False
-        request = Request(principal=service, action=action, resource=self.role, context=context)
-        return decide(request, identity=(), resource=(Policy(document=trust),)).allowed
+        request = PermissionRequest(principal=service, action=action, resource=self.role, context=context)
+        return decide(request, identity=(), resource=(IamPolicy(document=trust),)).allowed
 
     def to(self, action: str, resource: str = "*", context: Context | None = None) -> Decision:
-        request = Request(
+        request = PermissionRequest(
             principal=self.principal,
             action=action,
             resource=resource,
@@ -74,8 +74,10 @@ class Rights:
             return False
         known = (self.role, *self._account)
         given = {"aws:PrincipalArn": self.role, **(context or {})}
-        request = Request(principal=self.principal, action=action, resource=role, aliases=known, context=given)
-        trust = (Policy(document=found["AssumeRolePolicyDocument"]),)
+        request = PermissionRequest(
+            principal=self.principal, action=action, resource=role, aliases=known, context=given
+        )
+        trust = (IamPolicy(document=found["AssumeRolePolicyDocument"]),)
         return bool(found["Arn"] == role and decide(request, identity=(), resource=trust).allowed)
 
     # -- what IAM and the resource say
@@ -87,23 +89,23 @@ class Rights:
             return {}
         return found if found["Arn"] == self.role else {}
 
-    def _policies(self) -> list[Policy]:
+    def _policies(self) -> list[IamPolicy]:
         found = []
         with contextlib.suppress(self._iam.exceptions.NoSuchEntityException):  # the role itself may go meanwhile
             for name in self._iam.list_role_policies(RoleName=self.name)["PolicyNames"]:
                 with contextlib.suppress(self._iam.exceptions.NoSuchEntityException):
                     reported = self._iam.get_role_policy(RoleName=self.name, PolicyName=name)
-                    found.append(Policy(document=reported["PolicyDocument"]))
+                    found.append(IamPolicy(document=reported["PolicyDocument"]))
             attached = self._iam.list_attached_role_policies(RoleName=self.name)["AttachedPolicies"]
             found += [self._managed(policy["PolicyArn"]) for policy in attached]
         return found
 
-    def _managed(self, arn: str) -> Policy:
+    def _managed(self, arn: str) -> IamPolicy:
         version = self._iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
         reported = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]
-        return Policy(document=reported["Document"], arn=arn)
+        return IamPolicy(document=reported["Document"], arn=arn)
 
-    def _of_resource(self, action: str, resource: str) -> list[Policy]:
+    def _of_resource(self, action: str, resource: str) -> list[IamPolicy]:
         """Return a bucket's policy; policies of other resources are not used."""
         if not action.startswith("s3:") or ":s3:::" not in resource:
             return []
@@ -112,9 +114,9 @@ class Rights:
             self._buckets[bucket] = self._bucket_policy(bucket)
         return self._buckets[bucket]
 
-    def _bucket_policy(self, bucket: str) -> list[Policy]:
+    def _bucket_policy(self, bucket: str) -> list[IamPolicy]:
         try:
             text = self._client("s3").get_bucket_policy(Bucket=bucket)["Policy"]
         except ClientError:
             return []
-        return [Policy(document=json.loads(text))]
+        return [IamPolicy(document=json.loads(text))]

@@ -14,7 +14,7 @@ from holdfast.localcloud.aws.monitoring.alarm_states import ALARM, INSUFFICIENT_
 log = logging.getLogger(__name__)
 
 
-class Notices:
+class AlarmNotices:
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self._client, self._account, self._region = client, account, region
         self._warned: set[tuple[str, str]] = set()

@@ -24,7 +24,7 @@ OPERATORS = tuple(_COMPARE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class AlarmRule:
     """
     Condition of an alarm.
 
@@ -44,7 +44,7 @@ class Rule:
         return _COMPARE[self.comparison_operator](value, self.threshold)
 
 
-def evaluate(rule: Rule, points: Sequence[float | None], *, current: str) -> str:
+def evaluate(rule: AlarmRule, points: Sequence[float | None], *, current: str) -> str:
     """
     Return the next state.
 
@@ -72,6 +72,6 @@ def evaluate(rule: Rule, points: Sequence[float | None], *, current: str) -> str
     return current
 
 
-def _oldest_breach(rule: Rule, points: Sequence[float | None]) -> int:
+def _oldest_breach(rule: AlarmRule, points: Sequence[float | None]) -> int:
     """Return the age of the oldest breaching data point in periods; the newest has age 1."""
     return max(len(points) - at for at, value in enumerate(points) if value is not None and rule.breaches(value))

@@ -17,14 +17,14 @@ from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import now
-from holdfast.localcloud.aws.monitoring.alarm_notices import Notices
+from holdfast.localcloud.aws.monitoring.alarm_notices import AlarmNotices
 from holdfast.localcloud.aws.monitoring.alarm_states import (
     ALARM,
     FURTHER_BACK,
     INSUFFICIENT_DATA,
     MISSING,
     OPERATORS,
-    Rule,
+    AlarmRule,
     evaluate,
 )
 from holdfast.localcloud.aws.monitoring.log_metrics import MINUTE_S, LogMetrics
@@ -53,7 +53,7 @@ class Evaluation:
         self._lock = threading.Lock()
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._notices = Notices(client=client, account=account, region=region)
+        self._notices = AlarmNotices(client=client, account=account, region=region)
 
     def start(self) -> None:
         """Start the thread, and evaluate new alarms at once."""
@@ -211,12 +211,12 @@ def _state(alarm: Any) -> str:
     return state
 
 
-def _rule(alarm: Any) -> Rule | None:
+def _rule(alarm: Any) -> AlarmRule | None:
     operator = alarm.comparison_operator or ""
     if operator not in OPERATORS:
         return None
     periods = int(alarm.evaluation_periods)
-    return Rule(
+    return AlarmRule(
         comparison_operator=operator,
         threshold=float(alarm.threshold),
         evaluation_periods=periods,
@@ -267,7 +267,7 @@ def _statistic(data: Sequence[Any], statistic: str) -> float | None:
     raise MathError(f"statistic {statistic}")
 
 
-def _reason(rule: Rule, points: Sequence[float | None], state: str) -> str:
+def _reason(rule: AlarmRule, points: Sequence[float | None], state: str) -> str:
     real = [one for one in points if one is not None][-rule.evaluation_periods :]
     if state == INSUFFICIENT_DATA:
         return f"Insufficient Data: {rule.evaluation_periods} datapoint(s) were unknown."

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from holdfast.catalog import instance_types
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import refuse
-from holdfast.localcloud.aws.footing import Ways, check_role
+from holdfast.localcloud.aws.footing import SubnetRoutes, check_role
 from holdfast.localcloud.aws.sagemaker.lifecycle import incompatible_ami, is_incompatible, needs_no_script
 
 EKS_AUTHENTICATION = ("API", "API_AND_CONFIG_MAP")
@@ -136,7 +136,7 @@ class References:
         vpc = group.get("OverrideVpcConfig") or settings.get("VpcConfig")
         if not vpc:
             return
-        ways = Ways(client=self._client, subnets=vpc["Subnets"], groups=vpc["SecurityGroupIds"])
+        ways = SubnetRoutes(client=self._client, subnets=vpc["Subnets"], groups=vpc["SecurityGroupIds"])
         nowhere = ways.no_way_to_s3() if _lifecycle_key(group) else ""
         if nowhere:
             raise refuse(

@@ -9,20 +9,20 @@ from typing import Any
 
 from holdfast.localcloud.aws.common import Plane, ServiceError, aware, now, refuse
 from holdfast.localcloud.aws.sagemaker import store
-from holdfast.localcloud.aws.sagemaker.notices import Notices
+from holdfast.localcloud.aws.sagemaker.notices import ClusterNotices
 
 NODE_STATUSES = ("Pending", "Running", "Failure", "ShuttingDown", "DeepHealthCheckInProgress", "NotFound")
 CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")
 PROVISIONING = timedelta(seconds=0.3)
 
 
-class Clusters:
+class HyperPodClusters:
     """Clusters of one account and region. Services hold `lock` during a call; the plane's calls take it."""
 
-    def __init__(self, *, account: str, region: str, plane: Plane, notices: Notices) -> None:
+    def __init__(self, *, account: str, region: str, plane: Plane, notices: ClusterNotices) -> None:
         self.account, self.region = account, region
         self.lock = threading.RLock()
-        self.by_name: dict[str, store.Cluster] = {}
+        self.by_name: dict[str, store.ClusterRecord] = {}
         self.on_change: Callable[[], None] = lambda: None
         self._plane, self._notices = plane, notices
 
@@ -58,7 +58,7 @@ class Clusters:
             self._report_cluster(cluster, body)
         self.on_change()
 
-    def _report_cluster(self, cluster: store.Cluster, body: dict[str, Any]) -> None:
+    def _report_cluster(self, cluster: store.ClusterRecord, body: dict[str, Any]) -> None:
         status = body.get("cluster_status")
         if cluster.status == "Deleting" and status != "Deleted":
             return  # said before the control plane learned of the deletion
@@ -84,7 +84,7 @@ class Clusters:
                 }
             self._notices.state_change(cluster)
 
-    def _report_node(self, cluster: store.Cluster, reported: dict[str, Any]) -> None:
+    def _report_node(self, cluster: store.ClusterRecord, reported: dict[str, Any]) -> None:
         node = cluster.nodes.get(reported["instance_id"])
         old = cluster.nodes.get(reported.get("replaces", ""))
         if old is not None:
@@ -118,7 +118,9 @@ class Clusters:
         if "launch_time" in reported:
             node.launched = _moment(reported["launch_time"])
 
-    def _health(self, cluster: store.Cluster, node: store.Node, reported: dict[str, Any], *, replaced: bool) -> None:
+    def _health(
+        self, cluster: store.ClusterRecord, node: store.ClusterNode, reported: dict[str, Any], *, replaced: bool
+    ) -> None:
         if reported["status"] == "Failure" and node.status != "Failure":
             reason = reported.get("message", "") or "the instance failed"
             self._notices.node_health(cluster, node, healthy=False, reason=reason, repair="None")
@@ -128,18 +130,18 @@ class Clusters:
         if reported["status"] == "Running" and node.status != "Running" and node.created != node.launched:
             self._notices.node_health(cluster, node, healthy=True, reason="the instance works", repair="None")
 
-    def begin_change(self, cluster: store.Cluster) -> None:
+    def begin_change(self, cluster: store.ClusterRecord) -> None:
         if cluster.status == "InService":
             cluster.status, cluster.failure = "Updating", ""
         self.caller_changed(cluster)
 
-    def caller_changed(self, cluster: store.Cluster) -> None:
+    def caller_changed(self, cluster: store.ClusterRecord) -> None:
         self._notices.state_change(cluster)
         if self._plane.simulated:
             self._simulate(cluster)
         self._plane.changed()
 
-    def _simulate(self, cluster: store.Cluster) -> None:
+    def _simulate(self, cluster: store.ClusterRecord) -> None:
         """Simulate a control plane; with continuous provisioning, new nodes follow the clock."""
         later = cluster.settings.get("NodeProvisioningMode") == "Continuous"
         for node in list(cluster.nodes.values()):
@@ -159,7 +161,7 @@ class Clusters:
         if name in self.by_name:
             raise ServiceError("ResourceInUse", f"Cluster name '{name}' is already in use.")
 
-    def updatable(self, name: str) -> store.Cluster:
+    def updatable(self, name: str) -> store.ClusterRecord:
         cluster = self.find(name)
         if cluster.status != "InService":
             raise ServiceError(
@@ -168,14 +170,14 @@ class Clusters:
             )
         return cluster
 
-    def find(self, name_or_arn: str) -> store.Cluster:
+    def find(self, name_or_arn: str) -> store.ClusterRecord:
         for cluster in self.by_name.values():
             if name_or_arn in (cluster.name, cluster.arn):
                 self._ripen(cluster)
                 return cluster
         raise ServiceError("ResourceNotFound", f"Cluster '{name_or_arn}' not found.")
 
-    def _ripen(self, cluster: store.Cluster) -> None:
+    def _ripen(self, cluster: store.ClusterRecord) -> None:
         if not self._plane.simulated:
             return
         for node in cluster.nodes.values():
@@ -189,18 +191,18 @@ class Clusters:
                     instance_id=node.instance_id,
                 )
 
-    def tell(self, cluster: store.Cluster, **event: str) -> None:
+    def tell(self, cluster: store.ClusterRecord, **event: str) -> None:
         self._notices.cluster_event(cluster, cluster.add_event(**event))
 
     def add_nodes(
-        self, cluster: store.Cluster, group: str, count: int, networks: list[tuple[IPv4Network, str]]
+        self, cluster: store.ClusterRecord, group: str, count: int, networks: list[tuple[IPv4Network, str]]
     ) -> None:
         taken = {node.private_ip for other in self.by_name.values() for node in other.nodes.values()}
         taken |= {node.private_ip for node in cluster.nodes.values()}
         store.new_nodes(cluster=cluster, group=group, count=count, networks=networks, taken=taken)
 
 
-def _follow(node: store.Node, status: str) -> None:
+def _follow(node: store.ClusterNode, status: str) -> None:
     if status in ("Running", "Failure"):
         if not node.request:
             node.end()

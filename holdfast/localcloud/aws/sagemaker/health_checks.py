@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.localcloud.aws.common import ServiceError, refuse
 from holdfast.localcloud.aws.sagemaker import store
-from holdfast.localcloud.aws.sagemaker.clusters import Clusters
+from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 
 CONNECTIVITY = "InstanceConnectivity"
 LEAST_NODES = 2
@@ -18,7 +18,7 @@ class HealthChecks:
     The API declares ResourceNotFound for a cluster only; other errors are a ValidationException (assumed).
     """
 
-    def __init__(self, *, clusters: Clusters) -> None:
+    def __init__(self, *, clusters: HyperPodClusters) -> None:
         self._clusters = clusters
 
     def start_cluster_health_check(
@@ -52,7 +52,7 @@ class HealthChecks:
             return {"ClusterArn": cluster.arn}
 
 
-def _named(cluster: store.Cluster, desired: dict[str, Any]) -> list[store.Node]:
+def _named(cluster: store.ClusterRecord, desired: dict[str, Any]) -> list[store.ClusterNode]:
     name = desired["InstanceGroupName"]
     if name not in cluster.groups:
         raise refuse(f"Instance group '{name}' does not exist in cluster '{cluster.name}'.")

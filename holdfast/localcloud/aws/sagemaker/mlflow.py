@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, ServiceError, Shelf, now, page, tag_dict
+from holdfast.localcloud.aws.common import Record, RecordStore, ServiceError, now, page, tag_dict
 from holdfast.localcloud.aws.iam import Rights
 
 STATUS = {"CREATING": "Creating", "UPDATING": "Updating", "DELETING": "Deleting"}
@@ -22,7 +22,7 @@ def _missing(key: Any) -> ServiceError:
 class Mlflow:
     def __init__(self, *, client: ClientFactory, account: str, region: str, lock: threading.RLock) -> None:
         self._account, self._region = account, region
-        self.apps, self.servers = Shelf(_missing), Shelf(_missing)
+        self.apps, self.servers = RecordStore(_missing), RecordStore(_missing)
         self._client, self._lock = client, lock
 
     def create_mlflow_app(

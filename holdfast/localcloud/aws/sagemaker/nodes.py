@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.localcloud.aws.common import ServiceError, between, page, refuse
 from holdfast.localcloud.aws.sagemaker import store, views
 from holdfast.localcloud.aws.sagemaker.checks import References
-from holdfast.localcloud.aws.sagemaker.clusters import Clusters
+from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 
 OPERATIONS = {"replace": "replacement", "reboot": "reboot", "delete": "deletion", "check": "deep health check"}
 """What is asked for, as messages and events call what is under way then."""
@@ -25,7 +25,7 @@ waits for in vain can be deleted.
 
 
 class NodeOperations:
-    def __init__(self, *, clusters: Clusters, references: References) -> None:
+    def __init__(self, *, clusters: HyperPodClusters, references: References) -> None:
         self._clusters, self._references = clusters, references
 
     def list_cluster_nodes(
@@ -206,7 +206,9 @@ class NodeOperations:
                     self._clusters.caller_changed(cluster)
         return answer
 
-    def _ask_node(self, cluster: store.Cluster, node: store.Node, action: str, prefix: str) -> tuple[str, str] | None:
+    def _ask_node(
+        self, cluster: store.ClusterRecord, node: store.ClusterNode, action: str, prefix: str
+    ) -> tuple[str, str] | None:
         if node.operation or node.request:
             in_use = "InstanceIdInUse" if prefix == "Instance" else "NodeIdInUse"
             return in_use, _in_use(node)
@@ -235,7 +237,7 @@ class NodeOperations:
         return None
 
 
-def _in_use(node: store.Node) -> str:
+def _in_use(node: store.ClusterNode) -> str:
     """AWS's words, as seen in a stuck operation (field notes)."""
     operation = node.operation or OPERATIONS.get(node.request, node.request)
     since = f"{node.operation_since:%Y-%m-%dT%H:%M:%SZ}" if node.operation_since else "unknown"
@@ -244,12 +246,12 @@ def _in_use(node: store.Node) -> str:
     )
 
 
-def _asked(cluster: store.Cluster, node: store.Node, action: str) -> str:
+def _asked(cluster: store.ClusterRecord, node: store.ClusterNode, action: str) -> str:
     where = f"Cluster {cluster.name} and IG {node.group}"
     return f"Instance {OPERATIONS[action]} of {node.instance_id} in {where} was requested"
 
 
-def _lookup(cluster: store.Cluster, node_id: str) -> store.Node | None:
+def _lookup(cluster: store.ClusterRecord, node_id: str) -> store.ClusterNode | None:
     return cluster.nodes.get(node_id) or next(
         (node for node in cluster.nodes.values() if node.logical_id == node_id), None
     )

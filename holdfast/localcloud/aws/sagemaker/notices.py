@@ -22,7 +22,7 @@ CLUSTER_EVENT = "SageMaker HyperPod Cluster Event"
 MAX_BATCH = 10
 
 
-class Notices:
+class ClusterNotices:
     """Sends events of one account and region to the default bus."""
 
     def __init__(self, *, client: ClientFactory) -> None:
@@ -30,11 +30,13 @@ class Notices:
         self._waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def state_change(self, cluster: store.Cluster) -> None:
+    def state_change(self, cluster: store.ClusterRecord) -> None:
         described = views.describe(cluster)
         self._put(STATE_CHANGE, cluster, {**described, "CreationTime": described["CreationTime"].isoformat()})
 
-    def node_health(self, cluster: store.Cluster, node: store.Node, *, healthy: bool, reason: str, repair: str) -> None:
+    def node_health(
+        self, cluster: store.ClusterRecord, node: store.ClusterNode, *, healthy: bool, reason: str, repair: str
+    ) -> None:
         summary = {
             "HealthStatus": "Healthy" if healthy else "Unhealthy",
             "HealthStatusReason": reason,
@@ -44,7 +46,7 @@ class Notices:
         detail = {"ClusterName": cluster.name, "ClusterArn": cluster.arn, "InstanceId": node.instance_id}
         self._put(NODE_HEALTH, cluster, {**detail, "HealthSummary": summary})
 
-    def cluster_event(self, cluster: store.Cluster, event: dict[str, Any]) -> None:
+    def cluster_event(self, cluster: store.ClusterRecord, event: dict[str, Any]) -> None:
         detail = {**event, "EventTime": event["EventTime"].isoformat()}
         self._put(CLUSTER_EVENT, cluster, {"EventDetails": detail})
 
@@ -54,7 +56,7 @@ class Notices:
             self._waiting.put(None)
             self._thread.join(timeout=5)
 
-    def _put(self, kind: str, cluster: store.Cluster, detail: dict[str, Any]) -> None:
+    def _put(self, kind: str, cluster: store.ClusterRecord, detail: dict[str, Any]) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="hyperpod-notices", daemon=True)
             self._thread.start()

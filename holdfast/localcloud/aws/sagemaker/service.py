@@ -22,8 +22,8 @@ from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import (
     NotOurs,
     Plane,
+    RecordStore,
     ServiceError,
-    Shelf,
     between,
     now,
     page,
@@ -32,12 +32,12 @@ from holdfast.localcloud.aws.common import (
     tag_list,
 )
 from holdfast.localcloud.aws.sagemaker import checks, rules, store, views
-from holdfast.localcloud.aws.sagemaker.clusters import Clusters
+from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 from holdfast.localcloud.aws.sagemaker.governance import Governance
 from holdfast.localcloud.aws.sagemaker.health_checks import HealthChecks
 from holdfast.localcloud.aws.sagemaker.mlflow import Mlflow
 from holdfast.localcloud.aws.sagemaker.nodes import NodeOperations
-from holdfast.localcloud.aws.sagemaker.notices import Notices
+from holdfast.localcloud.aws.sagemaker.notices import ClusterNotices
 from holdfast.localcloud.aws.sagemaker.software import SoftwareUpdates
 from holdfast.localcloud.aws.sagemaker.store import RESTRICTED
 
@@ -66,9 +66,9 @@ class SageMaker:
         self.account = account
         self.region = region
         self._plane = plane
-        self._notices = Notices(client=client)
+        self._notices = ClusterNotices(client=client)
         self._references = checks.References(client=client, account=account, region=region)
-        self._clusters = Clusters(account=account, region=region, plane=plane, notices=self._notices)
+        self._clusters = HyperPodClusters(account=account, region=region, plane=plane, notices=self._notices)
         self.nodes = NodeOperations(clusters=self._clusters, references=self._references)
         self.health_checks = HealthChecks(clusters=self._clusters)
         self.software = SoftwareUpdates(clusters=self._clusters, references=self._references)
@@ -99,7 +99,7 @@ class SageMaker:
         networks = {name: self._references.networks(settings, group) for name, group in groups.items()}
         with self._clusters.lock:
             self._clusters.refuse_taken(ClusterName)
-            cluster = store.Cluster(
+            cluster = store.ClusterRecord(
                 arn=f"arn:aws:sagemaker:{self.region}:{self.account}:cluster/{store.new_cluster_id()}",
                 name=ClusterName,
                 region=self.region,
@@ -244,7 +244,7 @@ class SageMaker:
             for name, shelf in self._shelves().items():
                 shelf.load(state[name])
 
-    def _shelves(self) -> dict[str, Shelf]:
+    def _shelves(self) -> dict[str, RecordStore]:
         return {
             "apps": self.mlflow.apps,
             "servers": self.mlflow.servers,
@@ -305,5 +305,5 @@ def _merge_groups(
     return {name: group for name, group in {**existing, **given}.items() if name not in leaving}
 
 
-def _training_plans(cluster: store.Cluster) -> list[str]:
+def _training_plans(cluster: store.ClusterRecord) -> list[str]:
     return sorted({group["TrainingPlanArn"] for group in cluster.groups.values() if "TrainingPlanArn" in group})

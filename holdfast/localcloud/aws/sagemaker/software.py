@@ -7,14 +7,14 @@ from typing import Any
 from holdfast.localcloud.aws.common import ServiceError, refuse
 from holdfast.localcloud.aws.sagemaker import store
 from holdfast.localcloud.aws.sagemaker.checks import References
-from holdfast.localcloud.aws.sagemaker.clusters import Clusters
+from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 from holdfast.localcloud.aws.sagemaker.rules import check_deployment
 
 
 class SoftwareUpdates:
     """UpdateClusterSoftware. Batches and their waits are checked, not applied."""
 
-    def __init__(self, *, clusters: Clusters, references: References) -> None:
+    def __init__(self, *, clusters: HyperPodClusters, references: References) -> None:
         self._clusters, self._references = clusters, references
 
     def update_cluster_software(
@@ -47,7 +47,7 @@ class SoftwareUpdates:
             self._clusters.caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 
-    def _patch(self, cluster: store.Cluster, name: str, version: str, image: str) -> None:
+    def _patch(self, cluster: store.ClusterRecord, name: str, version: str, image: str) -> None:
         group = dict(cluster.groups[name])
         group |= {"ImageReleaseVersion": version} if version else {}
         group |= {"ImageId": image} if image else {}

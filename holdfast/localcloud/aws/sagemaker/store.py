@@ -18,7 +18,7 @@ RESERVED_LOW = 4
 
 
 @dataclass(kw_only=True)
-class Node:
+class ClusterNode:
     """One instance of a group; `request` is the requested operation: replace, reboot, delete, check or none."""
 
     instance_id: str
@@ -47,7 +47,7 @@ class Node:
 
 
 @dataclass(kw_only=True)
-class Cluster:
+class ClusterRecord:
     """One cluster: settings, groups by name in the API's shape, nodes and events."""
 
     arn: str
@@ -59,17 +59,17 @@ class Cluster:
     status: str = "Creating"
     failure: str = ""
     tags: dict[str, str] = field(default_factory=dict)
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, ClusterNode] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     previous_groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     leaving_groups: list[str] = field(default_factory=list)
     software: dict[str, str] = field(default_factory=dict)
     """Group name -> status of its last software update."""
 
-    def of_group(self, group: str) -> list[Node]:
+    def of_group(self, group: str) -> list[ClusterNode]:
         return sorted((node for node in self.nodes.values() if node.group == group), key=lambda node: node.number)
 
-    def staying(self, group: str) -> list[Node]:
+    def staying(self, group: str) -> list[ClusterNode]:
         """Return the nodes of a group without a requested deletion."""
         return [node for node in self.of_group(group) if node.request != "delete"]
 
@@ -124,17 +124,17 @@ def new_instance_id() -> str:
     return "i-" + secrets.token_hex(9)[:17]
 
 
-def cluster_from(record: dict[str, Any]) -> Cluster:
-    nodes = {key: Node(**node) for key, node in record["nodes"].items()}
-    return Cluster(**{**record, "nodes": nodes})
+def cluster_from(record: dict[str, Any]) -> ClusterRecord:
+    nodes = {key: ClusterNode(**node) for key, node in record["nodes"].items()}
+    return ClusterRecord(**{**record, "nodes": nodes})
 
 
-def cluster_record(cluster: Cluster) -> dict[str, Any]:
+def cluster_record(cluster: ClusterRecord) -> dict[str, Any]:
     return asdict(cluster)
 
 
 def new_nodes(
-    *, cluster: Cluster, group: str, count: int, networks: Iterable[tuple[IPv4Network, str]], taken: set[str]
+    *, cluster: ClusterRecord, group: str, count: int, networks: Iterable[tuple[IPv4Network, str]], taken: set[str]
 ) -> None:
     """Add `count` pending nodes with addresses of the first (network, zone) that has free ones."""
     free = _free_addresses(networks, taken)
@@ -148,7 +148,7 @@ def new_nodes(
             )
         number += 1
         moment = now()
-        node = Node(
+        node = ClusterNode(
             instance_id=new_instance_id(),
             logical_id=f"{group}-{secrets.token_hex(4)}",
             group=group,

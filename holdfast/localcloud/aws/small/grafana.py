@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, ServiceError, Shelf, now, paged
+from holdfast.localcloud.aws.common import Record, RecordStore, ServiceError, now, paged
 
 PREFIXED = {
     "workspaceDataSources": "dataSources",
@@ -26,7 +26,7 @@ class Grafana:
         self.on_change: Callable[[], None] = lambda: None
         self._client, self._account, self._region = client, account, region
         self._lock = threading.RLock()
-        self._workspaces = Shelf(
+        self._workspaces = RecordStore(
             lambda key: ServiceError("ResourceNotFoundException", f"Workspace not found: {key}", 404)
         )
 

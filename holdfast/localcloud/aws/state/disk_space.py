@@ -14,7 +14,7 @@ READING = ("Describe", "List", "Get", "Head", "Lookup", "Filter", "Search", "Bat
 FREEING = ("Delete", "BatchDelete", "Abort", "Terminate", "Release", "Detach", "Remove", "Untag", "Stop", "Cancel")
 
 
-class Room:
+class DiskSpace:
     """
     Free space on the file system of ``folder``.
 

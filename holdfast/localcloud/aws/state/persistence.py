@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import moto
 
-from holdfast.localcloud.aws.state.disk_space import Room
+from holdfast.localcloud.aws.state.disk_space import DiskSpace
 from holdfast.localcloud.aws.state.gate import Gate
 from holdfast.localcloud.aws.state.pickling import Bodies, dump_backends, forget, load_backends
 from holdfast.localcloud.home import private_bytes, set_aside, write_private
@@ -44,7 +44,7 @@ MOTO = "moto-"
 OURS = "own-"
 
 
-class Keeper(Protocol):
+class PersistentService(Protocol):
     def state(self) -> Any: ...
 
     def restore(self, state: Any) -> None: ...
@@ -55,7 +55,7 @@ class Keeper(Protocol):
 class Persistence:
     """Snapshots of moto's services, named by `changed`, and of ours."""
 
-    def __init__(self, *, home: Path, gate: Gate, services: Mapping[str, Keeper]) -> None:
+    def __init__(self, *, home: Path, gate: Gate, services: Mapping[str, PersistentService]) -> None:
         self._problems: dict[str, str] = {}
         self._home = home
         self._folder = home / "aws" / "state"
@@ -69,7 +69,7 @@ class Persistence:
         self._writing = False
         self._stopping = threading.Event()
         self.worker = Worker(name="snapshots", work=self._run, stopping=self._stopping, late_after_s=LATE_AFTER_S)
-        self.room = Room(folder=home)
+        self.room = DiskSpace(folder=home)
 
     @property
     def problem(self) -> str:

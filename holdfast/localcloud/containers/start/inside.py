@@ -14,25 +14,25 @@ from dataclasses import dataclass
 
 from . import system
 from .errors import RefusedError
-from .mounts import Mount
-from .request import User
+from .mounts import ContainerMount
+from .request import StepUser
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedMount:
     """A mount with its opened source, as a detached tree."""
 
-    mount: Mount
+    mount: ContainerMount
     tree: int
     is_directory: bool
 
 
-class Inside:
-    def __init__(self, *, user: User) -> None:
+class ContainerRoot:
+    def __init__(self, *, user: StepUser) -> None:
         self._user = user
         self._own = {device for path in ("/", "/tmp", "/run") if (device := _device(path))}  # noqa: S108
 
-    def mount(self, prepared: Sequence[Prepared]) -> None:
+    def mount(self, prepared: Sequence[PreparedMount]) -> None:
         for one in prepared:
             target = one.mount.target
             try:

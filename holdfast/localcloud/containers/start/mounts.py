@@ -17,7 +17,7 @@ _DEFAULTS = frozenset({"rw", "bind", "rbind", "private", "rprivate", "slave", "r
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mount:
+class ContainerMount:
     """A mount of the container. ``source`` is empty for a new tmpfs."""
 
     source: str
@@ -25,7 +25,7 @@ class Mount:
     attributes: frozenset[str] = frozenset()
 
 
-def parse(option: str, *, folder: str = "/") -> tuple[Mount, ...]:
+def parse(option: str, *, folder: str = "/") -> tuple[ContainerMount, ...]:
     """Parse the mounts, in order. ``folder``: base of relative sources. Raise RefusedError in Pyxis's words."""
     entries = option.split(",") if option else []
     if len(entries) > MOUNTS_MAX:
@@ -33,7 +33,7 @@ def parse(option: str, *, folder: str = "/") -> tuple[Mount, ...]:
     return tuple(_entry(entry, folder=folder) for entry in entries)
 
 
-def _entry(entry: str, *, folder: str) -> Mount:
+def _entry(entry: str, *, folder: str) -> ContainerMount:
     source, colon, rest = entry.partition(":")
     target, _, flags = rest.partition(":")
     if not source or (colon and not target) or "\0" in entry:
@@ -50,7 +50,7 @@ def _entry(entry: str, *, folder: str) -> Mount:
     if inside == "/":
         raise RefusedError(f"--container-mounts: {entry}: the container's / is its image; choose a target below it")
     where = "" if source == "tmpfs" else posixpath.join(folder, source)
-    return Mount(source=where, target=inside, attributes=_attributes(flags, entry=entry))
+    return ContainerMount(source=where, target=inside, attributes=_attributes(flags, entry=entry))
 
 
 def _attributes(flags: str, *, entry: str) -> frozenset[str]:

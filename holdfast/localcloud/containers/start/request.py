@@ -9,7 +9,7 @@ MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class User:
+class StepUser:
     uid: int
     gid: int
     groups: tuple[int, ...]
@@ -18,10 +18,10 @@ class User:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class StepRequest:
     """Options of one step. ``images`` is the folder of the store."""
 
-    user: User
+    user: StepUser
     image: str
     images: str
     mounts: str = ""
@@ -34,7 +34,7 @@ class Request:
     """The batch script that is to run in the container."""
 
 
-def parse(body: bytes) -> Request:
+def parse(body: bytes) -> StepRequest:
     """
     Parse ``name=value`` pairs, each ended by a zero byte.
 
@@ -46,14 +46,14 @@ def parse(body: bytes) -> Request:
         raise RefusedError(f"the container options have {len(body)} bytes; at most {MAX_BYTES} are allowed")
     words = body.decode(errors="surrogateescape").split("\0")
     given: Mapping[str, str] = dict(word.split("=", 1) for word in words[:-1])
-    user = User(
+    user = StepUser(
         uid=int(given["uid"]),
         gid=int(given["gid"]),
         groups=tuple(int(number) for number in given["groups"].split(",") if number),
         name=given.get("user", ""),
         home=given.get("home") or "/",
     )
-    return Request(
+    return StepRequest(
         user=user,
         image=given["image"],
         images=given["images"],

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import system
 from .errors import RefusedError
-from .request import Request
+from .request import StepRequest
 
 UNPACKED = "/opt/holdfast/unpacked"
 """Of the node: a folder on the machine's disk, for it alone."""
@@ -34,7 +34,7 @@ _MAY_FAIL = re.compile(r"superuser|xattr|device|write_file: .*socket", re.IGNORE
 """What only root could unpack."""
 
 
-def unpack(given: str, *, request: Request) -> Path:
+def unpack(given: str, *, request: StepRequest) -> Path:
     path = os.path.join(request.folder, given)  # noqa: PTH118  "." and ".." stay the kernel's
     try:
         with system.acting_as(request.user):
@@ -67,7 +67,7 @@ def _check(fd: int, *, given: str) -> None:
         )
 
 
-def _unpacked(fd: int, *, given: str, request: Request) -> Path:
+def _unpacked(fd: int, *, given: str, request: StepRequest) -> Path:
     info = os.fstat(fd)
     what = (request.user.uid, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
     place = Path(UNPACKED, hashlib.sha256(repr(what).encode()).hexdigest()[:24])
@@ -88,7 +88,7 @@ def _unpacked(fd: int, *, given: str, request: Request) -> Path:
     return place / "rootfs"
 
 
-def _run(fd: int, *, root: Path, given: str, request: Request) -> None:
+def _run(fd: int, *, root: Path, given: str, request: StepRequest) -> None:
     if not os.access(PROGRAM, os.X_OK):
         raise RefusedError(
             "there is no unsquashfs on this node; install Debian's package squashfs-tools on the machine"

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 
-from .request import User
+from .request import StepUser
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
@@ -111,7 +111,7 @@ def die_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def acting_as(user: User) -> Iterator[None]:
+def acting_as(user: StepUser) -> Iterator[None]:
     """Open and create files with the user's rights only."""
     groups = os.getgroups()
     os.setgroups(user.groups)

@@ -152,7 +152,7 @@ class Report:
         return body
 
 
-class Plane:
+class PlaneClient:
     def __init__(self, *, endpoint: str, region: str, keys: Keys) -> None:
         self._region, self._keys = region, keys
         self._url = endpoint.rstrip("/") + "/_holdfast/hyperpod"

@@ -16,7 +16,7 @@ LOOK_S = 0.5
 FROZEN_AFTER_S = 2.0
 
 
-class Watch:
+class HealthWatch:
     def __init__(self, *, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
         self._lock = threading.Lock()

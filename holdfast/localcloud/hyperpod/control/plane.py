@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.localcloud.home import keys_of
-from holdfast.localcloud.hyperpod.api import Aws, Plane, Report, RoleSessions, Waker
+from holdfast.localcloud.hyperpod.api import Aws, PlaneClient, Report, RoleSessions, Waker
 from holdfast.localcloud.hyperpod.control import reconcile
-from holdfast.localcloud.hyperpod.control.health import Watch
-from holdfast.localcloud.hyperpod.control.reconcile import Action, Health, Observed
+from holdfast.localcloud.hyperpod.control.health import HealthWatch
+from holdfast.localcloud.hyperpod.control.reconcile import Action, Health, Observation
 from holdfast.localcloud.hyperpod.control.service import UNREACHABLE, Service
-from holdfast.localcloud.hyperpod.control.work import Work
+from holdfast.localcloud.hyperpod.control.work import InstanceWork
 from holdfast.localcloud.hyperpod.fsx import Storage
 from holdfast.localcloud.hyperpod.instances import Machines, Members, Memory, Procedure
 from holdfast.localcloud.hyperpod.lifecycle import TIMEOUT_S, Bundles, instance_metadata
@@ -29,9 +29,9 @@ from holdfast.localcloud.hyperpod.model import (
     Cluster,
     Instance,
 )
-from holdfast.localcloud.hyperpod.network import Item, Ways
-from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, Slurms
-from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
+from holdfast.localcloud.hyperpod.network import Item, NodeLinks
+from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, SlurmClusters
+from holdfast.localcloud.hyperpod.upkeep import Upkeep, WatchedNode
 from holdfast.localcloud.kubernetes import Account, Binaries, Clusters, EksCluster
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.roster import Place
@@ -83,7 +83,7 @@ class ControlPlane:
         self._stopping = threading.Event()
         keys = keys_of(home)
         self._aws = Aws(endpoint=endpoint, region=region, keys=keys)
-        self._plane = Plane(endpoint=endpoint, region=region, keys=keys)
+        self._plane = PlaneClient(endpoint=endpoint, region=region, keys=keys)
         self._sessions = RoleSessions(sts=self._aws.sts)
         wake = self._waker.wake
         self._fleet = Fleet(home=home)
@@ -102,13 +102,13 @@ class ControlPlane:
             kubernetes=self._kubernetes.offers,
             on_loss=self._sessions.forget,
         )
-        self._work = Work(on_done=self._service.spoil, on_free=wake)
+        self._work = InstanceWork(on_done=self._service.spoil, on_free=wake)
         self._shipper = LogShipper(logs=self._aws.logs)
         self._events = EventSink(shipper=self._shipper)
         self._tailer = Tailer(shipper=self._shipper)
         self._memory = Memory(path=home / "hyperpod" / "memory.json")
-        self._ways = Ways(fleet=self._fleet, endpoint=endpoint, lookup=self._instance_metadata, on_silence=wake)
-        self._slurms = Slurms(home=home, form_timeout_s=form_timeout_s, node_line_delay_s=node_line_delay_s)
+        self._ways = NodeLinks(fleet=self._fleet, endpoint=endpoint, lookup=self._instance_metadata, on_silence=wake)
+        self._slurms = SlurmClusters(home=home, form_timeout_s=form_timeout_s, node_line_delay_s=node_line_delay_s)
         self._machines = Machines(
             home=home,
             fleet=self._fleet,
@@ -133,7 +133,7 @@ class ControlPlane:
             on_boot=wake,
         )
         self._members = Members(slurms=self._slurms, pool=self._work.pool, on_done=self._service.changed)
-        self._watch = Watch(on_change=wake)
+        self._watch = HealthWatch(on_change=wake)
         self._storage = Storage(home=home, aws=self._aws, events=self._events, clusters=lambda: self._service.clusters)
         self._recovery_share = recovery_share
         self._held: set[str] = set()
@@ -251,7 +251,7 @@ class ControlPlane:
             ),
         ]
 
-    def _in_service(self) -> list[Kept]:
+    def _in_service(self) -> list[WatchedNode]:
         clusters = {
             one.instance_id: (cluster, one)
             for cluster in self._service.clusters
@@ -260,7 +260,7 @@ class ControlPlane:
         }
         busy = self._work.busy()
         return [
-            Kept(node=node, cluster=cluster.name, place=_place(cluster, instance))
+            WatchedNode(node=node, cluster=cluster.name, place=_place(cluster, instance))
             for node in self._fleet.nodes()
             if node.spec.instance_id in clusters and node.spec.instance_id not in busy
             for cluster, instance in (clusters[node.spec.instance_id],)
@@ -299,7 +299,7 @@ class ControlPlane:
             found[f"iam/security-credentials/{name}"] = partial(self._sessions.document, role)
         return found
 
-    def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observed:
+    def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observation:
         busy |= self._work.busy()
         health = {}
         for one in cluster.instances:
@@ -317,7 +317,7 @@ class ControlPlane:
                     for one in cluster.instances
                     if one.status != "Pending" or one.instance_id in memory.settled
                 )
-            return Observed(
+            return Observation(
                 cluster=cluster,
                 health=health,
                 requests=self._service.requests,
@@ -350,7 +350,7 @@ class ControlPlane:
             return
         instance = cluster.instance(action.instance_id)
         assert instance is not None
-        if isinstance(action, reconcile.Hold):
+        if isinstance(action, reconcile.HoldBack):
             self._hold(cluster, instance, message=action.message)
             return
         procedure = self._procedure(cluster=cluster, instance=instance)
@@ -424,7 +424,7 @@ def _place(cluster: Cluster, instance: Instance) -> Place:
     return Place.CONTROLLER if instance in cluster.with_role(CONTROLLER) else Place.COMPUTE
 
 
-def _leaving(observed: Observed) -> frozenset[str]:
+def _leaving(observed: Observation) -> frozenset[str]:
     requested = {name for name, verb in observed.requests.items() if verb == "delete"}
     if observed.cluster.status == ROLLING_BACK:
         requested |= {one.instance_id for one in observed.cluster.instances if one.instance_id not in observed.settled}

@@ -100,7 +100,7 @@ class MarkFailed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hold:
+class HoldBack:
     """Leave an instance that seems broken: with so many at once the detector may be wrong."""
 
     arn: str
@@ -115,11 +115,11 @@ class SetStatus:
     message: str = ""
 
 
-Action = Prepare | Replace | Reboot | Check | Remove | Hold | MarkFailed | SetStatus
+Action = Prepare | Replace | Reboot | Check | Remove | HoldBack | MarkFailed | SetStatus
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observed:
+class Observation:
     cluster: Cluster
     health: Mapping[str, Health] = field(default_factory=dict)
     """By instance id. Default: absent."""
@@ -147,7 +147,7 @@ class Observed:
     """Slurm's configuration is the one that the membership asks for, or there is none to be had."""
 
 
-def decide(observed: Observed) -> list[Action]:
+def decide(observed: Observation) -> list[Action]:
     """Return actions for one cluster, instances first, then its status."""
     if observed.cluster.status == ROLLING_BACK:
         return _roll_back(observed)
@@ -160,7 +160,9 @@ def decide(observed: Observed) -> list[Action]:
         if instance.instance_id in held:
             seen = f"{len(accused(observed))} of {len(observed.cluster.instances)} instances seem to be broken at once"
             advice = "automatic replacement is paused; check the machine, or call BatchReplaceClusterNodes"
-            holds.append(Hold(arn=observed.cluster.arn, instance_id=instance.instance_id, message=f"{seen}: {advice}"))
+            holds.append(
+                HoldBack(arn=observed.cluster.arn, instance_id=instance.instance_id, message=f"{seen}: {advice}")
+            )
             continue
         action = None if instance.instance_id in observed.busy else _for_instance(observed, instance)
         if action:
@@ -168,7 +170,7 @@ def decide(observed: Observed) -> list[Action]:
     return [*holds, *(actions or _for_cluster(observed))]
 
 
-def accused(observed: Observed) -> list[str]:
+def accused(observed: Observation) -> list[str]:
     """Return instances that seem broken, seen from outside or by Slurm, though their init process runs."""
     if observed.cluster.node_recovery != "Automatic":
         return []
@@ -185,7 +187,7 @@ def accused(observed: Observed) -> list[str]:
     ]
 
 
-def _held(observed: Observed) -> frozenset[str]:
+def _held(observed: Observation) -> frozenset[str]:
     """Limit repairs of several suspects to a share per hour; one alone is always repaired."""
     found = accused(observed)
     if len(found) <= 1:
@@ -194,7 +196,7 @@ def _held(observed: Observed) -> frozenset[str]:
     return frozenset(found[max(0, allowed - observed.judged_lately) :])
 
 
-def _for_continuous(observed: Observed) -> SetStatus | None:
+def _for_continuous(observed: Observation) -> SetStatus | None:
     """
     In service when controller and login nodes are; Failed if a controller's script failed.
 
@@ -212,7 +214,7 @@ def _for_continuous(observed: Observed) -> SetStatus | None:
     return None
 
 
-def _for_instance(observed: Observed, instance: Instance) -> Action | None:
+def _for_instance(observed: Observation, instance: Instance) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     request = observed.requests.get(name, "")
     if cluster.status == DELETING or request == "delete":
@@ -253,7 +255,7 @@ _ASKED_ON_EKS = {
 }
 
 
-def _for_running(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
+def _for_running(observed: Observation, instance: Instance, *, health: Health) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     if health is Health.ABSENT:
         return Prepare(arn=cluster.arn, instance_id=name)
@@ -266,7 +268,7 @@ def _for_running(observed: Observed, instance: Instance, *, health: Health) -> A
     return _marked(observed, instance)
 
 
-def _marked(observed: Observed, instance: Instance) -> Action | None:
+def _marked(observed: Observation, instance: Instance) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     mark = observed.marks.get(name)
     if cluster.kubernetes and cluster.node_recovery != "Automatic":
@@ -280,7 +282,7 @@ def _marked(observed: Observed, instance: Instance) -> Action | None:
     return None
 
 
-def _for_failed(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
+def _for_failed(observed: Observation, instance: Instance, *, health: Health) -> Action | None:
     """Retry a failed replacement, at most MAX_ATTEMPTS times, or without end with continuous provisioning."""
     tried = observed.attempts.get(instance.address, 0)
     if observed.cluster.continuous:
@@ -296,7 +298,7 @@ def _rest_s(tried: int) -> float:
     return 0.0 if tried < MAX_ATTEMPTS else min(REST_S * 2 ** (tried - MAX_ATTEMPTS), LONGEST_REST_S)
 
 
-def _for_cluster(observed: Observed) -> list[Action]:
+def _for_cluster(observed: Observation) -> list[Action]:
     cluster, instances = observed.cluster, observed.cluster.instances
     if cluster.status == DELETING:
         return [] if instances or observed.busy else [SetStatus(arn=cluster.arn, status="Deleted")]
@@ -316,7 +318,7 @@ def _for_cluster(observed: Observed) -> list[Action]:
     return [SetStatus(arn=cluster.arn, status=IN_SERVICE)]
 
 
-def _roll_back(observed: Observed) -> list[Action]:
+def _roll_back(observed: Observation) -> list[Action]:
     cluster = observed.cluster
     new = [one for one in cluster.instances if one.instance_id not in observed.settled]
     if new:
@@ -328,7 +330,7 @@ def _roll_back(observed: Observed) -> list[Action]:
     return [SetStatus(arn=cluster.arn, status=IN_SERVICE, message=message)]
 
 
-def failure_message(observed: Observed, *, failed: Iterable[Instance]) -> str:
+def failure_message(observed: Observation, *, failed: Iterable[Instance]) -> str:
     failed = list(failed)
     if any(observed.failures.get(one.instance_id) == CONTROLLER_NOT_READY for one in failed):
         return CONTROLLER_NOT_READY

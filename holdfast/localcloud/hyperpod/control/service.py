@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from holdfast.localcloud.hyperpod.api import Aws, Plane
+from holdfast.localcloud.hyperpod.api import Aws, PlaneClient
 from holdfast.localcloud.hyperpod.model import FAILURE, NOT_FOUND, Cluster, FileSystem, Instance
 from holdfast.localcloud.kubernetes import EksCluster
 from holdfast.localcloud.supervision import Complaints, Worker
@@ -33,7 +33,7 @@ class Service:
         self,
         *,
         aws: Aws,
-        plane: Plane,
+        plane: PlaneClient,
         on_change: Callable[[], None],
         kubernetes: Callable[[], str] = lambda: "",
         on_loss: Callable[[], None] = lambda: None,

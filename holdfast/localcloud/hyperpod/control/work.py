@@ -15,7 +15,7 @@ POLL_S = 0.05
 _log = logging.getLogger(__name__)
 
 
-class Work:
+class InstanceWork:
     """
     Work on instances, one thread each. Thread-safe.
 

@@ -7,7 +7,7 @@ from holdfast.localcloud.hyperpod.fsx.sync import FileStat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class ScanResult:
     files: Mapping[str, FileStat]
     unseen: tuple[str, ...] = ()
     """Folders that could not be read, with a slash at the end of each."""

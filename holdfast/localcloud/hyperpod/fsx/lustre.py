@@ -27,8 +27,8 @@ from botocore.exceptions import ClientError, ParamValidationError
 from holdfast.localcloud.confined import Inside, Links, safe_path
 from holdfast.localcloud.fsx import of_metadata, to_metadata
 from holdfast.localcloud.home import remove_tree_quietly, spared
-from holdfast.localcloud.hyperpod.fsx.found import Found
-from holdfast.localcloud.hyperpod.fsx.sync import Entry, FileStat, ObjectStat, plan
+from holdfast.localcloud.hyperpod.fsx.found import ScanResult
+from holdfast.localcloud.hyperpod.fsx.sync import FileStat, ObjectStat, SyncEntry, plan
 from holdfast.localcloud.hyperpod.model import Association, FileSystem
 from holdfast.localcloud.supervision import Complaints
 
@@ -53,7 +53,7 @@ class PathError(Exception): ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copied:
+class SyncResult:
     imported: tuple[str, ...] = ()
     exported: tuple[str, ...] = ()
     nbytes: int = 0
@@ -83,7 +83,7 @@ def remove_others(home: Path, *, keep: frozenset[str]) -> None:
             remove_tree_quietly(Path(entry.path))
 
 
-class Linked:
+class AssociationSync:
     def __init__(self, *, association: Association, root: Path, books: Path, s3: Any) -> None:
         self.association = association
         self._file_system = root
@@ -95,7 +95,7 @@ class Linked:
         """Names that cannot be copied at all, as the present pass finds them."""
         self.complaints = Complaints(log=_log, what=f"data repository association {association.association_id}")
 
-    def run_once(self, *, now_ns: Callable[[], int] = time.time_ns) -> Copied:
+    def run_once(self, *, now_ns: Callable[[], int] = time.time_ns) -> SyncResult:
         """Synchronize both sides by the policies. Raise OSError if the folder leads out of the file system."""
         link = self.association
         self._refused.clear()
@@ -121,7 +121,7 @@ class Linked:
             if self._book != before:
                 self._save()
         size = sum(self._book[path].size for path in (*imported, *exported) if path in self._book)
-        return Copied(imported=tuple(imported), exported=tuple(exported), nbytes=size)
+        return SyncResult(imported=tuple(imported), exported=tuple(exported), nbytes=size)
 
     def _inside(self, path: str) -> Inside:
         return Inside(root=self._file_system, path=f"{self._folder}/{path}".strip("/"), links=Links.REFUSED)
@@ -134,7 +134,7 @@ class Linked:
         self._s3.delete_object(Bucket=self.association.bucket, Key=self.association.prefix + path)
         return True
 
-    def _scan(self, *, at_rest_before_ns: int) -> Found:
+    def _scan(self, *, at_rest_before_ns: int) -> ScanResult:
         folders = [""]
         files: dict[str, FileStat] = {}
         unseen: list[str] = []
@@ -160,7 +160,7 @@ class Linked:
                 elif stat.S_ISREG(info.st_mode) and not name.startswith(_HIDDEN):
                     at_rest = info.st_mtime_ns < at_rest_before_ns
                     files[path] = FileStat(size=info.st_size, mtime_ns=info.st_mtime_ns, at_rest=at_rest)
-        return Found(files=files, unseen=tuple(unseen))
+        return ScanResult(files=files, unseen=tuple(unseen))
 
     def _can_be_key(self, path: str) -> bool:
         try:
@@ -208,7 +208,7 @@ class Linked:
             if error.errno not in _NO_PLACE:
                 raise
             raise PathError(f"not imported: {NO_PLACE}") from error
-        self._book[path] = Entry(etag=answer["ETag"], size=info.st_size, mtime_ns=info.st_mtime_ns)
+        self._book[path] = SyncEntry(etag=answer["ETag"], size=info.st_size, mtime_ns=info.st_mtime_ns)
         return True
 
     def _delete(self, path: str) -> bool:
@@ -245,7 +245,7 @@ class Linked:
                     return False
                 put = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content, Metadata=reported)
                 etag = put["ETag"]
-        self._book[path] = Entry(etag=etag, size=before.st_size, mtime_ns=before.st_mtime_ns)
+        self._book[path] = SyncEntry(etag=etag, size=before.st_size, mtime_ns=before.st_mtime_ns)
         return True
 
     def _save(self) -> None:
@@ -297,9 +297,9 @@ class _KeptOpen:
         return data
 
 
-def _load_book(path: Path) -> dict[str, Entry]:
+def _load_book(path: Path) -> dict[str, SyncEntry]:
     try:
-        return {name: Entry(**entry) for name, entry in json.loads(path.read_text()).items()}
+        return {name: SyncEntry(**entry) for name, entry in json.loads(path.read_text()).items()}
     except (FileNotFoundError, ValueError, TypeError):
         return {}
 

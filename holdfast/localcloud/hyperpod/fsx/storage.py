@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.localcloud.hyperpod.api import Aws
 from holdfast.localcloud.hyperpod.fsx import lustre
-from holdfast.localcloud.hyperpod.fsx.lustre import Copied, Linked
+from holdfast.localcloud.hyperpod.fsx.lustre import AssociationSync, SyncResult
 from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.model import Association, Cluster, FileSystem
 from holdfast.localcloud.supervision import Complaints, Worker
@@ -29,7 +29,7 @@ class Storage:
     def __init__(self, *, home: Path, aws: Aws, events: EventSink, clusters: Callable[[], list[Cluster]]) -> None:
         self._home, self._aws, self._events = home, aws, events
         self._clusters = clusters
-        self._linked: dict[str, Linked] = {}
+        self._linked: dict[str, AssociationSync] = {}
         self._file_systems: list[FileSystem] = []
         self._missing: set[str] = set()
         self._stopping = threading.Event()
@@ -80,20 +80,20 @@ class Storage:
         lustre.remove_others(self._home, keep=frozenset(present - (gone & self._missing)))
         self._missing = gone
 
-    def _link(self, association: Association) -> Linked:
+    def _link(self, association: Association) -> AssociationSync:
         known = self._linked.get(association.association_id)
         if known is not None and known.association == association:
             return known
         root = lustre.file_system_path(self._home, association.file_system_id)
         books = self._home / "hyperpod" / "books"
-        return Linked(association=association, root=root, books=books, s3=self._aws.s3)
+        return AssociationSync(association=association, root=root, books=books, s3=self._aws.s3)
 
-    def _pass(self, linked: Linked) -> None:
+    def _pass(self, linked: AssociationSync) -> None:
         copied = linked.run_once()
         if copied.imported or copied.exported:
             self._tell(linked.association, copied)
 
-    def _tell(self, association: Association, copied: Copied) -> None:
+    def _tell(self, association: Association, copied: SyncResult) -> None:
         for kind, paths in ((kinds.FILE_IMPORTED, copied.imported), (kinds.FILE_EXPORTED, copied.exported)):
             if not paths:
                 continue

@@ -26,14 +26,14 @@ class FileStat:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class SyncEntry:
     etag: str
     size: int
     mtime_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SyncPlan:
     """Paths to copy or delete, sorted."""
 
     imports: tuple[str, ...] = ()
@@ -48,10 +48,10 @@ def plan(
     *,
     objects: Mapping[str, ObjectStat],
     files: Mapping[str, FileStat],
-    book: Mapping[str, Entry],
+    book: Mapping[str, SyncEntry],
     imports: frozenset[str],
     exports: frozenset[str],
-) -> Plan:
+) -> SyncPlan:
     """
     Compare both sides with the record.
 
@@ -63,7 +63,7 @@ def plan(
         verb = _verb(objects.get(path), files.get(path), book.get(path), imports=imports, exports=exports)
         if verb:
             found[verb].append(path)
-    return Plan(
+    return SyncPlan(
         imports=tuple(found["import"]),
         exports=tuple(found["export"]),
         delete_files=tuple(found["delete_file"]),
@@ -75,7 +75,7 @@ def plan(
 def _verb(
     remote: ObjectStat | None,
     local: FileStat | None,
-    entry: Entry | None,
+    entry: SyncEntry | None,
     *,
     imports: frozenset[str],
     exports: frozenset[str],

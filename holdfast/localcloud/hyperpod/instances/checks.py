@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.model import COMPUTE, RUNNING, Cluster, Instance
-from holdfast.localcloud.hyperpod.slurm import Slurms
+from holdfast.localcloud.hyperpod.slurm import SlurmClusters
 from holdfast.localcloud.kubernetes import Clusters
 from holdfast.localcloud.nodes import Node
 
@@ -54,7 +54,7 @@ class Outcome:
 class DeepCheck:
     cluster: Cluster
     instance: Instance
-    slurms: Slurms
+    slurms: SlurmClusters
     kubernetes: Clusters
     events: EventSink
     is_given_up: Callable[[], bool]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.localcloud.hyperpod.model import Cluster
-from holdfast.localcloud.image import Image, build
+from holdfast.localcloud.image import NodeImage, build
 from holdfast.localcloud.nodes import Fleet
 
 COPY_TIMEOUT_S = 60.0
@@ -13,19 +13,19 @@ COPY_TIMEOUT_S = 60.0
 _log = logging.getLogger(__name__)
 
 
-class Images:
+class NodeImages:
     """Image of HyperPod's AMI for each orchestrator. Thread-safe."""
 
     def __init__(self, *, directory: Path, fleet: Fleet) -> None:
         self._directory = directory
         self._fleet = fleet
-        self._built: dict[str, Image] = {}
+        self._built: dict[str, NodeImage] = {}
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
         threading.Thread(target=build, args=(self._directory,), kwargs={"orchestrator": "slurm"}, daemon=True).start()
 
-    def of(self, cluster: Cluster) -> Image:
+    def of(self, cluster: Cluster) -> NodeImage:
         orchestrator = "eks" if cluster.kubernetes else "slurm"
         with self._lock:
             if orchestrator not in self._built:

@@ -11,7 +11,7 @@ from holdfast.localcloud import containers, job_plugins
 from holdfast.localcloud.confined import Links
 from holdfast.localcloud.gpus import Gpus
 from holdfast.localcloud.hyperpod.fsx import ensure_directory
-from holdfast.localcloud.hyperpod.instances.images import Images
+from holdfast.localcloud.hyperpod.instances.images import NodeImages
 from holdfast.localcloud.hyperpod.instances.turns import turns_mount
 from holdfast.localcloud.hyperpod.lifecycle import (
     AWS_SETTINGS,
@@ -92,7 +92,7 @@ class Machines:
         kubernetes: Clusters,
         zone: Callable[[], str],
     ) -> None:
-        self.images = Images(directory=home / "hyperpod" / "images", fleet=fleet)
+        self.images = NodeImages(directory=home / "hyperpod" / "images", fleet=fleet)
         self._home = home
         self._fleet = fleet
         self._tailer = tailer

@@ -16,7 +16,7 @@ from holdfast.localcloud.hyperpod.lifecycle import (
     resource_config,
 )
 from holdfast.localcloud.hyperpod.model import COMPUTE, CONTROLLER, CREATING, PENDING, Cluster
-from holdfast.localcloud.hyperpod.slurm import Machine, Slurms, gres_conf, mark_of, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import MachineSize, SlurmClusters, gres_conf, mark_of, slurm_conf
 from holdfast.localcloud.nodes import Node, NodeError
 from holdfast.localcloud.spank import slurm_version
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 class Members:
     """Keeps every cluster's Slurm and node files in step with its members."""
 
-    def __init__(self, *, slurms: Slurms, pool: ThreadPoolExecutor, on_done: Callable[[], None]) -> None:
+    def __init__(self, *, slurms: SlurmClusters, pool: ThreadPoolExecutor, on_done: Callable[[], None]) -> None:
         self._slurms = slurms
         self._pool = pool
         self._on_done = on_done
@@ -121,8 +121,8 @@ class Members:
             self._written[one.instance_id, node.pid] = config
 
 
-def this_machine() -> Machine:
+def this_machine() -> MachineSize:
     """Return the size of each node for Slurm: this machine, minus a little memory."""
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     memory_mib = max(512, pages * size // (1 << 20) - 512)
-    return Machine(cpus=os.cpu_count() or 1, memory_mib=memory_mib, slurm=slurm_version())
+    return MachineSize(cpus=os.cpu_count() or 1, memory_mib=memory_mib, slurm=slurm_version())

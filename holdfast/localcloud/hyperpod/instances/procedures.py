@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.localcloud.hyperpod.api import Plane, Report
+from holdfast.localcloud.hyperpod.api import PlaneClient, Report
 from holdfast.localcloud.hyperpod.instances import ami
 from holdfast.localcloud.hyperpod.instances.checks import DeepCheck
 from holdfast.localcloud.hyperpod.instances.failures import KNOWN_FAILURES
@@ -46,8 +46,8 @@ from holdfast.localcloud.hyperpod.model import (
     script_missing,
 )
 from holdfast.localcloud.hyperpod.slurm import (
+    SlurmClusters,
     SlurmError,
-    Slurms,
     is_enabled,
     revive_compute,
     write_configuration,
@@ -64,12 +64,12 @@ class Procedure:
     cluster: Cluster
     instance: Instance
     machines: Machines
-    slurms: Slurms
+    slurms: SlurmClusters
     kubernetes: Clusters
     bundles: Bundles
     memory: Memory
     events: EventSink
-    plane: Plane
+    plane: PlaneClient
     status_of: Callable[[str], str]
     """From the ARN of a cluster to its status, as the service said last."""
     lifecycle_timeout_s: float

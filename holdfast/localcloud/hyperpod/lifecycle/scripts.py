@@ -137,7 +137,7 @@ class Script:
             copy = f"{place}/{Path(PROVISIONING_PARAMETERS).name}"
             if not self.node.inside(copy).exists():
                 self.node.write_file(copy, self.node.read_file(PROVISIONING_PARAMETERS))
-        tail = Tail()
+        tail = OutputTail()
         code = self._execute(place=place, tail=tail)
         if code == 0:
             return
@@ -146,7 +146,7 @@ class Script:
         how = how_it_ended(code, timeout_s=self.timeout_s)
         if not self.node.alive():
             how = "did not finish: the instance was lost"
-        log = Tail()
+        log = OutputTail()
         log.add(_end_of(self.node.outside(PROVISIONING_LOG)))
         last = " | ".join(last_lines(reported=tail.lines(), logged=log.lines()))
         if len(last) > LAST_CHARACTERS:
@@ -169,7 +169,7 @@ class Script:
         if done.returncode:
             raise LifecycleError(f"the lifecycle scripts cannot be copied to the instance: {last_words(done)}")
 
-    def _execute(self, *, place: str, tail: "Tail") -> int | None:
+    def _execute(self, *, place: str, tail: "OutputTail") -> int | None:
         process = self.node.popen(
             [f"./{self.name}"],
             cwd=place,
@@ -197,7 +197,7 @@ def _end_of(path: Inside) -> bytes:
     return b""
 
 
-class Tail:
+class OutputTail:
     """Last lines of an output of any length."""
 
     def __init__(self) -> None:
@@ -217,7 +217,7 @@ def last_lines(*, reported: list[str], logged: list[str]) -> list[str]:
     return [*reported[-(LAST_LINES - min(half, len(logged))) :], *logged[-(LAST_LINES - min(half, len(reported))) :]]
 
 
-def _pump(process: "subprocess.Popen[bytes]", log: Inside, tail: Tail) -> None:
+def _pump(process: "subprocess.Popen[bytes]", log: Inside, tail: OutputTail) -> None:
     """Read to the end even without a log, so that the script never blocks."""
     assert process.stdout is not None
     left = AGENT_LOG_BYTES

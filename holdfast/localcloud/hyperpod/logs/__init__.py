@@ -1,6 +1,6 @@
 """Shipping of log lines and events to CloudWatch Logs, from the control plane and from files of nodes."""
 
-from holdfast.localcloud.hyperpod.logs.events import EventSink, Tail, Tailer, stamp
+from holdfast.localcloud.hyperpod.logs.events import EventSink, FileTail, Tailer, stamp
 from holdfast.localcloud.hyperpod.logs.shipping import LogShipper
 
-__all__ = ["EventSink", "LogShipper", "Tail", "Tailer", "stamp"]
+__all__ = ["EventSink", "FileTail", "LogShipper", "Tailer", "stamp"]

@@ -80,7 +80,7 @@ class EventSink:
 
 
 @dataclass(kw_only=True)
-class Tail:
+class FileTail:
     path: Path | Inside
     group: str
     stream: str
@@ -148,7 +148,7 @@ class Tailer:
     def __init__(self, *, shipper: LogShipper) -> None:
         self._shipper = shipper
         self._lock = threading.Lock()
-        self._tails: dict[str, tuple[Tail, ...]] = {}
+        self._tails: dict[str, tuple[FileTail, ...]] = {}
         self._stopping = threading.Event()
         self._complaints = Complaints(log=_log, what="log files of nodes", again_after_s=1.0)
         self.worker = Worker(
@@ -191,14 +191,14 @@ class Tailer:
                     tail.turn.renew(renewed)
                 return
             self._tails[instance_id] = (
-                Tail(
+                FileTail(
                     path=events,
                     group=events_log_group(cluster.name),
                     stream=instance_id,
                     to_skip=to_skip,
                     turn=Turn(lock=lock),
                 ),
-                Tail(
+                FileTail(
                     path=job_events,
                     group=events_log_group(cluster.name),
                     stream=stream_of_jobs(instance_id),
@@ -206,7 +206,7 @@ class Tailer:
                     turn=Turn(lock=jobs_lock),
                     collected=lambda line: of_job(line, cluster=cluster.name, node=instance_id, now_ns=time.time_ns()),
                 ),
-                Tail(
+                FileTail(
                     path=provisioning_log,
                     group=f"/aws/sagemaker/Clusters/{cluster.name}/{cluster.cluster_id}",
                     stream=f"LifecycleConfig/{group}/{instance_id}",
@@ -247,10 +247,10 @@ class Tailer:
                         is_behind = tail.offset - before == CHUNK_BYTES
                         tail.next_at = now if is_behind else now + tail.every_s
 
-    def _try(self, tail: Tail) -> bool:
+    def _try(self, tail: FileTail) -> bool:
         return self._complaints.attempt(tail.about, lambda: self._ship(tail), failures=(Exception,))
 
-    def _ship(self, tail: Tail) -> bool:
+    def _ship(self, tail: FileTail) -> bool:
         waiting = self._shipper.waiting(group=tail.group, stream=tail.stream)
         if waiting > MOST_WAITING_LINES:
             return False

@@ -16,7 +16,7 @@ ECHO_REQUEST, ECHO_REPLY = 8, 0
 IPV4_HEADER_BYTES = 20
 
 
-class Reach:
+class ReachabilityProbe:
     """
     Thread that probes the addresses of nodes.
 

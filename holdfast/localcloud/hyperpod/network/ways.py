@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 
 from holdfast.localcloud.forwarding import AWS_PORT, Forwarder
 from holdfast.localcloud.hyperpod.network.metadata import PORT, Lookup, Metadata
-from holdfast.localcloud.hyperpod.network.reach import Reach
+from holdfast.localcloud.hyperpod.network.reach import ReachabilityProbe
 from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node
 from holdfast.localcloud.supervision import Worker
 
 
-class Ways:
+class NodeLinks:
     """
     Connections of one network at a time.
 
@@ -25,7 +25,7 @@ class Ways:
         self._fleet = fleet
         self._target = urlsplit(endpoint)
         self._lookup = lookup
-        self._reach = Reach(on_change=on_silence)
+        self._reach = ReachabilityProbe(on_change=on_silence)
         self._forwarder: Forwarder | None = None
         self._metadata: Metadata | None = None
         self.network, self.gateway = "", ""

@@ -1,11 +1,11 @@
 """Slurm of each cluster: configuration, daemons of nodes, accounting, scheduler. `control` decides when."""
 
-from holdfast.localcloud.hyperpod.slurm.clusters import Slurms
+from holdfast.localcloud.hyperpod.slurm.clusters import SlurmClusters
 from holdfast.localcloud.hyperpod.slurm.configuration import (
     DEFAULT_PARTITION,
     PLUGSTACK_CONF,
     SLURM_CONF,
-    Machine,
+    MachineSize,
     accounting_conf,
     gres_conf,
     merged,
@@ -33,10 +33,10 @@ __all__ = [
     "FORM_TIMEOUT_S",
     "PLUGSTACK_CONF",
     "SLURM_CONF",
-    "Machine",
+    "MachineSize",
     "Slurm",
+    "SlurmClusters",
     "SlurmError",
-    "Slurms",
     "accounting_conf",
     "boot",
     "gres_conf",

@@ -14,7 +14,7 @@ STARTS_AT_ONCE = 3 * (os.cpu_count() or 1)
 """Of slurmd, each of which waits for its configuration. More starve the last boots."""
 
 
-class Slurms:
+class SlurmClusters:
     """
     Slurm of all clusters of one home. Thread-safe.
 

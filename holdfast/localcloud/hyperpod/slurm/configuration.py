@@ -74,7 +74,7 @@ _SETTINGS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class MachineSize:
     """Size of every instance; for Slurm, where its type is not in the catalog."""
 
     cpus: int
@@ -83,7 +83,7 @@ class Machine:
     """Version of the Slurm that is installed."""
 
 
-def slurm_conf(cluster: Cluster, *, machine: Machine, without: Iterable[str] = ()) -> str:
+def slurm_conf(cluster: Cluster, *, machine: MachineSize, without: Iterable[str] = ()) -> str:
     """
     Return the whole file. Raise ValueError without exactly one controller.
 
@@ -114,7 +114,7 @@ def _controller_parameters(version: tuple[int, int]) -> Iterator[str]:
         yield "enable_expedited_requeue"
 
 
-def _node(instance: Instance, *, group: Group, machine: Machine) -> str:
+def _node(instance: Instance, *, group: Group, machine: MachineSize) -> str:
     gpus = _gpus(group)
     gres = f"Gres={GPU}:{gpus} " if gpus else ""
     return (
@@ -122,7 +122,7 @@ def _node(instance: Instance, *, group: Group, machine: Machine) -> str:
     )
 
 
-def _size(group: Group, *, machine: Machine) -> str:
+def _size(group: Group, *, machine: MachineSize) -> str:
     """Return CPUs and memory of the instance type, as ``scontrol show node`` of HyperPod has them of a p5.48xlarge."""
     known = instance_types().get(group.instance_type)
     if known is None:

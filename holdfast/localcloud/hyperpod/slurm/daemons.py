@@ -10,7 +10,7 @@ import subprocess
 
 from holdfast.localcloud.hyperpod.slurm.configuration import FOLDER, GRES_CONF, SLURM_CONF
 from holdfast.localcloud.image import NO_ACCOUNTING, START_ENABLED
-from holdfast.localcloud.nodes import Node, Sought, census
+from holdfast.localcloud.nodes import Node, ProgramQuery, census
 
 FORM_TIMEOUT_S = 40.0
 COMMAND_TIMEOUT_S = 15.0
@@ -130,7 +130,7 @@ def controller_answers(node: Node) -> bool:
 
 
 def controller_runs(node: Node) -> bool:
-    running = census([node], sought=[Sought(name="slurmctld")]).get(node.spec.instance_id, {})
+    running = census([node], sought=[ProgramQuery(name="slurmctld")]).get(node.spec.instance_id, {})
     return running.get("slurmctld", "T") not in "Tt"
 
 

@@ -10,7 +10,7 @@ from holdfast.localcloud.hyperpod.upkeep.decisions import (
     condition,
     decide,
 )
-from holdfast.localcloud.hyperpod.upkeep.thread import Kept, Upkeep
+from holdfast.localcloud.hyperpod.upkeep.thread import Upkeep, WatchedNode
 
 __all__ = [
     "END_AFTER_S",
@@ -19,8 +19,8 @@ __all__ = [
     "Condition",
     "Daemon",
     "Decision",
-    "Kept",
     "Upkeep",
+    "WatchedNode",
     "condition",
     "decide",
 ]

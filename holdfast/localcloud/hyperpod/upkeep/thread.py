@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.upkeep.decisions import Condition, Daemon, Decision, condition, decide
-from holdfast.localcloud.nodes import Node, NodeError, Sought, census
+from holdfast.localcloud.nodes import Node, NodeError, ProgramQuery, census
 from holdfast.localcloud.roster import Place, SystemProcess, upkept
 from holdfast.localcloud.supervision import Worker
 from holdfast_common import kinds
@@ -21,7 +21,7 @@ COMMAND_TIMEOUT_S = 60.0
 _PLACES = (Place.CONTROLLER, Place.COMPUTE, Place.WORKER)
 _DAEMONS = {place: {one.name: one for one in upkept(place)} for place in _PLACES}
 _SOUGHT = tuple(
-    Sought(
+    ProgramQuery(
         name=name,
         shown=tuple(sorted({shown for one in same for shown in one.shown})),
         marks=tuple(sorted({mark for one in same for mark in one.marks})),
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class WatchedNode:
     node: Node
     cluster: str
     place: Place
@@ -64,7 +64,9 @@ class Upkeep:
         pool: Runs slow work.
     """
 
-    def __init__(self, *, kept: Callable[[], Iterable[Kept]], events: EventSink, pool: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, *, kept: Callable[[], Iterable[WatchedNode]], events: EventSink, pool: ThreadPoolExecutor
+    ) -> None:
         self._kept, self._events, self._pool = kept, events, pool
         self._troubles: dict[tuple[str, int, str], _Trouble] = {}
         self._ran: set[tuple[str, int, str]] = set()
@@ -112,7 +114,7 @@ class Upkeep:
         self._troubles = {key: trouble for key, trouble in self._troubles.items() if key in present}
         self._ran &= present
 
-    def _consider(self, kept: Kept, key: tuple[str, int, str], now_is: Condition) -> None:
+    def _consider(self, kept: WatchedNode, key: tuple[str, int, str], now_is: Condition) -> None:
         now, program = time.monotonic(), key[2]
         trouble = self._troubles.get(key)
         if now_is == "well":
@@ -132,7 +134,7 @@ class Upkeep:
         trouble.next_at = now + AGAIN_AFTER_S[decision]
         self._pool.submit(self._act, kept, program, trouble, decision)
 
-    def _act(self, kept: Kept, program: str, trouble: _Trouble, decision: Decision) -> None:
+    def _act(self, kept: WatchedNode, program: str, trouble: _Trouble, decision: Decision) -> None:
         try:
             if not trouble.reported and trouble.condition == "gone" and self._was_stopped(kept, program):
                 trouble.left_alone = True
@@ -148,15 +150,17 @@ class Upkeep:
         except (NodeError, OSError, subprocess.SubprocessError) as error:
             _log.warning("%s of %s cannot be looked after: %s", program, kept.node.spec.hostname, error)
 
-    def _was_stopped(self, kept: Kept, program: str) -> bool:
+    def _was_stopped(self, kept: WatchedNode, program: str) -> bool:
         return self._on_node(kept, 'systemctl is-active "$1"', program).stdout.strip() in ("inactive", "unknown")
 
     @staticmethod
-    def _on_node(kept: Kept, script: str, program: str) -> "subprocess.CompletedProcess[str]":
+    def _on_node(kept: WatchedNode, script: str, program: str) -> "subprocess.CompletedProcess[str]":
         argv = ["/bin/sh", "-c", script, "holdfast", _daemon(kept, program).unit, program]
         return kept.node.run(argv, timeout_s=COMMAND_TIMEOUT_S)
 
-    def _tell(self, kind: str, kept: Kept, program: str, trouble: _Trouble, *, since_s: float | None = None) -> None:
+    def _tell(
+        self, kind: str, kept: WatchedNode, program: str, trouble: _Trouble, *, since_s: float | None = None
+    ) -> None:
         host = kept.node.spec.hostname
         words = {"gone": "has ended", "stopped": "is stopped by a signal", "well": ""}[trouble.condition]
         back = kind == kinds.DAEMON_RESTORED
@@ -171,7 +175,7 @@ class Upkeep:
         )
 
 
-def _daemon(kept: Kept, program: str) -> SystemProcess:
+def _daemon(kept: WatchedNode, program: str) -> SystemProcess:
     return _DAEMONS[kept.place][program]
 
 

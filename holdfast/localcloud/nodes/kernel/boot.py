@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .plan import Bind, Cgroup, Layer, Plan
+    from .plan import Bind, BootPlan, Cgroup, Layer
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE, MS_SHARED = 32, 4096, 16384, 1 << 18, 1 << 20
@@ -92,7 +92,7 @@ def _program(*argv: str, text: str) -> None:
         raise OSError(f"{' '.join(argv)} ended with {code}, given: {text.strip()}")
 
 
-def _plug_in(plan: Plan) -> None:
+def _plug_in(plan: BootPlan) -> None:
     # The address fixes the MAC, so a replacement on the same address is reached at once despite old ARP entries.
     link, me = plan["link"], os.getpid()
     _program(
@@ -134,7 +134,7 @@ def _upper_directory(path: str, layers: list[Layer]) -> str:
     return upper
 
 
-def _prepare_uppers(plan: Plan) -> None:
+def _prepare_uppers(plan: BootPlan) -> None:
     """Hide the machine's own files: whiteouts for names, opaque directories for contents."""
     for name in plan["hide"]:
         hidden = os.path.join(plan["layers"][0]["upper"], name)
@@ -172,7 +172,7 @@ def _write(path: str, content: bytes) -> None:
         file.write(content)
 
 
-def _mount_root(plan: Plan) -> None:
+def _mount_root(plan: BootPlan) -> None:
     mount(source=None, target="/", flags=MS_REC | MS_PRIVATE)
     for layer in plan["layers"]:
         target = plan["root"] + layer["at"].rstrip("/")
@@ -207,7 +207,7 @@ def _mount_systems() -> None:
     mount(source="devpts", target="/dev/pts", kind="devpts", flags=MS_NOSUID | MS_NOEXEC, data=options)
 
 
-def _write_files(plan: Plan) -> None:
+def _write_files(plan: BootPlan) -> None:
     for directory in plan["directories"]:
         os.makedirs(directory["path"], exist_ok=True)
         os.chown(directory["path"], directory["uid"], directory["gid"])
@@ -239,7 +239,7 @@ def _restrict(target: str, *, flags: int) -> None:
     mount(source=None, target=target, flags=MS_BIND | MS_REMOUNT | flags | had)
 
 
-def _close_the_kernel(plan: Plan) -> None:
+def _close_the_kernel(plan: BootPlan) -> None:
     for path in plan["read_only"]:
         if os.path.exists(path):
             mount(source=path, target=path, flags=MS_BIND)
@@ -296,7 +296,7 @@ def mount_kernel_log_again(pid: int, fuse: int) -> None:
     mount_kernel_log(fuse)
 
 
-def _cover(plan: Plan) -> None:
+def _cover(plan: BootPlan) -> None:
     for number, file in enumerate(plan["kernel_files"]):
         os.makedirs("/run/holdfast/kernel", exist_ok=True)
         cover = f"/run/holdfast/kernel/{number}"
@@ -313,7 +313,7 @@ def keep_capabilities(kept: list[int]) -> None:
         number += 1
 
 
-def _build(plan: Plan) -> None:
+def _build(plan: BootPlan) -> None:
     console = os.open(plan["console"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     _prepare_uppers(plan)
     _mount_root(plan)
@@ -341,7 +341,7 @@ def _build(plan: Plan) -> None:
     os.dup2(console, 1)
 
 
-def _become_init(*, plan: Plan, ready: int, go: int) -> None:
+def _become_init(*, plan: BootPlan, ready: int, go: int) -> None:
     """Become PID 1: report the root, wait for permission to outlive the caller, exec the shell."""
     die_with_parent()
     os.setsid()
@@ -374,7 +374,7 @@ def main() -> int:
 
     os.umask(0o022)
     die_with_parent()
-    plan: Plan = marshal.load(sys.stdin.buffer)  # noqa: S302  the caller is this very interpreter
+    plan: BootPlan = marshal.load(sys.stdin.buffer)  # noqa: S302  the caller is this very interpreter
     if os.getppid() != plan["caller"]:
         return 1
     for fd in plan["inherited"]:  # as the fleet's lock is: held until the shell takes over, never by the shell

@@ -13,14 +13,14 @@ from holdfast.localcloud.kernel_log.program import fuse
 from holdfast.localcloud.nodes import Node
 from holdfast.localcloud.nodes.kernel import boot
 from holdfast.localcloud.planting.effects.gpus import answering
-from holdfast.localcloud.planting.effects.holding import Holding
+from holdfast.localcloud.planting.effects.holding import FaultHold
 from holdfast.localcloud.planting.effects.inside import in_mounts_of
 
 _DEVICE = "/run/holdfast/driver"
 
 
 @contextlib.contextmanager
-def hung_driver(node: Node, *, name: str, holding: Holding) -> Iterator[str]:
+def hung_driver(node: Node, *, name: str, holding: FaultHold) -> Iterator[str]:
     """Hang calls into NVML; yield the file."""
     descriptor = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     try:

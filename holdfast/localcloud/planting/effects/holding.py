@@ -14,7 +14,7 @@ _EXITING = 0x4
 _LOOK_S = 0.05
 
 
-class Holding:
+class FaultHold:
     """
     Wait for the end of a fault.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from holdfast.localcloud.kernel_log import KernelLogs
 from holdfast.localcloud.nodes import Node
 from holdfast.localcloud.nodes.kernel import proc
-from holdfast.localcloud.planting.lines import Process
+from holdfast.localcloud.planting.lines import GpuProcess
 
 _SYSLOG = ("/var/log/messages", "/var/log/syslog", "/var/log/kern.log")
 _ERROR, _WARNING = 3, 4
@@ -24,7 +24,7 @@ def say(node: Node, lines: Sequence[str], *, logs: KernelLogs, level: int = _ERR
             file.append(text)
 
 
-def victim(node: Node) -> Process | None:
+def victim(node: Node) -> GpuProcess | None:
     """Return the youngest Python process of the node, for a driver's message."""
     candidates = [pid for pid in proc.members(node.pid) if proc.program(pid).startswith(("python", "pt_main"))]
     for pid in sorted(candidates, key=lambda pid: proc.start_ticks(pid) or 0, reverse=True):
@@ -33,5 +33,5 @@ def victim(node: Node) -> Process | None:
         except OSError:
             continue
         inner = next(line.split()[-1] for line in status.splitlines() if line.startswith("NSpid:"))
-        return Process(pid=int(inner), name=proc.program(pid))
+        return GpuProcess(pid=int(inner), name=proc.program(pid))
     return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from holdfast.localcloud.nodes import REACHABLE, Node
 from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.nodes.kernel.mounts import MountEntry, mount_entries
-from holdfast.localcloud.planting.effects.holding import Holding
+from holdfast.localcloud.planting.effects.holding import FaultHold
 from holdfast.localcloud.planting.faults import FaultError
 
 _FAN_CLASS_CONTENT, _FAN_CLOEXEC = 0x4, 0x1
@@ -25,7 +25,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @contextlib.contextmanager
-def stalled_mount(node: Node, *, path: str, holding: Holding) -> Iterator[str]:
+def stalled_mount(node: Node, *, path: str, holding: FaultHold) -> Iterator[str]:
     """
     Stall ``path`` and every other mount of that file system on the node; yield the mount points.
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
-from holdfast.localcloud.aws.cloudformation.api.beginnings import Beginnings, check_updatable
+from holdfast.localcloud.aws.cloudformation.api.beginnings import StackStarter, check_updatable
 from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
 from holdfast.localcloud.aws.cloudformation.api.targets import Targets
-from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Stack, Store
+from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Stack, StackStore
 from holdfast.localcloud.aws.cloudformation.template import TemplateError
 from holdfast.localcloud.aws.common import ServiceError, now
 
@@ -21,7 +21,7 @@ INVALID = (
 class ChangeSets:
     """Changes that are computed first and executed later."""
 
-    def __init__(self, *, store: Store, targets: Targets, beginnings: Beginnings) -> None:
+    def __init__(self, *, store: StackStore, targets: Targets, beginnings: StackStarter) -> None:
         self._store, self._targets, self._beginnings = store, targets, beginnings
 
     def create_change_set(self, **request: Any) -> dict[str, Any]:

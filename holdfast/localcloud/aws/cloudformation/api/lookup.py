@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Stack, Store
+from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Stack, StackStore
 from holdfast.localcloud.aws.common import ServiceError
 
 PAGE = 100
@@ -13,27 +13,27 @@ def invalid(message: str) -> ServiceError:
     return ServiceError("ValidationError", message)
 
 
-def found(store: Store, name: str) -> Stack:
+def found(store: StackStore, name: str) -> Stack:
     stack = store.find(name)
     if stack is None:
         raise invalid(f"Stack with id {name} does not exist")
     return stack
 
 
-def named(store: Store, request: dict[str, Any]) -> Stack:
+def named(store: StackStore, request: dict[str, Any]) -> Stack:
     if not request.get("StackName"):
         raise invalid("StackName must be given")
     return found(store, request["StackName"])
 
 
-def owner(store: Store, physical_id: str | None) -> Stack:
+def owner(store: StackStore, physical_id: str | None) -> Stack:
     for stack in store.stacks.values():
         if physical_id and any(entry.physical_id == physical_id for entry in stack.resources.values()):
             return stack
     raise invalid(f"Stack for {physical_id} does not exist")
 
 
-def change_set(store: Store, name: str, stack_name: str | None) -> tuple[Stack, ChangeSet]:
+def change_set(store: StackStore, name: str, stack_name: str | None) -> tuple[Stack, ChangeSet]:
     stacks = [found(store, stack_name)] if stack_name else list(store.stacks.values())
     for stack in stacks:
         for made in stack.change_sets.values():

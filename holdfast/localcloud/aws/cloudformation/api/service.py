@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
-from holdfast.localcloud.aws.cloudformation.api.beginnings import Beginnings, check_updatable
+from holdfast.localcloud.aws.cloudformation.api.beginnings import StackStarter, check_updatable
 from holdfast.localcloud.aws.cloudformation.api.change_sets import ChangeSets
 from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
 from holdfast.localcloud.aws.cloudformation.api.targets import Targets
 from holdfast.localcloud.aws.cloudformation.api.template_views import TemplateViews
 from holdfast.localcloud.aws.cloudformation.api.views import Views
-from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Engine, Store, Surroundings
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Machine
+from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Engine, StackStore, Surroundings
+from holdfast.localcloud.aws.cloudformation.resources.handlers import LocalMachine
 from holdfast.localcloud.aws.cloudformation.template import TemplateError
 from holdfast.localcloud.aws.common import Mishaps, ServiceError
 
@@ -32,7 +32,7 @@ class CloudFormation:
         region: str,
         skip: bool = False,
         mishaps: Mishaps | None = None,
-        machine: Machine | None = None,
+        machine: LocalMachine | None = None,
     ) -> None:
         """
         Create a service without stacks.
@@ -43,7 +43,7 @@ class CloudFormation:
             mishaps: Default: none; deliberate failures.
             machine: Default: none, every resource is a record.
         """
-        self._store = Store()
+        self._store = StackStore()
         surroundings = Surroundings(
             store=self._store,
             client=client,
@@ -55,7 +55,7 @@ class CloudFormation:
         )
         self._engine = Engine(surroundings=surroundings)
         self._targets = Targets(surroundings=surroundings)
-        self._beginnings = Beginnings(surroundings=surroundings, engine=self._engine)
+        self._beginnings = StackStarter(surroundings=surroundings, engine=self._engine)
         self.change_sets = ChangeSets(store=self._store, targets=self._targets, beginnings=self._beginnings)
         self.views = Views(store=self._store)
         self.templates = TemplateViews(store=self._store, targets=self._targets)

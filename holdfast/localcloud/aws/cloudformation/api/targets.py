@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation import deployment, registry
 from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
-from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Stack, Surroundings, Target, system_tags
+from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, DeploymentTarget, Stack, Surroundings, system_tags
 from holdfast.localcloud.aws.cloudformation.registry import attributes, prepared
 from holdfast.localcloud.aws.cloudformation.resources import supports
 from holdfast.localcloud.aws.cloudformation.template import (
@@ -28,7 +28,7 @@ class Targets:
     def __init__(self, *, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
 
-    def target(self, request: dict[str, Any], stack: Stack | None) -> Target:
+    def target(self, request: dict[str, Any], stack: Stack | None) -> DeploymentTarget:
         """Return the target of the request. Reject invalid templates and parameters."""
         previous, region = stack.target if stack is not None else None, self._surroundings.region
         if request.get("UsePreviousTemplate"):
@@ -52,7 +52,7 @@ class Targets:
             pairs = dict(previous.tags)
         else:
             pairs = {tag["Key"]: tag["Value"] for tag in tags or []}
-        return Target(
+        return DeploymentTarget(
             body=body, document=document, parameters=values, looked_up=looked_up, tags=pairs, capabilities=sorted(given)
         )
 
@@ -74,7 +74,7 @@ class Targets:
             raise invalid(f"S3 error: {error.response['Error'].get('Message', '')} ({url})") from None
         return str(stored["Body"].read(LARGEST + 1).decode("utf-8", "replace"))
 
-    def judge(self, stack: Stack, target: Target) -> None:
+    def judge(self, stack: Stack, target: DeploymentTarget) -> None:
         """Check rules, conditions and attribute names before anything is created."""
         scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
         failures = failed_rules(target.document.get("Rules", {}), scope)
@@ -89,7 +89,7 @@ class Targets:
                 )
         deployment.desired(target.document, scope)
 
-    def changes(self, stack: Stack, target: Target) -> list[dict[str, Any]]:
+    def changes(self, stack: Stack, target: DeploymentTarget) -> list[dict[str, Any]]:
         """Return the changes of resources as a change set shows them."""
         with self._surroundings.store.lock:
             current = dict(stack.resources)
@@ -112,7 +112,7 @@ class Targets:
             fresh |= replaced
         return changes + [deployment.removal(entry) for name, entry in current.items() if name not in desired]
 
-    def problems(self, stack: Stack, target: Target) -> tuple[dict[str, str], ...]:
+    def problems(self, stack: Stack, target: DeploymentTarget) -> tuple[dict[str, str], ...]:
         """Return violations of the registry's schemas, while references are still unknown."""
         scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
         found = []
@@ -130,7 +130,7 @@ class Targets:
             ]
         return tuple(found)
 
-    def differs(self, stack: Stack, target: Target) -> bool:
+    def differs(self, stack: Stack, target: DeploymentTarget) -> bool:
         """Return True if anything but resources changes: outputs, tags, or a failed state."""
         old = stack.target
         if stack.status in PAUSED or old.tags != target.tags:

@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.localcloud.aws.cloudformation.api import lookup
 from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present, tag_list
 from holdfast.localcloud.aws.cloudformation.api.targets import Targets
-from holdfast.localcloud.aws.cloudformation.deployment import Store
+from holdfast.localcloud.aws.cloudformation.deployment import StackStore
 from holdfast.localcloud.aws.cloudformation.template import TemplateError, capabilities, described, parse
 from holdfast.localcloud.aws.common import ServiceError
 
@@ -14,7 +14,7 @@ from holdfast.localcloud.aws.common import ServiceError
 class TemplateViews:
     """Reading operations on templates, change sets and exports. Each holds the lock, so an answer is consistent."""
 
-    def __init__(self, *, store: Store, targets: Targets) -> None:
+    def __init__(self, *, store: StackStore, targets: Targets) -> None:
         self._store, self._targets = store, targets
 
     def get_template(self, **request: Any) -> dict[str, Any]:

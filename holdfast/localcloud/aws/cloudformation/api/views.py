@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
 from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present, tag_list
-from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Resource, Stack, Store
+from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Resource, Stack, StackStore
 from holdfast.localcloud.aws.cloudformation.template import described
 from holdfast.localcloud.aws.common import ServiceError
 
@@ -17,7 +17,7 @@ NO_RESOURCE_DRIFT = {"StackResourceDriftStatus": "NOT_CHECKED"}
 class Views:
     """Reading operations on stacks. Each holds the lock, so an answer is consistent."""
 
-    def __init__(self, *, store: Store) -> None:
+    def __init__(self, *, store: StackStore) -> None:
         self._store = store
 
     def describe_stacks(self, **request: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from holdfast.localcloud.aws.cloudformation.deployment.engine import Engine
 from holdfast.localcloud.aws.cloudformation.deployment.plan import (
-    Step,
+    ResourceStep,
     attributes_used,
     change,
     desired,
@@ -16,10 +16,10 @@ from holdfast.localcloud.aws.cloudformation.deployment.store import (
     PAUSED,
     STABLE,
     ChangeSet,
+    DeploymentTarget,
     Resource,
     Stack,
-    Store,
-    Target,
+    StackStore,
 )
 from holdfast.localcloud.aws.cloudformation.deployment.surroundings import Surroundings
 from holdfast.localcloud.aws.cloudformation.deployment.worker import system_tags
@@ -28,13 +28,13 @@ __all__ = [
     "PAUSED",
     "STABLE",
     "ChangeSet",
+    "DeploymentTarget",
     "Engine",
     "Resource",
+    "ResourceStep",
     "Stack",
-    "Step",
-    "Store",
+    "StackStore",
     "Surroundings",
-    "Target",
     "attributes_used",
     "change",
     "desired",

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from botocore.exceptions import BotoCoreError, ClientError
 
 from holdfast.localcloud.aws.cloudformation.deployment import plan
-from holdfast.localcloud.aws.cloudformation.deployment.store import Resource, Stack, Target
+from holdfast.localcloud.aws.cloudformation.deployment.store import DeploymentTarget, Resource, Stack
 from holdfast.localcloud.aws.cloudformation.deployment.surroundings import Surroundings
-from holdfast.localcloud.aws.cloudformation.deployment.worker import Worker
+from holdfast.localcloud.aws.cloudformation.deployment.worker import ResourceWorker
 from holdfast.localcloud.aws.cloudformation.resources.handlers import Stopped
 from holdfast.localcloud.aws.cloudformation.template import TemplateError
 from holdfast.localcloud.aws.cloudformation.timing import course, run, run_in_time
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 INTERRUPTED = "interrupted: the embedded AWS was stopped during the operation"
 
 
-class Failed(Exception):  # noqa: N818 - a turn of events, not an error of ours
+class DeploymentFailed(Exception):  # noqa: N818 - a turn of events, not an error of ours
     """A deployment failed; the text is the stack's status reason."""
 
 
@@ -39,7 +39,7 @@ class Engine:
         self._stopping = threading.Event()
         self._cancels: dict[str, threading.Event] = {}
         self._threads: set[threading.Thread] = set()
-        self._worker = Worker(surroundings=surroundings)
+        self._worker = ResourceWorker(surroundings=surroundings)
 
     def close(self) -> None:
         """Stop all waits and join; ``resume`` continues what was in progress."""
@@ -74,13 +74,13 @@ class Engine:
 
     # -- create and update
 
-    def deploy(self, stack: Stack, target: Target, *, retain_except_on_create: bool = False) -> None:
+    def deploy(self, stack: Stack, target: DeploymentTarget, *, retain_except_on_create: bool = False) -> None:
         """Deploy the target; roll back if that fails."""
         creating = stack.status == "CREATE_IN_PROGRESS"
         try:
             self._converge(stack, target)
             self._finish(stack, target, creating=creating)
-        except Failed as failure:
+        except DeploymentFailed as failure:
             with self.store.lock:
                 if creating:
                     stack.target = target
@@ -91,13 +91,13 @@ class Engine:
             else:
                 self.roll_back(stack, reason=str(failure), except_on_create=retain_except_on_create)
 
-    def _converge(self, stack: Stack, target: Target) -> None:
+    def _converge(self, stack: Stack, target: DeploymentTarget) -> None:
         imports: set[str] = set()
         try:
             scope = self.surroundings.scope(stack, target, stack.resources, imports=imports)
             desired = plan.desired(target.document, scope)
         except TemplateError as error:
-            raise Failed(str(error)) from None
+            raise DeploymentFailed(str(error)) from None
         needs = plan.needs(target.document, desired)
 
         def work(name: str, switch: object) -> None:
@@ -118,15 +118,15 @@ class Engine:
             self.store.changed()
         if errors:
             verb = "create" if stack.status == "CREATE_IN_PROGRESS" else "update"
-            raise Failed(f"The following resource(s) failed to {verb}: [{', '.join(sorted(errors))}]. ")
+            raise DeploymentFailed(f"The following resource(s) failed to {verb}: [{', '.join(sorted(errors))}]. ")
         if cancelled.is_set():
-            raise Failed("User Initiated cancellation of the update")
+            raise DeploymentFailed("User Initiated cancellation of the update")
 
-    def _finish(self, stack: Stack, target: Target, *, creating: bool) -> None:
+    def _finish(self, stack: Stack, target: DeploymentTarget, *, creating: bool) -> None:
         try:
             outputs, desired = self._outputs(stack, target)
         except TemplateError as error:
-            raise Failed(str(error)) from None
+            raise DeploymentFailed(str(error)) from None
         with self.store.lock:
             stack.target, stack.outputs, stack.good = target, outputs, None
             removed = [entry for name, entry in stack.resources.items() if name not in desired]
@@ -139,7 +139,7 @@ class Engine:
         self.store.event(stack, status="UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
         self.clean_up(stack, then="UPDATE_COMPLETE")
 
-    def _outputs(self, stack: Stack, target: Target) -> tuple[list[dict[str, str]], set[str]]:
+    def _outputs(self, stack: Stack, target: DeploymentTarget) -> tuple[list[dict[str, str]], set[str]]:
         scope = self.surroundings.scope(stack, target, stack.resources)
         outputs = []
         for name, output in target.document.get("Outputs", {}).items():

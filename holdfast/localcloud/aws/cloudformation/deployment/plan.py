@@ -8,19 +8,19 @@ from typing import Any
 from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.deployment.store import Resource
 from holdfast.localcloud.aws.cloudformation.resources import handler_for
-from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, Scope, dependencies, references
+from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, TemplateScope, dependencies, references
 
 ATTRIBUTES = ("Metadata", "DeletionPolicy", "UpdatePolicy", "UpdateReplacePolicy", "CreationPolicy")
 
 
-class Step(Enum):
+class ResourceStep(Enum):
     NOTHING = "nothing"
     CREATE = "create"
     UPDATE = "update"
     REPLACE = "replace"
 
 
-def desired(document: Mapping[str, Any], scope: Scope) -> dict[str, dict[str, Any]]:
+def desired(document: Mapping[str, Any], scope: TemplateScope) -> dict[str, dict[str, Any]]:
     """Return the resources whose condition holds."""
     return {
         name: definition
@@ -42,16 +42,18 @@ def reverse(resources: Iterable[Resource]) -> dict[str, set[str]]:
     }
 
 
-def step(current: Resource | None, resource_type: str, properties: Mapping[str, Any], sent: Mapping[str, Any]) -> Step:
+def step(
+    current: Resource | None, resource_type: str, properties: Mapping[str, Any], sent: Mapping[str, Any]
+) -> ResourceStep:
     if current is None or not current.physical_id:
-        return Step.CREATE
+        return ResourceStep.CREATE
     if current.type != resource_type or current.status == "CREATE_FAILED":
-        return Step.REPLACE
+        return ResourceStep.REPLACE
     if registry.replaced_by(resource_type, current.properties, properties):
-        return Step.REPLACE
+        return ResourceStep.REPLACE
     if current.sent == sent and not current.status.endswith("_FAILED"):
-        return Step.NOTHING
-    return Step.UPDATE
+        return ResourceStep.NOTHING
+    return ResourceStep.UPDATE
 
 
 def name_clash(current: Resource, properties: Mapping[str, Any]) -> str:
@@ -100,9 +102,9 @@ def change(
     entry["PhysicalResourceId"] = current.physical_id
     decided = step(current, definition["Type"], properties, sent)
     attributes = [key for key in ATTRIBUTES if current.definition.get(key) != definition.get(key)]
-    if decided is Step.NOTHING and not attributes:
+    if decided is ResourceStep.NOTHING and not attributes:
         return None
-    if decided is Step.CREATE:
+    if decided is ResourceStep.CREATE:
         return _entry({**entry, "Action": "Add", "Scope": [], "Details": []})
     details = [*_property_details(current, properties, definition["Type"]), *_tag_details(current, sent, properties)]
     details += [
@@ -117,7 +119,7 @@ def change(
     uncertain = any(
         detail["Target"]["RequiresRecreation"] == "Always" and detail["Evaluation"] == "Dynamic" for detail in details
     )
-    replacement = "False" if decided is not Step.REPLACE else "Conditional" if uncertain else "True"
+    replacement = "False" if decided is not ResourceStep.REPLACE else "Conditional" if uncertain else "True"
     return _entry({**entry, "Action": "Modify", "Replacement": replacement, "Scope": scope, "Details": details})
 
 

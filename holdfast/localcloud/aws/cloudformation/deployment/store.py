@@ -40,7 +40,7 @@ class Resource:
 
 
 @dataclass(kw_only=True)
-class Target:
+class DeploymentTarget:
     """Target of a deployment; a rollback goes to the last good one."""
 
     body: str
@@ -57,7 +57,7 @@ class ChangeSet:
     id: str
     name: str
     type: str
-    target: Target
+    target: DeploymentTarget
     description: str | None
     created: datetime.datetime
     status: str = "CREATE_PENDING"
@@ -73,7 +73,7 @@ class ChangeSet:
 class Stack:
     id: str
     name: str
-    target: Target
+    target: DeploymentTarget
     status: str
     created: datetime.datetime
     reason: str = ""
@@ -90,7 +90,7 @@ class Stack:
     resources: dict[str, Resource] = field(default_factory=dict)
     garbage: list[Resource] = field(default_factory=list)
     """Replaced or removed resources which are deleted when the new ones work."""
-    good: "tuple[Target, dict[str, Resource]] | None" = None
+    good: "tuple[DeploymentTarget, dict[str, Resource]] | None" = None
     """Target and resources of the last stable state while an update is not over."""
     outputs: list[dict[str, str]] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
@@ -106,7 +106,7 @@ class Stack:
         return self.status != "DELETE_COMPLETE"
 
 
-class Store:
+class StackStore:
     """All stacks of one account and region, behind one lock."""
 
     def __init__(self) -> None:

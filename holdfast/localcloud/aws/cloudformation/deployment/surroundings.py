@@ -7,22 +7,22 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from holdfast.localcloud.aws.cloudformation.deployment.store import Resource, Stack, Store, Target
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Machine
-from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, Scope, TemplateError, typed
+from holdfast.localcloud.aws.cloudformation.deployment.store import DeploymentTarget, Resource, Stack, StackStore
+from holdfast.localcloud.aws.cloudformation.resources.handlers import LocalMachine
+from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, TemplateError, TemplateScope, typed
 from holdfast.localcloud.aws.common import Mishaps
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    store: Store
+    store: StackStore
     client: Callable[[str], Any]
     account: str
     region: str
     skip: bool = False
     """Whether waits are skipped."""
     mishaps: Mishaps = field(default_factory=Mishaps)
-    machine: Machine | None = None
+    machine: LocalMachine | None = None
     """Default: none, everything is a record."""
 
     def function(self, arn: str) -> dict[str, Any]:
@@ -82,13 +82,13 @@ class Surroundings:
     def scope(
         self,
         stack: Stack,
-        target: Target,
+        target: DeploymentTarget,
         resources: Mapping[str, Resource],
         *,
         imports: set[str] | None = None,
         foreseeing: bool = False,
         fresh: frozenset[str] = frozenset(),
-    ) -> Scope:
+    ) -> TemplateScope:
         """
         Return the scope in which values of ``target`` resolve.
 
@@ -133,7 +133,7 @@ class Surroundings:
                 imports.add(name)
             return export[0]
 
-        return Scope(
+        return TemplateScope(
             pseudo=self.pseudo(stack),
             parameters=typed(document, target.parameters, target.looked_up),
             mappings=document.get("Mappings", {}),

@@ -9,19 +9,19 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.deployment import plan
-from holdfast.localcloud.aws.cloudformation.deployment.store import Resource, Stack, Target
+from holdfast.localcloud.aws.cloudformation.deployment.store import DeploymentTarget, Resource, Stack
 from holdfast.localcloud.aws.cloudformation.deployment.surroundings import Surroundings
 from holdfast.localcloud.aws.cloudformation.registry import prepared
 from holdfast.localcloud.aws.cloudformation.resources import handler_for
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Made, ResourceError, Stopped
-from holdfast.localcloud.aws.cloudformation.template import Scope, TemplateError
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Made, ResourceContext, ResourceError, Stopped
+from holdfast.localcloud.aws.cloudformation.template import TemplateError, TemplateScope
 from holdfast.localcloud.aws.cloudformation.timing import Cancelled
 from holdfast.localcloud.aws.common import acting_for, root_of
 
 log = logging.getLogger(__name__)
 
 
-class Worker:
+class ResourceWorker:
     def __init__(self, *, surroundings: Surroundings) -> None:
         self.surroundings, self.store = surroundings, surroundings.store
 
@@ -31,8 +31,8 @@ class Worker:
         name: str,
         definition: dict[str, Any],
         needs: set[str],
-        scope: Scope,
-        target: Target,
+        scope: TemplateScope,
+        target: DeploymentTarget,
         switch: Any,
     ) -> None:
         kind = definition["Type"]
@@ -44,12 +44,12 @@ class Worker:
             properties = prepared(kind, scope.resolve(definition.get("Properties", {})) or {})
             sent = plan.with_tags(kind, properties, target.tags, system_tags(stack, name))
             decided = plan.step(current, kind, properties, sent)
-            if decided is plan.Step.NOTHING:
+            if decided is plan.ResourceStep.NOTHING:
                 assert current is not None
                 with self.store.lock:
                     current.definition, current.needs, current.properties = definition, needs, properties
                 return
-            clash = plan.name_clash(current, properties) if decided is plan.Step.REPLACE and current else ""
+            clash = plan.name_clash(current, properties) if decided is plan.ResourceStep.REPLACE and current else ""
             if clash and current is not None and current.type == kind and current.status != "CREATE_FAILED":
                 raise ResourceError(  # noqa: TRY301
                     "CloudFormation cannot update a stack when a custom-named resource requires "
@@ -65,7 +65,7 @@ class Worker:
             self.store.event(stack, status=f"{verb}_FAILED", reason=str(error), resource=entry)
             raise
         desired.properties, desired.sent = properties, sent
-        if decided is plan.Step.UPDATE:
+        if decided is plan.ResourceStep.UPDATE:
             assert current is not None
             self._update(stack, current, desired, switch)
         else:
@@ -79,7 +79,7 @@ class Worker:
             return
         self.store.event(stack, status="DELETE_IN_PROGRESS", resource=entry)
 
-        def work(context: Context) -> None:
+        def work(context: ResourceContext) -> None:
             handler_for(entry.type).delete(context, _made(entry), entry.sent)
 
         self._guard(stack, entry, "DELETE", work, switch)
@@ -104,7 +104,7 @@ class Worker:
 
         remarks = []
 
-        def work(context: Context) -> None:
+        def work(context: ResourceContext) -> None:
             made = handler_for(desired.type).create(context, copy.deepcopy(desired.sent))
             remarks.append(made.remark)
             with self.store.lock:
@@ -124,7 +124,7 @@ class Worker:
             current.definition, current.needs = desired.definition, desired.needs
             current.properties, current.sent = desired.properties, desired.sent
 
-        def work(context: Context) -> None:
+        def work(context: ResourceContext) -> None:
             made = handler_for(current.type).update(context, _made(current), copy.deepcopy(desired.sent), before)
             remarks.append(made.remark)
             with self.store.lock:
@@ -140,7 +140,7 @@ class Worker:
             if fresh and physical_id:
                 self.store.event(stack, status=entry.status, reason="Resource creation Initiated", resource=entry)
 
-        context = Context(
+        context = ResourceContext(
             client=self.surroundings.client,
             account=self.surroundings.account,
             region=self.surroundings.region,

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Generic,
+    GenericHandler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
     ignore_gone,
 )
@@ -27,7 +27,7 @@ def _logging(properties: Properties) -> dict[str, Any]:
     return {"clusterLogging": [entry for entry in entries if entry["types"]]}
 
 
-class Cluster(Generic):
+class EksClusterHandler(GenericHandler):
     """A control plane. The service takes one kind of change per call."""
 
     elsewhere = frozenset({"Logging", "Version", "Force"})
@@ -51,7 +51,7 @@ class Cluster(Generic):
         }
         return {key: value for key, value in known.items() if value is not None}
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         name, client = made.physical_id, context.client("eks")
         changed = [key for key in sorted(properties.keys() | old.keys()) if properties.get(key) != old.get(key)]
         self.refuse(self.unsettable("update", properties, old), "change")
@@ -76,12 +76,12 @@ def _tags(properties: Properties) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in properties.get("Tags", [])}
 
 
-class Addon(Generic):
+class Addon(GenericHandler):
     """An add-on; keeping its software is an argument of the deletion."""
 
     elsewhere = frozenset({"PreserveOnDelete"})
 
-    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
         """Name in the remark an add-on without stand-in, where Kubernetes runs."""
         found, machine, name = super().read(context, made, properties), context.machine, str(properties["AddonName"])
         if machine is None or stand_in(name) or not machine.runs(str(properties["ClusterName"])):
@@ -102,10 +102,10 @@ class Addon(Generic):
         return {**result, **keep}
 
 
-class AccessEntry(Generic):
+class AccessEntry(GenericHandler):
     elsewhere = frozenset({"AccessPolicies"})
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client = context.client("eks")
         where = {"clusterName": properties["ClusterName"], "principalArn": properties["PrincipalArn"]}
         before = {policy["PolicyArn"]: policy for policy in old.get("AccessPolicies", [])}
@@ -118,14 +118,14 @@ class AccessEntry(Generic):
                 client.associate_access_policy(policyArn=arn, accessScope=scope, **where)
 
 
-class PodIdentityAssociation(Generic):
+class PodIdentityAssociation(GenericHandler):
     """A pod identity association: Ref is its ARN, the API wants cluster and id."""
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         return {"clusterName": properties["ClusterName"], "associationId": made.physical_id.rsplit("/", 1)[-1]}
 
 
-class Nodegroup(Generic):
+class Nodegroup(GenericHandler):
     """A node group: its settings and its software are changed by different operations."""
 
     elsewhere = VERSION_SETTINGS | {"Labels", "Taints"}
@@ -159,7 +159,7 @@ class Nodegroup(Generic):
             result["taints"] = {"addOrUpdateTaints": after, **({"removeTaints": gone} if gone else {})}
         return {**result, **self.identity("update", made, properties)} if result else None
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         changed = {key for key in VERSION_SETTINGS if old and properties.get(key) != old.get(key)}
         if changed - {"ForceUpdateEnabled"}:
             self.wait(context, made, properties)

@@ -6,12 +6,12 @@ from typing import Any
 
 from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Generic,
-    Handler,
+    GenericHandler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     ignore_gone,
     service_model,
     tag_pairs,
@@ -30,7 +30,7 @@ def _attributes(resource_type: str, properties: Properties, *others: str) -> dic
     return {key: _text(value) for key, value in properties.items() if key not in left}
 
 
-class Topic(Generic):
+class Topic(GenericHandler):
     """A topic; most properties are attributes of one map."""
 
     ATTRIBUTES = (
@@ -54,7 +54,7 @@ class Topic(Generic):
         arn = description.get("TopicArn")
         return {"TopicArn": arn, "TopicName": arn.rsplit(":", 1)[-1]} if arn else {}
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, topic = context.client("sns"), made.physical_id
         if old:
             for key in self.ATTRIBUTES:
@@ -72,24 +72,24 @@ class Topic(Generic):
                 ignore_gone(client.unsubscribe, SubscriptionArn=entry["SubscriptionArn"])
 
 
-class Policy(Handler):
+class ResourcePolicy(ResourceHandler):
     def __init__(self, resource_type: str, *, of: str, service: str, default: str) -> None:
         self.type, self._of, self._service, self._default = resource_type, of, service, default
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         name = context.name()
         self._put(context, properties[self._of], json.dumps(properties["PolicyDocument"]))
         return Made(physical_id=name, attributes={"Id": name})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         self._put(context, properties[self._of], json.dumps(properties["PolicyDocument"]))
         self._put(context, [one for one in old[self._of] if one not in properties[self._of]], self._default)
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         self._put(context, properties[self._of], self._default)
 
-    def _put(self, context: Context, targets: list[str], document: str) -> None:
+    def _put(self, context: ResourceContext, targets: list[str], document: str) -> None:
         client = context.client(self._service)
         for target in targets:
             if self._service == "sns":
@@ -100,7 +100,7 @@ class Policy(Handler):
                 ignore_gone(client.set_queue_attributes, QueueUrl=target, Attributes={"Policy": document})
 
     @staticmethod
-    def _owner_only(context: Context, topic: str) -> str:
+    def _owner_only(context: ResourceContext, topic: str) -> str:
         statement = {
             "Sid": "__default_statement_ID",
             "Effect": "Allow",
@@ -112,7 +112,7 @@ class Policy(Handler):
         return json.dumps({"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]})
 
 
-class Subscription(Handler):
+class Subscription(ResourceHandler):
     type = "AWS::SNS::Subscription"
     ATTRIBUTES = (
         "DeliveryPolicy",
@@ -123,7 +123,7 @@ class Subscription(Handler):
         "SubscriptionRoleArn",
     )
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         unknown = sorted(set(properties) - {"TopicArn", "Protocol", "Endpoint", *self.ATTRIBUTES})
         if unknown:
             raise ResourceError(f"{self.type}: the embedded AWS cannot set {', '.join(unknown)}")
@@ -137,7 +137,7 @@ class Subscription(Handler):
         )
         return Made(physical_id=response["SubscriptionArn"], attributes={"Arn": response["SubscriptionArn"]})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         client = context.client("sns")
         for key in self.ATTRIBUTES:
             if properties.get(key) != old.get(key):
@@ -147,11 +147,11 @@ class Subscription(Handler):
                 )
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("sns").unsubscribe, SubscriptionArn=made.physical_id)
 
 
-class Queue(Generic):
+class Queue(GenericHandler):
     def unsettable(self, verb: str, properties: Properties, old: Properties) -> list[str]:
         return []  # every property is an attribute of the same name
 
@@ -165,7 +165,7 @@ class Queue(Generic):
             "tags": tag_pairs(properties.get("Tags")),
         }
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         if not old:
             return
         client, names = context.client("sqs"), ("QueueName", "FifoQueue")
@@ -176,24 +176,24 @@ class Queue(Generic):
         if before != after:
             client.set_queue_attributes(QueueUrl=made.physical_id, Attributes=after)
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         client, gone = context.client("sqs"), sorted(old.keys() - tags.keys())
         if gone:
             client.untag_queue(QueueUrl=made.physical_id, TagKeys=gone)
         if tags:
             client.tag_queue(QueueUrl=made.physical_id, Tags=tags)
 
-    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
         answer = context.client("sqs").get_queue_attributes(QueueUrl=made.physical_id, AttributeNames=["QueueArn"])
         arn = answer["Attributes"]["QueueArn"]
         known = {"Arn": arn, "QueueName": arn.rsplit(":", 1)[-1], "QueueUrl": made.physical_id}
         return Made(physical_id=made.physical_id, attributes=known)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("sqs").delete_queue, QueueUrl=made.physical_id)
 
 
-class Rule(Handler):
+class EventRule(ResourceHandler):
     type = "AWS::Events::Rule"
     SIMPLE = ("Description", "RoleArn", "ScheduleExpression", "State")
 
@@ -201,7 +201,7 @@ class Rule(Handler):
     def custom_name(self) -> str:
         return "Name"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         client = context.client("events")
         name, bus = properties.get("Name") or context.name(length=64), self._bus(properties)
         if ignore_gone(client.describe_rule, Name=name, EventBusName=bus) is not None:
@@ -212,7 +212,7 @@ class Rule(Handler):
         self._target(context, name, bus, properties.get("Targets", []))
         return Made(physical_id=made.physical_id, attributes={"Arn": arn, "RuleName": name})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         client, name, bus = context.client("events"), made.physical_id.split("|")[-1], self._bus(properties)
         client.put_rule(**self._rule(name, properties))
         self._target(context, name, bus, properties.get("Targets", []))
@@ -228,7 +228,7 @@ class Rule(Handler):
             client.tag_resource(ResourceARN=arn, Tags=properties["Tags"])
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         client, where = context.client("events"), {"EventBusName": self._bus(properties)}
         name = made.physical_id.split("|")[-1]
         reported = ignore_gone(client.list_targets_by_rule, Rule=name, **where)
@@ -250,7 +250,7 @@ class Rule(Handler):
         return {"Name": name, "EventBusName": self._bus(properties), **result}
 
     @staticmethod
-    def _target(context: Context, name: str, bus: str, targets: list[dict[str, Any]]) -> None:
+    def _target(context: ResourceContext, name: str, bus: str, targets: list[dict[str, Any]]) -> None:
         if not targets:
             return
         shape = service_model("events").shape_for("TargetList")

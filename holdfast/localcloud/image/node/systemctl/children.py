@@ -50,7 +50,7 @@ def send(pids: list[int], number: int) -> None:
             pass
 
 
-class Watch:
+class ChildWatch:
     def __init__(self, *, control: socket.socket, notify: socket.socket | None) -> None:
         self.ended: dict[int, int] = {}
         """Exit code, or minus the signal number, of each child that was reaped."""

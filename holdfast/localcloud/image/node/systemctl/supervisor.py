@@ -9,7 +9,7 @@ import socket
 import time
 
 from . import records, restart, spawn
-from .children import Watch, adopt_orphans, descendants, listening, pid_in, send
+from .children import ChildWatch, adopt_orphans, descendants, listening, pid_in, send
 from .units import INFINITY, Command, Root, Unit, UnitError, commands, signal_number, span
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what importing typing takes
@@ -41,7 +41,7 @@ class Supervisor:
         # Also for a service of another type, which may become one that notifies.
         notify = listening(f"/proc/self/fd/{place}/{unit.name}.notify", socket.SOCK_DGRAM, mode=0o777)
         adopt_orphans()
-        self._watch = Watch(control=control, notify=notify)
+        self._watch = ChildWatch(control=control, notify=notify)
 
     # --- life
 

@@ -4,7 +4,7 @@ from holdfast.localcloud.aws.cloudformation.resources.custom.answers import Answ
 from holdfast.localcloud.aws.cloudformation.resources.custom.cdk import (
     AutoDeleteObjects,
     BucketDeployment,
-    Inert,
+    InertHandler,
     RestrictDefaultSecurityGroup,
 )
 from holdfast.localcloud.aws.cloudformation.resources.custom.first_nodes import FirstNodes, GuardDutyLeftovers
@@ -18,7 +18,7 @@ __all__ = [
     "FirstNodes",
     "GuardDutyLeftovers",
     "HelmRelease",
-    "Inert",
+    "InertHandler",
     "RestrictDefaultSecurityGroup",
     "SdkCall",
 ]

@@ -18,8 +18,14 @@ from botocore.exceptions import ClientError
 from holdfast.localcloud.aws.clients import Clients
 from holdfast.localcloud.aws.cloudformation.resources.custom.answers import Answers
 from holdfast.localcloud.aws.cloudformation.resources.custom.functions import FAILED
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Machine, Made, Properties, ResourceError
-from holdfast.localcloud.functions import Function, FunctionError, PackageError, Packages, Run, run
+from holdfast.localcloud.aws.cloudformation.resources.handlers import (
+    LocalMachine,
+    Made,
+    Properties,
+    ResourceContext,
+    ResourceError,
+)
+from holdfast.localcloud.functions import FunctionError, LambdaFunction, PackageError, Packages, Run, run
 from holdfast.localcloud.home import Keys
 
 DEFAULT_TIMEOUT_S, DEFAULT_MEMORY_MIB, DEFAULT_TMP_MIB = 3, 128, 512
@@ -33,8 +39,8 @@ UNANSWERED = (
 
 
 def answered(
-    context: Context,
-    machine: Machine,
+    context: ResourceContext,
+    machine: LocalMachine,
     *,
     kind: str,
     request: str,
@@ -99,7 +105,7 @@ def answered(
 
 
 class _Call:
-    def __init__(self, context: Context, machine: Machine, *, arn: str) -> None:
+    def __init__(self, context: ResourceContext, machine: LocalMachine, *, arn: str) -> None:
         self.arn, self.name, self.request_id = arn, arn.rsplit(":", 1)[-1], str(uuid.uuid4())
         self._context, self._machine = context, machine
         self._function = context.function(arn)
@@ -109,14 +115,14 @@ class _Call:
         self._stream = f"{self._began:%Y/%m/%d}/[$LATEST]{uuid.uuid4().hex}"
         self._group = str(self._function.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{self.name}")
 
-    def prepared(self) -> tuple[Function, Keys]:
+    def prepared(self) -> tuple[LambdaFunction, Keys]:
         keys, found = self._keys(), self._function
         layers = [self._context.layer(arn).get("Content", {}) for arn in found.get("Layers", ())]
         try:
             code, above = self._folder([found.get("Code", {})]), self._folder(layers) if layers else None
         except PackageError as error:
             raise self.unable(error) from None
-        function = Function(
+        function = LambdaFunction(
             code=code,
             layers=above,
             handler=found["Handler"],

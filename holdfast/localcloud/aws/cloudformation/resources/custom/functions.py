@@ -4,17 +4,22 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Machine, Properties, ResourceError
-from holdfast.localcloud.aws.footing import Ways
+from holdfast.localcloud.aws.cloudformation.resources.handlers import (
+    LocalMachine,
+    Properties,
+    ResourceContext,
+    ResourceError,
+)
+from holdfast.localcloud.aws.footing import SubnetRoutes
 from holdfast.localcloud.aws.iam import Rights
 
 FAILED = "Received response status [FAILED] from custom resource. Message returned: "
 
 
-class Function:
+class StackFunction:
     """Function named by a custom resource's ServiceToken."""
 
-    def __init__(self, context: Context, properties: Properties) -> None:
+    def __init__(self, context: ResourceContext, properties: Properties) -> None:
         self._context = context
         self.role = str(context.function(str(properties.get("ServiceToken", ""))).get("Role", ""))
         self._rights = (
@@ -39,24 +44,24 @@ class Function:
             raise ResourceError(f"{FAILED}An error occurred (AccessDenied) when calling the {name} operation: {denied}")
 
 
-def cluster_of(context: Context, properties: Properties) -> str:
+def cluster_of(context: ResourceContext, properties: Properties) -> str:
     """Return the EKS cluster that a function of Holdfast works on, or ""."""
     found = context.function(str(properties.get("ServiceToken", "")))
     return str(found.get("Environment", {}).get("Variables", {}).get("CLUSTER_NAME", ""))
 
 
-def where_it_runs(context: Context, properties: Properties) -> Machine | None:
+def where_it_runs(context: ResourceContext, properties: Properties) -> LocalMachine | None:
     """Return this machine if Kubernetes really runs behind a function's cluster; None if it is a record."""
     name = cluster_of(context, properties)
     return context.machine if name and context.machine is not None and context.machine.runs(name) else None
 
 
-def reach_kubernetes(context: Context, properties: Properties) -> None:
+def reach_kubernetes(context: ResourceContext, properties: Properties) -> None:
     """Fail if a chart installer cannot reach its cluster, in Lambda's words, or has no access entry, in Kubernetes'."""
     found = context.function(str(properties.get("ServiceToken", "")))
     network = found.get("VpcConfig", {})
     if network.get("SubnetIds"):
-        ways = Ways(client=context.client, subnets=network["SubnetIds"], groups=network["SecurityGroupIds"])
+        ways = SubnetRoutes(client=context.client, subnets=network["SubnetIds"], groups=network["SecurityGroupIds"])
         stuck = ways.no_way_to_aws("eks")
         if stuck:
             raise ResourceError(f"{FAILED}the function timed out. {stuck}")
@@ -71,7 +76,7 @@ def reach_kubernetes(context: Context, properties: Properties) -> None:
             ) from None
 
 
-def resource_of(service: str, parameters: dict[str, Any], context: Context) -> str:
+def resource_of(service: str, parameters: dict[str, Any], context: ResourceContext) -> str:
     """Return the ARN of a call's object from its parameters, or ""."""
     group = parameters.get("logGroupName")
     if service == "logs" and group:

@@ -16,12 +16,12 @@ from holdfast.localcloud.aws.cloudformation.resources.custom.functions import (
     where_it_runs,
 )
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Handler,
-    Machine,
+    LocalMachine,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
 )
 from holdfast.localcloud.kubernetes import addons, control
 from holdfast.localcloud.kubernetes import api as kubernetes_api
@@ -32,7 +32,7 @@ REACH_S = 5.0
 """For a name's address and a connection: a machine without a way out may be slow to say that it has none."""
 
 
-class HelmRelease(Handler):
+class HelmRelease(ResourceHandler):
     """
     A chart in a cluster.
 
@@ -42,10 +42,10 @@ class HelmRelease(Handler):
 
     type = "Custom::HoldfastHelmRelease"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         return self._installed(context, properties, None, None)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         there = None if "Skipped" in made.attributes else made
         machine = where_it_runs(context, properties)
         if there is None and machine is not None and not _unreachable(properties["Archive"].get("Url", "")):
@@ -55,14 +55,16 @@ class HelmRelease(Handler):
             self.delete(context, made, old)  # another release, as CloudFormation takes another physical id
         return installed
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         machine = where_it_runs(context, properties)
         if machine is not None and "Skipped" in made.attributes:
             _take_away(context, machine, properties)
         elif machine is not None:
             answered(context, machine, kind=self.type, request="Delete", properties=properties, made=made)
 
-    def _installed(self, context: Context, properties: Properties, made: Made | None, old: Properties | None) -> Made:
+    def _installed(
+        self, context: ResourceContext, properties: Properties, made: Made | None, old: Properties | None
+    ) -> Made:
         reach_kubernetes(context, properties)
         record, machine = self._made(properties), where_it_runs(context, properties)
         if machine is None:
@@ -118,7 +120,7 @@ class HelmRelease(Handler):
         )
 
 
-def _stand_in(context: Context, machine: Machine, properties: Properties) -> bool:
+def _stand_in(context: ResourceContext, machine: LocalMachine, properties: Properties) -> bool:
     objects = _objects(properties)
     place = _place(context, machine, properties) if objects else None
     if place is None:
@@ -130,7 +132,7 @@ def _stand_in(context: Context, machine: Machine, properties: Properties) -> boo
     return True
 
 
-def _take_away(context: Context, machine: Machine, properties: Properties) -> None:
+def _take_away(context: ResourceContext, machine: LocalMachine, properties: Properties) -> None:
     objects = _objects(properties)
     place = _place(context, machine, properties) if objects else None
     if place is not None:
@@ -138,7 +140,7 @@ def _take_away(context: Context, machine: Machine, properties: Properties) -> No
             addons.remove(place, objects)
 
 
-def _place(context: Context, machine: Machine, properties: Properties) -> kubernetes_api.Api | None:
+def _place(context: ResourceContext, machine: LocalMachine, properties: Properties) -> kubernetes_api.Api | None:
     cluster = cluster_of(context, properties)
     described = context.client("eks").describe_cluster(name=cluster)["cluster"]
     return control.administrator(machine.home / "kubernetes", described)

@@ -9,13 +9,13 @@ from typing import Any
 from botocore import xform_name
 from botocore.exceptions import ClientError, UnknownServiceError
 
-from holdfast.localcloud.aws.cloudformation.resources.custom.functions import Function, resource_of
+from holdfast.localcloud.aws.cloudformation.resources.custom.functions import StackFunction, resource_of
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Handler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     service_model,
     squeezed,
     to_shape,
@@ -26,22 +26,22 @@ OTHER_NAMES = {"cloudwatchlogs": "logs", "eventbridge": "events"}
 """Services whose JavaScript client is not named like botocore's."""
 
 
-class SdkCall(Handler):
+class SdkCall(ResourceHandler):
     """Calls the operations named for creation, update and deletion."""
 
     type = "Custom::AWS"
 
-    def create(self, context: Context, properties: Properties) -> Made:
-        function = Function(context, properties)
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
+        function = StackFunction(context, properties)
         return self._call(context, properties.get("Create"), Made(physical_id=context.name()), function)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
-        return self._call(context, properties.get("Update"), made, Function(context, properties))
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
+        return self._call(context, properties.get("Update"), made, StackFunction(context, properties))
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
-        self._call(context, properties.get("Delete"), made, Function(context, properties))
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
+        self._call(context, properties.get("Delete"), made, StackFunction(context, properties))
 
-    def _call(self, context: Context, given: Any, made: Made, function: Function) -> Made:
+    def _call(self, context: ResourceContext, given: Any, made: Made, function: StackFunction) -> Made:
         if not given:
             return made
         call = json.loads(given) if isinstance(given, str) else given

@@ -35,7 +35,7 @@ class Made:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class LocalMachine:
     """Local machine, for resources that are more than a record."""
 
     home: Path
@@ -46,7 +46,7 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
+class ResourceContext:
     client: Callable[[str], Any]
     account: str
     region: str
@@ -59,7 +59,7 @@ class Context:
     """The properties of a function that a custom resource names; {} when no stack has made it."""
     layer: Callable[[str], Properties] = lambda _: {}
     """The same of a layer of a function."""
-    machine: Machine | None = None
+    machine: LocalMachine | None = None
     """Default: none, everything is a record."""
     note: Callable[[str], None] = lambda _: None
     """Tell the physical id as soon as it is known, so that a failure or a kill after that leaves no orphan."""
@@ -74,7 +74,7 @@ class Context:
         return name.lower() if lower else name
 
 
-class Handler(ABC):
+class ResourceHandler(ABC):
     """Makes resources of one type by calling AWS APIs."""
 
     type: str
@@ -85,15 +85,15 @@ class Handler(ABC):
         return ""
 
     @abstractmethod
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         """Create the resource and wait until it is ready."""
 
     @abstractmethod
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         """Update in place. Called only if no create-only property differs."""
 
     @abstractmethod
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         """Delete the resource and wait. A missing one is no error."""
 
 

@@ -12,15 +12,15 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.resources.handlers.base import (
-    Context,
-    Handler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     gone,
 )
 from holdfast.localcloud.aws.cloudformation.resources.handlers.shapes import pick, squeezed, to_shape, unwrapped
-from holdfast.localcloud.aws.cloudformation.resources.handlers.typed import Typed, service_model, tag_pairs
+from holdfast.localcloud.aws.cloudformation.resources.handlers.typed import TypeModel, service_model, tag_pairs
 
 BUSY = frozenset({"CREATING", "PENDING", "UPDATING", "DELETING", "ROLLINGBACK", "SYSTEMUPDATING", "INPROGRESS"})
 BROKEN = frozenset({"FAILED", "CREATEFAILED", "UPDATEFAILED", "DELETEFAILED", "MISCONFIGURED"})
@@ -33,12 +33,12 @@ TAG_OPERATIONS = {
 }
 
 
-class Generic(Typed, Handler):
+class GenericHandler(TypeModel, ResourceHandler):
     """Create, read, update and delete by the operations of schema and models."""
 
     # -- the verbs
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         self.refuse(self.unsettable("create", properties, {}), "set")
         properties = self.named(context, properties)
         if self.custom_name and self.custom_name == self.ref:
@@ -55,7 +55,7 @@ class Generic(Typed, Handler):
         self.settle(context, made, properties, {})
         return self.read(context, made, properties)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         self.refuse(self.unsettable("update", properties, old), "change")
         properties = {**properties, **self.kept_name(made, properties)}
         tags = registry.tag_property(self.type)
@@ -69,7 +69,7 @@ class Generic(Typed, Handler):
         self.settle(context, made, properties, old)
         return self.read(context, made, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         try:
             self.call(context, "delete", self.identity("delete", made, properties))
         except ClientError as error:
@@ -83,10 +83,10 @@ class Generic(Typed, Handler):
         if paths:
             raise ResourceError(f"{self.type}: the embedded AWS cannot {verb} {', '.join(paths)}")
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         """Make the calls beyond create and update; ``old`` is {} after creation."""
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         """Apply the tags by the service's tagging operations."""
         client, model = context.client(self.service), service_model(self.service)
         add, remove = TAG_OPERATIONS.get(self.service, ("TagResource", "UntagResource"))
@@ -113,14 +113,14 @@ class Generic(Typed, Handler):
 
     # -- answers
 
-    def call(self, context: Context, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def call(self, context: ResourceContext, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
         operation = self.operations[verb]
         if operation is None:
             raise ResourceError(f"{self.type}: the service {self.service} has no operation to {verb} it")
         result: dict[str, Any] = getattr(context.client(self.service), xform_name(operation.name))(**arguments)
         return result
 
-    def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
+    def describe(self, context: ResourceContext, made: Made, properties: Properties) -> dict[str, Any] | None:
         try:
             response = self.call(context, "read", self.identity("read", made, properties))
         except ClientError as error:
@@ -129,14 +129,14 @@ class Generic(Typed, Handler):
             raise
         return unwrapped(response, self.noun)
 
-    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
         """Wait until ready; return identifier and attributes."""
         description = self.wait(context, made, properties)
         attributes = {**made.attributes, **self.found(description, properties)}
         return Made(physical_id=made.physical_id, attributes=attributes)
 
     def wait(
-        self, context: Context, made: Made, properties: Properties, *, until_gone: bool = False
+        self, context: ResourceContext, made: Made, properties: Properties, *, until_gone: bool = False
     ) -> Mapping[str, Any]:
         """Poll until ready (or gone); return the last description."""
         delay, still_there = FIRST_POLL_S, 0

@@ -19,13 +19,13 @@ def members(shape: StructureShape) -> dict[str, str]:
 
 
 @dataclass
-class Lost:
+class LostProperties:
     """Paths of properties that a shape has no member for."""
 
     paths: list[str] = field(default_factory=list)
 
 
-def to_shape(shape: Shape, value: Any, lost: Lost | None = None, path: str = "") -> Any:
+def to_shape(shape: Shape, value: Any, lost: LostProperties | None = None, path: str = "") -> Any:
     """Convert a value to the API's shape. Unknown properties are left out and added to ``Lost``."""
     if isinstance(shape, StructureShape):
         return _to_structure(shape, value, lost, path) if isinstance(value, Mapping) else value
@@ -36,7 +36,9 @@ def to_shape(shape: Shape, value: Any, lost: Lost | None = None, path: str = "")
     return _to_scalar(shape.type_name, value)
 
 
-def _to_structure(shape: StructureShape, value: Mapping[str, Any], lost: Lost | None, path: str) -> dict[str, Any]:
+def _to_structure(
+    shape: StructureShape, value: Mapping[str, Any], lost: LostProperties | None, path: str
+) -> dict[str, Any]:
     if shape.is_document_type:
         return dict(value)
     known, result = members(shape), {}
@@ -49,7 +51,7 @@ def _to_structure(shape: StructureShape, value: Mapping[str, Any], lost: Lost | 
     return result
 
 
-def _to_list(shape: ListShape, value: Any, lost: Lost | None, path: str) -> Any:
+def _to_list(shape: ListShape, value: Any, lost: LostProperties | None, path: str) -> Any:
     if isinstance(value, Mapping) and isinstance(shape.member, StructureShape):
         value = [{"Key": key, "Value": item} for key, item in value.items()]
     if not isinstance(value, list):
@@ -59,7 +61,7 @@ def _to_list(shape: ListShape, value: Any, lost: Lost | None, path: str) -> Any:
     return [to_shape(shape.member, item, lost, f"{path}/*") for item in value]
 
 
-def _to_map(shape: MapShape, value: Any, lost: Lost | None, path: str) -> Any:
+def _to_map(shape: MapShape, value: Any, lost: LostProperties | None, path: str) -> Any:
     if isinstance(value, list):
         return {item["Key"]: str(item["Value"]) for item in value}
     if isinstance(value, Mapping):

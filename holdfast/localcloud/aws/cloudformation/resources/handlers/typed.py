@@ -10,9 +10,14 @@ import botocore.session
 from botocore.model import ListShape, OperationModel, ServiceModel, StructureShape
 
 from holdfast.localcloud.aws.cloudformation import registry
-from holdfast.localcloud.aws.cloudformation.resources.handlers.base import Context, Made, Properties, ResourceError
+from holdfast.localcloud.aws.cloudformation.resources.handlers.base import (
+    Made,
+    Properties,
+    ResourceContext,
+    ResourceError,
+)
 from holdfast.localcloud.aws.cloudformation.resources.handlers.shapes import (
-    Lost,
+    LostProperties,
     members,
     pick,
     squeezed,
@@ -30,7 +35,7 @@ def service_model(service: str) -> ServiceModel:
 _MODELS: dict[str, ServiceModel] = {}
 
 
-class Typed:
+class TypeModel:
     """Identifiers, attributes and operations of one type."""
 
     type: str
@@ -132,7 +137,7 @@ class Typed:
 
     # -- arguments
 
-    def named(self, context: Context, properties: Properties) -> Properties:
+    def named(self, context: ResourceContext, properties: Properties) -> Properties:
         """Add a generated name where the user gave none."""
         if not self.custom_name or properties.get(self.custom_name):
             return properties
@@ -193,7 +198,7 @@ class Typed:
     def unsettable(self, verb: str, properties: Properties, old: Properties) -> list[str]:
         """Return the paths of changed properties that no operation takes."""
         operation = self.operations[verb]
-        shape, lost = operation.input_shape if operation is not None else None, Lost()
+        shape, lost = operation.input_shape if operation is not None else None, LostProperties()
         tags = {registry.tag_property(self.type), "Tags"}
         properties = {key: value for key, value in properties.items() if key not in tags}
         if isinstance(shape, StructureShape):
