@@ -20,8 +20,7 @@ from holdfast.localcloud.aws.guard.permissions import (
     of_assumption,
     session_tags,
 )
-from holdfast.localcloud.aws.iam import Decision, IamPolicy, Rights, decide
-from holdfast.localcloud.aws.iam import PermissionRequest as AskedOfIam
+from holdfast.localcloud.aws.iam import Decision, IamPolicy, PermissionRequest, Rights, decide
 
 KEPT = 256
 MOST_TAGS, LONGEST_KEY, LONGEST_VALUE = 50, 128, 256
@@ -142,7 +141,7 @@ def _limited(
         return reported
     account = who.role.split(":")[4]
     principal = f"arn:aws:sts::{account}:assumed-role/{who.role.rsplit('/', 1)[-1]}/{who.session}"
-    asked = AskedOfIam(principal=principal, action=need.action, resource=resource, context=context)
+    asked = PermissionRequest(principal=principal, action=need.action, resource=resource, context=context)
     limited = decide(asked, identity=[IamPolicy(document=_document(who.policy))])
     if limited.allowed or "explicit deny" in limited.reason:
         return limited
