@@ -26,7 +26,7 @@ from rich.table import Table
 
 from holdfast.localcloud.hyperpod.lifecycle import hosts
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
-from holdfast.localcloud.hyperpod.slurm import Machine, Slurm, slurm_conf, start_compute
+from holdfast.localcloud.hyperpod.slurm import MachineSize, Slurm, slurm_conf, start_compute
 from holdfast.localcloud.nodes import FileSpec, Fleet, NodeSpec
 
 LIMITS_S = {6: 3.0, 64: 8.0}
@@ -97,7 +97,7 @@ class Benchmark:
         )
         self.booted_at.append(time.monotonic())
         if instance.group == "controller":
-            conf = slurm_conf(self.cluster, machine=Machine(cpus=os.cpu_count() or 1, memory_mib=1024))
+            conf = slurm_conf(self.cluster, machine=MachineSize(cpus=os.cpu_count() or 1, memory_mib=1024))
             self.slurm.form(controller=node, conf=conf, before_start=lambda _: None)
         else:
             self.slurm.wait_formed()

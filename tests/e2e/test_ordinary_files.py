@@ -18,7 +18,7 @@ import ordinary_environments as made
 import pytest
 from submitted_jobs import SubmittedJobs, not_printed
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(1800)]
 
@@ -183,7 +183,7 @@ class Cluster(SubmittedJobs):
     def _put_images(self) -> None:
         root = self.product.work / "root"
         made.make_image_root(root)
-        made.add_image(Store(home=self.product.home), root, names=(CONTAINER,))
+        made.add_image(ImageStore(home=self.product.home), root, names=(CONTAINER,))
         (self.fsx / "images").mkdir()
         squashed = self.fsx / "images" / "pytorch.sqsh"
         fast = ("-quiet", "-no-progress", "-noI", "-noD", "-noF", "-noX")

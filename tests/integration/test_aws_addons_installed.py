@@ -153,7 +153,10 @@ def test_a_stack_says_which_add_on_has_no_stand_in(stacks: Stacks, server: Serve
     assert stacks.deploy("create", "addons", resources) == "CREATE_COMPLETE", stacks.events("addons")
 
     told = stacks.events("addons")
-    assert told["Metrics CREATE_COMPLETE"] == "add-on metrics-server is recorded alone: nothing stands in for it here"
+    assert (
+        told["Metrics CREATE_COMPLETE"]
+        == "add-on metrics-server is recorded only: the local cluster has no stand-in for it"
+    )
     assert told["Cni CREATE_COMPLETE"] == ""
     assert stacks.delete("addons") == "DELETE_COMPLETE"
     assert server.kept == {}

@@ -157,44 +157,17 @@ def test_silence_is_what_the_alarm_says_it_is(cloud, evaluation):
     assert found == {"missing": "INSUFFICIENT_DATA", "breaching": "ALARM", "notBreaching": "OK"}
 
 
-def composite(cloud, name):
-    found = cloud("cloudwatch").describe_alarms(AlarmNames=[name], AlarmTypes=["CompositeAlarm"])
-    (alarm,) = found["CompositeAlarms"]
-    return alarm["StateValue"], alarm["StateReason"]
-
-
-def test_a_composite_alarm_follows_those_that_it_names_and_tells_its_topic(cloud, evaluation):
-    topic = cloud("sns").create_topic(Name="composites")["TopicArn"]
-    queue = cloud("sqs").create_queue(QueueName="composites")["QueueUrl"]
-    arn = cloud("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    cloud("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"RawMessageDelivery": "true"})
-    for name in ("left", "right"):
-        alarm(cloud, name, name)
-    put_composite = cloud("cloudwatch").put_composite_alarm
-    put_composite(AlarmName="outer", AlarmRule='ALARM("inner") AND NOT OK(left)', AlarmActions=[topic])
-    put_composite(AlarmName="inner", AlarmRule="ALARM(left) AND ALARM(right)")
-    put_composite(AlarmName="in-a-circle", AlarmRule="NOT ALARM(in-a-circle)")
+def test_what_is_not_evaluated_is_accepted_and_named_in_the_log(cloud, evaluation, caplog):
+    alarm(cloud, "slow", "Slow", ComparisonOperator="GreaterThanUpperThreshold")
+    cloud("cloudwatch").put_composite_alarm(AlarmName="any", AlarmRule="ALARM(slow)")
+    put(cloud, "Slow", 2.0)
     evaluation.minute(NOON)
-    assert (composite(cloud, "inner")[0], composite(cloud, "outer")[0]) == ("OK", "OK")
-    put(cloud, "left", 1.0)
-    evaluation.minute(NOON)
-    assert composite(cloud, "inner")[0] == "OK"
-    put(cloud, "right", 1.0)
-    evaluation.minute(NOON)
-    assert composite(cloud, "inner") == ("ALARM", "The alarm rule is TRUE: left is in ALARM, right is in ALARM")
-    assert composite(cloud, "outer")[0] == "ALARM"
-    assert composite(cloud, "in-a-circle")[0] == "INSUFFICIENT_DATA"
-    put_composite(AlarmName="outer", AlarmRule="FALSE")
-    assert composite(cloud, "outer")[0] == "ALARM", "an update leaves the state as it is"
-    evaluation.minute(NOON)
-    assert composite(cloud, "outer")[0] == "OK"
-    (told,) = cloud("sqs").receive_message(QueueUrl=queue, WaitTimeSeconds=0, MaxNumberOfMessages=10)["Messages"]
-    assert (json.loads(told["Body"])["AlarmName"], json.loads(told["Body"])["NewStateValue"]) == ("outer", "ALARM")
 
-
-def test_a_rule_that_is_none_is_refused(cloud):
-    with pytest.raises(ClientError, match=r"ValidationError.*AlarmRule is not valid: expected \) before"):
-        cloud("cloudwatch").put_composite_alarm(AlarmName="wrong", AlarmRule="ALARM(a")
+    answer = cloud("cloudwatch").describe_alarms(AlarmNames=["any"], AlarmTypes=["CompositeAlarm"])
+    assert answer["CompositeAlarms"][0]["StateValue"] == "INSUFFICIENT_DATA"
+    assert state(cloud, "slow")[0] != "ALARM"
+    for name, part in (("slow", "comparison operator GreaterThanUpperThreshold"), ("any", "composite alarm")):
+        assert f"alarm {name}: accepted but not evaluated by the embedded CloudWatch: {part}" in caplog.messages
 
 
 def test_a_window_of_half_an_hour_slides_by_the_minute(cloud, evaluation):
@@ -208,13 +181,16 @@ def test_a_window_of_half_an_hour_slides_by_the_minute(cloud, evaluation):
     assert state(cloud, "idle")[0] == "ALARM"
 
 
-def test_a_metric_filter_with_a_pattern_that_is_none_is_refused(cloud):
+def test_a_metric_filter_beyond_the_subset_is_named_and_one_filter_has_one_name(cloud, caplog):
     cloud("logs").create_log_group(logGroupName="patterns")
     transformation = {"metricName": "A", "metricNamespace": "Lab", "metricValue": "1"}
+    cloud("logs").put_metric_filter(
+        logGroupName="patterns", filterName="regex", filterPattern="%a+%", metricTransformations=[transformation]
+    )
+    (warning,) = caplog.messages
+    assert warning.startswith("log group patterns: metric filter regex: accepted but not evaluated")
     with pytest.raises(ClientError, match="Invalid filter pattern"):
-        cloud("logs").put_metric_filter(
-            logGroupName="patterns", filterName="one", filterPattern="{ $.a", metricTransformations=[transformation]
-        )
+        cloud("logs").filter_log_events(logGroupName="patterns", filterPattern="%a+%")
     for value in ("1", "2"):
         cloud("logs").put_metric_filter(
             logGroupName="patterns",
@@ -222,7 +198,7 @@ def test_a_metric_filter_with_a_pattern_that_is_none_is_refused(cloud):
             filterPattern="{ $.a = 1 }",
             metricTransformations=[{**transformation, "metricValue": value}],
         )
-    (kept,) = cloud("logs").describe_metric_filters(logGroupName="patterns")["metricFilters"]
+    (kept,) = cloud("logs").describe_metric_filters(logGroupName="patterns", filterNamePrefix="one")["metricFilters"]
     assert kept["metricTransformations"][0]["metricValue"] == "2"
 
 

@@ -12,7 +12,7 @@ from footing import service_role
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.home import signed_headers
-from holdfast.localcloud.hyperpod.api import Plane
+from holdfast.localcloud.hyperpod.api import PlaneClient
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_watchers_wake_when_a_caller_changes_something(aws, sagemaker):
 
 @pytest.mark.parametrize("kubernetes", ["", "1.20.2"], ids=["without binaries", "with binaries"])
 def test_a_control_plane_is_answered_whether_its_home_has_binaries_of_kubernetes_or_not(aws, kubernetes):
-    plane = Plane(endpoint=aws.endpoint, region="us-west-2", keys=aws.keys)
+    plane = PlaneClient(endpoint=aws.endpoint, region="us-west-2", keys=aws.keys)
 
     assert plane.watch(version=-1, kubernetes=kubernetes, timeout_s=0.1) >= 0
 

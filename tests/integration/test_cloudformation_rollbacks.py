@@ -169,7 +169,7 @@ def hyperpod(count: int = 2, **more: Any) -> dict[str, Any]:
                   PodIdentityAssociations=[{"ServiceAccount": "a", "RoleArn": "arn:aws:iam::123456789012:role/nodes"}]),
          "Create a pod identity association of its own"),
         (hyperpod(SlurmConfig={"NodeType": "Compute"}), "requires Orchestrator.Slurm"),
-        (resource("AWS::SNS::Topic", MaximumMessageSize=2048), "has no way to set MaximumMessageSize"),
+        (resource("AWS::SNS::Topic", MaximumMessageSize=2048), "cannot set MaximumMessageSize"),
         (resource("Custom::HoldfastHelmRelease", ServiceToken="x", Release="r", Namespace="n", ChartPath="p",
                   TreeSha256="c" * 64, Archive={"Url": "https://example.com/a/main.tar.gz"}), "is not pinned"),
         (resource("Custom::HoldfastHelmRelease", ServiceToken="x", Release="r", Namespace="n", ChartPath="p",

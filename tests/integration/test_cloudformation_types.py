@@ -368,6 +368,9 @@ def test_topics_rules_alarms_logs_prometheus_and_grafana(cloud):
     assert attributes["KmsMasterKeyId"] == cloud.physical("watching", "Key")
     assert [alarm["AlarmName"] for alarm in alarms["MetricAlarms"]] == ["faults"]
     assert [alarm["AlarmRule"] for alarm in alarms["CompositeAlarms"]] == ["ALARM(faults)"]
+    remark = "accepted but not evaluated by the embedded CloudWatch: composite alarm"
+    events = cloud.stacks.describe_stack_events(StackName="watching")["StackEvents"]
+    assert ("Both", remark) in {(event["LogicalResourceId"], event.get("ResourceStatusReason")) for event in events}
     targets = cloud.client("events").list_targets_by_rule(Rule="hyperpod")["Targets"]
     assert {target["Id"] for target in targets} == {"topic", "queue"}
     assert described["prometheusEndpoint"] == told["Remote"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.containers import ImageError, Store, add_image
+from holdfast.localcloud.containers import ImageError, ImageStore, add_image
 
 pytestmark = [
     pytest.mark.root,
@@ -70,7 +70,7 @@ def write_archive(path: Path, layer: bytes, *, tampered: bytes | None = None) ->
     return path
 
 
-def left(store: Store) -> list[str]:
+def left(store: ImageStore) -> list[str]:
     """All that is in the store's home, but for what is there from the start."""
     home = store.directory.parent
     return sorted(
@@ -79,11 +79,11 @@ def left(store: Store) -> list[str]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(home=tmp_path / "home")
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(home=tmp_path / "home")
 
 
-def test_an_archive_is_stored_without_saying_which_kind_it_is(store: Store, tmp_path: Path) -> None:
+def test_an_archive_is_stored_without_saying_which_kind_it_is(store: ImageStore, tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "a.tar", layer_of(a_file("a")))
 
     added = add_image(store, source=str(archive), name="app:1")
@@ -94,7 +94,9 @@ def test_an_archive_is_stored_without_saying_which_kind_it_is(store: Store, tmp_
 
 
 @pytest.mark.parametrize("same_size", [True, False])
-def test_a_layer_that_is_not_what_its_digest_says_is_refused(store: Store, tmp_path: Path, same_size: bool) -> None:
+def test_a_layer_that_is_not_what_its_digest_says_is_refused(
+    store: ImageStore, tmp_path: Path, same_size: bool
+) -> None:
     layer = layer_of(a_file("a", b"good"))
     other = layer_of(a_file("a", b"evil")) if same_size else layer + b"\0" * 512
     archive = write_archive(tmp_path / "a.tar", layer, tampered=other)
@@ -106,7 +108,7 @@ def test_a_layer_that_is_not_what_its_digest_says_is_refused(store: Store, tmp_p
 
 
 @pytest.mark.parametrize("how", ["../" * 12, "/", "out/"])
-def test_no_name_in_a_layer_leads_out_of_the_image(store: Store, tmp_path: Path, how: str) -> None:
+def test_no_name_in_a_layer_leads_out_of_the_image(store: ImageStore, tmp_path: Path, how: str) -> None:
     target = tmp_path / "target"
     target.mkdir()
     name = f"{how}{'' if how == 'out/' else str(target).lstrip('/') + '/'}written"
@@ -121,7 +123,7 @@ def test_no_name_in_a_layer_leads_out_of_the_image(store: Store, tmp_path: Path,
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08rubbish"])
-def test_what_is_no_archive_is_refused_in_one_line(store: Store, tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_archive_is_refused_in_one_line(store: ImageStore, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.tar").write_bytes(content)
 
     with pytest.raises(ImageError, match="buildah ended with"):
@@ -141,7 +143,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_leaves_nothing_half_made(small_disk: Path, tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "a.tar", layer_of(a_file("a", os.urandom(8 << 20))))
-    store = Store(home=small_disk / "home")
+    store = ImageStore(home=small_disk / "home")
 
     with pytest.raises(ImageError, match=r"[Nn]o space left"):
         add_image(store, source=str(archive), name="app:1")

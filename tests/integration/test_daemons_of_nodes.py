@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from waiting import eventually
 
-from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
+from holdfast.localcloud.hyperpod.upkeep import Upkeep, WatchedNode
 from holdfast.localcloud.nodes import Fleet, Node, NodeSpec
 from holdfast.localcloud.roster import Place
 from holdfast_common import kinds
@@ -59,7 +59,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
 def watched(node: Node) -> Iterator[tuple[Upkeep, Sink]]:
     sink = Sink()
     with ThreadPoolExecutor(2) as pool:
-        kept = Kept(node=node, cluster="demo", place=Place.COMPUTE)
+        kept = WatchedNode(node=node, cluster="demo", place=Place.COMPUTE)
         yield Upkeep(kept=lambda: [kept], events=sink, pool=pool), sink  # type: ignore[arg-type]
 
 

@@ -21,7 +21,7 @@ from installed_charts import BUCKET, Stacks, installer, release, zipped
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.aws.cloudformation.resources.custom import Answers
-from holdfast.localcloud.functions import Function, FunctionError, PackageError, Packages, Run, run
+from holdfast.localcloud.functions import FunctionError, LambdaFunction, PackageError, Packages, Run, run
 
 pytestmark = pytest.mark.root
 
@@ -39,14 +39,14 @@ def tell(event, status, **more):
 """
 
 
-def function(folder: Path, body: str, **changed: Any) -> Function:
+def function(folder: Path, body: str, **changed: Any) -> LambdaFunction:
     code = zipped({"index.py": (textwrap.dedent(body)).encode()})
     told = {
         "function_name": "f", "function_version": "$LATEST", "invoked_function_arn": "arn", "aws_request_id": "r",
         "memory_limit_in_mb": 128, "log_group_name": "g", "log_stream_name": "s",
     }  # fmt: skip
     given = {"environment": {"GIVEN": "yes"}, "context": told, "timeout_s": 20.0, "layers": None, **changed}
-    return Function(code=Packages(folder).unpacked(body, fetch=[lambda: code]), handler="index.handler", **given)
+    return LambdaFunction(code=Packages(folder).unpacked(body, fetch=[lambda: code]), handler="index.handler", **given)
 
 
 def ran(folder: Path, body: str, **changed: Any) -> Run:
@@ -286,7 +286,7 @@ def test_a_stack_that_goes_has_its_function_uninstall(stacks: Stacks) -> None:
         ("tell(event, 'FAILED', Reason='no chart')", "Message returned: no chart"),
         ("pass", "did not receive a response from your custom resource"),
         ("raise ValueError('bad')", "ValueError: bad"),
-        ("time.sleep(30)", "it ran into its timeout"),
+        ("time.sleep(30)", "it timed out"),
         ("tell(event, 'SUCCESS', Data={'a': 'b' * 5000})", "Response object is too long."),
         ("tell(event, 'DONE')", "Value of property Status must be SUCCESS or FAILED"),
         ("boto3.client('s3').get_object(Bucket='assets', Key='denied')", "not authorized to perform: s3:GetObject"),

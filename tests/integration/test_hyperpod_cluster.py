@@ -257,7 +257,7 @@ def test_a_node_whose_network_is_cut_is_replaced(lab: Lab) -> None:
     lost = [
         event for event in lab.events(stream="control-plane") if event["node"] == cut and event["kind"] == "node_lost"
     ]
-    assert [event["evidence"] for event in lost] == ["its network does not answer"]
+    assert [event["evidence"] for event in lost] == ["its network is unreachable"]
 
 
 @pytest.mark.documented("HP-59")

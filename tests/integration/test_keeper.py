@@ -12,7 +12,7 @@ import pytest
 from waiting import eventually
 
 from holdfast.localcloud import processes
-from holdfast.localcloud.keeper import Keeper
+from holdfast.localcloud.keeper import ProcessKeeper
 from holdfast.localcloud.kernel_log import KernelLogs
 from holdfast.localcloud.nodes import NodeError
 from holdfast.localcloud.processes import LocalCloud, process_state
@@ -65,8 +65,8 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 @pytest.fixture
-def keeper(cloud: Cloud) -> Keeper:
-    return Keeper(cloud=cloud, region="us-west-2", stopping=threading.Event())
+def keeper(cloud: Cloud) -> ProcessKeeper:
+    return ProcessKeeper(cloud=cloud, region="us-west-2", stopping=threading.Event())
 
 
 def kill(cloud: Cloud, name: str, sign: signal.Signals = signal.SIGKILL) -> int:
@@ -78,7 +78,7 @@ def kill(cloud: Cloud, name: str, sign: signal.Signals = signal.SIGKILL) -> int:
 
 
 @pytest.mark.parametrize("name", ["aws", "hyperpod"])
-def test_a_process_that_was_killed_is_started_again(cloud: Cloud, keeper: Keeper, name: str) -> None:
+def test_a_process_that_was_killed_is_started_again(cloud: Cloud, keeper: ProcessKeeper, name: str) -> None:
     keeper.look()
     assert cloud.started == []
     old = kill(cloud, name)
@@ -89,13 +89,13 @@ def test_a_process_that_was_killed_is_started_again(cloud: Cloud, keeper: Keeper
     assert found.pid != old
 
 
-def test_a_process_that_was_ended_stays_down(cloud: Cloud, keeper: Keeper) -> None:
+def test_a_process_that_was_ended_stays_down(cloud: Cloud, keeper: ProcessKeeper) -> None:
     processes.stop(name="aws", home=cloud.home)
     keeper.look()
     assert cloud.started == []
 
 
-def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, keeper: Keeper) -> None:
+def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, keeper: ProcessKeeper) -> None:
     cloud.broken = True
     kill(cloud, "aws")
     keeper.look()
@@ -104,10 +104,10 @@ def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, ke
     keeper.look()
     assert cloud.started == ["hyperpod"]
     aws, *_ = keeper._told()
-    assert aws.problem == "aws cannot be started again: no space left"
+    assert aws.problem == "aws: restart failed: no space left"
 
 
-def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud: Cloud, keeper: Keeper) -> None:
+def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud: Cloud, keeper: ProcessKeeper) -> None:
     pid = kill(cloud, "hyperpod", signal.SIGSTOP)
     keeper.look()
     assert cloud.started == []
@@ -122,12 +122,12 @@ def test_a_process_that_runs_and_says_nothing_is_told(cloud: Cloud, monkeypatch:
     process = processes.find(name="aws", home=cloud.home)
     assert process is not None
     path = passes_path(cloud.home, "aws")
-    Passes(path=path, told=lambda: [Pass(name="snapshots", at=0.0, late_after_s=1e9)]).write()
+    Passes(path=path, reported=lambda: [Pass(name="snapshots", at=0.0, late_after_s=1e9)]).write()
     content = path.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {process.pid}')
     path.write_text(content)
     assert process_state("aws", home=cloud.home).problems == ()
     monkeypatch.setattr("holdfast.localcloud.processes.state.SILENT_AFTER_S", -1.0)
-    assert "has said nothing for 0 s; see its log" in process_state("aws", home=cloud.home).problems[0]
+    assert "has reported nothing for 0 s; see its log" in process_state("aws", home=cloud.home).problems[0]
 
 
 def test_a_process_that_is_not_there_is_told_and_a_keeper_that_nobody_asked_for_is_not(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def dies(cloud: Cloud, logs: KernelLogs) -> int:
 
 
 def test_the_process_behind_the_kernel_logs_is_started_again_and_its_death_is_told(
-    cloud: Cloud, keeper: Keeper, logs: KernelLogs
+    cloud: Cloud, keeper: ProcessKeeper, logs: KernelLogs
 ) -> None:
     keeper.look()
     assert cloud.started == []
@@ -172,17 +172,19 @@ def test_the_process_behind_the_kernel_logs_is_started_again_and_its_death_is_to
     assert process_state("kernel-log", home=cloud.home).state == "running"
 
 
-def test_kernel_logs_that_cannot_be_served_again_are_told(cloud: Cloud, keeper: Keeper, logs: KernelLogs) -> None:
+def test_kernel_logs_that_cannot_be_served_again_are_told(
+    cloud: Cloud, keeper: ProcessKeeper, logs: KernelLogs
+) -> None:
     cloud.broken = True
     dies(cloud, logs)
     keeper.look()
     (told,) = [one for one in keeper._told() if one.name == "kernel-log"]
-    assert told.problem == "kernel-log cannot be started again: i-1: the kernel log cannot be mounted again"
+    assert told.problem == "kernel-log: restart failed: i-1: the kernel log cannot be mounted again"
     cloud.broken = False
 
 
 def test_kernel_logs_that_were_ended_stay_so_and_nobody_misses_them(
-    cloud: Cloud, keeper: Keeper, logs: KernelLogs
+    cloud: Cloud, keeper: ProcessKeeper, logs: KernelLogs
 ) -> None:
     logs.stop()
     keeper.look()
@@ -191,7 +193,7 @@ def test_kernel_logs_that_were_ended_stay_so_and_nobody_misses_them(
 
 
 def test_a_process_behind_the_kernel_logs_that_stands_still_is_told_and_let_go_on(
-    cloud: Cloud, keeper: Keeper, logs: KernelLogs
+    cloud: Cloud, keeper: ProcessKeeper, logs: KernelLogs
 ) -> None:
     pid = server(logs)
     os.kill(pid, signal.SIGSTOP)

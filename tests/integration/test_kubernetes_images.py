@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from small_image import add_small_image
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.kubernetes import images
 from holdfast.localcloud.nodes import REACHABLE, FileSpec, Fleet, Mount, Node, NodeSpec, python_mounts
 
@@ -34,7 +34,7 @@ class Machine:
     """A node with containerd, and what its images come from."""
 
     node: Node
-    store: Store
+    store: ImageStore
     callers: list[str]
     """Addresses that the registry was asked about."""
     _pause: threading.Event = field(default_factory=threading.Event)
@@ -67,7 +67,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory, binaries: Any) -> Iterator
     home = tmp_path_factory.mktemp("images") / "home"
     fleet = Fleet(home=home)
     fleet.open(network="10.1.0.0/16", gateway=GATEWAY)
-    store, callers = Store(home=home), []
+    store, callers = ImageStore(home=home), []
 
     def is_node(address: str) -> bool:
         callers.append(address)

@@ -230,7 +230,7 @@ def test_a_node_that_boots_after_the_process_was_killed_has_a_log_and_so_have_th
 def test_writing_for_a_node_that_is_not_there_says_so(fleet: Fleet, tmp_path: Path):
     with pytest.raises(KernelLogError, match="node i-1: the kernel log cannot be written: no such node"):
         fleet.kernel_logs.write("i-1", ["x"])
-    with pytest.raises(KernelLogError, match="does not answer"):
+    with pytest.raises(KernelLogError, match="does not respond"):
         KernelLogs(tmp_path).write("i-1", ["x"])
 
 

@@ -15,7 +15,7 @@ from holdfast.catalog import instance_types
 from holdfast.localcloud.gpus import Gpus
 from holdfast.localcloud.nodes import Fleet, Mount, Node, NodeSpec, kill_group
 from holdfast.localcloud.nodes.kernel import proc
-from holdfast.localcloud.planting import Planted, PlantingError, end, end_all, fault_named, plant, planted
+from holdfast.localcloud.planting import ActiveFault, PlantingError, end, end_all, fault_named, plant, planted
 
 pytestmark = pytest.mark.root
 
@@ -61,7 +61,7 @@ class Lab:
             for number in (11, 12)
         )
 
-    def plant(self, name: str, *, for_s: float | None = None, gpu: int = 0) -> Planted:
+    def plant(self, name: str, *, for_s: float | None = None, gpu: int = 0) -> ActiveFault:
         return plant(self.fleet, self.node, fault_named(name), for_s=for_s, gpu=gpu)
 
     def now(self) -> list[str]:
@@ -340,7 +340,7 @@ def test_a_destroyed_node_can_have_nothing_planted(lab: Lab):
 
 def test_what_is_planted_is_planted_once_and_what_cannot_be_leaves_nothing(lab: Lab):
     lab.plant("cut")
-    with pytest.raises(PlantingError, match=r"cut is planted on i-.* already; end it with: holdfast inject i-"):
+    with pytest.raises(PlantingError, match=r"cut is already injected on i-.*; end it with: holdfast inject i-"):
         lab.plant("cut")
     with pytest.raises(PlantingError, match="has GPUs 0 to 7, and GPU 9 was asked for"):
         lab.plant("gpu-lost", gpu=9)

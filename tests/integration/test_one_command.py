@@ -124,8 +124,8 @@ def test_a_second_command_says_in_one_line_who_has_the_home(words: tuple[str, ..
     second = holdfast(*words, home=home)
 
     assert second.returncode == 2
-    assert second.stderr.startswith(f"holdfast: holdfast up (pid {first.pid}) has {home} since ")
-    assert second.stderr.endswith("; wait until it ends, or end it with: holdfast down\n")
+    assert second.stderr.startswith(f"holdfast: holdfast up (pid {first.pid}) is using {home} since ")
+    assert second.stderr.endswith("; wait until it exits, or end it with: holdfast down\n")
     assert second.stderr.count("\n") == 1
     assert first.poll() is None
 
@@ -145,8 +145,8 @@ def test_a_second_down_says_who_takes_the_home_down(start: Start, home: Path) ->
     second = holdfast("down", home=home)
 
     assert second.returncode == 2
-    assert second.stderr.startswith(f"holdfast: holdfast down (pid {first.pid}) has {home} since ")
-    assert second.stderr.endswith("; wait until it ends\n")
+    assert second.stderr.startswith(f"holdfast: holdfast down (pid {first.pid}) is using {home} since ")
+    assert second.stderr.endswith("; wait until it exits\n")
     assert first.poll() is None
 
 

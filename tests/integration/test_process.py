@@ -38,7 +38,7 @@ def test_a_process_that_ends_while_starting_is_reported_with_the_end_of_its_log(
 
 
 def test_a_process_that_is_never_ready_is_ended(tmp_path: Path) -> None:
-    with pytest.raises(ProcessError, match=r"slow was not ready after \d+ s and did nothing for the last \d+ s"):
+    with pytest.raises(ProcessError, match=r"slow was not ready after \d+ s and idle for the last \d+ s"):
         processes.start(name="slow", argv=SLEEP, home=tmp_path, ready=lambda: False, stall_s=1.0)
     assert processes.find(name="slow", home=tmp_path) is None
 
@@ -68,7 +68,7 @@ def test_a_process_that_works_is_waited_for_longer_than_one_that_sleeps(tmp_path
     ],
 )
 def test_waiting_is_no_progress(before: tuple[float, int], after: tuple[float, int], progress: bool) -> None:
-    first, second = (processes.Work(cpu_s=cpu_s, transferred=nbytes) for cpu_s, nbytes in (before, after))
+    first, second = (processes.WorkDone(cpu_s=cpu_s, transferred=nbytes) for cpu_s, nbytes in (before, after))
     assert second.is_beyond(first, stall_s=30.0) == progress
 
 

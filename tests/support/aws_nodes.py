@@ -13,7 +13,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from holdfast.localcloud.forwarding import Forwarder
-from holdfast.localcloud.image import Image, build
+from holdfast.localcloud.image import NodeImage, build
 from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeSpec, python_mounts
 
 _SETTINGS = ("HOLDFAST_PYTHON_SLURM", "HOLDFAST_PYTHON_EKS")
@@ -64,7 +64,7 @@ def require_cases(name: str) -> Path:
     return CASES / name
 
 
-def python_used(image: Image) -> str:
+def python_used(image: NodeImage) -> str:
     return image.notes[0]
 
 
@@ -73,7 +73,7 @@ class Nodes:
     """A controller and a worker, or as many as a test boots."""
 
     fleet: Fleet
-    image: Image
+    image: NodeImage
     shared: Path
     key: bytes = field(default_factory=lambda: secrets.token_bytes(64))
 

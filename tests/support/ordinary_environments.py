@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 IMAGE_NAME = "pytorch as a team builds it"
@@ -101,7 +101,7 @@ def make_image_root(root: Path) -> None:
     (root / "etc/image-name").write_text(f"{IMAGE_NAME}\n")
 
 
-def add_image(store: Store, root: Path, *, names: tuple[str, ...]) -> None:
+def add_image(store: ImageStore, root: Path, *, names: tuple[str, ...]) -> None:
     """Let names mean an image of these files, as ``holdfast images add`` does."""
     settings = {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"], "Cmd": ["/bin/bash"], "WorkingDir": "/workspace"}
     digest = hashlib.sha256(f"{root} {settings}".encode()).hexdigest()

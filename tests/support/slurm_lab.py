@@ -10,7 +10,7 @@ from footing import ready_network, service_role
 from waiting import eventually
 
 from holdfast.localcloud.aws import serve
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.hyperpod import ControlPlane, controller_node
 from holdfast.localcloud.nodes import Fleet
 
@@ -21,7 +21,7 @@ class SlurmLab:
     def __init__(self, home: Path) -> None:
         self.aws = serve(home=home, port=0)
         self.fleet = Fleet(home=home)
-        self.store = Store(home=home)
+        self.store = ImageStore(home=home)
         self.plane = ControlPlane(home=home, endpoint=self.aws.endpoint, region="us-west-2")
         self.thread = threading.Thread(target=self.plane.run)
         self.thread.start()

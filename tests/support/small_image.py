@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from holdfast.localcloud.containers import Store, StoredImage
+from holdfast.localcloud.containers import ImageStore, StoredImage
 
 PROGRAMS = ("sh", "ls", "cat", "id", "env", "sleep", "stat", "touch", "mkdir", "readlink", "setsid", "grep", "pwd")
 
 
-def add_small_image(store: Store, *, name: str, **config: Any) -> StoredImage:
+def add_small_image(store: ImageStore, *, name: str, **config: Any) -> StoredImage:
     """Store it. ``config``: fields of the image's configuration, as OCI spells them."""
     document = {"config": config}
     digest = hashlib.sha256(repr((name, document)).encode()).hexdigest()

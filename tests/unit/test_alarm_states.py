@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.localcloud.aws.monitoring.alarm_states import Rule, evaluate
+from holdfast.localcloud.aws.monitoring.alarm_states import AlarmRule, evaluate
 
 TREATMENTS = ("missing", "ignore", "breaching", "notBreaching")
 KEEPS = "(its state)"
@@ -14,8 +14,8 @@ def points(text: str) -> list[float | None]:
     return [{"0": 0.0, "X": 9.0, "-": None}[mark] for mark in text.split()]
 
 
-def rule(*, needed: int, treat: str) -> Rule:
-    return Rule(
+def rule(*, needed: int, treat: str) -> AlarmRule:
+    return AlarmRule(
         comparison_operator="GreaterThanThreshold",
         threshold=1,
         evaluation_periods=3,
@@ -61,7 +61,7 @@ def test_an_alarm_does_not_go_off_before_the_next_data_point_could_be_sound(data
     ],
 )
 def test_each_operator_compares_as_its_name_says(operator: str, breaching: float, sound: float) -> None:
-    found = Rule(comparison_operator=operator, threshold=1, evaluation_periods=1, datapoints_to_alarm=1)
+    found = AlarmRule(comparison_operator=operator, threshold=1, evaluation_periods=1, datapoints_to_alarm=1)
     assert found.breaches(breaching)
     assert not found.breaches(sound)
 

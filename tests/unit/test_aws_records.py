@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.localcloud.aws.common import TRANSITION, Shelf, now
+from holdfast.localcloud.aws.common import TRANSITION, RecordStore, now
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def shelf():
-    return Shelf(lambda key: KeyError(key))
+    return RecordStore(lambda key: KeyError(key))
 
 
 def test_a_record_is_made_changed_and_deleted_in_a_moment_each(clock, shelf):
@@ -50,7 +50,7 @@ def test_what_is_being_deleted_takes_no_other_change(clock, shelf):
 
 def test_records_survive_a_restart(clock, shelf):
     shelf.add(("a", 1), {"name": "a"})
-    again = Shelf(lambda key: KeyError(key))
+    again = RecordStore(lambda key: KeyError(key))
     again.load(shelf.dump())
 
     assert again.get(("a", 1)).status(settled="ACTIVE") == "CREATING"

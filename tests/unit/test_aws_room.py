@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.aws.state import RESERVE_BYTES, Room, is_change
+from holdfast.localcloud.aws.state import RESERVE_BYTES, DiskSpace, is_change
 
 
 def test_a_change_needs_its_own_bytes_beside_the_reserve() -> None:
-    room = Room(folder=Path("/home"), free=lambda _: RESERVE_BYTES + (10 << 20))
-    assert room.refusal(wanted=10 << 20) == ""
-    assert room.refusal(wanted=11 << 20) == (
-        "the disk of /home has 74 MiB free, and 64 MiB beside the 11 MiB of the request are needed to keep a change; "
+    room = DiskSpace(folder=Path("/home"), free=lambda _: RESERVE_BYTES + (10 << 20))
+    assert room.refusal(desired=10 << 20) == ""
+    assert room.refusal(desired=11 << 20) == (
+        "the disk of /home has 74 MiB free, and 64 MiB beside the 11 MiB of the request are needed to save a change; "
         "free some space"
     )
 

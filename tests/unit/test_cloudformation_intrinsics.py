@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.aws.cloudformation.template import Scope, TemplateError, failed_rules
+from holdfast.localcloud.aws.cloudformation.template import TemplateError, TemplateScope, failed_rules
 
 ATTRIBUTES = {("Bucket", "Arn"): "arn:aws:s3:::b", ("Bucket", "Site.Url"): "http://b"}
 
 
-def scope(**changed: Any) -> Scope:
+def scope(**changed: Any) -> TemplateScope:
     given: dict[str, Any] = {
         "pseudo": {"AWS::Region": "us-west-2", "AWS::AccountId": "123456789012", "AWS::Partition": "aws"},
         "parameters": {"Size": "3", "Names": ["a", "b"]},
@@ -27,7 +27,7 @@ def scope(**changed: Any) -> Scope:
         "dynamic": lambda service, name: f"{service}={name}",
         "zones": lambda: ["us-west-2a", "us-west-2b"],
     }
-    return Scope(**(given | changed))
+    return TemplateScope(**(given | changed))
 
 
 @pytest.mark.parametrize(

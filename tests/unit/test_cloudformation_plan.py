@@ -31,14 +31,14 @@ def resource(**changed: Any) -> Resource:
 @pytest.mark.parametrize(
     ("current", "changed", "expected"),
     [
-        (None, {}, deployment.Step.CREATE),
-        (resource(), {}, deployment.Step.NOTHING),
-        (resource(), {"MapPublicIpOnLaunch": True}, deployment.Step.UPDATE),
-        (resource(), {"CidrBlock": "10.0.1.0/24"}, deployment.Step.REPLACE),
-        (resource(status="UPDATE_FAILED"), {}, deployment.Step.UPDATE),
-        (resource(status="CREATE_FAILED"), {}, deployment.Step.REPLACE),
-        (resource(type="AWS::S3::Bucket"), {}, deployment.Step.REPLACE),
-        (resource(physical_id=""), {}, deployment.Step.CREATE),
+        (None, {}, deployment.ResourceStep.CREATE),
+        (resource(), {}, deployment.ResourceStep.NOTHING),
+        (resource(), {"MapPublicIpOnLaunch": True}, deployment.ResourceStep.UPDATE),
+        (resource(), {"CidrBlock": "10.0.1.0/24"}, deployment.ResourceStep.REPLACE),
+        (resource(status="UPDATE_FAILED"), {}, deployment.ResourceStep.UPDATE),
+        (resource(status="CREATE_FAILED"), {}, deployment.ResourceStep.REPLACE),
+        (resource(type="AWS::S3::Bucket"), {}, deployment.ResourceStep.REPLACE),
+        (resource(physical_id=""), {}, deployment.ResourceStep.CREATE),
     ],
 )
 def test_a_step_follows_from_what_differs(current: Resource | None, changed: dict[str, Any], expected: Any) -> None:

@@ -4,7 +4,7 @@ import botocore.session
 import pytest
 
 from holdfast.localcloud.aws.cloudformation import registry, resources
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Generic, Lost, to_shape
+from holdfast.localcloud.aws.cloudformation.resources.handlers import GenericHandler, LostProperties, to_shape
 
 REFUSED = {
     "AWS::EC2::EIP": {"InstanceId", "TransferAddress"},
@@ -45,7 +45,7 @@ REFUSED = {
 }
 """What the embedded AWS refuses to set when it creates a resource; docs/concepts/local-cloud.md lists the same."""
 
-GENERIC = [handler for handler in resources.HANDLERS if isinstance(handler, Generic)]
+GENERIC = [handler for handler in resources.HANDLERS if isinstance(handler, GenericHandler)]
 
 
 @pytest.mark.parametrize("handler", GENERIC, ids=lambda handler: handler.type)
@@ -60,7 +60,7 @@ def test_a_type_refuses_what_it_cannot_set_and_nothing_else(handler):
 
 def test_what_a_shape_does_not_know_is_told_with_its_path():
     model = botocore.session.get_session().get_service_model("fsx")
-    lost = Lost()
+    lost = LostProperties()
     given = {"FileSystemType": "LUSTRE", "Size": 1, "LustreConfiguration": {"DeploymentType": "SCRATCH_2", "Colour": 1}}
 
     shaped = to_shape(model.operation_model("CreateFileSystem").input_shape, given, lost)

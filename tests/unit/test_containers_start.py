@@ -34,7 +34,7 @@ def test_a_name_in_any_form_of_pyxis_means_one_image(given: str, name: str) -> N
 
 @pytest.mark.parametrize("given", ["./image.sqsh", "/fsx/image.sqsh", "../image"])
 def test_a_path_is_no_name_of_an_image(given: str) -> None:
-    with pytest.raises(errors.RefusedError, match=r"a path is no image's name; .* 'holdfast images list'"):
+    with pytest.raises(errors.RefusedError, match=r"a path is not an image name; .* 'holdfast images list'"):
         reference.canonical(given)
 
 
@@ -58,9 +58,9 @@ def test_an_image_that_is_not_there_comes_with_the_command_that_adds_it(
         container.find_image(step(given, folder=tmp_path))
 
 
-def step(image: str, *, folder: Path) -> request_command.Request:
-    user = request_command.User(uid=os.getuid(), gid=os.getgid(), groups=())
-    return request_command.Request(user=user, image=image, images=str(folder), folder=str(folder))
+def step(image: str, *, folder: Path) -> request_command.StepRequest:
+    user = request_command.StepUser(uid=os.getuid(), gid=os.getgid(), groups=())
+    return request_command.StepRequest(user=user, image=image, images=str(folder), folder=str(folder))
 
 
 HEAD = b"hsqs" + bytes(36) + (1000).to_bytes(8, "little")
@@ -70,10 +70,10 @@ HEAD = b"hsqs" + bytes(36) + (1000).to_bytes(8, "little")
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "it is no squashfs file; make one with enroot import or mksquashfs"),
-        (b"#!/bin/sh\n" * 99, "it is no squashfs file"),
+        (b"", "it is not a squashfs file; make one with enroot import or mksquashfs"),
+        (b"#!/bin/sh\n" * 99, "it is not a squashfs file"),
         (HEAD + bytes(100), "it has 148 of its 1000 bytes; copy it again"),
-        (None, "there is no such file on this node"),
+        (None, "no such file on this node"),
     ],
 )
 def test_an_image_file_that_is_none_or_half_a_one_is_refused_in_one_line(
@@ -102,7 +102,7 @@ def test_variables_and_folder_of_an_image_file_are_those_that_enroot_wrote(tmp_p
 )
 def test_what_is_not_an_images_name_is_refused(given: str) -> None:
     with pytest.raises(
-        errors.RefusedError, match=r"is not an image's name; allowed: \[USER@\]\[REGISTRY#\]IMAGE\[:TAG\]"
+        errors.RefusedError, match=r"is not an image name; allowed: \[USER@\]\[REGISTRY#\]IMAGE\[:TAG\]"
     ):
         reference.canonical(given)
 
@@ -113,19 +113,19 @@ def test_a_name_is_one_file_of_the_store() -> None:
 
 def test_mounts_mean_what_they_mean_to_pyxis() -> None:
     assert mounts.parse("/fsx:/data:ro+rprivate,/a,./b:/c:,tmpfs:/scratch:noexec", folder="/fsx/me") == (
-        mounts.Mount(source="/fsx", target="/data", attributes=frozenset({"ro"})),
-        mounts.Mount(source="/a", target="/a"),
-        mounts.Mount(source="/fsx/me/./b", target="/c"),
-        mounts.Mount(source="", target="/scratch", attributes=frozenset({"noexec"})),
+        mounts.ContainerMount(source="/fsx", target="/data", attributes=frozenset({"ro"})),
+        mounts.ContainerMount(source="/a", target="/a"),
+        mounts.ContainerMount(source="/fsx/me/./b", target="/c"),
+        mounts.ContainerMount(source="", target="/scratch", attributes=frozenset({"noexec"})),
     )
     assert mounts.parse("") == ()
 
 
 def test_a_target_never_leaves_the_container() -> None:
     assert mounts.parse("/a:/x/../../y,/b:../z,/c://d") == (
-        mounts.Mount(source="/a", target="/y"),
-        mounts.Mount(source="/b", target="/z"),
-        mounts.Mount(source="/c", target="/d"),
+        mounts.ContainerMount(source="/a", target="/y"),
+        mounts.ContainerMount(source="/b", target="/z"),
+        mounts.ContainerMount(source="/c", target="/d"),
     )
 
 

@@ -10,13 +10,21 @@ from typer.testing import CliRunner
 
 from holdfast.cli.commands.deployment import images as images_module
 from holdfast.cli.terminal import CommandError
-from holdfast.localcloud.containers import ImageError, Parts, Store, add_image, missing, plugstack_line, prepare
+from holdfast.localcloud.containers import (
+    ContainerParts,
+    ImageError,
+    ImageStore,
+    add_image,
+    missing,
+    plugstack_line,
+    prepare,
+)
 
 FIRST, SECOND = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 
 
-def store_with(home: Path, *images: tuple[str, str]) -> Store:
-    store = Store(home=home)
+def store_with(home: Path, *images: tuple[str, str]) -> ImageStore:
+    store = ImageStore(home=home)
     for name, digest in images:
 
         def unpack(root: Path, digest: str = digest) -> None:
@@ -26,7 +34,7 @@ def store_with(home: Path, *images: tuple[str, str]) -> Store:
     return store
 
 
-def content(store: Store, name: str) -> str:
+def content(store: ImageStore, name: str) -> str:
     return (store.directory / "refs" / name / "rootfs" / "file").read_text()
 
 
@@ -83,7 +91,7 @@ def test_an_image_is_found_in_any_form_of_its_name_and_no_other(tmp_path: Path) 
     assert found is not None
     assert (store.folder(found) / "rootfs/file").read_text() == FIRST
     assert store.find("ubuntu:2") is None
-    with pytest.raises(ImageError, match="is not an image's name"):
+    with pytest.raises(ImageError, match="is not an image name"):
         store.find("a b")
 
 
@@ -96,7 +104,7 @@ def test_an_image_goes_with_its_last_name(tmp_path: Path) -> None:
 
 
 def test_an_image_that_could_not_be_unpacked_leaves_nothing(tmp_path: Path) -> None:
-    store = Store(home=tmp_path)
+    store = ImageStore(home=tmp_path)
 
     def unpack(root: Path) -> None:
         (root / "half").touch()
@@ -110,9 +118,9 @@ def test_an_image_that_could_not_be_unpacked_leaves_nothing(tmp_path: Path) -> N
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
     store = store_with(tmp_path, ("a", FIRST))
-    with pytest.raises(ImageError, match="no image b:latest; there are: a:latest"):
+    with pytest.raises(ImageError, match="no image b:latest; existing images: a:latest"):
         store.remove("b")
-    with pytest.raises(ImageError, match="is not an image's name"):
+    with pytest.raises(ImageError, match="is not an image name"):
         store.add("a b", digest=FIRST, config={}, unpack=lambda _: None)
     with pytest.raises(ImageError, match="a digest is sha256: and 64 hexadecimal digits, got 'x'"):
         store.add("a", digest="x", config={}, unpack=lambda _: None)
@@ -147,7 +155,7 @@ def test_a_machine_without_slurms_headers_gets_nodes_without_containers(
 ) -> None:
     monkeypatch.setattr("holdfast.localcloud.spank.compiling._VERSION", tmp_path / "absent.h")
     assert any("install Debian's package libslurm-dev" in problem for problem in missing())
-    assert prepare(home=tmp_path) == Parts()
+    assert prepare(home=tmp_path) == ContainerParts()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -166,14 +174,16 @@ def test_headers_of_another_slurm_are_refused_since_a_required_plugin_would_stop
 def test_an_archive_that_is_a_link_is_not_followed(tmp_path: Path, form: str) -> None:
     (tmp_path / "image.tar").symlink_to("/etc/shadow")
     with pytest.raises(ImageError, match=r"image\.tar is a symbolic link, which is not followed; name /etc/shadow"):
-        add_image(Store(home=tmp_path), source=form.format(tmp_path / "image.tar"), name="x")
+        add_image(ImageStore(home=tmp_path), source=form.format(tmp_path / "image.tar"), name="x")
 
 
 def test_the_training_image_is_built_in_any_folder_and_all_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(images_module, "_changed_store", lambda *, verb: contextlib.nullcontext(Store(home=tmp_path)))
+    monkeypatch.setattr(
+        images_module, "_changed_store", lambda *, verb: contextlib.nullcontext(ImageStore(home=tmp_path))
+    )
     monkeypatch.setattr("holdfast.localcloud.containers.building.shutil.which", lambda _: None)
     monkeypatch.setattr("holdfast.localcloud.containers.building.importlib.util.find_spec", lambda _: None)
     done = CliRunner().invoke(images_module.app, ["build"])

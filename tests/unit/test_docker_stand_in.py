@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.docker_stand_in import Images, StandInError, check, instructions, main, manifest_of
+from holdfast.localcloud.docker_stand_in import ManifestStore, StandInError, check, instructions, main, manifest_of
 
 IMAGE = "123456789012.dkr.ecr.us-west-2.amazonaws.com/training:abc"
 
@@ -99,7 +99,7 @@ def test_an_image_is_there_once_it_is_built_and_under_each_of_its_tags(
 def test_the_state_is_in_the_home_of_the_local_cloud(context: Path, home: Path) -> None:
     built(context)
 
-    assert Images(home / "docker-stand-in").tags() == ["one"]
+    assert ManifestStore(home / "docker-stand-in").tags() == ["one"]
 
 
 @pytest.mark.parametrize("endpoint", ["", "https://api.ecr.us-west-2.amazonaws.com", "http://10.0.0.1:5710"])
@@ -117,9 +117,9 @@ def test_an_image_that_was_not_built_is_never_pushed_to_aws(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["push", "absent"], "there is no image absent here"),
-        (["tag", "absent", "two"], "there is no image absent here"),
-        (["build", "--tag", "one", "--file", "gone", "."], "there is no Dockerfile"),
+        (["push", "absent"], "no image absent on this machine"),
+        (["tag", "absent", "two"], "no image absent on this machine"),
+        (["build", "--tag", "one", "--file", "gone", "."], "no Dockerfile"),
     ],
 )
 def test_what_is_not_there_is_said(

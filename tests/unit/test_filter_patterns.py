@@ -47,86 +47,40 @@ NUMBERS = json.dumps(
         ("ERROR", "[error 401]", False),
         ("ERROR ARGUMENTS", "[ERROR 419] MISSING ARGUMENTS", True),
         ("ERROR ARGUMENTS", "[ERROR 400] BAD REQUEST", False),
-        ("?ERROR ?ARGUMENTS", "[ERROR 400] BAD REQUEST", True),
-        ("?ERROR ?ARGUMENTS", "nothing", False),
-        ("?ERROR ?ARGUMENTS REQUEST", "[INFO] REQUEST FAILED", True),
         ('"INTERNAL SERVER ERROR"', "[ERROR 500] INTERNAL SERVER ERROR", True),
         ('"INTERNAL SERVER ERROR"', "[ERROR 500] INTERNAL ERROR OF A SERVER", False),
-        ("ERROR -ARGUMENTS", "[ERROR 400] BAD REQUEST", True),
-        ("ERROR -ARGUMENTS", "[ERROR 419] MISSING ARGUMENTS", False),
-        ("%AUTHORIZED%", "[ERROR 401] UNAUTHORIZED REQUEST", True),
         ("{ $.eventType = \"UpdateTrail\" }", TRAIL, True),
         ("{ $.eventType = UpdateTrail }", TRAIL, True),
         ("{ $.eventType = \"Update*\" }", TRAIL, True),
         ("{ $.eventType != \"UpdateTrail\" }", TRAIL, False),
         ("{ $.sourceIPAddress != 123.123.* }", TRAIL, True),
-        ("{ $.arrayKey[0] = \"value\" }", TRAIL, True),
-        ("{ $.arrayKey[2] = \"value\" }", TRAIL, False),
-        ("{ $.arrayKey = \"value\" }", TRAIL, False),
-        ("{ $.eventType = %Trail% }", TRAIL, True),
-        ("{ $.arrayKey[*] = %val.{2}% }", TRAIL, True),
-        ("{ $.* = %111\\.111\\.111\\.1[0-9]{1,2}% }", TRAIL, True),
-        ("{ $.['cluster.name'] = \"c\" }", TRAIL, True),
-        ("{ $.SomeObject IS NULL }", TRAIL, True),
-        ("{ $.eventType IS NULL }", TRAIL, False),
-        ("{ $.SomeOtherObject NOT EXISTS }", TRAIL, True),
-        ("{ $.eventType NOT EXISTS }", TRAIL, False),
-        ("{ $.objectList[1].id = 2 }", TRAIL, True),
         ("{ $.eventType = \"UpdateTrail\" }", "no JSON", False),
         ("{ $.absent != 1 }", TRAIL, False),
-        ("{ ($.user.id = 1) && ($.users[0].email = \"John.Doe@example.com\") }", USERS, True),
-        (
-            "{ $.user.email = \"John.Stiles@example.com\" || $.coordinates[0][1] = \"nonmatch\""
-            " && $.actions[2] = \"nonmatch\" }",
-            USERS,
-            True,
-        ),
-        (
-            "{ ($.user.email = \"John.Stiles@example.com\" || $.coordinates[0][1] = \"nonmatch\")"
-            " && $.actions[2] = \"nonmatch\" }",
-            USERS,
-            False,
-        ),
-        ("{ ($.user.id = 2 && $.users[0].email = \"nonmatch\") || $.actions[2] = \"GET\" }", USERS, False),
         ("{ $.bandwidth > 75 }", NUMBERS, True),
         ("{ $.latency < 50 }", NUMBERS, True),
         ("{ $.refreshRate >= 60 }", NUMBERS, True),
         ("{ $.responseTime <= 5 }", NUMBERS, True),
         ("{ $.errorCode = 400}", NUMBERS, True),
         ("{ $.errorCode != 500 }", NUMBERS, True),
-        ("{ $.number[0] = 1e+3 }", NUMBERS, True),
-        ("{ $.number[0] != 1e-3 }", NUMBERS, True),
-        ("[ip=%127\\.0\\.0\\.[1-9]%, a, b, at, request =*.html*, status_code = 4*, bytes]", REQUEST, True),
-        ("[..., request =*.html*, status_code = 4*, bytes]", REQUEST, True),
-        ("[..., status_code = 404 || status_code = 410, bytes]", REQUEST, True),
-        ("[..., status_code = 410, bytes]", REQUEST, False),
-        ("[w1=ERROR, w2]", "ERROR 09/25/2014 12:00:02 Failed to process request", True),
-        ("[w1=ERROR, w2]", "WARNING 09/25/2014 12:00:02 Invalid user request", False),
-        ("[w1=ERROR || w1=WARNING, w2]", "WARNING 09/25/2014 12:00:02 Invalid user request", True),
-        ("[w1!=ERROR && w1!=WARNING, w2]", "INFO 09/25/2014 12:00:00 GET /service/resource/67 1200", True),
-        (
-            "[logLevel, date, time, method, url=%/service/resource/[0-9]+$%, response_time]",
-            "INFO 09/25/2014 12:00:00 GET /service/resource/67 1200",
-            True,
-        ),
-        (
-            "[logLevel, date, time, method, url=%/service/resource/[0-9]+/part/[0-9]+$%, response_time]",
-            "INFO 09/25/2014 12:00:00 GET /service/resource/67 1200",
-            False,
-        ),
+        ("{ ($.user.id = 1) && ($.user.email = \"John.Stiles@example.com\") }", USERS, True),
+        ("{ $.user.id = 1 || $.user.id = 2 && $.user.email = \"nonmatch\" }", USERS, True),
+        ("{ ($.user.id = 1 || $.user.id = 2) && $.user.email = \"nonmatch\" }", USERS, False),
+        ("{ $.user.id = * }", USERS, True),
+        ("{ $.user.name = * }", USERS, False),
     ],
 )  # fmt: skip
 def test_a_pattern_matches_what_the_guide_says(pattern: str, message: str, matches: bool) -> None:
-    assert parse_pattern(pattern).matches(LogEvent(message)) is matches
+    assert parse_pattern(pattern)(LogEvent(message)) is matches
 
 
 @pytest.mark.parametrize(
     "pattern",
-    ["{", "{ $.a }", "{ $ = 1 }", "{ $.a = }", "{ $.a = 1", "[a", "{ $.a > word }", "%(a)%", '"open', "{ $.*.* = 1 }",
-     "{ $.a = 1 } more", "{ " + "(" * 60 + "$.a = 1" + ")" * 60 + " }", "a" * 1025,
-     "%[[%", "%[a--b]%", "%a{99999999999999999999}%"],
+    ["{", "{ $.a }", "{ $ = 1 }", "{ $.a = }", "{ $.a = 1", "{ $.a > word }", '"open', "{ $.a = 1 } more",
+     "{ " + "(" * 60 + "$.a = 1" + ")" * 60 + " }", "a" * 1025,
+     "%A+%", "{ $.a = %A+% }", "[a, b]", "?a ?b", "-a", "{ $.a IS NULL }", "{ $.a NOT EXISTS }", "{ $.a[0] = 1 }",
+     "{ $.* = 1 }"],
 )  # fmt: skip
-def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+def test_an_invalid_or_unsupported_pattern_is_rejected(pattern: str) -> None:
     with pytest.raises(FilterPatternError):
         parse_pattern(pattern)
 
@@ -137,7 +91,7 @@ def test_any_text_is_a_pattern_or_is_refused(pattern: str, message: str) -> None
         found = parse_pattern(pattern)
     except FilterPatternError:
         return
-    assert found.matches(LogEvent(message)) in (True, False)
+    assert found(LogEvent(message)) in (True, False)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +116,7 @@ def test_a_metric_takes_its_value_from_the_event(selector: str, value: float | N
         ("$.node.name", "i-1"),
         ("$.step", "7"),
         ("$.ok", "true"),
-        ("$.all[1]", "b"),
+        ("$.all[1]", None),
         ("$.node", None),
         ("$.none", None),
         ("node", None),
@@ -183,7 +137,7 @@ def test_a_message_is_read_as_json_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(json, "loads", counted)
     event = LogEvent('{"a": 1, "b": 2}')
-    assert [parse_pattern(f"{{ $.{name} = {value} }}").matches(event) for name, value in (("a", 1), ("b", 3))] == [
+    assert [parse_pattern(f"{{ $.{name} = {value} }}")(event) for name, value in (("a", 1), ("b", 3))] == [
         True,
         False,
     ]

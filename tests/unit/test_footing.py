@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.localcloud.aws.common import ServiceError
-from holdfast.localcloud.aws.footing import Ways
+from holdfast.localcloud.aws.footing import SubnetRoutes
 from holdfast.localcloud.aws.fsx import check_lnet
 
 SUBNET = {"SubnetId": "subnet-1", "VpcId": "vpc-1", "CidrBlock": "10.1.0.0/24"}
@@ -38,9 +38,11 @@ class Network:
         return {"VpcEndpoints": self._endpoints}
 
 
-def ways(*, routes: Any = (), endpoints: Any = (), ingress: Any = (OWN,), egress: Any = (OWN, EVERYWHERE)) -> Ways:
+def ways(
+    *, routes: Any = (), endpoints: Any = (), ingress: Any = (OWN,), egress: Any = (OWN, EVERYWHERE)
+) -> SubnetRoutes:
     network = Network(routes=list(routes), endpoints=list(endpoints), ingress=list(ingress), egress=list(egress))
-    return Ways(client=lambda _service: network, subnets=["subnet-1"], groups=["sg-1"])
+    return SubnetRoutes(client=lambda _service: network, subnets=["subnet-1"], groups=["sg-1"])
 
 
 def default(**target: str) -> dict[str, str]:

@@ -143,7 +143,7 @@ def test_a_home_without_its_marker_is_not_touched(home: Path) -> None:
     (home / "aws").mkdir()
     (home / MARKER).unlink()
 
-    with pytest.raises(HomeError, match="nothing in it is touched"):
+    with pytest.raises(HomeError, match="it is left unchanged"):
         LocalCloud(home=home).remove()
     assert (home / "aws").is_dir()
 
@@ -156,7 +156,7 @@ def test_down_deletes_nothing_from_a_folder_that_up_did_not_make(
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
 
     assert typed(monkeypatch, "down") == 2
-    assert "holdfast up did not make it" in capsys.readouterr().err
+    assert "not a home that holdfast up made" in capsys.readouterr().err
     assert (tmp_path / "log").is_dir()
 
 

@@ -32,13 +32,14 @@ def test_a_second_command_is_told_who_has_the_home_and_since_when_without_waitin
     assert told.value.holder is not None
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(told.value.holder.since))
     assert str(told.value) == (
-        f"holdfast up (pid {os.getpid()}) has {home} since {since}; wait until it ends, or end it with: holdfast down"
+        f"holdfast up (pid {os.getpid()}) is using {home} since {since}; "
+        "wait until it exits, or end it with: holdfast down"
     )
     assert "\n" not in str(told.value)
 
 
 def test_a_second_down_is_not_told_to_end_the_first(home: Path) -> None:
-    with hold(home, verb="down"), pytest.raises(HeldError, match=r"wait until it ends$"), hold(home, verb="down"):
+    with hold(home, verb="down"), pytest.raises(HeldError, match=r"wait until it exits$"), hold(home, verb="down"):
         raise AssertionError
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from waiting import eventually
 
-from holdfast.localcloud.hyperpod.slurm import SlurmError, Slurms
+from holdfast.localcloud.hyperpod.slurm import SlurmClusters, SlurmError
 
 
 class Installing:
@@ -43,7 +43,7 @@ def test_its_temporary_tables_are_out_of_reach_of_other_servers_that_start(
     installing = Installing(failures=0)
     monkeypatch.setattr(subprocess, "run", installing)
     monkeypatch.setattr("shutil.which", lambda name, path: name)
-    accounting = Slurms(home=tmp_path).accounting
+    accounting = SlurmClusters(home=tmp_path).accounting
     accounting.prepare()
 
     eventually(lambda: (tmp_path / "hyperpod/accounting/template").is_dir())
@@ -56,9 +56,9 @@ def test_one_that_could_not_be_made_is_made_for_the_next_start(tmp_path: Path, m
     installing = Installing(failures=1)
     monkeypatch.setattr(subprocess, "run", installing)
     monkeypatch.setattr("shutil.which", lambda name, path: name)
-    accounting = Slurms(home=tmp_path).accounting
+    accounting = SlurmClusters(home=tmp_path).accounting
     accounting.prepare()
 
-    with pytest.raises(SlurmError, match="no database for Slurm's accounting could be made: Unknown table"):
+    with pytest.raises(SlurmError, match="cannot create the database for Slurm's accounting: Unknown table"):
         accounting.start(cast("Any", Controller()))
     eventually(lambda: (tmp_path / "hyperpod/accounting/template").is_dir())

@@ -7,10 +7,10 @@ import pytest
 
 from holdfast.localcloud import LocalCloud
 from holdfast.localcloud.hyperpod import lifecycle
-from holdfast.localcloud.hyperpod.logs import Tail
+from holdfast.localcloud.hyperpod.logs import FileTail
 
 
-def read_all(tail: Tail) -> list[str]:
+def read_all(tail: FileTail) -> list[str]:
     lines: list[str] = []
     while read := tail.read():
         lines += read
@@ -20,7 +20,7 @@ def read_all(tail: Tail) -> list[str]:
 def test_a_log_is_shipped_up_to_its_bound_and_says_so_once(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("0123456\n" * 10)
-    tail = Tail(path=path, group="g", stream="s", most_bytes=35)
+    tail = FileTail(path=path, group="g", stream="s", most_bytes=35)
 
     shipped = read_all(tail)
     with path.open("a") as log:
@@ -35,17 +35,17 @@ def test_a_log_that_just_fits_is_shipped_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("0123456\n" * 4)
 
-    assert read_all(Tail(path=path, group="g", stream="s", most_bytes=32)) == ["0123456"] * 4
+    assert read_all(FileTail(path=path, group="g", stream="s", most_bytes=32)) == ["0123456"] * 4
 
 
 def test_a_log_grows_in_pieces_to_the_same_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log"
     path.write_text("0123456\n" * 10)
-    at_once = read_all(Tail(path=path, group="g", stream="s", most_bytes=35))
+    at_once = read_all(FileTail(path=path, group="g", stream="s", most_bytes=35))
 
     monkeypatch.setattr("holdfast.localcloud.hyperpod.logs.events.CHUNK_BYTES", 9)
 
-    assert read_all(Tail(path=path, group="g", stream="s", most_bytes=35)) == at_once
+    assert read_all(FileTail(path=path, group="g", stream="s", most_bytes=35)) == at_once
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_log_grows_in_pieces_to_the_same_lines(tmp_path: Path, monkeypatch: py
 def test_neither_output_nor_log_pushes_the_other_out_of_a_reason(
     said: list[str], logged: list[str], last: list[str]
 ) -> None:
-    assert lifecycle.last_lines(said=said, logged=logged) == last
+    assert lifecycle.last_lines(reported=said, logged=logged) == last
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_neither_output_nor_log_pushes_the_other_out_of_a_reason(
         (130, "failed with exit code 130 (SIGINT)"),
         (255, "failed with exit code 255"),
         (-9, "was killed by SIGKILL"),
-        (None, "took more than 2 s and was ended"),
+        (None, "timed out after 2 s"),
     ],
 )
 def test_how_a_script_ended_is_said_in_words(code: int | None, words: str) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.localcloud.hyperpod.lifecycle import instance_metadata, life_cycle_config, provisioning_parameters
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
-from holdfast.localcloud.hyperpod.slurm import Machine, accounting_conf, merged, owned_lines, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import MachineSize, accounting_conf, merged, owned_lines, slurm_conf
 
-MACHINE = Machine(cpus=2, memory_mib=2000)
+MACHINE = MachineSize(cpus=2, memory_mib=2000)
 
 
 def cluster(*, login: bool = True, workers: int = 1) -> Cluster:
@@ -76,23 +76,23 @@ def test_hyperpods_lines_are_four_kinds_and_told_apart_as_slurm_reads_them() -> 
 
 def test_an_absent_file_becomes_what_is_wanted() -> None:
     wanted = slurm_conf(cluster(), machine=MACHINE)
-    assert merged(present="", wanted=wanted) == wanted
-    assert merged(present="\n \n", wanted=wanted) == wanted
+    assert merged(present="", desired=wanted) == wanted
+    assert merged(present="\n \n", desired=wanted) == wanted
 
 
 def test_edits_survive_and_hyperpods_lines_are_the_wanted_ones_once() -> None:
     before, after = (slurm_conf(cluster(workers=workers), machine=MACHINE) for workers in (1, 2))
     edited = before.replace("KillWait=30\n", "KillWait=7\n") + "Prolog=/mine.sh\nPartitionName=mine Nodes=ALL"
-    result = merged(present=edited, wanted=after).splitlines()
+    result = merged(present=edited, desired=after).splitlines()
     assert {"KillWait=7", "Prolog=/mine.sh", "include accounting.conf"} <= set(result)
     assert "KillWait=30" not in result
     assert owned_lines("\n".join(result)) == owned_lines(after)
-    again = merged(present="\n".join(result), wanted=after)
+    again = merged(present="\n".join(result), desired=after)
     assert again.splitlines() == result
 
 
 def test_a_last_line_without_an_end_does_not_run_into_the_next() -> None:
-    assert merged(present="KillWait=9", wanted="ClusterName=a\n") == "KillWait=9\nClusterName=a\n"
+    assert merged(present="KillWait=9", desired="ClusterName=a\n") == "KillWait=9\nClusterName=a\n"
 
 
 def test_accounting_conf_leads_to_the_database_daemon() -> None:
@@ -113,20 +113,10 @@ def test_accounting_conf_leads_to_the_database_daemon() -> None:
     ],
 )
 def test_expedited_requeue_is_allowed_where_slurm_has_it(version: tuple[int, int], parameters: str) -> None:
-    conf = slurm_conf(cluster(), machine=Machine(cpus=2, memory_mib=2000, slurm=version))
+    conf = slurm_conf(cluster(), machine=MachineSize(cpus=2, memory_mib=2000, slurm=version))
     assert f"SlurmctldParameters={parameters}\n" in conf
 
 
 def test_a_step_is_unkillable_after_five_message_timeouts_at_least() -> None:
     settings = dict(line.split("=", 1) for line in slurm_conf(cluster(), machine=MACHINE).splitlines() if "=" in line)
     assert int(settings["UnkillableStepTimeout"]) >= 5 * int(settings["MessageTimeout"])
-
-
-def test_the_task_prolog_of_a_cluster_from_before_is_taken_out() -> None:
-    former = "TaskProlog=/opt/holdfast/slurm/task_prolog"
-    wanted = slurm_conf(cluster(), machine=MACHINE)
-    present = wanted.replace("MailProg=", f"{former}\nTaskProlog=/fsx/mine\nMailProg=")
-    assert owned_lines(present) != owned_lines(wanted)
-    made = merged(present=present, wanted=wanted)
-    assert former not in made
-    assert "TaskProlog=/fsx/mine\n" in made

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.hyperpod import fsx
-from holdfast.localcloud.hyperpod.fsx import Linked
+from holdfast.localcloud.hyperpod.fsx import AssociationSync
 from holdfast.localcloud.hyperpod.logs import LogShipper, stamp
 from holdfast.localcloud.hyperpod.model import Association
 
@@ -54,7 +54,7 @@ class Bucket:
         del self.objects[Key]
 
 
-def linked(tmp_path: Path, s3: Bucket, *, imports: bool = False, exports: bool = False) -> Linked:
+def linked(tmp_path: Path, s3: Bucket, *, imports: bool = False, exports: bool = False) -> AssociationSync:
     association = Association(
         association_id="dra-1",
         file_system_id="fs-1",
@@ -64,10 +64,10 @@ def linked(tmp_path: Path, s3: Bucket, *, imports: bool = False, exports: bool =
         imports=ALL if imports else frozenset(),
         exports=ALL if exports else frozenset(),
     )
-    return Linked(association=association, root=tmp_path, books=tmp_path / "books", s3=s3)
+    return AssociationSync(association=association, root=tmp_path, books=tmp_path / "books", s3=s3)
 
 
-def run(link: Linked) -> fsx.Copied:
+def run(link: AssociationSync) -> fsx.SyncResult:
     return link.run_once(now_ns=lambda: LATER_NS)
 
 
@@ -105,7 +105,7 @@ def test_a_tree_deeper_than_a_path_is_long_is_told_and_the_files_beside_it_are_e
     (root / "z").write_bytes(b"3")
     link = linked(tmp_path, s3, exports=True)
     assert run(link).exported == ("z",)
-    assert "a key of S3 is at most 1024 bytes of UTF-8" in link.complaints.summary
+    assert "an S3 key has at most 1024 bytes of UTF-8" in link.complaints.summary
     remove_tree_quietly(root)
     assert not root.exists()
 
@@ -213,5 +213,5 @@ def test_a_line_that_the_service_refuses_leaves_a_word_in_its_place_and_the_othe
     shipper.stop()
     *before, stand_in, last = logs.lines
     assert before == [f"line {number}" for number in range(5)]
-    assert stand_in.startswith("[holdfast] a line was refused by CloudWatch Logs")
+    assert stand_in.startswith("[holdfast] CloudWatch Logs rejected a line")
     assert last == "line 6"

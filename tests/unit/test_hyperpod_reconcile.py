@@ -9,9 +9,9 @@ from holdfast.localcloud.hyperpod.control import (
     GATHER_S,
     Check,
     Health,
-    Hold,
+    HoldBack,
     MarkFailed,
-    Observed,
+    Observation,
     Prepare,
     Reboot,
     Remove,
@@ -35,60 +35,60 @@ def cluster(status: str = "InService", *statuses: str, **settings: Any) -> Clust
 
 
 def test_a_healthy_cluster_needs_nothing() -> None:
-    assert decide(Observed(cluster=cluster(), health=ALIVE)) == []
+    assert decide(Observation(cluster=cluster(), health=ALIVE)) == []
 
 
 def test_pending_instances_are_prepared_whether_they_run_or_not() -> None:
-    observed = Observed(cluster=cluster("Creating", "Pending", "Pending"), health={"i-0": Health.ALIVE})
+    observed = Observation(cluster=cluster("Creating", "Pending", "Pending"), health={"i-0": Health.ALIVE})
     assert decide(observed) == [Prepare(arn=ARN, instance_id="i-0"), Prepare(arn=ARN, instance_id="i-1")]
 
 
 def test_a_pending_instance_that_died_is_begun_afresh() -> None:
-    observed = Observed(cluster=cluster("InService", "Running", "Pending"), health={**ALIVE, "i-1": Health.DEAD})
+    observed = Observation(cluster=cluster("InService", "Running", "Pending"), health={**ALIVE, "i-1": Health.DEAD})
     assert decide(observed) == [Prepare(arn=ARN, instance_id="i-1", afresh=True)]
 
 
 def test_nothing_is_decided_about_busy_instances() -> None:
-    observed = Observed(cluster=cluster("Creating", "Pending", "Pending"), busy=frozenset({"i-0", "i-1"}))
+    observed = Observation(cluster=cluster("Creating", "Pending", "Pending"), busy=frozenset({"i-0", "i-1"}))
     assert decide(observed) == []
 
 
 @pytest.mark.parametrize(
     ("health", "seen"),
     [
-        (Health.DEAD, "its init process is gone"),
-        (Health.FROZEN, "it does not answer: its processes are stopped"),
-        (Health.SILENT, "its network does not answer"),
+        (Health.DEAD, "its init process exited"),
+        (Health.FROZEN, "no response: its processes are stopped"),
+        (Health.SILENT, "its network is unreachable"),
     ],
 )
 def test_a_lost_instance_is_replaced(health: Health, seen: str) -> None:
-    observed = Observed(cluster=cluster(), health={**ALIVE, "i-1": health})
+    observed = Observation(cluster=cluster(), health={**ALIVE, "i-1": health})
     assert decide(observed) == [Replace(arn=ARN, instance_id="i-1", cause=seen, lost=True)]
 
 
 def test_a_node_that_slurm_does_not_reach_is_not_rebooted_without_node_recovery() -> None:
-    observed = Observed(cluster=cluster(node_recovery="None"), health=ALIVE, marks={"i-0": "unresponsive"})
+    observed = Observation(cluster=cluster(node_recovery="None"), health=ALIVE, marks={"i-0": "unresponsive"})
     assert decide(observed) == []
 
 
 def test_a_lost_instance_without_node_recovery_waits_for_a_person() -> None:
-    observed = Observed(cluster=cluster(node_recovery="None"), health={**ALIVE, "i-1": Health.DEAD})
+    observed = Observation(cluster=cluster(node_recovery="None"), health={**ALIVE, "i-1": Health.DEAD})
     (action,) = decide(observed)
     assert isinstance(action, MarkFailed)
-    assert action.message == "its init process is gone; node recovery is None: call BatchReplaceClusterNodes"
+    assert action.message == "its init process exited; node recovery is None: call BatchReplaceClusterNodes"
     failed = cluster("InService", "Running", "Failure", node_recovery="None")
-    assert decide(Observed(cluster=failed, health=ALIVE, attempts={"10.1.0.11": 1})) == []
-    asked = decide(Observed(cluster=failed, requests={"i-1": "replace"}, health=ALIVE))
+    assert decide(Observation(cluster=failed, health=ALIVE, attempts={"10.1.0.11": 1})) == []
+    asked = decide(Observation(cluster=failed, requests={"i-1": "replace"}, health=ALIVE))
     assert asked == [Replace(arn=ARN, instance_id="i-1", cause="BatchReplaceClusterNodes was called")]
 
 
 def test_instances_come_back_under_their_ids_after_the_machine_restarted() -> None:
     expected = [Prepare(arn=ARN, instance_id="i-0"), Prepare(arn=ARN, instance_id="i-1")]
-    assert decide(Observed(cluster=cluster())) == expected
+    assert decide(Observation(cluster=cluster())) == expected
 
 
 def test_requests_are_followed() -> None:
-    observed = Observed(cluster=cluster(), health=ALIVE, requests={"i-0": "reboot", "i-1": "delete"})
+    observed = Observation(cluster=cluster(), health=ALIVE, requests={"i-0": "reboot", "i-1": "delete"})
     expected = [
         Reboot(arn=ARN, instance_id="i-0", cause="BatchRebootClusterNodes was called"),
         Remove(arn=ARN, instance_id="i-1"),
@@ -97,9 +97,9 @@ def test_requests_are_followed() -> None:
 
 
 def test_slurm_reasons_are_followed() -> None:
-    observed = Observed(cluster=cluster(), health=ALIVE, marks={"i-0": "reboot", "i-1": "replace"})
+    observed = Observation(cluster=cluster(), health=ALIVE, marks={"i-0": "reboot", "i-1": "replace"})
     assert [type(action) for action in decide(observed)] == [Reboot, Replace]
-    (silent,) = decide(Observed(cluster=cluster(), health=ALIVE, marks={"i-0": "unresponsive"}))
+    (silent,) = decide(Observation(cluster=cluster(), health=ALIVE, marks={"i-0": "unresponsive"}))
     assert isinstance(silent, Reboot)
     assert silent.unreachable
 
@@ -107,19 +107,19 @@ def test_slurm_reasons_are_followed() -> None:
 def test_a_failed_replacement_is_tried_a_bounded_number_of_times() -> None:
     failed = cluster("InService", "Running", "Failure")
     for tried in range(1, MAX_ATTEMPTS):
-        (action,) = decide(Observed(cluster=failed, health=ALIVE, attempts={"10.1.0.11": tried}))
+        (action,) = decide(Observation(cluster=failed, health=ALIVE, attempts={"10.1.0.11": tried}))
         assert isinstance(action, Replace)
-    assert decide(Observed(cluster=failed, health=ALIVE, attempts={"10.1.0.11": MAX_ATTEMPTS})) == []
+    assert decide(Observation(cluster=failed, health=ALIVE, attempts={"10.1.0.11": MAX_ATTEMPTS})) == []
 
 
 def test_a_cluster_is_in_service_once_all_run_and_slurm_is_settled() -> None:
-    observed = Observed(cluster=cluster("Creating"), health=ALIVE)
+    observed = Observation(cluster=cluster("Creating"), health=ALIVE)
     assert decide(observed) == [SetStatus(arn=ARN, status="InService")]
-    assert decide(Observed(cluster=cluster("Creating"), health=ALIVE, slurm_settled=False)) == []
+    assert decide(Observation(cluster=cluster("Creating"), health=ALIVE, slurm_settled=False)) == []
 
 
 def test_a_failed_creation_names_one_instance_and_says_that_there_may_be_more() -> None:
-    observed = Observed(
+    observed = Observation(
         cluster=cluster("Creating", "Failure", "Failure"),
         health=ALIVE,
         failures={"i-0": "exit code 3 in step users", "i-1": "exit code 1"},
@@ -135,54 +135,54 @@ def test_a_failed_creation_names_one_instance_and_says_that_there_may_be_more() 
 def test_a_failure_waits_a_little_for_others_to_be_named_with_it() -> None:
     half = cluster("Creating", "Failure", "Pending")
     busy = frozenset({"i-1"})
-    assert decide(Observed(cluster=half, busy=busy, failed_for_s={"i-0": GATHER_S / 2})) == []
-    (action,) = decide(Observed(cluster=half, busy=busy, failed_for_s={"i-0": GATHER_S}))
+    assert decide(Observation(cluster=half, busy=busy, failed_for_s={"i-0": GATHER_S / 2})) == []
+    (action,) = decide(Observation(cluster=half, busy=busy, failed_for_s={"i-0": GATHER_S}))
     assert isinstance(action, SetStatus)
     assert action.status == "Failed"
 
 
 def test_a_failed_update_rolls_back_to_the_instances_before_it() -> None:
     updating = cluster("Updating", "Running", "Failure")
-    (begin,) = decide(Observed(cluster=updating, health=ALIVE, settled=frozenset({"i-0"}), failures={"i-1": "no"}))
+    (begin,) = decide(Observation(cluster=updating, health=ALIVE, settled=frozenset({"i-0"}), failures={"i-1": "no"}))
     assert isinstance(begin, SetStatus)
     assert begin.status == "RollingBack"
     assert begin.message.startswith('Instance i-1 failed to provision with the following error: "no"')
     rolling = cluster("RollingBack", "Running", "Failure")
-    assert decide(Observed(cluster=rolling, settled=frozenset({"i-0"}))) == [Remove(arn=ARN, instance_id="i-1")]
+    assert decide(Observation(cluster=rolling, settled=frozenset({"i-0"}))) == [Remove(arn=ARN, instance_id="i-1")]
     done = cluster("RollingBack", "Running")
-    (end,) = decide(Observed(cluster=done, settled=frozenset({"i-0"}), rollback_message="i-1: no"))
+    (end,) = decide(Observation(cluster=done, settled=frozenset({"i-0"}), rollback_message="i-1: no"))
     assert end == SetStatus(arn=ARN, status="InService", message="i-1: no")
 
 
 def test_an_instance_that_failed_before_an_update_does_not_fail_it() -> None:
     updating = cluster("Updating", "Running", "Failure")
-    observed = Observed(cluster=updating, health=ALIVE, settled=frozenset({"i-0", "i-1"}))
+    observed = Observation(cluster=updating, health=ALIVE, settled=frozenset({"i-0", "i-1"}))
     assert decide(observed) == [SetStatus(arn=ARN, status="InService")]
 
 
 def test_deletion_removes_every_instance_and_then_the_cluster() -> None:
     deleting = cluster("Deleting", "Running", "Failure")
-    assert decide(Observed(cluster=deleting)) == [
+    assert decide(Observation(cluster=deleting)) == [
         Remove(arn=ARN, instance_id="i-0"),
         Remove(arn=ARN, instance_id="i-1"),
     ]
     empty = Cluster(arn=ARN, name="dev", status="Deleting")
-    assert decide(Observed(cluster=empty)) == [SetStatus(arn=ARN, status="Deleted")]
-    assert decide(Observed(cluster=empty, busy=frozenset({"i-0"}))) == []
+    assert decide(Observation(cluster=empty)) == [SetStatus(arn=ARN, status="Deleted")]
+    assert decide(Observation(cluster=empty, busy=frozenset({"i-0"}))) == []
 
 
 def test_a_failed_cluster_is_left_as_it_is() -> None:
-    assert decide(Observed(cluster=cluster("Failed", "Failure", "Pending"))) == []
+    assert decide(Observation(cluster=cluster("Failed", "Failure", "Pending"))) == []
 
 
 def test_with_continuous_provisioning_the_cluster_is_in_service_at_once() -> None:
     creating = cluster("Creating", "Pending", "Pending", continuous=True)
-    assert decide(Observed(cluster=creating)) == [SetStatus(arn=ARN, status="InService")]
+    assert decide(Observation(cluster=creating)) == [SetStatus(arn=ARN, status="InService")]
 
 
 def test_with_continuous_provisioning_what_never_ran_is_tried_again() -> None:
     failed = cluster("InService", "Running", "Failure", continuous=True)
-    again = decide(Observed(cluster=failed, health=ALIVE, failures={"i-1": "no"}))
+    again = decide(Observation(cluster=failed, health=ALIVE, failures={"i-1": "no"}))
     assert again == [Replace(arn=ARN, instance_id="i-1", cause="no")]
 
 
@@ -192,7 +192,7 @@ def test_with_continuous_provisioning_no_attempt_is_the_last_and_each_rests_long
 
     def after(failed_for_s: float) -> list[Any]:
         attempts, seconds = {"10.1.0.11": tried}, {"i-1": failed_for_s}
-        return decide(Observed(cluster=failed, health=ALIVE, attempts=attempts, failed_for_s=seconds))
+        return decide(Observation(cluster=failed, health=ALIVE, attempts=attempts, failed_for_s=seconds))
 
     assert after(rest_s - 0.1) == []
     assert [type(action) for action in after(rest_s)] == [Replace]
@@ -211,7 +211,7 @@ def of_slurm(controller: str, login: str, worker: str, *, status: str = "Creatin
     return Cluster(arn=ARN, name="dev", status=status, groups=groups, instances=instances, **settings)
 
 
-def prepared(observed: Observed) -> list[str]:
+def prepared(observed: Observation) -> list[str]:
     return [action.instance_id for action in decide(observed) if isinstance(action, Prepare)]
 
 
@@ -219,22 +219,22 @@ def prepared(observed: Observed) -> list[str]:
     ("controller", "login"), [("Pending", "Pending"), ("Running", "Pending"), ("Pending", "Running")]
 )
 def test_a_continuous_cluster_waits_for_controller_and_login(controller: str, login: str) -> None:
-    waiting = Observed(cluster=of_slurm(controller, login, "Pending", continuous=True))
+    waiting = Observation(cluster=of_slurm(controller, login, "Pending", continuous=True))
     assert not [action for action in decide(waiting) if isinstance(action, SetStatus)]
     assert "i-workers" in prepared(waiting)
 
 
 def test_a_continuous_cluster_is_in_service_before_its_workers() -> None:
-    ready = Observed(cluster=of_slurm("Running", "Running", "Pending", continuous=True))
+    ready = Observation(cluster=of_slurm("Running", "Running", "Pending", continuous=True))
     assert decide(ready) == [SetStatus(arn=ARN, status="InService")]
-    plain = Observed(cluster=of_slurm("Running", "Running", "Pending"))
+    plain = Observation(cluster=of_slurm("Running", "Running", "Pending"))
     assert prepared(plain) == ["i-head", "i-door", "i-workers"]
 
 
 def test_a_failed_script_of_a_controller_fails_a_continuous_cluster_for_good() -> None:
     failed = of_slurm("Failure", "Running", "Running", continuous=True)
     known = {"failures": {"i-head": "exit code 3"}, "health": dict.fromkeys(["i-head"], Health.ALIVE)}
-    (given_up,) = decide(Observed(cluster=failed, scripts_failed=frozenset({"i-head"}), **known))
+    (given_up,) = decide(Observation(cluster=failed, scripts_failed=frozenset({"i-head"}), **known))
     assert isinstance(given_up, SetStatus)
     assert given_up.status == "Failed"
     assert "Instance i-head failed to provision" in given_up.message
@@ -243,14 +243,14 @@ def test_a_failed_script_of_a_controller_fails_a_continuous_cluster_for_good() -
 def test_a_controller_that_failed_otherwise_is_tried_again_with_continuous_provisioning() -> None:
     failed = of_slurm("Failure", "Running", "Running", continuous=True)
     health = dict.fromkeys(["i-head", "i-door", "i-workers"], Health.ALIVE)
-    observed = Observed(cluster=failed, failures={"i-head": "its network failed"}, health=health)
+    observed = Observation(cluster=failed, failures={"i-head": "its network failed"}, health=health)
     assert decide(observed) == [Replace(arn=ARN, instance_id="i-head", cause="its network failed")]
 
 
 def test_a_failed_script_of_a_worker_is_tried_again_and_the_cluster_goes_on() -> None:
     serving = of_slurm("Running", "Running", "Failure", continuous=True, status="InService")
     health = dict.fromkeys(["i-head", "i-door", "i-workers"], Health.ALIVE)
-    observed = Observed(
+    observed = Observation(
         cluster=serving, failures={"i-workers": "no"}, scripts_failed=frozenset({"i-workers"}), health=health
     )
     assert decide(observed) == [Replace(arn=ARN, instance_id="i-workers", cause="no")]
@@ -261,7 +261,7 @@ EKS = {"eks_arn": "arn:aws:eks:us-west-2:123456789012:cluster/k"}
 
 @pytest.mark.parametrize(("mark", "action"), [("replace", Replace), ("reboot", Reboot)])
 def test_a_health_label_of_kubernetes_is_followed(mark: str, action: type[Replace | Reboot]) -> None:
-    seen = Observed(cluster=cluster("InService", "Running", **EKS), health=ALIVE, marks={"i-0": mark})
+    seen = Observation(cluster=cluster("InService", "Running", **EKS), health=ALIVE, marks={"i-0": mark})
     (decided,) = decide(seen)
     assert isinstance(decided, action)
     assert "labelled Unschedulable" in decided.cause
@@ -270,11 +270,11 @@ def test_a_health_label_of_kubernetes_is_followed(mark: str, action: type[Replac
 @pytest.mark.parametrize("mark", ["replace", "reboot"])
 def test_a_health_label_is_not_followed_without_node_recovery(mark: str) -> None:
     left = cluster("InService", "Running", node_recovery="None", **EKS)
-    assert decide(Observed(cluster=left, health=ALIVE, marks={"i-0": mark})) == []
+    assert decide(Observation(cluster=left, health=ALIVE, marks={"i-0": mark})) == []
 
 
 def test_a_replacement_that_was_interrupted_is_begun_again() -> None:
-    (decided,) = decide(Observed(cluster=cluster("InService", "ShuttingDown", **EKS)))
+    (decided,) = decide(Observation(cluster=cluster("InService", "ShuttingDown", **EKS)))
     assert isinstance(decided, Replace)
 
 
@@ -288,28 +288,28 @@ def deep(status: str, **settings: Any) -> Cluster:
 
 
 def test_checks_that_were_asked_for_are_run_and_those_of_an_interrupted_start_are_the_groups() -> None:
-    asked = Observed(cluster=deep("Running"), health=ALIVE, requests={"i-0": "check InstanceConnectivity"})
+    asked = Observation(cluster=deep("Running"), health=ALIVE, requests={"i-0": "check InstanceConnectivity"})
     assert decide(asked) == [Check(arn=ARN, instance_id="i-0", checks=("InstanceConnectivity",))]
-    interrupted = Observed(cluster=deep("DeepHealthCheckInProgress"), health=ALIVE)
+    interrupted = Observation(cluster=deep("DeepHealthCheckInProgress"), health=ALIVE)
     assert decide(interrupted) == [Check(arn=ARN, instance_id="i-0", checks=("InstanceStress",))]
 
 
 def test_an_instance_that_is_lost_or_marked_while_it_is_checked_is_treated_as_any_other() -> None:
     being_checked = deep("DeepHealthCheckInProgress")
-    lost = Observed(
+    lost = Observation(
         cluster=being_checked, health={**ALIVE, "i-0": Health.DEAD}, requests={"i-0": "check InstanceStress"}
     )
     assert [(type(one), one.instance_id) for one in decide(lost)] == [(Replace, "i-0")]  # type: ignore[union-attr]
-    marked = Observed(cluster=being_checked, health=ALIVE, marks={"i-0": "reboot"})
+    marked = Observation(cluster=being_checked, health=ALIVE, marks={"i-0": "reboot"})
     assert isinstance(decide(marked)[0], Reboot)
 
 
 def test_a_cluster_that_is_being_made_is_not_in_service_while_an_instance_is_checked() -> None:
     making = replace(deep("DeepHealthCheckInProgress"), status="Creating")
     assert SetStatus(arn=ARN, status="InService") not in decide(
-        Observed(cluster=making, health=ALIVE, busy=frozenset({"i-0"}))
+        Observation(cluster=making, health=ALIVE, busy=frozenset({"i-0"}))
     )
-    assert decide(Observed(cluster=making, health=ALIVE)) == [
+    assert decide(Observation(cluster=making, health=ALIVE)) == [
         Check(arn=ARN, instance_id="i-0", checks=("InstanceStress",))
     ]
 
@@ -317,13 +317,13 @@ def test_a_cluster_that_is_being_made_is_not_in_service_while_an_instance_is_che
 # --- many at once
 
 
-def five(seen: Health, *, accused: int = 4, **more: Any) -> Observed:
+def five(seen: Health, *, accused: int = 4, **more: Any) -> Observation:
     """Five workers, some of which seem to be broken."""
     health = {f"i-{number}": seen if number < accused else Health.ALIVE for number in range(5)}
-    return Observed(cluster=cluster("InService", *["Running"] * 5), health=health, **more)
+    return Observation(cluster=cluster("InService", *["Running"] * 5), health=health, **more)
 
 
-def kinds_of(observed: Observed) -> list[type]:
+def kinds_of(observed: Observation) -> list[type]:
     return [type(action) for action in decide(observed)]
 
 
@@ -331,16 +331,16 @@ def kinds_of(observed: Observed) -> list[type]:
 def test_of_four_workers_of_five_that_are_accused_at_once_one_goes_and_a_person_is_asked(seen: Health) -> None:
     decided = decide(five(seen))
     assert [(type(one), one.instance_id) for one in decided] == [  # type: ignore[union-attr]
-        (Hold, "i-1"), (Hold, "i-2"), (Hold, "i-3"), (Replace, "i-0"),
+        (HoldBack, "i-1"), (HoldBack, "i-2"), (HoldBack, "i-3"), (Replace, "i-0"),
     ]  # fmt: skip
     assert "4 of 5 instances seem to be broken at once" in decided[0].message  # type: ignore[union-attr]
     after = five(seen, accused=3, judged_lately=1)
-    assert kinds_of(after) == [Hold, Hold, Hold], "once the first is back, and for an hour"
+    assert kinds_of(after) == [HoldBack, HoldBack, HoldBack], "once the first is back, and for an hour"
 
 
 def test_slurm_accuses_no_more_at_once_than_anybody_else() -> None:
     marks = {f"i-{number}": "unresponsive" for number in range(4)}
-    assert kinds_of(five(Health.ALIVE, marks=marks)) == [Hold, Hold, Hold, Reboot]
+    assert kinds_of(five(Health.ALIVE, marks=marks)) == [HoldBack, HoldBack, HoldBack, Reboot]
 
 
 def test_with_a_share_of_one_all_are_believed() -> None:

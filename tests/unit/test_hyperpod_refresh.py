@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.hyperpod.control import Health, Observed, Remove, Service, decide
+from holdfast.localcloud.hyperpod.control import Health, Observation, Remove, Service, decide
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdefghijkl"
@@ -68,6 +68,6 @@ def test_an_update_that_begins_meanwhile_is_not_taken_for_one_that_is_over() -> 
 
     (cluster,) = service.clusters
     health = dict.fromkeys(("i-0", "i-1"), Health.ALIVE)
-    assert decide(Observed(cluster=cluster, health=health, requests=service.requests)) == [
+    assert decide(Observation(cluster=cluster, health=health, requests=service.requests)) == [
         Remove(arn=ARN, instance_id="i-1")
     ]

@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.localcloud.hyperpod.lifecycle import hosts, job_variables, resource_config
 from holdfast.localcloud.hyperpod.model import Cluster, Group, Instance, parse_association, parse_cluster
-from holdfast.localcloud.hyperpod.slurm import Machine, gres_conf, mark_of, node_names, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import MachineSize, gres_conf, mark_of, node_names, slurm_conf
 from holdfast_common import slurm_answers
 
-MACHINE = Machine(cpus=2, memory_mib=2000)
+MACHINE = MachineSize(cpus=2, memory_mib=2000)
 DESCRIBED = {
     "ClusterArn": "arn:aws:sagemaker:us-west-2:123456789012:cluster/abc",
     "ClusterName": "dev",

@@ -5,22 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.localcloud.confined import safe_path
-from holdfast.localcloud.hyperpod.fsx import Entry, FileStat, ObjectStat, Plan, plan
+from holdfast.localcloud.hyperpod.fsx import FileStat, ObjectStat, SyncEntry, SyncPlan, plan
 
 ALL = frozenset({"NEW", "CHANGED", "DELETED"})
 NONE: frozenset[str] = frozenset()
 OBJECT, FILE = ObjectStat(etag="e1", size=3), FileStat(size=3, mtime_ns=10)
-EQUAL = Entry(etag="e1", size=3, mtime_ns=10)
+EQUAL = SyncEntry(etag="e1", size=3, mtime_ns=10)
 
 
 def made(
     *,
     remote: ObjectStat | None = None,
     local: FileStat | None = None,
-    entry: Entry | None = None,
+    entry: SyncEntry | None = None,
     imports: frozenset[str] = ALL,
     exports: frozenset[str] = ALL,
-) -> Plan:
+) -> SyncPlan:
     return plan(
         objects={"p": remote} if remote else {},
         files={"p": local} if local else {},
@@ -31,7 +31,7 @@ def made(
 
 
 def test_nothing_is_done_while_both_sides_are_as_in_the_book() -> None:
-    assert made(remote=OBJECT, local=FILE, entry=EQUAL) == Plan()
+    assert made(remote=OBJECT, local=FILE, entry=EQUAL) == SyncPlan()
 
 
 def test_new_changed_and_deleted_objects_are_imported() -> None:
@@ -47,23 +47,23 @@ def test_new_changed_and_deleted_files_are_exported() -> None:
 
 
 def test_a_file_that_is_being_written_is_not_exported() -> None:
-    assert made(local=FileStat(size=3, mtime_ns=10, at_rest=False)) == Plan()
+    assert made(local=FileStat(size=3, mtime_ns=10, at_rest=False)) == SyncPlan()
 
 
 def test_only_what_the_policies_name_is_done() -> None:
-    assert made(remote=OBJECT, imports=NONE) == Plan()
-    assert made(local=FILE, exports=NONE) == Plan()
-    assert made(local=FILE, entry=EQUAL, imports=frozenset({"NEW"}), exports=NONE) == Plan()
-    assert made(remote=OBJECT, entry=EQUAL, imports=ALL, exports=NONE) == Plan()
+    assert made(remote=OBJECT, imports=NONE) == SyncPlan()
+    assert made(local=FILE, exports=NONE) == SyncPlan()
+    assert made(local=FILE, entry=EQUAL, imports=frozenset({"NEW"}), exports=NONE) == SyncPlan()
+    assert made(remote=OBJECT, entry=EQUAL, imports=ALL, exports=NONE) == SyncPlan()
 
 
 def test_the_bucket_wins_when_both_sides_changed() -> None:
     both = made(remote=ObjectStat(etag="e2", size=4), local=FileStat(size=5, mtime_ns=12), entry=EQUAL)
-    assert both == Plan(imports=("p",))
+    assert both == SyncPlan(imports=("p",))
 
 
 def test_what_is_gone_on_both_sides_is_forgotten() -> None:
-    assert made(entry=EQUAL) == Plan(forget=("p",))
+    assert made(entry=EQUAL) == SyncPlan(forget=("p",))
 
 
 @pytest.mark.parametrize("key", ["../x", "a/../../x", "/etc/passwd", "a//b", "./a", "a/.", "nul\0", "x" * 256])
@@ -77,7 +77,9 @@ def test_ordinary_keys_are_paths() -> None:
 
 stats = st.none() | st.builds(ObjectStat, etag=st.sampled_from(["e1", "e2"]), size=st.just(1))
 files = st.none() | st.builds(FileStat, size=st.just(1), mtime_ns=st.integers(1, 3), at_rest=st.booleans())
-entries = st.none() | st.builds(Entry, etag=st.sampled_from(["e1", "e2"]), size=st.just(1), mtime_ns=st.integers(1, 3))
+entries = st.none() | st.builds(
+    SyncEntry, etag=st.sampled_from(["e1", "e2"]), size=st.just(1), mtime_ns=st.integers(1, 3)
+)
 policies = st.frozensets(st.sampled_from(["NEW", "CHANGED", "DELETED"]))
 
 
@@ -85,7 +87,7 @@ policies = st.frozensets(st.sampled_from(["NEW", "CHANGED", "DELETED"]))
 def test_no_path_is_copied_both_ways_or_copied_and_deleted(
     remote: ObjectStat | None,
     local: FileStat | None,
-    entry: Entry | None,
+    entry: SyncEntry | None,
     imports: frozenset[str],
     exports: frozenset[str],
 ) -> None:

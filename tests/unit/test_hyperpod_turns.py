@@ -220,7 +220,7 @@ def test_a_line_that_is_refused_is_one_event_all_the_same(rig: Rig) -> None:
         file.write('{"secret": 1}\n')
     rig.write(2)
     eventually(lambda: len(rig.logs.events) == 5)
-    assert "[holdfast] a line was refused" in rig.logs.events[2]
+    assert "[holdfast] CloudWatch Logs rejected a line" in rig.logs.events[2]
     agent = rig.agent()
     rig.write(1)
     eventually(lambda: agent.numbers()["events_shipped_total"] == 6)

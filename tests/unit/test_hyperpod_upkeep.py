@@ -11,33 +11,33 @@ from holdfast.localcloud.roster import Place
     [
         ("slurmctld", "well", 100.0, False, ""),
         ("slurmctld", "gone", 1.0, False, ""),
-        ("slurmctld", "gone", 3.0, False, "tell"),
+        ("slurmctld", "gone", 3.0, False, "report"),
         ("slurmctld", "gone", 3.0, True, ""),
         ("slurmctld", "gone", 8.0, True, "start"),
         ("slurmd", "gone", 8.0, True, "start"),
         ("munged", "gone", 8.0, True, "start"),
-        ("slurmctld", "stopped", 3.0, False, "tell"),
+        ("slurmctld", "stopped", 3.0, False, "report"),
         ("slurmctld", "stopped", 29.0, True, ""),
         ("slurmctld", "stopped", 30.0, True, "end"),
         ("munged", "stopped", 30.0, True, "end"),
         ("slurmd", "stopped", 300.0, True, ""),
         ("sshd", "gone", 8.0, True, "start"),
-        ("sshd", "stopped", 3.0, False, "tell"),
+        ("sshd", "stopped", 3.0, False, "report"),
         ("sshd", "stopped", 300.0, True, ""),
         ("mariadbd", "stopped", 30.0, True, "end"),
-        ("holdfast-agent", "gone", 3.0, False, "tell"),
+        ("holdfast-agent", "gone", 3.0, False, "report"),
         ("kubelet", "stopped", 30.0, True, "end"),
     ],
 )
 def test_a_daemon_is_told_of_then_started_or_ended(
     program: str, now_is: Condition, for_s: float, told: bool, decision: Decision
 ) -> None:
-    assert decide(Daemon(program=program, condition=now_is, for_s=for_s, told=told)) == decision
+    assert decide(Daemon(program=program, condition=now_is, for_s=for_s, reported=told)) == decision
 
 
 def test_a_unit_that_restarts_itself_has_its_turn_first() -> None:
     """RestartSec is 5 s in our drop-in and in the unit of MariaDB."""
-    assert decide(Daemon(program="slurmctld", condition="gone", for_s=5.5, told=True)) == ""
+    assert decide(Daemon(program="slurmctld", condition="gone", for_s=5.5, reported=True)) == ""
 
 
 @pytest.mark.parametrize(

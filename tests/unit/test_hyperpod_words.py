@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.localcloud.hyperpod import lifecycle
 from holdfast.localcloud.hyperpod.lifecycle import failed_step, working_folder
-from holdfast.localcloud.hyperpod.logs import Tail
+from holdfast.localcloud.hyperpod.logs import FileTail
 from holdfast.localcloud.hyperpod.model import (
     LONGEST,
     Cluster,
@@ -82,7 +82,13 @@ def test_scripts_work_in_the_folder_of_their_bucket_and_prefix(uri: str, folder:
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(3, "exit code 3"), (None, "took more than 600 s"), (-9, "was killed by SIGKILL"), (143, "SIGTERM"), (255, "255")],
+    [
+        (3, "exit code 3"),
+        (None, "timed out after 600"),
+        (-9, "was killed by SIGKILL"),
+        (143, "SIGTERM"),
+        (255, "255"),
+    ],
 )
 def test_the_end_of_a_script_is_said_in_words(code: int | None, words: str) -> None:
     assert words in lifecycle.how_it_ended(code, timeout_s=600.0)
@@ -113,7 +119,7 @@ def test_the_last_step_that_failed_is_named(tmp_path: Path) -> None:
 
 
 def test_only_the_last_lines_of_an_output_are_kept() -> None:
-    tail = lifecycle.Tail()
+    tail = lifecycle.OutputTail()
     for number in range(5000):
         tail.add(f"line {number}\n".encode())
     assert tail.lines()[-6:] == [f"line {number}" for number in range(4994, 5000)]
@@ -133,18 +139,18 @@ def test_only_the_last_lines_of_an_output_are_kept() -> None:
     ],
 )
 def test_the_last_words_are_shared_by_what_a_script_said_and_what_it_logged(said: str, logged: str, kept: str) -> None:
-    assert lifecycle.last_lines(said=list(said), logged=list(logged)) == list(kept)
+    assert lifecycle.last_lines(reported=list(said), logged=list(logged)) == list(kept)
 
 
 # --- files of nodes
 
 
 @pytest.fixture
-def tail(tmp_path: Path) -> Tail:
-    return Tail(path=tmp_path / "provisioning.log", group="g", stream="s", is_events=False)
+def tail(tmp_path: Path) -> FileTail:
+    return FileTail(path=tmp_path / "provisioning.log", group="g", stream="s", is_events=False)
 
 
-def test_a_file_is_read_line_by_line_as_it_grows(tail: Tail) -> None:
+def test_a_file_is_read_line_by_line_as_it_grows(tail: FileTail) -> None:
     assert tail.read() == []
     tail.path.write_bytes(b"one\n\ntw")
     assert tail.read() == ["one"]
@@ -154,7 +160,7 @@ def test_a_file_is_read_line_by_line_as_it_grows(tail: Tail) -> None:
     assert tail.read() == []
 
 
-def test_a_large_file_is_read_in_chunks_and_no_line_is_lost(tail: Tail, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_read_in_chunks_and_no_line_is_lost(tail: FileTail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.localcloud.hyperpod.logs.events.CHUNK_BYTES", 16)
     lines = [f"line {number}" for number in range(20)]
     tail.path.write_text("\n".join(lines) + "\n")
@@ -165,7 +171,7 @@ def test_a_large_file_is_read_in_chunks_and_no_line_is_lost(tail: Tail, monkeypa
     assert max(len(chunk) for chunk in chunks) <= 3
 
 
-def test_a_line_that_never_ends_is_passed_on_in_parts(tail: Tail, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_never_ends_is_passed_on_in_parts(tail: FileTail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.localcloud.hyperpod.logs.events.CHUNK_BYTES", 16)
     tail.path.write_bytes(b"x" * 40)
     parts = [part for _ in range(4) for part in tail.read()]

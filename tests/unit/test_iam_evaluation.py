@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.localcloud.aws.iam import Policy, Request, decide, hold, matches
+from holdfast.localcloud.aws.iam import IamPolicy, PermissionRequest, decide, hold, matches
 
 ROLE = "arn:aws:sts::123456789012:assumed-role/nodes/i-1"
 OBJECT = "arn:aws:s3:::sagemaker-lab/on_create.sh"
@@ -20,13 +20,13 @@ def deny(action: Any = "*", resource: Any = "*", **more: Any) -> dict[str, Any]:
     return {**allow(action, resource, **more), "Effect": "Deny"}
 
 
-def policy(*statements: dict[str, Any], arn: str = "") -> Policy:
-    return Policy(document={"Version": "2012-10-17", "Statement": list(statements)}, arn=arn)
+def policy(*statements: dict[str, Any], arn: str = "") -> IamPolicy:
+    return IamPolicy(document={"Version": "2012-10-17", "Statement": list(statements)}, arn=arn)
 
 
-def asked(action: str = "s3:GetObject", resource: str = OBJECT, **context: str) -> Request:
+def asked(action: str = "s3:GetObject", resource: str = OBJECT, **context: str) -> PermissionRequest:
     named = {key.replace("_", ":"): value for key, value in context.items()}
-    return Request(principal=ROLE, action=action, resource=resource, context=named, aliases=("the-role",))
+    return PermissionRequest(principal=ROLE, action=action, resource=resource, context=named, aliases=("the-role",))
 
 
 def test_what_nobody_allows_is_denied_in_iams_words():

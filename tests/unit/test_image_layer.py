@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud import image
-from holdfast.localcloud.image import Entry, Interpreter, build, layer, stand_ins
+from holdfast.localcloud.image import Interpreter, LayerEntry, build, layer, stand_ins
 from holdfast.localcloud.image import __file__ as layers___file__
 
 PYTHON_39 = Interpreter(version=(3, 9), executable=Path("/opt/p/bin/python3.9"), prefix=Path("/opt/p"), note="a test's")
 
 
-def rendered(orchestrator: str = "slurm") -> dict[str, Entry]:
+def rendered(orchestrator: str = "slurm") -> dict[str, LayerEntry]:
     return layer(orchestrator=orchestrator, interpreter=PYTHON_39, programs_python="/usr/bin/python3.11")
 
 
-def text(entries: dict[str, Entry], path: str) -> str:
+def text(entries: dict[str, LayerEntry], path: str) -> str:
     return (entries[path].content or b"").decode()
 
 

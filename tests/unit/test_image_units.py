@@ -129,16 +129,16 @@ def test_limits():
 )
 def test_restart_follows_the_table_of_systemd_service(policy: str, status: int, *, again: bool):
     found = unit(f"[Service]\nExecStart=/bin/a\nRestart={policy}\n")
-    assert restart.wanted(found, result=restart.result_of(found, status), status=status) == again
+    assert restart.should_restart(found, result=restart.result_of(found, status), status=status) == again
 
 
 def test_lists_of_exit_statuses_go_over_the_policy():
     found = unit("[Service]\nExecStart=/bin/a\nRestart=always\nRestartPreventExitStatus=255 SIGKILL\n")
-    assert not restart.wanted(found, result="exit-code", status=255)
-    assert not restart.wanted(found, result="signal", status=-9)
+    assert not restart.should_restart(found, result="exit-code", status=255)
+    assert not restart.should_restart(found, result="signal", status=-9)
     forced = unit("[Service]\nExecStart=/bin/a\nRestartForceExitStatus=7\nSuccessExitStatus=7 SIGUSR1\n")
     assert restart.result_of(forced, 7) == restart.result_of(forced, -signal.SIGUSR1) == "success"
-    assert restart.wanted(forced, result="success", status=7)
+    assert restart.should_restart(forced, result="success", status=7)
 
 
 def test_the_start_limit_counts_starts_of_the_interval():

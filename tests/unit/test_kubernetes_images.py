@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.image import ENVIRONMENT_PROGRAMS, environment_programs
 from holdfast.localcloud.kubernetes import node_root
 from holdfast.localcloud.kubernetes.images import (
@@ -177,11 +177,11 @@ def test_a_layer_has_each_folder_before_what_is_in_it(machine: Path) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(home=tmp_path / "home")
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(home=tmp_path / "home")
 
 
-def add(store: Store, name: str, *, passwd: str = "", link: str = "") -> None:
+def add(store: ImageStore, name: str, *, passwd: str = "", link: str = "") -> None:
     def unpack(root: Path) -> None:
         (root / "etc").mkdir()
         if link:
@@ -193,11 +193,11 @@ def add(store: Store, name: str, *, passwd: str = "", link: str = "") -> None:
     store.add(name, digest=f"sha256:{digest}", config={"config": {"User": "me"}}, unpack=unpack)
 
 
-def offered(store: Store, *rows: StandIn, machine: Path = Path("/nonexistent")) -> Offered:
+def offered(store: ImageStore, *rows: StandIn, machine: Path = Path("/nonexistent")) -> Offered:
     return Offered(store=store, stand_ins=StandIns(rows), root=NodeRoot(machine=machine))
 
 
-def test_an_image_of_the_store_wins_over_its_stand_in(store: Store) -> None:
+def test_an_image_of_the_store_wins_over_its_stand_in(store: ImageStore) -> None:
     images = offered(store, row(f"{ECR}/app"))
     stand_in = images.find(f"{ECR}/app:1")
     add(store, f"{ECR}/app:1")
@@ -210,7 +210,7 @@ def test_an_image_of_the_store_wins_over_its_stand_in(store: Store) -> None:
     assert images.find(f"{ECR}/app:2") == stand_in
 
 
-def test_a_name_without_a_registry_means_dockers(store: Store) -> None:
+def test_a_name_without_a_registry_means_dockers(store: ImageStore) -> None:
     add(store, "holdfast-training:latest")
 
     assert offered(store).find("docker.io/library/holdfast-training:latest") is not None
@@ -218,12 +218,12 @@ def test_a_name_without_a_registry_means_dockers(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", [f"{ECR}/app@sha256:{'1' * 64}", "docker.io/library/../../etc:1", "a b:1", ":", ""])
-def test_what_is_no_name_with_a_tag_stands_for_nothing(store: Store, name: str) -> None:
+def test_what_is_no_name_with_a_tag_stands_for_nothing(store: ImageStore, name: str) -> None:
     assert offered(store, row("*"), row("*/*")).find(name) is None
 
 
 @pytest.mark.parametrize("link", ["/etc/hostname", "../../../../../../../../etc/hostname", "/dev/zero"])
-def test_a_link_in_an_image_leads_nowhere_on_this_machine(store: Store, link: str) -> None:
+def test_a_link_in_an_image_leads_nowhere_on_this_machine(store: ImageStore, link: str) -> None:
     add(store, "hostile:1", link=link)
 
     found = offered(store).find("hostile:1")
@@ -232,7 +232,7 @@ def test_a_link_in_an_image_leads_nowhere_on_this_machine(store: Store, link: st
     assert "etc/passwd" not in contents(found)
 
 
-def test_an_image_with_an_endless_list_of_accounts_is_cut(store: Store) -> None:
+def test_an_image_with_an_endless_list_of_accounts_is_cut(store: ImageStore) -> None:
     add(store, "endless:1", passwd="x" * (3 << 20))
 
     found = offered(store).find("endless:1")
@@ -244,7 +244,7 @@ def test_an_image_with_an_endless_list_of_accounts_is_cut(store: Store) -> None:
 class Caller:
     """A client of a registry on loopback."""
 
-    def __init__(self, *, registry: Registry, store: Store, port: int) -> None:
+    def __init__(self, *, registry: Registry, store: ImageStore, port: int) -> None:
         self.registry, self.store, self._port = registry, store, port
         registry.start()
 
@@ -260,7 +260,7 @@ class Caller:
 
 @pytest.fixture(scope="module")
 def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
-    store = Store(home=tmp_path_factory.mktemp("registry"))
+    store = ImageStore(home=tmp_path_factory.mktemp("registry"))
     listener = socket.create_server(("127.0.0.1", 0))
     registry = Registry(
         listener=listener,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.localcloud.monitor import (
-    Access,
+    MonitorAccess,
     MonitorError,
-    Target,
+    ScrapeTarget,
     access_of,
     alertmanager_configuration,
     bcrypt,
@@ -22,7 +22,7 @@ from holdfast.localcloud.monitor import (
 
 RULES = Path(__file__).parents[2] / "constructs" / "holdfast_constructs" / "observability" / "prometheus_rules.yaml"
 TARGETS = [
-    Target(
+    ScrapeTarget(
         instance_id=f"i-{number}", instance=f"ip-10-1-0-{number}", address=f"10.1.0.{number}:9464", token=f"t{number}"
     )
     for number in (2, 1)
@@ -76,7 +76,7 @@ def test_a_file_that_has_no_rules_is_refused(tmp_path: Path) -> None:
     check_rules(RULES)
     wrong = tmp_path / "rules.yaml"
     wrong.write_text("groups: [{name: x, rules: [{alert: A, expr: 'rate('}]}]")
-    with pytest.raises(MonitorError, match="is no file of Prometheus's rules: "):
+    with pytest.raises(MonitorError, match="is not a Prometheus rules file: "):
         check_rules(wrong)
 
 
@@ -89,7 +89,7 @@ def test_without_the_programs_it_is_said_what_to_install(monkeypatch: pytest.Mon
 def test_the_password_lies_in_the_home_for_its_owner_alone(tmp_path: Path) -> None:
     assert access_of(tmp_path) is None
     (tmp_path / "monitor").mkdir()
-    access = Access(prometheus="http://localhost:1", alertmanager="http://localhost:2", password="secret")
+    access = MonitorAccess(prometheus="http://localhost:1", alertmanager="http://localhost:2", password="secret")
     write_access(tmp_path, access)
     assert access_of(tmp_path) == access
     assert (tmp_path / "monitor" / "access.json").stat().st_mode & 0o077 == 0

@@ -15,7 +15,7 @@ from holdfast.localcloud.planting import (
     names_beginning_with,
     seconds_of,
 )
-from holdfast.localcloud.planting.lines import Process, clean_up, xid
+from holdfast.localcloud.planting.lines import GpuProcess, clean_up, xid
 
 P5 = healthy(instance_types()["ml.p5.48xlarge"])
 
@@ -23,7 +23,7 @@ P5 = healthy(instance_types()["ml.p5.48xlarge"])
 @given(st.integers(min_value=1, max_value=999))
 def test_any_xid_can_be_planted_and_its_line_is_one_of_the_drivers(code: int):
     fault = fault_named(f"xid-{code}")
-    line = xid(fault.xid, address="0000:53:00.0", gpu=0, process=Process(pid=42, name="python3"))
+    line = xid(fault.xid, address="0000:53:00.0", gpu=0, process=GpuProcess(pid=42, name="python3"))
     assert re.fullmatch(r"NVRM: Xid \(PCI:0000:53:00\): (\d+), [ -~]+", line)[1] == str(code)
     assert "{" not in line
 
@@ -34,14 +34,14 @@ def test_a_line_without_a_process_says_that_it_is_unknown():
 
 
 def test_the_line_of_79_is_that_of_the_driver():
-    line = xid(79, address="0000:05:00.0", gpu=0, process=Process(pid=1, name="python3"))
+    line = xid(79, address="0000:05:00.0", gpu=0, process=GpuProcess(pid=1, name="python3"))
     assert line == "NVRM: Xid (PCI:0000:05:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 
 
 @pytest.mark.parametrize("gpus", [0, 1, 4, 8])
 def test_a_clean_up_is_672_times_xid_45_and_all_gpus_have_their_share(gpus: int):
     known = addresses(P5)[:gpus]
-    lines = clean_up(known, process=Process(pid=7, name="python3"))
+    lines = clean_up(known, process=GpuProcess(pid=7, name="python3"))
     assert len(lines) == 672
     assert {re.search(r"\): (\d+),", line)[1] for line in lines} == {"45"}
     assert len({line.split(")")[0] for line in lines}) == max(1, gpus)
@@ -49,7 +49,7 @@ def test_a_clean_up_is_672_times_xid_45_and_all_gpus_have_their_share(gpus: int)
 
 @pytest.mark.parametrize("name", ["xid-0", "xid-1000", "xid-N", "xid-", "xid-07", "gpu", "", "xid-9 ", "\n"])
 def test_what_is_no_fault_is_refused_with_those_that_are(name: str):
-    with pytest.raises(FaultError, match=r"there is no fault .*; allowed: xid-N, clean-up-burst, gpu-lost"):
+    with pytest.raises(FaultError, match=r"got fault .*; allowed: xid-N, clean-up-burst, gpu-lost"):
         fault_named(name)
 
 
@@ -61,7 +61,7 @@ def test_a_time_that_is_none_is_refused(seconds: float):
 
 def test_what_is_over_at_once_takes_no_time():
     assert seconds_of(fault_named("xid-79"), None) is None
-    with pytest.raises(FaultError, match="xid-79 is over at once and takes no time, given --for 5; leave --for out"):
+    with pytest.raises(FaultError, match="xid-79 is momentary, got --for 5; leave --for out"):
         seconds_of(fault_named("xid-79"), 5.0)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.cli.views import PROCESS_NAMES
-from holdfast.localcloud.hyperpod.upkeep import END_AFTER_S, START_AFTER_S, TELL_AFTER_S, Daemon, decide
+from holdfast.localcloud.hyperpod.upkeep import END_AFTER_S, REPORT_AFTER_S, START_AFTER_S, Daemon, decide
 from holdfast.localcloud.roster import EVERY, Place, SystemProcess, at, upkept
 
 
@@ -19,11 +19,11 @@ def test_each_process_is_noticed_in_time_and_either_restarted_or_reported() -> N
 @pytest.mark.parametrize("daemon", [one for one in EVERY if one.unit], ids=lambda one: f"{one.name}-{one.place.name}")
 def test_a_daemon_is_reported_and_restarted_within_the_times_that_the_list_promises(daemon: SystemProcess) -> None:
     look_s = 1.0
-    assert TELL_AFTER_S + look_s < daemon.noticed_within_s
-    assert decide(Daemon(program=daemon.name, condition="gone", for_s=TELL_AFTER_S)) == "tell"
-    assert decide(Daemon(program=daemon.name, condition="stopped", for_s=TELL_AFTER_S)) == "tell"
-    assert decide(Daemon(program=daemon.name, condition="gone", for_s=START_AFTER_S, told=True)) == "start"
-    ends = decide(Daemon(program=daemon.name, condition="stopped", for_s=END_AFTER_S, told=True)) == "end"
+    assert REPORT_AFTER_S + look_s < daemon.noticed_within_s
+    assert decide(Daemon(program=daemon.name, condition="gone", for_s=REPORT_AFTER_S)) == "report"
+    assert decide(Daemon(program=daemon.name, condition="stopped", for_s=REPORT_AFTER_S)) == "report"
+    assert decide(Daemon(program=daemon.name, condition="gone", for_s=START_AFTER_S, reported=True)) == "start"
+    ends = decide(Daemon(program=daemon.name, condition="stopped", for_s=END_AFTER_S, reported=True)) == "end"
     assert ends is daemon.ends_when_stopped
     assert ends is ("killed" in daemon.stopped)
 

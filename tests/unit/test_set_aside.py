@@ -1,11 +1,9 @@
 """State of the embedded AWS that could not be used, and the directories of its file systems."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.aws.common import FORMER, unpickled
 from holdfast.localcloud.home import set_aside, spared
 from holdfast.localcloud.hyperpod.fsx import remove_others
 
@@ -55,14 +53,3 @@ def test_state_that_was_put_back_spares_nothing(home: Path) -> None:
     aside.rename(home / "aws" / "state")
 
     assert spared(home) == set()
-
-
-def test_a_former_name_is_read_as_the_module_of_today() -> None:
-    pickled = b"choldfast.localcloud.aws.cloudformation._store\nStack\n."
-
-    assert unpickled(pickled).__module__ == "holdfast.localcloud.aws.cloudformation.deployment.store"
-
-
-@pytest.mark.parametrize("today", sorted(set(FORMER.values())))
-def test_each_former_name_leads_to_a_module_that_exists(today: str) -> None:
-    assert importlib.util.find_spec(today)

@@ -51,23 +51,23 @@ def test_a_thread_that_ends_is_started_again_and_says_so(
     worker = Worker(name="storage", work=failing(2, runs_again, stopping, error=error), stopping=stopping)
     worker.start()
     assert runs_again.wait(30)
-    told = worker.told()
+    told = worker.reported()
     assert told.restarts == 2
     (line,) = told.problems(now=told.restarted_at + 7.0)
-    assert line.startswith("thread storage ended and was started again 2 times, last 7 s ago: ")
+    assert line.startswith("thread storage failed and was restarted 2 times, last 7 s ago: ")
     assert (str(error) if error else "it returned") in line
-    assert told.problems(now=told.at + 4000.0) == ["thread storage did its last pass 4000 s ago"]
+    assert told.problems(now=told.at + 4000.0) == ["thread storage is stalled: no progress for 4000 s"]
 
 
 def test_a_thread_without_a_pass_is_late() -> None:
     one = Pass(name="tail", at=100.0, late_after_s=30.0)
     assert one.problems(now=129.0) == []
-    assert one.problems(now=145.0) == ["thread tail did its last pass 45 s ago"]
+    assert one.problems(now=145.0) == ["thread tail is stalled: no progress for 45 s"]
 
 
 def test_passes_are_read_by_another_process(tmp_path: Path) -> None:
     path = passes_path(tmp_path, "hyperpod")
-    Passes(path=path, told=lambda: [Pass(name="loop", at=5.0, late_after_s=30.0, problem="x")]).write()
+    Passes(path=path, reported=lambda: [Pass(name="loop", at=5.0, late_after_s=30.0, problem="x")]).write()
     found = read_passes(path)
     assert found is not None
     assert found.ages(now=7.5) == {"loop": 2.5}

@@ -78,7 +78,7 @@ def check_machine(
     from holdfast.localcloud.containers import missing
 
     if orchestrator == "slurm" and (without := missing()):
-        notes.append(f"srun --container-image is not offered: {without[0]}")
+        notes.append(f"srun --container-image is not available: {without[0]}")
     return "; ".join([f"{platform.system()} {platform.release()}, {room.cores} cores, {room}", *notes])
 
 

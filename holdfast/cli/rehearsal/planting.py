@@ -8,12 +8,12 @@ from holdfast.cli.terminal import CommandError, Interrupted
 from holdfast_common import kinds
 
 if TYPE_CHECKING:
-    from holdfast.localcloud.planting import Planted
+    from holdfast.localcloud.planting import ActiveFault
 
 IN_SERVICE = "Running"
 
 
-def plant_fault(context: Context, *, node: str, fault: str, for_s: float | None, gpu: int) -> "Planted":
+def plant_fault(context: Context, *, node: str, fault: str, for_s: float | None, gpu: int) -> "ActiveFault":
     """
     Plant a fault on a node that is in service, and record it.
 
@@ -44,7 +44,7 @@ def plant_fault(context: Context, *, node: str, fault: str, for_s: float | None,
     return done
 
 
-def planted_faults(context: Context, *, node: str | None = None) -> "list[Planted]":
+def planted_faults(context: Context, *, node: str | None = None) -> "list[ActiveFault]":
     """What lasts now; ``node`` as the user names it. Default: on all nodes."""
     from holdfast.localcloud.nodes import Fleet
     from holdfast.localcloud.planting import planted
@@ -53,7 +53,7 @@ def planted_faults(context: Context, *, node: str | None = None) -> "list[Plante
     return planted(Fleet(home=context.local.home), node=target)
 
 
-def end_faults(context: Context, *, node: str, fault: str | None) -> "list[Planted]":
+def end_faults(context: Context, *, node: str, fault: str | None) -> "list[ActiveFault]":
     """
     End what lasts on a node before its time, or one fault of it; returns what was ended.
 
@@ -76,7 +76,7 @@ def end_faults(context: Context, *, node: str, fault: str | None) -> "list[Plant
     return found
 
 
-def _record(context: Context, done: "Planted") -> None:
+def _record(context: Context, done: "ActiveFault") -> None:
     """At the time at which it was planted, since the timeline counts the seconds to notice from there."""
     known = {one.value: name for one, name in TAXONOMY.items()}
     fault = known.get(Fault(done.fault), done.fault) if done.fault in known else done.fault

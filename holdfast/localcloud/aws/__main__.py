@@ -16,7 +16,6 @@ CANNOT_START = 2
 
 
 def main() -> int:
-    """Serve until asked to stop; the exit status."""
     spare_collector()
     arguments = _arguments()
     start_log(level=logging.WARNING, pattern="%(asctime)s %(levelname)s %(message)s")
@@ -44,7 +43,7 @@ def _arguments() -> argparse.Namespace:
         "--hyperpod",
         choices=("controlled", "simulated"),
         default="controlled",
-        help="who makes HyperPod nodes: a control plane (default), or nobody, nodes just appear",
+        help="HyperPod nodes: run by a control plane (default), or simulated",
     )
     parser.add_argument("--verbose", action="store_true", help="log every request")
     return parser.parse_args()

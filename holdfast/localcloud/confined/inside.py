@@ -1,4 +1,4 @@
-"""One path in a directory that somebody else writes to."""
+"""One path in a directory that others write to."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ _FLAGS = {"rb": os.O_RDONLY, "ab": os.O_WRONLY | os.O_CREAT | os.O_APPEND}
 @dataclass(frozen=True, kw_only=True)
 class Inside:
     """
-    A file or directory, opened anew by each method.
+    A file or directory, opened by each method.
 
     Raises:
         OSError: of every method; ELOOP and EXDEV where the path would lead out.
@@ -31,7 +31,6 @@ class Inside:
     links: Links = Links.AS_INSIDE
 
     def open(self, mode: Literal["rb", "ab"]) -> IO[bytes]:
-        """A regular file. Nothing else is waited for: a pipe that nobody writes to would hold a thread for ever."""
         descriptor = self._descriptor(_FLAGS[mode] | os.O_NONBLOCK | os.O_NOCTTY, mode=0o644)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
@@ -43,14 +42,12 @@ class Inside:
             return file.read()
 
     def append(self, content: bytes) -> None:
-        """Write at the end of the file; it and its directories are made when missing."""
         with self.parent(make=0o755):
             pass
         with self.open("ab") as file:
             file.write(content)
 
     def stat(self) -> os.stat_result:
-        """Of what the path leads to."""
         descriptor = self._descriptor(os.O_PATH)
         try:
             return os.fstat(descriptor)
@@ -71,13 +68,12 @@ class Inside:
             return False
 
     def unlink(self) -> None:
-        """Remove the file, or the link itself; a no-op where there is none."""
         with contextlib.suppress(FileNotFoundError), self.parent() as (directory, name):
             os.unlink(name, dir_fd=directory)
 
     @contextlib.contextmanager
     def fresh(self, *, make: int, prefix: str = ".") -> Iterator[IO[bytes]]:
-        """A new file that takes the name at the end: readers see the old content or all of the new."""
+        """Yield a new file that takes the name at the end: readers see the old content or all of the new."""
         with self.parent(make=make) as (directory, name):
             temporary = f"{prefix}{secrets.token_hex(8)}"
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -94,10 +90,10 @@ class Inside:
     @contextlib.contextmanager
     def parent(self, *, make: int | None = None) -> Iterator[tuple[int, str]]:
         """
-        A descriptor of the directory that the path is in, and the last part of the path.
+        Return a descriptor of the parent directory, and the last part of the path.
 
         Args:
-            make: The mode of directories that are missing, and are made. Default: they are an error.
+            make: Mode of missing directories. Default: they are an error.
         """
         folder, _, name = self.path.strip("/").rpartition("/")
         if name in ("", ".", ".."):
@@ -107,7 +103,7 @@ class Inside:
 
     @contextlib.contextmanager
     def directory(self, *, make: int | None = None) -> Iterator[int]:
-        """A descriptor of the directory itself; ``/proc/self/fd/<number>`` is a name of it for other programs."""
+        """Return a descriptor of the directory; other programs use ``/proc/self/fd/<number>``."""
         try:
             descriptor = self._descriptor(os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
@@ -120,7 +116,6 @@ class Inside:
             os.close(descriptor)
 
     def _made(self, mode: int) -> int:
-        """The directory after it and its missing parents were made, whatever this process's umask."""
         with self.parent(make=mode) as (directory, name), contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=directory)
             made = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)

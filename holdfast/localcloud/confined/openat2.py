@@ -1,5 +1,3 @@
-"""The system call, which Python does not have."""
-
 import ctypes
 import enum
 import errno
@@ -14,8 +12,6 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Links(enum.Enum):
-    """What symbolic links are good for."""
-
     REFUSED = _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS
     """Any in the path is an error (ELOOP), and so is ``..`` that leads out (EXDEV)."""
     AS_INSIDE = _IN_ROOT | _NO_MAGICLINKS
@@ -27,7 +23,7 @@ class _How(ctypes.Structure):
 
 
 def openat2(root: int, path: str, *, flags: int, links: Links, mode: int = 0) -> int:
-    """A descriptor of ``path`` in the directory ``root``, closed on exec."""
+    """Open ``path`` in the directory ``root``; the descriptor is closed on exec."""
     how = _How(flags=flags | os.O_CLOEXEC, mode=mode, resolve=links.value)
     encoded = os.fsencode(path) or b"."
     for _ in range(_TRIES):

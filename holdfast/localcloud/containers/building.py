@@ -1,9 +1,4 @@
-"""
-Images made and unpacked with buildah, with storage of their own that is gone afterwards.
-
-No registry is needed: the base of the training image is made here from Debian's packages and this environment's
-torch, so that the Dockerfile is built with every step but the installation of EFA.
-"""
+"""Images built and unpacked with buildah, in temporary storage, without registry and EFA."""
 
 import contextlib
 import importlib.metadata
@@ -19,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from holdfast.localcloud.containers.store import ImageError, Store, StoredImage
+from holdfast.localcloud.containers.store import ImageError, ImageStore, StoredImage
 from holdfast.localcloud.nodes.kernel.mounts import mount_entries
 
 TIMEOUT_S = 900
@@ -33,23 +28,20 @@ _OF_FILES = ("docker-archive:", "oci-archive:", "oci:", "dir:")
 _MODULES = ("filelock", "fsspec", "typing_extensions.py", "xxhash")
 
 
-class PackagesError(ImageError):
-    """Debian's packages cannot be had from here."""
+class PackagesError(ImageError): ...
 
 
 class Buildah:
-    """buildah with images of its own, away from those of the machine. Its errors become ``ImageError``."""
+    """buildah with its own storage. Its errors become ``ImageError``."""
 
     def __init__(self, folder: Path) -> None:
         self.options = ("--root", str(folder / "storage"), "--runroot", str(folder / "run"))
 
     def run(self, *arguments: str) -> str:
-        """What a command prints."""
         return _run("buildah", *self.options, *arguments)
 
     @contextlib.contextmanager
     def files(self, image: str) -> Iterator[Path]:
-        """The files of an image, as a folder."""
         container = self.run("from", "--pull-never", image).strip()
         try:
             yield Path(self.run("mount", container).strip())
@@ -66,15 +58,17 @@ def _run(program: str, *arguments: str) -> str:
     except FileNotFoundError:
         raise ImageError(f"the program {program} is missing; install Debian's package {program}") from None
     except subprocess.TimeoutExpired:
-        raise ImageError(f"{program} took longer than {TIMEOUT_S} s and was ended") from None
+        raise ImageError(f"{program} timed out after {TIMEOUT_S} s") from None
     if done.returncode:
-        raise ImageError(f"{program} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-800:]}")
+        raise ImageError(
+            f"{program} failed with exit code {done.returncode}: {(done.stderr or done.stdout).strip()[-800:]}"
+        )
     return done.stdout
 
 
 @contextlib.contextmanager
 def buildah(*, below: Path | None = None) -> Iterator[Buildah]:
-    """Storage for as long as it takes. ``below``: where there is room. Default: the folder for temporary files."""
+    """Yield temporary storage. ``below``: folder with free space. Default: the folder for temporary files."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-images-", dir=below))
     tool = Buildah(folder)
     try:
@@ -88,13 +82,11 @@ def buildah(*, below: Path | None = None) -> Iterator[Buildah]:
 
 
 def _mounted_below(folder: Path) -> list[str]:
-    """Deepest first. buildah mounts its storage on itself."""
     points = [entry.point for entry in mount_entries(Path("/proc/self/mountinfo").read_text())]
     return [point for point in reversed(points) if point.startswith(f"{folder}/")]
 
 
-def store_image(store: Store, *, tool: Buildah, image: str, name: str) -> StoredImage:
-    """Unpack an image of buildah's into the store."""
+def store_image(store: ImageStore, *, tool: Buildah, image: str, name: str) -> StoredImage:
     described: dict[str, Any] = json.loads(tool.run("inspect", "--type", "image", image))
     config = {"config": described["OCIv1"].get("config", {}), "architecture": described["OCIv1"].get("architecture")}
 
@@ -105,12 +97,12 @@ def store_image(store: Store, *, tool: Buildah, image: str, name: str) -> Stored
     return store.add(name, digest=f"sha256:{described['FromImageID']}", config=config, unpack=unpack)
 
 
-def add_image(store: Store, *, source: str, name: str) -> StoredImage:
+def add_image(store: ImageStore, *, source: str, name: str) -> StoredImage:
     """
-    An image from elsewhere.
+    Add an image.
 
     Args:
-        source: An archive, or what buildah and skopeo name: ``docker-archive:FILE``, ``oci-archive:FILE``,
+        source: An archive, or a name of buildah and skopeo: ``docker-archive:FILE``, ``oci-archive:FILE``,
             ``oci:FOLDER``, ``docker://REGISTRY/IMAGE:TAG``.
     """
     place = Path(source.partition(":")[2] if source.startswith(_OF_FILES) else source)
@@ -122,7 +114,6 @@ def add_image(store: Store, *, source: str, name: str) -> StoredImage:
 
 
 def _with_transport(source: str) -> str:
-    """An archive of OCI's has a file that says so; every other one is taken for Docker's."""
     if not Path(source).is_file():
         return source
     try:
@@ -134,20 +125,20 @@ def _with_transport(source: str) -> str:
 
 
 def build_training_image(
-    store: Store, *, containers: Path, name: str = TRAINING, progress: Callable[[str], None] = lambda _: None
+    store: ImageStore, *, containers: Path, name: str = TRAINING, progress: Callable[[str], None] = lambda _: None
 ) -> StoredImage:
     """
-    The training image of this checkout, built and stored. Takes a minute or two and 3 GiB for as long.
+    Build and store the training image of this checkout. Takes a minute or two and 3 GiB meanwhile.
 
     Args:
-        containers: The folder ``containers/`` of the repository.
+        containers: Folder ``containers/`` of the repository.
     """
     lacking = [package for program, package in TOOLS.items() if shutil.which(program) is None]
     commands = [f"apt-get install {' '.join(lacking)}"] if lacking else []
     if importlib.util.find_spec("torch") is None:
         commands.append(f"{shlex.quote(sys.executable)} -m pip install torch numpy")
     if commands:
-        raise ImageError(f"the image is made with programs and packages that are missing; do: {' && '.join(commands)}")
+        raise ImageError(f"programs or packages for building the image are missing; run: {' && '.join(commands)}")
     with buildah(below=_room(store)) as tool:
         progress("making the base from Debian's packages and this environment's torch")
         make_base(tool, tag=_BASE)
@@ -157,13 +148,13 @@ def build_training_image(
         return store_image(store, tool=tool, image=image, name=name)
 
 
-def _room(store: Store) -> Path:
+def _room(store: ImageStore) -> Path:
     store.create()
     return store.directory.parent
 
 
 def make_base(tool: Buildah, *, tag: str) -> None:
-    """Debian with Python and this environment's torch: what the published base has, without CUDA."""
+    """Make the base image: Debian with Python and this environment's torch, without CUDA."""
     found = importlib.util.find_spec("torch")
     if found is None or found.origin is None:
         raise ImageError("this environment has no torch to put into the image; run make setup")
@@ -174,7 +165,7 @@ def make_base(tool: Buildah, *, tag: str) -> None:
         try:
             _run("mmdebstrap", "--variant=minbase", "--include=python3,libgomp1", "bookworm", str(archive))
         except ImageError as error:
-            raise PackagesError(f"Debian's packages cannot be had: {error}") from error
+            raise PackagesError(f"Debian's packages cannot be downloaded: {error}") from error
         tool.run("add", container, str(archive), "/")
     root = Path(tool.run("mount", container).strip())
     for name in (*_PACKAGES, *_MODULES, f"torch-{importlib.metadata.version('torch')}.dist-info"):
@@ -192,10 +183,10 @@ def build(
     tool: Buildah, *, containers: Path, base: str, tag: str, image: Literal["training", "health-agent"] = "training"
 ) -> str:
     """
-    Build one of our Dockerfiles, without what only a registry has: EFA, or wheels from PyPI. Returns the image's id.
+    Build one of our Dockerfiles without EFA and PyPI wheels; return the image's id.
 
     Args:
-        containers: The folder ``containers/`` of the repository.
+        containers: Folder ``containers/`` of the repository.
         image: Its folder in there. Default: that of the training image
     """
     dockerfile = containers / image / "Dockerfile"

@@ -1,4 +1,4 @@
-"""What nodes need for containers: the plugin compiled for this machine's Slurm, the helper, and the images."""
+"""Parts of nodes for containers: compiled Slurm plugin, helper, images."""
 
 import hashlib
 import logging
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.localcloud.containers.start import squashfs
-from holdfast.localcloud.containers.store import Store
+from holdfast.localcloud.containers.store import ImageStore
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.nodes import Mount
 from holdfast.localcloud.spank import SYSTEM_PATH, cannot_compile, compile_plugin, header_version
@@ -26,9 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
-    """For each node of a local cloud. Without containers both are empty."""
-
+class ContainerParts:
     mounts: tuple[Mount, ...] = ()
     unpacked: Path | None = None
     """Folder of the machine with a folder per node for its image files. Default: nodes have no containers"""
@@ -36,7 +34,7 @@ class Parts:
     """plugstack.conf, on the controller and wherever Slurm is not configless."""
 
     def of_node(self, instance_id: str) -> tuple[Mount, ...]:
-        """With the folder of one node, on the machine's disk: what a node writes elsewhere is memory."""
+        """Return the parts with a node's folder on the machine's disk: what a node writes elsewhere is memory."""
         if self.unpacked is None:
             return self.mounts
         own = self.unpacked / instance_id
@@ -44,13 +42,13 @@ class Parts:
         return (*self.mounts, Mount(source=own, target=squashfs.UNPACKED))
 
     def forget(self, instance_id: str) -> None:
-        """Remove what a node that is gone has unpacked."""
+        """Remove the images that a removed node has unpacked."""
         if self.unpacked is not None:
             remove_tree_quietly(self.unpacked / instance_id)
 
 
 def missing() -> list[str]:
-    """Why this machine cannot offer ``--container-image``, each with what to do; empty if it can."""
+    """Return why this machine has no ``--container-image``, each with the fix."""
     needed = {"runc": "runc"}
     problems = [
         f"the program {name} is missing; install Debian's package {package}"
@@ -60,15 +58,11 @@ def missing() -> list[str]:
     return [*problems, *cannot_compile()]
 
 
-def prepare(*, home: Path) -> Parts:
-    """
-    Compile once per home and per version of sources and Slurm, in about half a second.
-
-    A machine that cannot have containers gets nodes without them, and a line in the log that says why.
-    """
+def prepare(*, home: Path) -> ContainerParts:
+    """Compile once per home and version, in about half a second. On failure nodes boot without containers."""
     if problems := missing():
-        _log.warning("srun --container-image is not offered: %s", "; ".join(problems))
-        return Parts()
+        _log.warning("srun --container-image is not available: %s", "; ".join(problems))
+        return ContainerParts()
     digest = hashlib.sha256(header_version().encode())
     for path in (*_SOURCES, *_HELPER):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -77,11 +71,11 @@ def prepare(*, home: Path) -> Parts:
         if not place.is_dir():
             _render(place)
     except (OSError, subprocess.SubprocessError) as error:
-        _log.warning("srun --container-image is not offered: %s", error)
-        return Parts()
-    store = Store(home=home)
+        _log.warning("srun --container-image is not available: %s", error)
+        return ContainerParts()
+    store = ImageStore(home=home)
     store.create()
-    return Parts(
+    return ContainerParts(
         mounts=(
             Mount(source=place, target=TOOLS_AT, read_only=True),
             Mount(source=store.directory, target=IMAGES_AT, read_only=True),
@@ -93,10 +87,10 @@ def prepare(*, home: Path) -> Parts:
 
 def plugstack_line(plugin: Path) -> str:
     """
-    The line of plugstack.conf for a plugin at this path of the nodes, with the helper in the folder of the plugin.
+    Return plugstack.conf's line for a plugin at this path of the nodes, with the helper in its folder.
 
-    The path is absolute and the line in plugstack.conf itself: configless Slurm hands that file out, and of files
-    that it includes only those without a folder in their name.
+    The path is absolute and in plugstack.conf itself: configless Slurm distributes included files without a folder
+    only.
     """
     return f"required {plugin} helper={plugin.parent} python={PYTHON} images={IMAGES_AT}"
 

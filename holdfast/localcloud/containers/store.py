@@ -1,8 +1,8 @@
 """
-The images of one local cloud, unpacked, as its nodes see them read-only.
+Images of one local cloud, unpacked, read-only for nodes.
 
-``images/sha256-<digest>/rootfs`` and ``config.json`` (the image's configuration as OCI has it); ``images/refs/<name>``
-is a link to one of them. A name that moves to another image leaves the old one where it is: steps may be running in it.
+``images/sha256-<digest>/rootfs`` and ``config.json`` (OCI image configuration); ``images/refs/<name>`` is a link to
+one. A name that moves leaves the old image: steps may use it.
 """
 
 import contextlib
@@ -26,31 +26,26 @@ _DIGEST = re.compile(r"sha256[:-]([0-9a-f]{64})")
 
 
 class ImageError(Exception):
-    """An image cannot be stored or removed; the message says what to do."""
+    """An image cannot be stored or removed; the message has the fix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredImage:
-    """A name and what it stands for."""
-
     name: str
     digest: str
     """``sha256:...`` of the image's configuration."""
 
 
-class Store:
-    """The images below ``home``."""
-
+class ImageStore:
     def __init__(self, *, home: Path) -> None:
         self.directory = home / "images"
         self._refs = self.directory / "refs"
 
     def create(self) -> None:
-        """Make the empty store; nodes mount it when they boot, and see what is added later."""
+        """Create the empty store, which nodes mount at boot."""
         self._refs.mkdir(parents=True, exist_ok=True)
 
     def list(self) -> tuple[StoredImage, ...]:
-        """By name."""
         links = sorted(self._refs.iterdir()) if self._refs.is_dir() else []
         return tuple(
             StoredImage(name=unquote(link.name), digest=f"sha256:{match[1]}")
@@ -59,25 +54,19 @@ class Store:
         )
 
     def find(self, name: str) -> StoredImage | None:
-        """
-        What a name means, in any of its forms; None where it means nothing here.
-
-        Raises:
-            ImageError: it is not the name of an image.
-        """
+        """Return the image of a name in any form, or None. Raise ImageError for an invalid name."""
         reference = _canonical(name)
         return next((image for image in self.list() if image.name == reference), None)
 
     def folder(self, image: StoredImage) -> Path:
-        """Where ``rootfs`` and ``config.json`` of an image are."""
         return self.directory / image.digest.replace(":", "-")
 
     def add(self, name: str, *, digest: str, config: Mapping[str, Any], unpack: Callable[[Path], None]) -> StoredImage:
         """
-        Store an image and let ``name`` mean it.
+        Store an image under ``name``.
 
         Args:
-            unpack: Writes the image's files below the folder that it is given; not called where they are stored.
+            unpack: Writes the image's files into a folder; not called if they are stored.
         """
         reference = _canonical(name)
         match = _DIGEST.fullmatch(digest)
@@ -105,13 +94,13 @@ class Store:
         fresh.replace(link)
 
     def remove(self, name: str) -> None:
-        """Forget a name, and the image where no other name means it. Steps must not be running in it."""
+        """Forget a name, and the image without other names. No step may use it."""
         reference = _canonical(name)
         link = self._refs / reference_command.file_name(reference)
         with self._locked():
             if not link.is_symlink():
                 known = ", ".join(image.name for image in self.list()) or "none"
-                raise ImageError(f"no image {reference}; there are: {known}")
+                raise ImageError(f"no image {reference}; existing images: {known}")
             link.unlink()
             used = {other.readlink().name for other in self._refs.iterdir()}
             for place in self.directory.glob("sha256-*"):

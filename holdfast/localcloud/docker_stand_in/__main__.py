@@ -1,4 +1,4 @@
-"""``python -m holdfast.localcloud.docker_stand_in``: what the CDK CLI runs in the place of docker."""
+"""``python -m holdfast.localcloud.docker_stand_in``: run by the CDK CLI in place of docker."""
 
 import sys
 

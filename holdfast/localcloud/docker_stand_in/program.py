@@ -1,10 +1,9 @@
 """
-Stands in for ``docker`` where there is no container engine: ``cdk deploy`` can publish images to the embedded AWS.
+Stand-in for ``docker``: ``cdk deploy`` can publish images to the embedded AWS.
 
-The CDK CLI runs what ``CDK_DOCKER`` names with docker's own commands: inspect, build, login, tag, images, push. Here
-nothing is built. ``build`` checks that the Dockerfile's sources exist and computes a digest of all that a real build
-would read; ``push`` registers a manifest with that digest, so that tags and digests resolve as they will on AWS, and
-change when, and only when, the sources do. The manifest says what it is, and nothing can be pulled.
+The CDK CLI runs ``CDK_DOCKER`` with docker's commands inspect, build, login, tag, images, push. ``build`` only checks
+the Dockerfile's sources and digests all inputs; ``push`` registers a manifest with that digest, so that tags and
+digests resolve and change with the sources. Nothing can be pulled.
 """
 
 import argparse
@@ -31,13 +30,11 @@ VALUE_FLAGS = ("--network", "--output", "--cache-from", "--cache-to", "--build-c
 
 
 class StandInError(Exception):
-    """What was asked cannot be done; the message goes to the CDK CLI."""
+    """The command cannot be done; the message goes to the CDK CLI."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Instruction:
-    """A line of a Dockerfile, continued lines joined."""
-
     number: int
     name: str
     words: tuple[str, ...]
@@ -45,7 +42,7 @@ class Instruction:
 
 
 def instructions(text: str) -> Iterator[Instruction]:
-    """The instructions of a Dockerfile, without comments and here-documents, continuations resolved."""
+    """Return the instructions of a Dockerfile, without comments and here-documents, continuations joined."""
     pending, begun, until = "", 0, ""
     for number, line in enumerate(text.splitlines(), start=1):
         if until:
@@ -69,12 +66,7 @@ def instructions(text: str) -> Iterator[Instruction]:
 
 
 def check(text: str, *, context: Path, arguments: Mapping[str, str]) -> None:
-    """
-    Refuse a Dockerfile that no build could succeed with.
-
-    Raises:
-        StandInError: a base image without a name, or sources of COPY and ADD that are not in the context.
-    """
+    """Check a Dockerfile. Raise StandInError for a base image without name, or missing sources of COPY and ADD."""
     known = dict(arguments)
     problems = []
     for one in instructions(text):
@@ -94,7 +86,6 @@ def check(text: str, *, context: Path, arguments: Mapping[str, str]) -> None:
 
 
 def digest_of(parts: Iterable[bytes]) -> str:
-    """A digest over parts whose borders count."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)
@@ -102,7 +93,7 @@ def digest_of(parts: Iterable[bytes]) -> str:
 
 
 def manifest_of(*, context: Path, dockerfile: Path, settings: Mapping[str, object]) -> str:
-    """The manifest of the image that these sources would make; equal sources, equal manifest."""
+    """Return the manifest of these sources' image; equal sources, equal manifest."""
     files = sorted(path for path in context.rglob("*") if path.is_file() and path != dockerfile)
     parts = [dockerfile.read_bytes(), json.dumps(settings, sort_keys=True).encode()]
     for path in files:
@@ -117,38 +108,34 @@ def manifest_of(*, context: Path, dockerfile: Path, settings: Mapping[str, objec
     return json.dumps(manifest, sort_keys=True)
 
 
-class Images:
-    """Manifests by tag, a file each, since the CDK CLI runs several of us at once."""
+class ManifestStore:
+    """Manifests by tag, a file each, since the CDK CLI runs several processes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, tag: str) -> str | None:
-        """The manifest of ``tag``, or None."""
         path = self._path(tag)
         return json.loads(path.read_text())["manifest"] if path.exists() else None
 
     def put(self, tag: str, manifest: str) -> None:
-        """Remember ``manifest`` under ``tag``."""
         self._folder.mkdir(parents=True, exist_ok=True)
         unfinished = self._path(tag).with_suffix(f".{os.getpid()}")
         unfinished.write_text(json.dumps({"tag": tag, "manifest": manifest}))
         unfinished.replace(self._path(tag))
 
     def tags(self) -> list[str]:
-        """All tags."""
         return sorted(json.loads(path.read_text())["tag"] for path in self._folder.glob("*.json"))
 
     def _path(self, tag: str) -> Path:
         return self._folder / f"{hashlib.sha256(tag.encode()).hexdigest()}.json"
 
 
-def build(options: argparse.Namespace, images: Images) -> None:
-    """docker build: check, and remember the manifest."""
+def build(options: argparse.Namespace, images: ManifestStore) -> None:
     context = Path(options.context).resolve()
     dockerfile = context / options.file
     if not dockerfile.is_file():
-        raise StandInError(f"there is no Dockerfile {dockerfile}")
+        raise StandInError(f"no Dockerfile {dockerfile}")
     arguments = dict(item.partition("=")[::2] for item in options.build_arg)
     check(dockerfile.read_text(), context=context, arguments=arguments)
     settings = {"arguments": arguments, "target": options.target, "platform": options.platform}
@@ -156,11 +143,10 @@ def build(options: argparse.Namespace, images: Images) -> None:
     print(f"{options.tag}: {NOTE}", file=sys.stderr)
 
 
-def push(tag: str, images: Images) -> None:
-    """docker push: register the manifest at the embedded AWS."""
+def push(tag: str, images: ManifestStore) -> None:
     manifest, place = images.get(tag), REPOSITORY.fullmatch(tag)
     if manifest is None:
-        raise StandInError(f"there is no image {tag} here")
+        raise StandInError(f"no image {tag} on this machine")
     if place is None:
         raise StandInError(f"got {tag}; allowed: a repository of ECR, ACCOUNT.dkr.ecr.REGION.amazonaws.com/NAME:TAG")
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
@@ -189,10 +175,10 @@ def push(tag: str, images: Images) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what docker was asked to; 1 when it cannot be done, which the CDK CLI takes for "no such image" on inspect."""
+    """Run a docker command; exit code 1 on failure, which the CDK CLI takes for "no such image" on inspect."""
     options = _parser().parse_args(arguments)
     home = Path(os.environ.get("HOLDFAST_HOME", "/var/lib/holdfast"))
-    images = Images(home / "docker-stand-in")
+    images = ManifestStore(home / "docker-stand-in")
     try:
         claim(home)
         return _run(options, images)
@@ -201,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _run(options: argparse.Namespace, images: Images) -> int:
+def _run(options: argparse.Namespace, images: ManifestStore) -> int:
     match options.command:
         case "build":
             build(options, images)
@@ -210,13 +196,13 @@ def _run(options: argparse.Namespace, images: Images) -> int:
         case "tag":
             manifest = images.get(options.source)
             if manifest is None:
-                raise StandInError(f"there is no image {options.source} here")
+                raise StandInError(f"no image {options.source} on this machine")
             images.put(options.target, manifest)
         case "inspect":
             return 0 if images.get(options.tag) is not None else 1
         case "images":
-            wanted = options.filter.rpartition(":")[2]
-            print("\n".join(tag for tag in images.tags() if "/" in tag and tag.rpartition(":")[2] == wanted))
+            desired = options.filter.rpartition(":")[2]
+            print("\n".join(tag for tag in images.tags() if "/" in tag and tag.rpartition(":")[2] == desired))
         case "login":
             sys.stdin.read()  # the password, which the embedded AWS does not check
     return 0
@@ -265,7 +251,6 @@ def _expand(text: str, known: Mapping[str, str]) -> str:
 
 
 def _sources(one: Instruction, known: Mapping[str, str]) -> list[str]:
-    """Sources in the context: not the destination, no URLs, no here-documents, nothing only a build can tell."""
     expanded = [_expand(word.strip("\"'"), known) for word in one.words[:-1]]
     return [word for word in expanded if "://" not in word and not word.startswith("<<") and not VARIABLE.search(word)]
 

@@ -1,8 +1,4 @@
-"""
-Passes bytes on as they are, from whoever connects to one place to another place.
-
-Where the listening socket comes from, and in which network the other place is, is for the caller.
-"""
+"""Byte forwarding from a listening socket to an address. Sockets come from the caller."""
 
 import asyncio
 import collections
@@ -28,7 +24,7 @@ class Forwarder:
     Accepts on one socket and connects each caller with ``host:port``; one thread.
 
     Args:
-        stream: Makes the socket that connects. Default: one of this process's own network.
+        stream: Makes the connecting socket. Default: in this process's network.
     """
 
     def __init__(
@@ -47,7 +43,7 @@ class Forwarder:
         self._ready.wait(5.0)
 
     def stop(self) -> None:
-        """Refuse new callers, drop the present ones."""
+        """Reject new callers, drop the present ones."""
         self._stopping.set()
         with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
             self._wake()
@@ -127,7 +123,6 @@ class Forwarder:
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Raises: OSError, one side broke off."""
     while data := await reader.read(CHUNK):
         writer.write(data)
         await writer.drain()

@@ -1,4 +1,4 @@
-"""What Amazon FSx for Lustre and S3 tell each other of a file beside its content."""
+"""File metadata shared by FSx for Lustre and S3."""
 
 from .posix import DEFAULT_MODE, Posix, of_metadata, to_metadata
 

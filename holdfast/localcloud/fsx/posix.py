@@ -1,8 +1,4 @@
-"""
-POSIX metadata of files as metadata of S3 objects. Pure.
-
-Names and forms are those of "POSIX metadata support for data repositories", FSx for Lustre user guide.
-"""
+"""POSIX metadata of S3 objects. Pure. Source: FSx for Lustre guide, "POSIX metadata support for data repositories"."""
 
 import re
 import stat
@@ -19,7 +15,7 @@ _LARGEST_ID = 2**32 - 2
 
 @dataclass(frozen=True, kw_only=True)
 class Posix:
-    """What a file gets when its object is imported; None: as the file system does it for new files."""
+    """Metadata of an imported file; None: the file system's default."""
 
     mode: int = DEFAULT_MODE
     owner: int | None = None
@@ -28,7 +24,7 @@ class Posix:
 
 
 def of_metadata(metadata: Mapping[str, str]) -> Posix:
-    """What an object says. What has not the documented form counts as not said."""
+    """Parse an object's metadata. Values in another form are ignored."""
     return Posix(
         mode=_mode(metadata.get("file-permissions", "")),
         owner=_number(metadata.get("file-owner", "")),
@@ -38,7 +34,7 @@ def of_metadata(metadata: Mapping[str, str]) -> Posix:
 
 
 def to_metadata(*, mode: int, owner: int | None = None, group: int | None = None, mtime_ns: int) -> dict[str, str]:
-    """What an object says of a regular file with this ``st_mode``; no owner where none is given."""
+    """Return the metadata of a regular file with this ``st_mode``; no owner if none is given."""
     owners = {"file-owner": owner, "file-group": group}
     return {
         "user-agent": "aws-fsx-lustre",

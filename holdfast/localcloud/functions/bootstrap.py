@@ -1,7 +1,7 @@
 """
-The first program in a function's process, as Lambda's runtime is: it calls the handler and says how that ended.
+First program of a function's process: calls the handler and reports its end.
 
-Run as a script inside the sandbox, where Holdfast is not: standard library only. Standard input has the event.
+Run as a script inside the sandbox, without Holdfast: standard library only. The event is on standard input.
 """
 
 import importlib
@@ -16,8 +16,8 @@ TASK_ROOT, LAYERS = "/var/task", "/opt/python"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
-    """What a handler is told of its function and call (Lambda developer guide, python-context)."""
+class LambdaContext:
+    """Context of a handler (Lambda developer guide, python-context)."""
 
     function_name: str
     function_version: str
@@ -32,18 +32,17 @@ class Context:
     client_context: None = None
 
     def get_remaining_time_in_millis(self) -> int:
-        """How long it is until the function is ended."""
         return max(int((self.ends_at - time.monotonic()) * 1000), 0)
 
 
 def main() -> int:
-    """Exit code 0: the handler returned."""
+    """Run the handler; exit code 0 if it returned."""
     given: dict[str, Any] = json.load(sys.stdin.buffer)
     sys.path[:0] = [TASK_ROOT, LAYERS]
     module, _, name = given["handler"].rpartition(".")
     try:
         handler = getattr(importlib.import_module(module.replace("/", ".")), name)
-        handler(given["event"], Context(**given["context"]))
+        handler(given["event"], LambdaContext(**given["context"]))
     except SystemExit as error:
         print(f"[ERROR] Runtime.ExitError: the handler ended its process with {error.code}", flush=True)
         return 1

@@ -1,4 +1,4 @@
-"""A function's code and layers as folders: archives are unpacked once for what is in them."""
+"""Code and layers of functions as folders, unpacked once per content."""
 
 import hashlib
 import io
@@ -17,12 +17,11 @@ LARGEST_BYTES = 250 << 20
 CHUNK_BYTES = 1 << 20
 
 
-class PackageError(Exception):
-    """An archive is none that Lambda takes."""
+class PackageError(Exception): ...
 
 
 class Packages:
-    """Folders of unpacked archives. What is in one is never changed; a folder that is half unpacked is never seen."""
+    """Folders of unpacked archives, immutable and complete."""
 
     _lock = threading.Lock()
     """Of all of them: a deployment asks for the same layer from many threads."""
@@ -32,14 +31,14 @@ class Packages:
 
     def unpacked(self, known_by: str, *, fetch: Sequence[Callable[[], bytes]]) -> Path:
         """
-        The folder of some archives, the later ones over the earlier ones.
+        Return the folder of archives, later ones over earlier ones.
 
         Args:
-            known_by: What changes with the archives' content, such as their ETags.
-            fetch: Gives each archive; called when there is no folder yet.
+            known_by: Identity of the content, such as ETags.
+            fetch: Return each archive; called if there is no folder yet.
 
         Raises:
-            PackageError: an archive is no zip file, leads out of its folder, or is too large.
+            PackageError: An archive is no zip file, leads out of its folder, or is too large.
         """
         folder = self._folder / hashlib.sha256(known_by.encode()).hexdigest()
         with self._lock:
@@ -60,7 +59,6 @@ class Packages:
 
 
 def _unpack(archive: bytes, folder: Path, left: int) -> int:
-    """Unpack below a folder that nobody else writes to; how many bytes are still allowed after it."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             for entry in opened.infolist():

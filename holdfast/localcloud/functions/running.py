@@ -1,4 +1,4 @@
-"""One event for one function: started, waited for until its time is over, and ended with all that it started."""
+"""One event for one function: start, wait with timeout, end all its processes."""
 
 import contextlib
 import json
@@ -34,14 +34,11 @@ RUNTIME = "/var/runtime/bootstrap.py"
 HERE = Path(__file__).parent
 
 
-class FunctionError(Exception):
-    """A function could not be started here."""
+class FunctionError(Exception): ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Function:
-    """A function and what it is called with, but for the event."""
-
+class LambdaFunction:
     code: Path
     layers: Path | None
     handler: str
@@ -55,8 +52,6 @@ class Function:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """How one event went."""
-
     output: str
     """What it wrote, the last lines of which say why it failed."""
     ended: bool
@@ -64,20 +59,19 @@ class Run:
     timed_out: bool = False
 
 
-def run(function: Function, *, event: Mapping[str, Any], pause: Callable[[float], None]) -> Run:
+def run(function: LambdaFunction, *, event: Mapping[str, Any], pause: Callable[[float], None]) -> Run:
     """
     Run a function with an event.
 
     Args:
-        function: What is run.
         event: Plain JSON data.
-        pause: Sleeps; what it raises ends the function, and is raised on.
+        pause: Sleeps; its exception ends the function and is raised.
 
     Raises:
-        FunctionError: this machine has no sandbox for it.
+        FunctionError: This machine has no sandbox for it.
     """
     if os.geteuid() != 0:
-        raise FunctionError("functions run in namespaces of their own, which needs root; run as root or with sudo")
+        raise FunctionError("functions run in namespaces, which require root; run as root or with sudo")
     with tempfile.TemporaryDirectory(prefix="holdfast-function-") as root:
         plan = json.dumps(_plan(function, event, root=root)).encode()
         child = subprocess.Popen(
@@ -108,7 +102,7 @@ def run(function: Function, *, event: Mapping[str, Any], pause: Callable[[float]
         return Run(output=output, ended=child.returncode == 0 and not timed_out, timed_out=timed_out)
 
 
-def _plan(function: Function, event: Mapping[str, Any], *, root: str) -> dict[str, Any]:
+def _plan(function: LambdaFunction, event: Mapping[str, Any], *, root: str) -> dict[str, Any]:
     links = {path: str(Path(path).readlink()) for path in MACHINE if Path(path).is_symlink()}
     there = [path for path in (*MACHINE, *SETTINGS) if path not in links and Path(path).exists()]
     python = _python()
@@ -138,17 +132,16 @@ def _plan(function: Function, event: Mapping[str, Any], *, root: str) -> dict[st
 
 
 def _python() -> dict[str, str]:
-    """The interpreter and its packages, boto3 among them, at their own paths, where the machine's folders lack them."""
     folders = dict.fromkeys((sys.prefix, sys.base_prefix, os.path.realpath(sys.base_prefix)))
     return {path: os.path.realpath(path) for path in folders if f"/{path.split('/')[1]}" not in MACHINE}
 
 
 def _around(folder: Path, at: str, python: Collection[str]) -> dict[str, Path]:
     """
-    What is shown of a folder, by where: all of it, or its parts where an interpreter is to be seen between them.
+    Return the mounts of a folder: all of it, or its parts around an interpreter.
 
     Raises:
-        FunctionError: the folder has something of its own where the interpreter is.
+        FunctionError: The folder has content at the interpreter's place.
     """
     inside = [path for path in python if f"{path}/".startswith(f"{at}/")]
     if not inside:
@@ -182,7 +175,6 @@ def _ended(child: "subprocess.Popen[bytes]", timeout_s: float, pause: Callable[[
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
-    """The kernel ends the sandbox's processes with its first one, which dies with this child."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

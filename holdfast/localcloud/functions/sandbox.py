@@ -1,9 +1,9 @@
 """
-The program that becomes a function's process: namespaces, a root of its own that cannot be written, no rights.
+Sandbox of a function: namespaces, a read-only root, no rights.
 
-Run as a module (``python -I -m``) with a plan on standard input. What it leads to sees the
-machine's programs and libraries, its own code, its layers, a ``/tmp``, and no home directory, account, key or process
-of the machine. It shares the machine's network, on whose loopback the embedded AWS listens.
+Run as a module (``python -I -m``) with a plan on standard input. The function sees the machine's programs and
+libraries, its own code, its layers and a ``/tmp``, and shares the machine's network, where the embedded AWS listens on
+the loopback.
 """
 
 import json
@@ -25,7 +25,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
 def main() -> int:
-    """The function's exit code, or 120 when there is no sandbox for it."""
+    """Return the function's exit code, or 120 without a sandbox."""
     os.umask(0o022)
     boot.die_with_parent()
     plan: dict[str, Any] = json.load(sys.stdin.buffer)
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _become(plan: dict[str, Any]) -> None:
-    """Be PID 1 of the sandbox: everything in it ends with the handler."""
+    """Become PID 1 of the sandbox: its processes end with the handler."""
     boot.die_with_parent()
     given = os.memfd_create("event")
     os.write(given, json.dumps(plan["given"]).encode())
@@ -69,7 +69,6 @@ def _become(plan: dict[str, Any]) -> None:
 
 
 def _build(plan: dict[str, Any]) -> None:
-    """A root of small folders and of what is bound into them."""
     boot.mount(source=None, target="/", flags=boot.MS_REC | boot.MS_PRIVATE)
     boot.mount(source="root", target=plan["root"], kind="tmpfs", flags=QUIET, data="mode=755,size=1m")
     os.chdir(plan["root"])

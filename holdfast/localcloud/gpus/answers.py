@@ -1,4 +1,4 @@
-"""The text from which the library answers: pure. The keys stand at the top of ``nvml.c``."""
+"""Text that the library answers from. Pure. Keys: top of ``nvml.c``."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,6 @@ _PLANTED = "# planted: "
 
 
 def healthy(kind: InstanceType) -> str:
-    """For a node of this type; empty where it has no GPUs of NVIDIA's."""
     if not kind.accelerators or not _NVIDIA.match(kind.accelerator):
         return ""
     lines = [
@@ -39,17 +38,13 @@ def _places(kind: InstanceType) -> list[str]:
 
 
 def addresses(answers: str) -> tuple[str, ...]:
-    """PCI addresses of the GPUs, in the order of their numbers; none where there are none."""
+    """Return the PCI addresses of the GPUs, in order of their numbers."""
     found = re.findall(r"^gpu(\d+)\.pci=(\S+)$", answers, re.MULTILINE)
     return tuple(address for _, address in sorted(found, key=lambda pair: int(pair[0])))
 
 
 def changed(answers: str, *, name: str, lines: Mapping[str, str]) -> str:
-    """
-    The text with what ``name`` has planted, in place of what it had before; without ``lines``, with nothing of it.
-
-    Where two have planted an answer to the same question, the later one counts.
-    """
+    """Return the text with ``lines`` as the fault ``name``. Of several faults with one answer the last one counts."""
     mark = f"{_PLANTED}{name}"
     parts = re.split(rf"^(?={_PLANTED})", answers, flags=re.MULTILINE)
     kept = "".join(part for part in parts if part.partition("\n")[0] != mark)

@@ -23,10 +23,10 @@ _log = logging.getLogger(__name__)
 
 class Gpus:
     """
-    For the nodes of one home. Thread-safe.
+    GPU library of one home's nodes. Thread-safe.
 
     Args:
-        home: Where the library is kept; it is compiled beside whatever else happens.
+        home: Folder for the library, which is compiled in the background.
     """
 
     def __init__(self, *, home: Path) -> None:
@@ -35,20 +35,18 @@ class Gpus:
         beside.shutdown(wait=False)
 
     def mounts(self, kind: InstanceType) -> tuple[Mount, ...]:
-        """The library where programs on a node of this type look for it."""
         if not healthy(kind):
             return ()
         library = self._library.result()
         return (Mount(source=library, target=f"{_folder()}/{_NAME}", read_only=True),) if library else ()
 
     def files(self, kind: InstanceType) -> dict[str, FileSpec]:
-        """What the library answers from."""
         text = healthy(kind)
         return {ANSWERS: FileSpec(content=text.encode())} if text else {}
 
 
 def _folder() -> str:
-    """Where this machine's dynamic linker, which is the nodes' too, looks first among the system's libraries."""
+    """Return the first system library folder of the dynamic linker."""
     multiarch = sysconfig.get_config_var("MULTIARCH")
     return next((f"/usr/lib/{name}" for name in (multiarch, "x86_64-linux-gnu") if name and _has(name)), "/usr/lib64")
 
@@ -58,7 +56,6 @@ def _has(name: str) -> bool:
 
 
 def _prepared(folder: Path) -> Path | None:
-    """Where this machine cannot compile it, nodes go without, and a line in the log says why."""
     place = folder / hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16] / _NAME
     try:
         if not place.is_file():
@@ -74,13 +71,7 @@ def _prepared(folder: Path) -> Path | None:
 
 
 def compile_library(target: Path, *, answers: str = ANSWERS) -> None:
-    """
-    Args:
-        answers: The file that it reads. Default: that of a node.
-
-    Raises:
-        OSError: there is no compiler, or it did not succeed; the message has its words.
-    """
+    """Compile the library; ``answers`` is the file it reads, by default a node's. Raise OSError with the output."""
     compiler = shutil.which("gcc", path=_PATH)
     if compiler is None:
         raise OSError("the program gcc is missing; install Debian's packages gcc and libc6-dev")

@@ -1,8 +1,8 @@
 """
-The home directory of a local cloud: whose it is, which keys it has, and how it goes.
+Home directory of a local cloud: ownership, keys, removal.
 
-Root runs what a home holds and unpickles what it keeps. So a home is marked, is its owner's alone, and nothing is
-removed from it that the local cloud did not make.
+Root runs and unpickles its content. So a home is marked, writable by its owner only, and only our own files are
+removed.
 """
 
 from holdfast.localcloud.home.errors import LocalCloudError

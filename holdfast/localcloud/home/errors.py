@@ -1,5 +1,5 @@
-"""The error of the local cloud as a whole."""
+"""Base error of the local cloud."""
 
 
 class LocalCloudError(Exception):
-    """The local cloud cannot run here; the message says what is missing and what to do."""
+    """The local cloud cannot run here; the message has the cause and the fix."""

@@ -1,4 +1,4 @@
-"""The keys of a home: random, made once, readable by its owner alone."""
+"""Keys of a home: random, created once, readable by its owner only."""
 
 import json
 import secrets
@@ -14,7 +14,7 @@ FILE = "credentials.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Keys:
-    """An access key as AWS's clients know it. A session token belongs to the keys of a role's session."""
+    """An access key. A session token belongs to the keys of a role's session."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
@@ -22,24 +22,22 @@ class Keys:
 
     @property
     def boto(self) -> dict[str, str]:
-        """As boto3 and botocore take them."""
         token = {"aws_session_token": self.session_token} if self.session_token else {}
         return {"aws_access_key_id": self.access_key_id, "aws_secret_access_key": self.secret_access_key, **token}
 
 
 def fresh_keys() -> Keys:
-    """Keys that nobody has had before."""
     name = "".join(secrets.choice(LETTERS) for _ in range(16))
     return Keys(access_key_id=f"AKIA{name}", secret_access_key=secrets.token_urlsafe(30))
 
 
 def keys_of(home: Path) -> Keys:
     """
-    The keys of a home.
+    Return the keys of a home.
 
     Raises:
-        FileNotFoundError: none were made for it.
-        PermissionError: the file is not this user's alone, or holds no keys.
+        FileNotFoundError: There are none.
+        PermissionError: The file is not private to this user, or holds no keys.
     """
     path = _path(home)
     try:
@@ -49,7 +47,7 @@ def keys_of(home: Path) -> Keys:
 
 
 def made_keys(home: Path) -> Keys:
-    """The keys of a home, made when it has none. Raises: PermissionError, as `keys_of`."""
+    """Return the keys of a home, created if missing. Raise PermissionError, as `keys_of`."""
     try:
         return keys_of(home)
     except FileNotFoundError:

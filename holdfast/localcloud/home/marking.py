@@ -1,4 +1,4 @@
-"""Whose a home is: marked when it is made, recognised before anything is read, and emptied of what was made there."""
+"""Ownership of a home: marked at creation, checked before use, emptied of our files."""
 
 import contextlib
 import errno
@@ -40,16 +40,15 @@ OURS = (
 """What the local cloud makes in a home; nothing else in it is removed."""
 
 
-class HomeError(LocalCloudError):
-    """A folder is not, or must not be, the home of a local cloud."""
+class HomeError(LocalCloudError): ...
 
 
 def make_folder(home: Path) -> None:
     """
-    Make the folder of a home, or return when there is one, or an empty folder of this user's.
+    Create the folder of a home; accept a home or an empty folder of this user.
 
     Raises:
-        HomeError: it holds something and has no marker, it is not this user's alone, or it cannot be made.
+        HomeError: It has content but no marker, is not private to this user, or cannot be created.
     """
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,17 +68,12 @@ def make_folder(home: Path) -> None:
 
 
 def is_fresh(home: Path) -> bool:
-    """Whether nothing is in a folder but what a command leaves that was killed before it had made a home of it."""
+    """Return True if a folder has only what a killed command left before it became a home."""
     return all(entry.name in (LOCK, f"{MARKER}.part") for entry in home.iterdir())
 
 
 def claim(home: Path) -> None:
-    """
-    Make a folder the home of a local cloud, or recognise that it is one.
-
-    Raises:
-        HomeError: as `make_folder`.
-    """
+    """Make a folder a home, or check that it is one. Raise HomeError, as `make_folder`."""
     make_folder(home)
     if _has_marker(home):
         return
@@ -90,7 +84,7 @@ def claim(home: Path) -> None:
 
 
 def unwritable(home: Path, error: OSError) -> Exception:
-    """The error to raise where a file of a home cannot be made: a sentence where the kernel's says too little."""
+    """Return a readable error for a file of a home that cannot be created."""
     if error.errno == errno.EROFS:
         return HomeError(
             f"{home} is on a file system that is mounted read-only; mount it for writing, "
@@ -102,20 +96,15 @@ def unwritable(home: Path, error: OSError) -> Exception:
 
 
 def recognise(home: Path) -> None:
-    """
-    Return when a folder is a home that only this user can change.
-
-    Raises:
-        HomeError: it is not.
-    """
+    """Check that a folder is a home that only this user can change. Raise HomeError."""
     _must_be_private(home)
     marker = home / MARKER
     try:
         info = marker.lstat()
     except FileNotFoundError:
         raise HomeError(
-            f"{home} has no {MARKER}, so holdfast up did not make it and nothing in it is touched; name the home with "
-            f"HOLDFAST_HOME=<folder>, or, if an earlier version made this one, mark it: touch {marker}"
+            f"{home} has no {MARKER}, so it is not a home that holdfast up made, and it is left unchanged; name the "
+            f"home with HOLDFAST_HOME=<folder>, or, if this is a home, mark it: touch {marker}"
         ) from None
     why = fault(info, user=os.geteuid()) if stat.S_ISREG(info.st_mode) else "is no plain file"
     if why:
@@ -124,13 +113,13 @@ def recognise(home: Path) -> None:
 
 def release(home: Path) -> list[str]:
     """
-    Remove what a local cloud made in its home, and the home itself where nothing else is in it.
+    Remove the local cloud's files from its home, and the home if it is empty then.
 
     Returns:
-        Names of what is left, because somebody else put it there.
+        Names of what remains.
 
     Raises:
-        HomeError: it is no home of this user's.
+        HomeError: It is no home of this user.
     """
     recognise(home)
     for name in OURS:
@@ -151,13 +140,13 @@ def _has_marker(home: Path) -> bool:
 
 
 def _must_be_private(home: Path) -> None:
-    """A link to a folder counts as the folder: what matters is who can put something into it."""
+    """Check the folder behind a link, too: who can write into it matters."""
     info = home.stat()
     if not stat.S_ISDIR(info.st_mode):
         raise HomeError(f"{home} is not a folder; name another one with HOLDFAST_HOME=<folder>")
     why = fault(info, user=os.geteuid())
     if why:
         raise HomeError(
-            f"{home} {why}: what a home keeps is run by its owner, so nobody else may change it; "
+            f"{home} {why}: a home must be writable by its owner only;  "
             f"name another folder with HOLDFAST_HOME=<folder>, or: chown $(id -u) {home} && chmod 700 {home}"
         )

@@ -1,4 +1,4 @@
-"""Files and folders that only their owner may change: what is read from others is refused, what is written is 0600."""
+"""Private files: files of others are rejected, written files have mode 0600."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def fault(info: os.stat_result, *, user: int) -> str:
-    """Why a file or folder is not its user's alone, as the end of a sentence; "" when it is."""
+    """Return why a file or folder is not private to its user, as the end of a sentence; or ""."""
     if info.st_uid != user:
         return f"belongs to user {info.st_uid}, and this is user {user}"
     if info.st_mode & WRITABLE_BY_OTHERS:
@@ -18,10 +18,10 @@ def fault(info: os.stat_result, *, user: int) -> str:
 
 def private_bytes(path: Path) -> bytes:
     """
-    The content of a file of this user's, looked at through the descriptor that is read, so that it stays the same file.
+    Return the content of a private file, checked and read through one descriptor.
 
     Raises:
-        PermissionError: it is somebody else's, can be written by others, or is no plain file.
+        PermissionError: It belongs to another user, can be written by others, or is no regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -33,7 +33,7 @@ def private_bytes(path: Path) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600, in one step: a reader finds the old content or the new."""
+    """Write a file with mode 0600, atomically."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -1,8 +1,7 @@
 """
-State of the embedded AWS that could not be used: kept for the version that can use it, with its file systems.
+Rejected state of the embedded AWS: moved aside for the version that can use it, with its file systems.
 
-The directories under ``<home>/fsx`` are worth more than the records that name them: checkpoints are in there. So they
-stay for as long as the state that was set aside does.
+Directories under ``<home>/fsx`` hold checkpoints, so they are kept as long as the rejected state.
 """
 
 import time
@@ -15,7 +14,7 @@ FILE_SYSTEMS = "file-systems"
 
 
 def set_aside(home: Path) -> Path:
-    """Move the state out of the way and note whose directories it may know; where it is now."""
+    """Move the state aside and list the directories it may use; return its new folder."""
     state = home / STATE
     present = {entry.name for entry in (home / "fsx").glob("fs-*")}
     write_private(state / FILE_SYSTEMS, "".join(f"{name}\n" for name in sorted(present - spared(home))).encode())
@@ -26,6 +25,6 @@ def set_aside(home: Path) -> Path:
 
 
 def spared(home: Path) -> frozenset[str]:
-    """Names of directories under ``<home>/fsx`` that belong to a state which was set aside and is still there."""
+    """Return names of directories under ``<home>/fsx`` of rejected state that still exists."""
     lists = (home / STATE.parent).glob(f"set-aside-*/{FILE_SYSTEMS}")
     return frozenset(name for path in lists for name in path.read_text(encoding="utf-8").split())

@@ -48,5 +48,5 @@ def signed_headers(
         key = hmac.digest(key, part.encode(), "sha256")
     signature = hmac.new(key, f"AWS4-HMAC-SHA256\n{timestamp}\n{scope}\n{digest}".encode(), "sha256").hexdigest()
     credential = f"{keys.access_key_id}/{scope}"
-    said = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={names}, Signature={signature}"
-    return {**headers, "Authorization": said}
+    reported = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={names}, Signature={signature}"
+    return {**headers, "Authorization": reported}

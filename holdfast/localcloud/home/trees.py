@@ -1,9 +1,8 @@
 """
-Removal of folders however deep they are.
+Removal of folders of any depth.
 
-``shutil.rmtree`` calls itself for each folder below, which ends with a RecursionError at about a thousand, and a path
-longer than 4096 bytes cannot be named. Here folders are moved up beside the first one before they are looked into, so
-that nothing is ever deeper than one step below a folder that is held open.
+``shutil.rmtree`` recurses, which fails at about a thousand levels, and paths end at 4096 bytes. Here folders are moved
+up beside the first one before they are emptied.
 """
 
 import contextlib
@@ -17,10 +16,10 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def remove_tree(path: Path) -> None:
     """
-    Remove a file, a link or a folder with all that is in it; nothing where there is none. Links are not followed.
+    Remove a file, a link or a folder with its content; no error if missing. Links are not followed.
 
     Raises:
-        OSError: something cannot be removed, such as a folder on which another disk is mounted.
+        OSError: Something cannot be removed, such as a mount point.
     """
     try:
         info = path.lstat()
@@ -38,7 +37,6 @@ def remove_tree(path: Path) -> None:
 
 
 def remove_tree_quietly(path: Path) -> None:
-    """As `remove_tree`, where what cannot be removed now is for a later time."""
     with contextlib.suppress(OSError):
         remove_tree(path)
 
@@ -63,7 +61,6 @@ def _empty(top: int) -> None:
 
 
 def _unlink_files(folder: int) -> list[str]:
-    """Remove all but folders; the names of those."""
     with os.scandir(folder) as entries:
         found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in found:

@@ -1,9 +1,4 @@
-"""
-The local HyperPod: a control plane that does on this machine what the service does with instances.
-
-It learns everything from AWS APIs at an endpoint and runs nodes with ``holdfast.localcloud.nodes``. It knows no
-environment file and no stack.
-"""
+"""The local HyperPod: a control plane that reads AWS APIs and runs instances on this machine."""
 
 from holdfast.localcloud.hyperpod.control import ControlPlane, controller_node
 

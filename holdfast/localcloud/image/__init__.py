@@ -1,22 +1,22 @@
 """
-The image of a node: what HyperPod's AMI has and this machine has not, as one directory for all nodes.
+Image of a node: HyperPod's AMI, as one directory for all nodes.
 
-    image = build(fleet.directory / "images", orchestrator="slurm")
-    NodeSpec(..., image=image.path, mounts=(*image.mounts, ...))
+image = build(fleet.directory
+"images", orchestrator="slurm")
+NodeSpec(..., image=image.path, mounts=(*image.mounts, ...))
 
-The directory lies over the machine's root and under what a node writes. It has Slurm's folders and units, systemctl,
-the AMI's Python, and stand-ins for what has no meaning here; ``image.notes`` says what it took from the machine, and
-the nodes show it in /etc/holdfast-image. Nothing in it is of one node or one cluster. ``stand_ins.yaml`` lists what
-is not real.
+The directory lies over the machine's root and under a node's writes. It has Slurm's folders and units, systemctl, the
+AMI's Python, and stand-ins (``stand_ins.yaml``). ``image.notes`` names what comes from the machine, in
+/etc/holdfast-image.
 """
 
 from holdfast.localcloud.image.interpreter import Interpreter, find
-from holdfast.localcloud.image.layers import Entry, __file__, layer
+from holdfast.localcloud.image.layers import LayerEntry, __file__, layer
 
 from .environment import ORIGINALS_AT as ENVIRONMENT_PROGRAMS
 from .environment import TRAINING_ENVIRONMENT, environment_programs
 from .layers import DEVICES, MOST_GPUS, START_ENABLED
-from .rendering import Image, build
+from .rendering import NodeImage, build
 from .slurm import NO_ACCOUNTING
 from .stand_in import StandIn, stand_ins
 
@@ -27,9 +27,9 @@ __all__ = [
     "NO_ACCOUNTING",
     "START_ENABLED",
     "TRAINING_ENVIRONMENT",
-    "Entry",
-    "Image",
     "Interpreter",
+    "LayerEntry",
+    "NodeImage",
     "StandIn",
     "__file__",
     "build",

@@ -1,10 +1,8 @@
 """
-The programs of a virtual environment, so that they run where the nodes have it.
+Programs of a virtual environment at its path on nodes.
 
-A console script begins with the path of its interpreter, which is this machine's: ``torchrun`` would be a "bad
-interpreter" on a node. So the nodes get a folder of programs with that path exchanged, over the environment's own.
-Where a user has activated an environment, a script runs with its interpreter: a ``torchrun`` that is found here because
-that environment has none still imports what the user installed.
+A console script starts with its interpreter's path on this machine, so nodes get a folder of programs with the path
+exchanged. With an activated environment, a script runs with that environment's interpreter.
 """
 
 import hashlib
@@ -28,10 +26,10 @@ _LARGEST_SCRIPT = 1 << 20
 
 def environment_programs(directory: Path, *, at: str, prefix: Path = Path(sys.prefix)) -> tuple[Mount, ...]:
     """
-    The mounts that lie over an environment which nodes see at ``at``.
+    Return the mounts over an environment that nodes see at ``at``.
 
     Args:
-        directory: Holds the folder of programs, made anew when the environment's have changed.
+        directory: Holds the folder of programs, rebuilt when the environment changed.
     """
     source = prefix.resolve() / "bin"
     place = directory / f"programs-{_digest(source, prefix=prefix, at=at)}"
@@ -85,7 +83,6 @@ def _place(path: Path, target: Path, *, prefixes: tuple[str, ...], at: str) -> N
 
 
 def _with_interpreter(content: bytes, *, at: str) -> bytes:
-    """A script of the environment's own Python, begun by a shell that takes an activated environment's instead."""
     first, _, rest = content.partition(b"\n")
     if not first.startswith(f"#!{at}/bin/python".encode()):
         return content

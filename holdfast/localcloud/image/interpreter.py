@@ -1,4 +1,4 @@
-"""The Python that a node's scripts find as ``python3``: the AMI's version, where this machine has it."""
+"""Python of a node's scripts (``python3``): the AMI's version, where this machine has it."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from holdfast.localcloud.nodes import Mount, python_mounts
 
-WANTED = {"slurm": (3, 10), "eks": (3, 9)}
+EXPECTED = {"slurm": (3, 10), "eks": (3, 9)}
 """
 HyperPod's images: Ubuntu 22.04's Python 3.10 on Slurm, Amazon Linux 2023's 3.9 on EKS.
 
@@ -25,8 +25,6 @@ _DEADLINE_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Interpreter:
-    """A Python that was seen to run."""
-
     version: tuple[int, int]
     executable: Path
     prefix: Path
@@ -34,34 +32,32 @@ class Interpreter:
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
-        """What a node needs besides the machine's own folders."""
         found = python_mounts(at="/unused", prefix=self.prefix, base=self.prefix)
         return tuple(mount for mount in found if mount.target != "/unused")
 
 
 def find(orchestrator: str, *, environ: Mapping[str, str] | None = None) -> Interpreter:
-    """The setting's, else that of the PATH, if it runs and has the AMI's version; else the machine's own."""
+    """Find it by the setting, then PATH, with the AMI's version; else the machine's own."""
     environ = os.environ if environ is None else environ
-    wanted, setting = WANTED[orchestrator], _SETTINGS[orchestrator]
-    name = f"python{wanted[0]}.{wanted[1]}"
+    desired, setting = EXPECTED[orchestrator], _SETTINGS[orchestrator]
+    name = f"python{desired[0]}.{desired[1]}"
     why = f"{name} is not on the PATH and {setting} is not set"
     for path, source in ((environ.get(setting), setting), (shutil.which(name, path=environ.get("PATH")), "PATH")):
         if not path:
             continue
         found = _ask(path)
-        if found is not None and found[0] == wanted:
+        if found is not None and found[0] == desired:
             version, prefix, executable = found
             return Interpreter(version=version, executable=executable, prefix=prefix, note=f"{name} of {source}")
         why = f"{path} ({source}) " + ("does not run" if found is None else f"is Python {found[0][0]}.{found[0][1]}")
     own = _ask("/usr/bin/python3") or _ask(sys.executable)
-    assert own is not None, "this very program runs on a Python"
+    assert own is not None, "this program runs on a Python"
     version, prefix, executable = own
     note = f"the machine's own python {version[0]}.{version[1]} in place of the AMI's {name}: {why}"
     return Interpreter(version=version, executable=executable, prefix=prefix, note=note)
 
 
 def _ask(path: str) -> tuple[tuple[int, int], Path, Path] | None:
-    """Version, prefix and executable of an interpreter; None where it does not run, as a shim may."""
     try:
         done = subprocess.run(
             [path, "-I", "-c", _QUESTION], capture_output=True, text=True, timeout=_DEADLINE_S, check=True

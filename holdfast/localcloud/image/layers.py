@@ -1,4 +1,4 @@
-"""What the layer holds, as data: path to file, link or directory. Reads the machine, writes nothing."""
+"""Content of the layer, as data: path to file, link or directory. Reads the machine, writes nothing."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -44,9 +44,7 @@ MOUNT_POINTS = ("/opt/sagemaker", "/opt/dlami/nvme")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One thing of the layer: a file with its content, a link with its target, or a directory."""
-
+class LayerEntry:
     content: bytes | None = None
     link: str | None = None
     hidden: bool = False
@@ -55,33 +53,31 @@ class Entry:
     owner: str = "root"
 
 
-def layer(*, orchestrator: str, interpreter: Interpreter, programs_python: str) -> dict[str, Entry]:
-    """Everything, by absolute path."""
+def layer(*, orchestrator: str, interpreter: Interpreter, programs_python: str) -> dict[str, LayerEntry]:
     entries = {**_system(orchestrator), **_python(interpreter, orchestrator=orchestrator)}
     entries |= _programs(programs_python)
     entries |= _slurm_entries() if orchestrator == "slurm" else _eks_entries()
     return entries
 
 
-def _text(text: str, *, mode: int = 0o644) -> Entry:
-    return Entry(content=text.encode(), mode=mode)
+def _text(text: str, *, mode: int = 0o644) -> LayerEntry:
+    return LayerEntry(content=text.encode(), mode=mode)
 
 
-def _folder(mode: int = 0o755, owner: str = "root") -> Entry:
-    return Entry(mode=mode, owner=owner)
+def _folder(mode: int = 0o755, owner: str = "root") -> LayerEntry:
+    return LayerEntry(mode=mode, owner=owner)
 
 
-def _service(name: str, text: str) -> dict[str, Entry]:
-    """A unit that is enabled, as the image's are."""
+def _service(name: str, text: str) -> dict[str, LayerEntry]:
     path = f"/usr/lib/systemd/system/{name}.service"
     wants = f"{UNITS}/multi-user.target.wants/{name}.service"
-    return {path: _text(text), wants: Entry(link=path)}
+    return {path: _text(text), wants: LayerEntry(link=path)}
 
 
-def _system(orchestrator: str) -> dict[str, Entry]:
+def _system(orchestrator: str) -> dict[str, LayerEntry]:
     entries = {
         "/usr/lib/os-release": _text(services.OS_RELEASE[orchestrator]),
-        "/etc/os-release": Entry(link="../usr/lib/os-release"),
+        "/etc/os-release": LayerEntry(link="../usr/lib/os-release"),
         "/etc/sudoers.d/90-hyperpod": _text("ubuntu ALL=(ALL) NOPASSWD:ALL\n", mode=0o440),
         "/etc/ssh/sshd_config": _text(services.SSHD_SETTINGS),
         "/etc/ssh/ssh_config": _text(services.SSH_SETTINGS),
@@ -91,7 +87,7 @@ def _system(orchestrator: str) -> dict[str, Entry]:
         "/var/log/provision": _folder(),
         "/var/log/holdfast/units": _folder(),
         "/opt/ml/config": _folder(),
-        "/usr/bin/aws": Entry(link="/usr/local/bin/aws"),
+        "/usr/bin/aws": LayerEntry(link="/usr/local/bin/aws"),
         # "present on all HyperPod nodes": AWS's job files ask for it before they say --auto-resume=1.
         "/opt/sagemaker_cluster": _folder(),
     }
@@ -99,14 +95,14 @@ def _system(orchestrator: str) -> dict[str, Entry]:
     entries |= _service("containerd", services.CONTAINERD) | _service("dlami-nvme", services.DLAMI_NVME)
     if Path("/usr/sbin/sshd").exists():
         entries |= _service("ssh", services.SSH)
-        entries[f"{UNITS}/sshd.service"] = Entry(link="/usr/lib/systemd/system/ssh.service")
+        entries[f"{UNITS}/sshd.service"] = LayerEntry(link="/usr/lib/systemd/system/ssh.service")
     return entries
 
 
-def _slurm_entries() -> dict[str, Entry]:
+def _slurm_entries() -> dict[str, LayerEntry]:
     conf = slurm.SETTINGS
     entries = {
-        "/etc/slurm": Entry(link=conf),
+        "/etc/slurm": LayerEntry(link=conf),
         "/etc/lsb-release": _text(services.LSB_RELEASE),
         "/etc/profile": _text(services.PROFILE),
         "/etc/environment": _text(services.ENVIRONMENT),
@@ -116,7 +112,7 @@ def _slurm_entries() -> dict[str, Entry]:
         f"{conf}/plugstack.conf": _text(""),
         f"{conf}/plugstack.conf.d": _folder(),
         f"{conf}/slurmdbd.conf.template": _text(slurm.SLURMDBD_TEMPLATE),
-        "/opt/slurm/include": Entry(link="/usr/include"),
+        "/opt/slurm/include": LayerEntry(link="/usr/include"),
         "/var/log/slurm": _folder(owner="slurm"),
         "/var/spool/slurmd": _folder(),
         "/var/spool/slurmctld": _folder(mode=0o700, owner="slurm"),
@@ -127,9 +123,9 @@ def _slurm_entries() -> dict[str, Entry]:
         (f"{slurm.OPEN_MPI}/bin", "/usr/bin", slurm.MPI_PROGRAMS),
     ):
         present = [name for name in names if Path(source, name).exists()]
-        entries |= {f"{folder}/{name}": Entry(link=f"{source}/{name}") for name in present}
+        entries |= {f"{folder}/{name}": LayerEntry(link=f"{source}/{name}") for name in present}
     for libraries in Path("/usr/lib").glob("*-linux-gnu/openmpi/lib"):
-        entries[f"{slurm.OPEN_MPI}/lib"] = Entry(link=str(libraries))
+        entries[f"{slurm.OPEN_MPI}/lib"] = LayerEntry(link=str(libraries))
     if "/opt/slurm/sbin/slurmd" in entries:
         entries["/opt/slurm/sbin/slurmd"] = _text(slurm.SLURMD, mode=0o755)
     # Options of the machine's own daemons are not for these.
@@ -139,8 +135,8 @@ def _slurm_entries() -> dict[str, Entry]:
     entries |= {f"{UNITS}/{name}.service": _text(text) for name, text in units.items()}
     if Path("/usr/bin/python").exists():
         # Ubuntu 22.04 has no such program: "python" of a job is that of its environment, or the training environment's.
-        entries["/usr/bin/python"] = Entry(hidden=True)
-    entries |= {f"{DEVICES}{number}": Entry(link="/dev/null") for number in range(MOST_GPUS)}
+        entries["/usr/bin/python"] = LayerEntry(hidden=True)
+    entries |= {f"{DEVICES}{number}": LayerEntry(link="/dev/null") for number in range(MOST_GPUS)}
     entries |= _service("docker", services.DOCKER)
     if Path("/usr/sbin/munged").exists():
         entries |= _service("munge", services.MUNGE)
@@ -150,13 +146,13 @@ def _slurm_entries() -> dict[str, Entry]:
             "/etc/mysql/my.cnf": _text(services.MARIADB_FILES),
             "/etc/mysql/conf.d": _folder(),
             "/etc/mysql/mariadb.conf.d/90-holdfast.cnf": _text(services.MARIADB_SETTINGS),
-            "/usr/bin/mysql_secure_installation": Entry(link="mariadb-secure-installation"),
+            "/usr/bin/mysql_secure_installation": LayerEntry(link="mariadb-secure-installation"),
             "/var/lib/mysql": _folder(mode=0o755, owner="mysql"),
         }
     return entries
 
 
-def _eks_entries() -> dict[str, Entry]:
+def _eks_entries() -> dict[str, LayerEntry]:
     return {
         **_service("kubelet", services.KUBELET),
         "/var/lib/containerd": _folder(mode=0o711),
@@ -165,8 +161,7 @@ def _eks_entries() -> dict[str, Entry]:
     }
 
 
-def _python(interpreter: Interpreter, *, orchestrator: str) -> dict[str, Entry]:
-    """The AMI's Python: a folder like a virtual environment, with PyYAML as Ubuntu's image has it."""
+def _python(interpreter: Interpreter, *, orchestrator: str) -> dict[str, LayerEntry]:
     version = f"{interpreter.version[0]}.{interpreter.version[1]}"
     site = f"{PYTHON}/lib/python{version}/site-packages"
     own = f'exec {PYTHON}/bin/python3 "$@"\n'
@@ -175,8 +170,8 @@ def _python(interpreter: Interpreter, *, orchestrator: str) -> dict[str, Entry]:
     home = interpreter.executable.parent
     entries = {
         f"{PYTHON}/pyvenv.cfg": _text(f"home = {home}\ninclude-system-site-packages = false\nversion = {version}\n"),
-        f"{PYTHON}/bin/python3": Entry(link=str(interpreter.executable)),
-        f"{PYTHON}/bin/python{version}": Entry(link="python3"),
+        f"{PYTHON}/bin/python3": LayerEntry(link=str(interpreter.executable)),
+        f"{PYTHON}/bin/python{version}": LayerEntry(link="python3"),
         f"{site}/pip/__init__.py": _text(""),
         f"{site}/pip/__main__.py": _text(pip),
         "/usr/local/bin/python3": wrapper,
@@ -187,17 +182,18 @@ def _python(interpreter: Interpreter, *, orchestrator: str) -> dict[str, Entry]:
     spec = importlib.util.find_spec("yaml")
     assert spec is not None, "Holdfast itself needs PyYAML"
     for folder in spec.submodule_search_locations or ():
-        entries |= {f"{site}/yaml/{path.name}": Entry(content=path.read_bytes()) for path in Path(folder).glob("*.py")}
+        entries |= {
+            f"{site}/yaml/{path.name}": LayerEntry(content=path.read_bytes()) for path in Path(folder).glob("*.py")
+        }
     return entries
 
 
-def _programs(python: str) -> dict[str, Entry]:
-    """systemctl, journalctl and the stand-ins, with the modules that they share."""
+def _programs(python: str) -> dict[str, LayerEntry]:
     entries = {}
     source = Path(__file__).parent / "node"
     for package in ("systemctl", "standins"):
         for path in sorted((source / package).rglob("*.py")):
-            entries[f"{PROGRAMS}/{path.relative_to(source)}"] = Entry(content=path.read_bytes())
+            entries[f"{PROGRAMS}/{path.relative_to(source)}"] = LayerEntry(content=path.read_bytes())
     for name in ("systemctl", "journalctl"):
         entries[f"/usr/bin/{name}"] = _text(_start(f"{python} -IS", "systemctl", name), mode=0o755)
     entries[START_ENABLED] = _text(_start(f"{python} -IS", "systemctl", "start_enabled"), mode=0o755)

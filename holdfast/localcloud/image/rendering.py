@@ -1,4 +1,4 @@
-"""Writing the layer to a directory, once per content."""
+"""Rendering of the layer to a directory, once per content."""
 
 import hashlib
 import json
@@ -15,15 +15,13 @@ from holdfast.localcloud.nodes import Mount
 
 from . import interpreter as _interpreter
 from . import services
-from .layers import MOUNT_POINTS, PROGRAMS, Entry, layer
+from .layers import MOUNT_POINTS, PROGRAMS, LayerEntry, layer
 
 ORCHESTRATORS = ("slurm", "eks")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Image:
-    """A rendered layer, and what a node needs beside it."""
-
+class NodeImage:
     path: Path
     """For ``NodeSpec.image``."""
     mounts: tuple[Mount, ...]
@@ -34,16 +32,13 @@ class Image:
     """Directories on which HyperPod mounts an instance's disks."""
 
 
-def build(directory: Path, *, orchestrator: str) -> Image:
+def build(directory: Path, *, orchestrator: str) -> NodeImage:
     """
-    Render the layer below ``directory``, or find it there from an earlier call.
+    Render the layer below ``directory``, or reuse it. Raise ValueError for an unknown orchestrator.
 
     Args:
         directory: Not on the disk of the machine's root: a folder below ``Fleet.directory``.
         orchestrator: ``slurm`` or ``eks``.
-
-    Raises:
-        ValueError: there is no image for the orchestrator.
     """
     if orchestrator not in ORCHESTRATORS:
         raise ValueError(f"orchestrator must be one of {', '.join(ORCHESTRATORS)}, got {orchestrator!r}")
@@ -65,16 +60,15 @@ def build(directory: Path, *, orchestrator: str) -> Image:
                 raise
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
-    return Image(path=place, mounts=interpreter.mounts, notes=(f"python3 is {interpreter.note}",))
+    return NodeImage(path=place, mounts=interpreter.mounts, notes=(f"python3 is {interpreter.note}",))
 
 
 def _programs_python(interpreter: _interpreter.Interpreter) -> str:
-    """What systemctl and the stand-ins run on: the machine's Python, or else that of the node's scripts."""
     own = Path("/usr/bin/python3")
     return str(own.resolve()) if own.exists() else str(interpreter.executable)
 
 
-def _digest(entries: dict[str, Entry]) -> str:
+def _digest(entries: dict[str, LayerEntry]) -> str:
     described = [
         (
             path,
@@ -90,7 +84,7 @@ def _digest(entries: dict[str, Entry]) -> str:
     return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:16]
 
 
-def _write(root: Path, entries: dict[str, Entry]) -> None:
+def _write(root: Path, entries: dict[str, LayerEntry]) -> None:
     owners = _owners()
     for path, entry in sorted(entries.items()):
         target = root / path[1:]
@@ -113,7 +107,7 @@ def _write(root: Path, entries: dict[str, Entry]) -> None:
 
 
 def _make_host_key(root: Path) -> None:
-    """One for all nodes of a fleet: making one at each boot would take longer than the rest of it."""
+    """Make one key for all nodes of a fleet: one per boot would take longer than the boot."""
     key = root / "etc/ssh/ssh_host_ed25519_key"
     if shutil.which("ssh-keygen") and not key.exists():
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "holdfast", "-f", str(key)]
@@ -121,12 +115,10 @@ def _make_host_key(root: Path) -> None:
 
 
 def _owners() -> dict[str, int]:
-    """Numbers of the accounts that own something: the machine's, else those that the image brings."""
     found = {fields[1]: int(fields[2]) for line in services.SYSUSERS.splitlines() if (fields := line.split())[0] == "u"}
     return found | {entry.pw_name: entry.pw_uid for entry in pwd.getpwall()}
 
 
 def _compile(root: Path, *, python: str) -> None:
-    """Bytecode beside the programs: a node could write it, but would have to compile first."""
     command = [python, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s", str(root)]
     subprocess.run([*command, "-p", "/", str(root / PROGRAMS[1:])], check=True, timeout=60, stdout=subprocess.DEVNULL)

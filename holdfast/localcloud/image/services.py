@@ -1,4 +1,4 @@
-"""Units and settings of the other services of a node. Texts only; each unit says which program it needs."""
+"""Units and settings of the other services of a node. Texts only."""
 
 MUNGE = """\
 [Unit]

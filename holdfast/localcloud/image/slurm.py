@@ -1,4 +1,4 @@
-"""Slurm as HyperPod's image has it: everything below /opt/slurm, and its units. Texts only."""
+"""Slurm of HyperPod's image: /opt/slurm and its units. Texts only."""
 
 SETTINGS = "/opt/slurm/etc"
 COMMANDS = (
@@ -60,12 +60,11 @@ WantedBy=multi-user.target
 
 
 def cgroup_conf(version: tuple[int, int]) -> str:
-    """cgroup.conf for nodes, which have no cgroups that Slurm may use; before 24.05 a plugin has to be named."""
+    """Return cgroup.conf for nodes without cgroups for Slurm; before 24.05 a plugin has to be named."""
     return f"CgroupPlugin={'disabled' if version >= (24, 5) else 'cgroup/v1'}\n"
 
 
 def units() -> dict[str, str]:
-    """The units below /etc/systemd/system, where AWS's scripts move and rewrite them."""
     slurmctld = _UNIT.format(
         name="slurmctld",
         description="Slurm controller daemon",

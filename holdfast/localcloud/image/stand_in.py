@@ -1,4 +1,4 @@
-"""The list of what is not real on a node, for the layer, the documents and the tests."""
+"""List of stand-ins, for the layer, the documents and the tests."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,8 +9,6 @@ import yaml
 
 @dataclass(frozen=True, kw_only=True)
 class StandIn:
-    """One program that a stand-in answers for."""
-
     path: str
     """On the node; below /usr/local/lib/holdfast/bin where something else has to put it on the PATH first."""
     call: str
@@ -21,6 +19,5 @@ class StandIn:
 
 @cache
 def stand_ins() -> tuple[StandIn, ...]:
-    """Every stand-in, by path."""
     listed = yaml.safe_load((Path(__file__).parent / "stand_ins.yaml").read_text())
     return tuple(sorted((StandIn(**one) for one in listed), key=lambda one: one.path))

@@ -1,4 +1,4 @@
-"""The plugins, compiled once per home and per version of their sources and of Slurm."""
+"""Plugins, compiled once per home and per version of sources and Slurm."""
 
 import hashlib
 import logging
@@ -21,8 +21,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Plugin:
-    """For each node of a local cloud. Both are empty where it cannot be had."""
-
     mounts: tuple[Mount, ...] = ()
     plugstack: str = ""
     """Its lines of plugstack.conf."""
@@ -30,11 +28,11 @@ class Plugin:
 
 def prepare(*, home: Path, variables: tuple[str, ...]) -> Plugin:
     """
-    Where this machine cannot compile them, nodes go without, and a line in the log says why.
+    Compile the plugins; without a compiler nodes boot without them, with a log line.
 
     Args:
         home: Of the local cloud.
-        variables: Files of the nodes with variables for jobs; the first one that has a name decides.
+        variables: Files of the nodes with variables for jobs; the first one with a name wins.
     """
     problems = cannot_compile()
     try:
@@ -45,7 +43,7 @@ def prepare(*, home: Path, variables: tuple[str, ...]) -> Plugin:
         problems = [str(error)]
     if problems or place is None:
         _log.warning(
-            "srun --auto-resume is not offered, and jobs get no variables beside those of a profile: %s",
+            "srun --auto-resume and job variables are not available: %s",
             "; ".join(problems),
         )
         return Plugin()
@@ -56,11 +54,7 @@ def prepare(*, home: Path, variables: tuple[str, ...]) -> Plugin:
 
 
 def plugstack_lines(folder: Path, *, variables: tuple[str, ...]) -> str:
-    """
-    The lines of plugstack.conf for plugins in this folder of the nodes.
-
-    "required": an optional plugin that cannot be loaded would leave srun with an option that it does not know.
-    """
+    """Return plugstack.conf's lines; "required", since srun would ignore a failed optional plugin's options."""
     resume, environment = (folder / f"holdfast_{source.stem}.so" for source in _SOURCES)
     requeue, folders = (folder / helper.name for helper in _HELPERS)
     return (
@@ -77,7 +71,7 @@ def _digest() -> str:
 
 
 def compile_into(place: Path) -> None:
-    """Make a folder with the plugins and their helpers; raises OSError."""
+    """Make a folder with the plugins and their helpers; raise OSError."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as folder:
         fresh = Path(folder) / "plugins"

@@ -1,5 +1,5 @@
-"""Starts the processes of a local cloud again when they die. What they are is for ``processes``."""
+"""Restarts of the local cloud's processes."""
 
-from holdfast.localcloud.keeper.restarts import Keeper
+from holdfast.localcloud.keeper.restarts import ProcessKeeper
 
-__all__ = ["Keeper"]
+__all__ = ["ProcessKeeper"]

@@ -1,4 +1,4 @@
-"""``python -m holdfast.localcloud.keeper``: starts the embedded AWS and the control plane again when they die."""
+"""``python -m holdfast.localcloud.keeper``: restarts the embedded AWS and the control plane."""
 
 import argparse
 import signal
@@ -6,13 +6,13 @@ import sys
 import threading
 from pathlib import Path
 
-from holdfast.localcloud.keeper.restarts import Keeper
+from holdfast.localcloud.keeper.restarts import ProcessKeeper
 from holdfast.localcloud.processes import LocalCloud
 from holdfast.localcloud.supervision import start_log
 
 
 def main() -> int:
-    """Look after them until SIGTERM or SIGINT."""
+    """Run until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(prog="holdfast-keeper", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="home directory of the local cloud")
     parser.add_argument("--port", type=int, required=True, help="of the embedded AWS")
@@ -22,7 +22,9 @@ def main() -> int:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    Keeper(cloud=LocalCloud(home=options.home, port=options.port), region=options.region, stopping=stopping).run()
+    ProcessKeeper(
+        cloud=LocalCloud(home=options.home, port=options.port), region=options.region, stopping=stopping
+    ).run()
     return 0
 
 

@@ -1,9 +1,8 @@
 """
-Restarts processes of a local cloud that have died, and reports it: the embedded AWS, the control plane, and the process
-behind the kernel logs of all nodes.
+Restarts of the embedded AWS, the control plane and the process of the kernel logs.
 
-It is not their parent: whoever started them, it finds them by their records, as ``up`` and ``down`` do. What ``down``
-ends has no record any more and stays down. One that a signal has stopped is told of and left to whoever stopped it.
+Processes are found by their records, as in ``up`` and ``down``. ``down`` removes the record, so that they stay down. A
+process stopped by a signal is reported only.
 """
 
 import logging
@@ -29,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Cloud(Protocol):
-    """What it looks after."""
+    """The local cloud's processes, as the keeper uses them."""
 
     @property
     def home(self) -> Path: ...
@@ -58,9 +57,7 @@ class _Kept:
     next_at: float = 0.0
 
 
-class Keeper:
-    """One loop."""
-
+class ProcessKeeper:
     def __init__(self, *, cloud: Cloud, region: str, stopping: threading.Event) -> None:
         self._home, self._stopping = cloud.home, stopping
         self._looked_at = time.monotonic()
@@ -74,14 +71,13 @@ class Keeper:
                 log="nodes/kernel-log/log",
             ),
         )
-        self._passes = Passes(path=passes_path(self._home, "keeper"), told=self._told)
+        self._passes = Passes(path=passes_path(self._home, "keeper"), reported=self._reported)
 
     def _recorded(self, name: str, *, start: Callable[[], object]) -> _Kept:
         died = partial(processes.has_died, name=name, home=self._home)
         return _Kept(name=name, has_died=died, start=start, log=f"log/{name}.log")
 
     def run(self) -> None:
-        """Until it is asked to stop."""
         self._passes.start()
         while not self._stopping.wait(LOOK_S):
             self.look()
@@ -89,7 +85,6 @@ class Keeper:
         self._passes.stop()
 
     def look(self) -> None:
-        """Start again what has died."""
         for one in self._kept:
             now = time.monotonic()
             if not self._stopping.is_set() and one.next_at <= now and one.has_died():
@@ -98,18 +93,18 @@ class Keeper:
     def _start(self, one: _Kept, now: float) -> None:
         steady = now - one.started_at > STEADY_AFTER_S
         one.pause_s = FIRST_PAUSE_S if steady else min(LONGEST_PAUSE_S, 2 * one.pause_s)
-        one.restarts, one.why, one.restarted_at = one.restarts + 1, f"it had died; see {one.log}", now
-        _log.warning("%s has died and is started again", one.name)
+        one.restarts, one.why, one.restarted_at = one.restarts + 1, f"it exited; see {one.log}", now
+        _log.warning("%s: exited, restarting", one.name)
         try:
             one.start()
             one.problem = ""
         except Exception as error:  # noqa: BLE001 - whatever keeps it from starting, it is tried again
-            one.problem = f"{one.name} cannot be started again: {error}"
+            one.problem = f"{one.name}: restart failed: {error}"
             _log.warning("%s", one.problem)
         one.started_at = time.monotonic()
         one.next_at = one.started_at + one.pause_s
 
-    def _told(self) -> list[Pass]:
+    def _reported(self) -> list[Pass]:
         return [
             Pass(
                 name=one.name,

@@ -1,9 +1,4 @@
-"""
-A kernel log for each node: Linux has one for the whole machine, and nothing divides it among namespaces.
-
-``KernelLogs`` starts the process that serves those of a home, hands it a node's mount, and writes records as the kernel
-would. What a node does with its /dev/kmsg reaches the process through the kernel alone.
-"""
+"""Kernel log for each node (Linux has one for the whole machine), served by one process per home."""
 
 from holdfast.localcloud.kernel_log.logs import KernelLogError, KernelLogs
 

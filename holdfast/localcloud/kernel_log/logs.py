@@ -1,4 +1,4 @@
-"""The caller's side of the process that serves kernel logs: start, end, hand over, write."""
+"""Client of the process that serves kernel logs: start, stop, attach, write."""
 
 import contextlib
 import fcntl
@@ -21,15 +21,15 @@ _MOST_BYTES = 1 << 15
 
 
 class KernelLogError(Exception):
-    """The kernel log of a node cannot be had; the message says why."""
+    """The kernel log of a node is not available; the message says why."""
 
 
 class KernelLogs:
     """
-    Those of one home. Thread-safe, from any process of root's.
+    Kernel logs of one home. Thread-safe, from any root process.
 
     Args:
-        directory: Of nodes. The process has a folder in it, which goes with it.
+        directory: Of nodes. The process has a folder in it.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -37,13 +37,13 @@ class KernelLogs:
 
     def start(self) -> bool:
         """
-        Start the process unless it runs; it listens when this returns.
+        Start the process unless it runs; it listens on return.
 
         Returns:
-            True when it had to be started: nodes that run have no log then.
+            True if it was started: running nodes have no log then.
 
         Raises:
-            KernelLogError: it did not start.
+            KernelLogError: It did not start.
         """
         self._directory.mkdir(exist_ok=True)
         with self._starting():
@@ -69,11 +69,10 @@ class KernelLogs:
         if not code:
             self._record()
         else:
-            said = log.read_text(errors="replace")[-500:]
-            raise KernelLogError(f"the kernel logs of nodes are not served: exit code {code}: {said}")
+            reported = log.read_text(errors="replace")[-500:]
+            raise KernelLogError(f"the kernel logs of nodes are not served: exit code {code}: {reported}")
 
     def _record(self) -> None:
-        """Keep who serves: to connect to a process that stands still fills its queue."""
         with self._connected() as connection:
             pid = _peer(connection)
         fresh = self._directory / f"{_PROCESS}.new"
@@ -81,11 +80,7 @@ class KernelLogs:
         fresh.replace(self._directory / _PROCESS)
 
     def process(self) -> tuple[int, int] | None:
-        """
-        Return pid and start, in clock ticks since boot, of the process that was started last, whether or not it runs.
-
-        None: none was started, or ``stop`` ended it.
-        """
+        """Return pid and start, in clock ticks since boot, of the last process; None after ``stop``."""
         try:
             pid, ticks = (self._directory / _PROCESS).read_text().split()
         except (OSError, ValueError):
@@ -93,13 +88,12 @@ class KernelLogs:
         return int(pid), int(ticks)
 
     def is_running(self) -> bool:
-        """Whether the process answers. One that a signal has stopped counts as running."""
         with contextlib.suppress(OSError), self._connected():
             return True
         return False
 
     def stop(self) -> None:
-        """End the process; whoever waits in a read of a log is released, also from what cannot be killed."""
+        """Stop the process; blocked readers are released."""
         (self._directory / _PROCESS).unlink(missing_ok=True)
         with contextlib.suppress(OSError), self._connected() as connection:
             pidfd = os.pidfd_open(_peer(connection))
@@ -111,18 +105,18 @@ class KernelLogs:
         (self._directory / _SOCKET).unlink(missing_ok=True)
 
     def attach(self, name: str, *, fuse: int) -> None:
-        """Let the node's log be served on a descriptor of /dev/fuse that is, or will be, mounted in it."""
+        """Serve a node's log on a descriptor of /dev/fuse that is, or will be, mounted in it."""
         self._ask(b"attach\0" + name.encode(), handed=[fuse])
 
     def write(self, name: str, lines: Sequence[str], *, level: int = 3) -> None:
         """
-        Write records as the kernel itself does, with facility 0: no program on a node can do so.
+        Write records as the kernel, with facility 0.
 
         Args:
             level: 0 (emergency) to 7 (debug). Default: 3, of errors.
 
         Raises:
-            KernelLogError: no such node has a log.
+            KernelLogError: The node has no log.
         """
         head = b"\0".join([b"write", name.encode(), b"%d" % level])
         part, size = [head], 0
@@ -136,7 +130,6 @@ class KernelLogs:
         self._ask(b"\0".join(part), name=name)
 
     def names(self) -> list[str]:
-        """The nodes that have a log now."""
         return [word.decode() for word in self._ask(b"ask").split(b"\0")[1:]]
 
     def _ask(self, message: bytes, *, handed: Sequence[int] = (), name: str = "") -> bytes:
@@ -145,7 +138,9 @@ class KernelLogs:
                 socket.send_fds(connection, [message], list(handed))
                 answer = connection.recv(1 << 18)
         except OSError as error:
-            raise KernelLogError(f"the process that serves the kernel logs of nodes does not answer: {error}") from None
+            raise KernelLogError(
+                f"the process that serves the kernel logs of nodes does not respond: {error}"
+            ) from None
         if not answer.startswith(b"ok"):
             whom = f"node {name}: " if name else ""
             raise KernelLogError(f"{whom}the kernel log cannot be written: {answer.decode() or 'it has ended'}")
@@ -168,7 +163,7 @@ class KernelLogs:
             deadline = time.monotonic() + _START_TIMEOUT_S
             while not _locked(folder):
                 if time.monotonic() > deadline:
-                    raise KernelLogError("another process has been starting the kernel logs for too long")
+                    raise KernelLogError("timed out: another process is starting the kernel logs")
                 time.sleep(0.01)
             yield
         finally:
@@ -176,7 +171,6 @@ class KernelLogs:
 
 
 def _peer(connection: socket.socket) -> int:
-    """The process at the other end of a socket."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return int.from_bytes(credentials[:4], sys.byteorder)
 

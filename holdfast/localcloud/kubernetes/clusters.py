@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.forwarding import AWS_PORT
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
@@ -98,7 +98,7 @@ class Clusters:
         on_change: Callable[[], None],
     ) -> None:
         self._fleet, self._account, self._binaries = fleet, account, binaries
-        self._store = Store(home=home)
+        self._store = ImageStore(home=home)
         self._commons = Commons(home=home, fleet=fleet, account=account)
         self._directory = home / "kubernetes"
         self._tell, self._on_change = tell, on_change

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.image import ENVIRONMENT_PROGRAMS, TRAINING_ENVIRONMENT
 from holdfast.localcloud.kubernetes import access, images
 from holdfast.localcloud.kubernetes.api import Api
@@ -125,7 +125,7 @@ class Commons:
         if self._registry is None:
             self._registry = images.Registry(
                 listener=self._fleet.listen(gateway, images.PORT),
-                store=Store(home=self._home),
+                store=ImageStore(home=self._home),
                 stand_ins=images.stand_ins(),
                 root=node_root(),
                 is_node=self._is_node,

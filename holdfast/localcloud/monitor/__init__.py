@@ -1,13 +1,8 @@
-"""
-A real Prometheus and Alertmanager beside the nodes of a local cloud: they scrape the health agents and evaluate the
-alert rules of a file, as a Prometheus of yours would on AWS.
+"""Prometheus and Alertmanager beside the nodes of a local cloud: ``python -m holdfast.localcloud.monitor``."""
 
-``python -m holdfast.localcloud.monitor`` is the process. It ends both with itself, and itself with the local cloud.
-"""
-
-from holdfast.localcloud.monitor.access import Access, access_of, asked, bcrypt, is_ready, write_access
+from holdfast.localcloud.monitor.access import MonitorAccess, access_of, asked, bcrypt, is_ready, write_access
 from holdfast.localcloud.monitor.configuration import (
-    Target,
+    ScrapeTarget,
     alertmanager_configuration,
     prometheus_configuration,
     web_configuration,
@@ -15,9 +10,9 @@ from holdfast.localcloud.monitor.configuration import (
 from holdfast.localcloud.monitor.programs import MonitorError, check_rules, missing
 
 __all__ = [
-    "Access",
+    "MonitorAccess",
     "MonitorError",
-    "Target",
+    "ScrapeTarget",
     "access_of",
     "alertmanager_configuration",
     "asked",

@@ -12,7 +12,6 @@ from holdfast.localcloud.supervision import start_log
 
 
 def main() -> int:
-    """Until SIGTERM or SIGINT, or until one of the two ends."""
     parser = argparse.ArgumentParser(prog="holdfast-monitor", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="home directory of the local cloud")
     parser.add_argument("--rules", type=Path, required=True, help="file of alert rules")

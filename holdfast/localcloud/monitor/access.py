@@ -1,4 +1,4 @@
-"""Who may ask the two: whoever knows the password, which lies in the home for its owner alone."""
+"""Access to both programs, by a password in the home."""
 
 import base64
 import ctypes
@@ -15,8 +15,8 @@ _SALT = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
-    """Where they listen on this machine's loopback, and what they want to hear."""
+class MonitorAccess:
+    """Addresses on this machine's loopback, and the credentials."""
 
     prometheus: str
     alertmanager: str
@@ -24,24 +24,21 @@ class Access:
     user: str = USER
 
 
-def access_of(home: Path) -> Access | None:
-    """Of the monitor of this home; None where there is none, or not yet."""
+def access_of(home: Path) -> MonitorAccess | None:
     try:
-        return Access(**json.loads((home / _RECORD).read_text()))
+        return MonitorAccess(**json.loads((home / _RECORD).read_text()))
     except (FileNotFoundError, ValueError, TypeError):
         return None
 
 
 def is_ready(home: Path) -> bool:
-    """Whether both answer who has the password."""
     access = access_of(home)
     return access is not None and all(
         asked(url, "/-/ready", access=access) is not None for url in (access.prometheus, access.alertmanager)
     )
 
 
-def asked(url: str, path: str, *, access: Access) -> bytes | None:
-    """What one of them answers; None where it does not, or not yet."""
+def asked(url: str, path: str, *, access: MonitorAccess) -> bytes | None:
     import urllib.request  # slow to load
 
     token = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
@@ -54,8 +51,7 @@ def asked(url: str, path: str, *, access: Access) -> bytes | None:
     return content
 
 
-def write_access(home: Path, access: Access) -> None:
-    """For the owner of the home alone."""
+def write_access(home: Path, access: MonitorAccess) -> None:
     path = home / _RECORD
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
@@ -68,10 +64,10 @@ def forget_access(home: Path) -> None:
 
 def bcrypt(password: str) -> str:
     """
-    The hash that both programs take (prometheus.io/docs/prometheus/latest/configuration/https), by the system's crypt.
+    Return the hash that both programs take (prometheus.io/docs/prometheus/latest/configuration/https), by libcrypt.
 
     Raises:
-        OSError: the system has no libcrypt, or one without bcrypt.
+        OSError: The system has no libcrypt, or one without bcrypt.
     """
     library = ctypes.CDLL("libcrypt.so.1", use_errno=True)
     library.crypt.restype = ctypes.c_char_p
@@ -79,5 +75,5 @@ def bcrypt(password: str) -> str:
     salt = "".join(secrets.choice(_SALT) for _ in range(21)) + secrets.choice(".Oeu")
     found: bytes | None = library.crypt(password.encode(), f"$2b${_COST}${salt}".encode())
     if found is None or not found.startswith(b"$2"):
-        raise OSError("crypt(3) of this system knows no bcrypt")
+        raise OSError("crypt(3) of this system has no bcrypt")
     return found.decode()

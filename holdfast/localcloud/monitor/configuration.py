@@ -1,4 +1,4 @@
-"""The configuration of both programs: pure. Paths are below the folder in which they run."""
+"""Configuration of both programs. Pure. Paths are relative to their folder."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,7 @@ PROMETHEUS_PORT, ALERTMANAGER_PORT = 9090, 9093
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class Target:
-    """One agent that serves metrics."""
-
+class ScrapeTarget:
     instance_id: str
     instance: str
     """Host name, the label ``instance`` of each number, as it is of those that agents send."""
@@ -27,8 +25,8 @@ class Target:
         return f"{TOKENS}/{self.instance_id}"
 
 
-def prometheus_configuration(targets: Iterable[Target], *, cluster: str) -> dict[str, Any]:
-    """Each agent has a token of its own, so each is a job of its own; what is scraped has the same labels."""
+def prometheus_configuration(targets: Iterable[ScrapeTarget], *, cluster: str) -> dict[str, Any]:
+    """Return the configuration: one job per agent, since each has its own token, with equal labels."""
     return {
         "global": {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": "15s"},
         "rule_files": [RULES],
@@ -62,7 +60,7 @@ def prometheus_configuration(targets: Iterable[Target], *, cluster: str) -> dict
 
 
 def alertmanager_configuration() -> dict[str, Any]:
-    """Alerts of one node come together, soon; there is nobody to tell but whoever asks."""
+    """Return the configuration: alerts grouped by node, without receiver."""
     return {
         "route": {"receiver": "holdfast", "group_by": ["alertname", "instance"], "group_wait": "5s"},
         "receivers": [{"name": "holdfast"}],

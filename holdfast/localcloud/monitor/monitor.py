@@ -1,9 +1,4 @@
-"""
-The two programs, in the network of the nodes, and a way to each from this machine's loopback.
-
-They run as nobody, without a capability, in a folder that is theirs: what they read comes from nodes, which nobody
-trusts. They die with this process, however it ends.
-"""
+"""Prometheus and Alertmanager in the nodes' network, unprivileged, forwarded to this machine's loopback."""
 
 import json
 import logging
@@ -19,8 +14,8 @@ from pathlib import Path
 
 from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.monitor import configuration
-from holdfast.localcloud.monitor.access import Access, bcrypt, forget_access, write_access
-from holdfast.localcloud.monitor.configuration import Target
+from holdfast.localcloud.monitor.access import MonitorAccess, bcrypt, forget_access, write_access
+from holdfast.localcloud.monitor.configuration import ScrapeTarget
 from holdfast.localcloud.monitor.programs import ALERTMANAGER, PROMETHEUS, MonitorError
 from holdfast.localcloud.monitor.targets import targets
 from holdfast.localcloud.nodes import Fleet
@@ -38,7 +33,7 @@ class Monitor:
     Both programs of one home.
 
     Args:
-        home: Of the local cloud; its nodes' network is there.
+        home: Of the local cloud; its nodes' network.
         rules: File of alert rules.
         cluster: Value of the label ``cluster``.
         stopping: Ends it.
@@ -48,17 +43,12 @@ class Monitor:
         self._home, self._cluster, self._stopping = home, cluster, stopping
         self._fleet = Fleet(home=home)
         self._folder = home / "monitor" / "work"
-        self._known: tuple[Target, ...] = ()
+        self._known: tuple[ScrapeTarget, ...] = ()
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
         self._rules = rules.read_bytes()
 
     def run(self) -> None:
-        """
-        Until it is asked to stop.
-
-        Raises:
-            MonitorError: one of the programs has ended.
-        """
+        """Run until stopped. Raise MonitorError if a program exits."""
         password = secrets.token_urlsafe(24)
         self._prepare(password)
         listeners = {name: socket.create_server(("127.0.0.1", 0)) for name in _PORTS}
@@ -71,7 +61,7 @@ class Monitor:
             self._start(urls)
             for forwarder in forwarders:
                 forwarder.start()
-            access = Access(prometheus=urls[PROMETHEUS], alertmanager=urls[ALERTMANAGER], password=password)
+            access = MonitorAccess(prometheus=urls[PROMETHEUS], alertmanager=urls[ALERTMANAGER], password=password)
             write_access(self._home, access)
             while not self._stopping.wait(LOOK_S):
                 self._look()
@@ -115,20 +105,20 @@ class Monitor:
     def _look(self) -> None:
         for name, program in self._programs.items():
             if program.poll() is not None:
-                raise MonitorError(f"{name} ended with exit code {program.returncode}; its words are in this log")
+                raise MonitorError(f"{name} ended with exit code {program.returncode}; see this log")
         found = targets(self._fleet)
         if found != self._known:
             self._configure(found)
             self._programs[PROMETHEUS].send_signal(signal.SIGHUP)  # it reads its configuration again
 
-    def _configure(self, found: tuple[Target, ...]) -> None:
+    def _configure(self, found: tuple[ScrapeTarget, ...]) -> None:
         for gone in set(self._known) - set(found):
             (self._folder / gone.token_file).unlink(missing_ok=True)
         for target in found:
             self._write(target.token_file, target.token.encode())
         self._write_json("prometheus.json", configuration.prometheus_configuration(found, cluster=self._cluster))
         self._known = found
-        _log.info("scrapes %s", ", ".join(target.instance_id for target in found) or "no node: none serves metrics")
+        _log.info("targets: %s", ", ".join(target.instance_id for target in found) or "none")
 
     def _write_json(self, name: str, content: object) -> None:
         self._write(name, json.dumps(content, indent=1).encode())
@@ -153,13 +143,12 @@ def _wait(program: "subprocess.Popen[bytes]") -> None:
     try:
         program.wait(END_S)
     except subprocess.TimeoutExpired:
-        _log.warning("%s did not end within %g s and is killed", program.args, END_S)
+        _log.warning("%s: still running after %g s, killing it", program.args, END_S)
         program.kill()
         program.wait()
 
 
 def _confined(namespace: Path) -> Sequence[str]:
-    """In that network, as nobody, and not longer than its parent."""
     account = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     least = ["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", "--pdeathsig=KILL"]
     return ["nsenter", f"--net={namespace}", "setpriv", *account, *least]

@@ -1,4 +1,4 @@
-"""Debian's prometheus and prometheus-alertmanager: whether they are here, and what is wrong with a file of rules."""
+"""Debian's prometheus and prometheus-alertmanager: presence, and checks of rule files."""
 
 import shutil
 import subprocess
@@ -11,21 +11,15 @@ CHECK_S = 60.0
 
 
 class MonitorError(Exception):
-    """The monitor cannot run; the message says what to do."""
+    """The monitor cannot run; the message has the fix."""
 
 
 def missing() -> Sequence[str]:
-    """Programs that are not in PATH."""
     return [name for name in PROGRAMS if shutil.which(name) is None]
 
 
 def check_rules(file: Path) -> None:
-    """
-    Ask promtool about a file of alert rules.
-
-    Raises:
-        MonitorError: the programs are not here, or this is no file of rules.
-    """
+    """Check a file of alert rules with promtool. Raise MonitorError."""
     if absent := missing():
         raise MonitorError(
             f"{', '.join(absent)} not found in PATH; install Debian's packages with: make monitoring, "
@@ -35,4 +29,4 @@ def check_rules(file: Path) -> None:
         [PROMTOOL, "check", "rules", str(file)], capture_output=True, text=True, timeout=CHECK_S, check=False
     )
     if done.returncode != 0:
-        raise MonitorError(f"{file} is no file of Prometheus's rules: {(done.stderr or done.stdout).strip()}")
+        raise MonitorError(f"{file} is not a Prometheus rules file: {(done.stderr or done.stdout).strip()}")

@@ -1,32 +1,32 @@
-"""Which agents of the local cloud serve metrics, as their own configuration on the nodes says."""
+"""Agents of the local cloud that serve metrics, by their configuration on the nodes."""
 
 import json
 from typing import Any
 
-from holdfast.localcloud.monitor.configuration import Target
+from holdfast.localcloud.monitor.configuration import ScrapeTarget
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 
 _CONFIGURATION = "/etc/holdfast/agent.json"
 _TOKEN = "/var/lib/holdfast-agent/metrics.token"  # noqa: S105 - a path
 
 
-def targets(fleet: Fleet) -> tuple[Target, ...]:
-    """Of nodes that run and whose agent has made its token."""
+def targets(fleet: Fleet) -> tuple[ScrapeTarget, ...]:
+    """Return the targets on running nodes whose agent has created its token."""
     return tuple(found for node in fleet.nodes() if (found := _target(node)) is not None)
 
 
-def _target(node: Node) -> Target | None:
+def _target(node: Node) -> ScrapeTarget | None:
     try:
         if not node.alive():
             return None  # what it wrote can still be read
-        told: Any = json.loads(node.read_file(_CONFIGURATION))
-        port = told.get("metrics.port")
+        reported: Any = json.loads(node.read_file(_CONFIGURATION))
+        port = reported.get("metrics.port")
         if not isinstance(port, int) or not port:
             return None
-        token = node.read_file(told.get("metrics.token_path", _TOKEN)).decode("ascii").strip()
+        token = node.read_file(reported.get("metrics.token_path", _TOKEN)).decode("ascii").strip()
     except (OSError, NodeError, ValueError, AttributeError):  # it is being made, or replaced
         return None
-    return Target(
+    return ScrapeTarget(
         instance_id=node.spec.instance_id,
         instance=node.spec.hostname,
         address=f"{node.spec.address}:{port}",

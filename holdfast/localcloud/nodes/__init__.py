@@ -1,25 +1,24 @@
 """
-Virtual instances: whole machines made of Linux namespaces, for a HyperPod cluster on one computer.
+Virtual instances: machines made of Linux namespaces, for a HyperPod cluster on one computer.
 
-A node has its own processes, network, mounts, host name and IPC over an overlay of the machine's root, which it
-can read and never write. Accounts, keys, home directories and logs of the machine are not in it. There is no name
-service and no way out of the nodes' network except through whoever serves a socket of ``Fleet.listen``.
+A node has its own processes, network, mounts, host name and IPC over a read-only overlay of the machine's root, without
+the machine's accounts, keys, home directories and logs. There is no name service, and no route out of the nodes'
+network except sockets of ``Fleet.listen``.
 
-    fleet = Fleet(home=Path("/var/lib/holdfast"))
-    fleet.open(network="10.1.0.0/16", gateway="10.1.255.254")
-    spec = NodeSpec(instance_id="i-0a1", hostname="ip-10-1-0-12", address="10.1.0.12",
-                    mounts=python_mounts(at="/opt/holdfast/env"))
-    node = fleet.boot(spec)                       # parallel from several threads
-    node.run(["hostname"], timeout_s=5).stdout    # also popen, exec_tty; user=, env=, cwd=, login=
-    node.freeze(), node.thaw(), node.cut(), node.heal()
-    node.destroy()                                # power off; node.read_file still gives what it wrote
-    fleet.boot(spec, keep_root=True)              # reboot;  without keep_root: a fresh root
-    fleet.listen("10.1.255.254", 5710)            # a listening socket of the machine inside the nodes' network
-    fleet.close()                                 # nothing is left, whoever crashed before
+fleet = Fleet(home=Path("/var/lib/holdfast"))
+fleet.open(network="10.1.0.0/16", gateway="10.1.255.254")
+spec = NodeSpec(instance_id="i-0a1", hostname="ip-10-1-0-12", address="10.1.0.12",
+                mounts=python_mounts(at="/opt/holdfast/env"))
+node = fleet.boot(spec)                       # parallel from several threads
+node.run(["hostname"], timeout_s=5).stdout    # also popen, exec_tty; user=, env=, cwd=, login=
+node.freeze(), node.thaw(), node.cut(), node.heal()
+node.destroy()                                # power off; node.read_file still works
+fleet.boot(spec, keep_root=True)              # reboot;  without keep_root: a fresh root
+fleet.listen("10.1.255.254", 5710)            # a listening socket of the machine inside the nodes' network
+fleet.close()                                 # removes everything, also after crashes
 
-Nodes outlive the process that booted them. Any process finds them again through ``Fleet(home=...)``, because the
-records lie on the tmpfs ``home/nodes`` beside what the nodes write. What a node *does* is for others: this
-package starts no daemon in it and knows neither Slurm nor AWS.
+Nodes outlive the process that booted them; records are on the tmpfs ``home/nodes``, for any process. This package
+starts no daemon and depends on neither Slurm nor AWS.
 """
 
 from holdfast.localcloud.nodes.fabric import link_name, mac_of
@@ -42,7 +41,7 @@ from holdfast.localcloud.nodes.spec import NodeRecord
 from .fabric import METADATA_ADDRESS
 from .fleet import Fleet
 from .node import Node, kill_group
-from .programs import Sought, census
+from .programs import ProgramQuery, census
 from .root import JOBS_SHIPPING_LOCK, REACHABLE, REACHABLE_NFS, SHIPPING_LOCK, UBUNTU_UID, python_mounts
 from .spec import FileSpec, Mount, NodeError, NodeSpec
 
@@ -61,7 +60,7 @@ __all__ = [
     "NodeError",
     "NodeRecord",
     "NodeSpec",
-    "Sought",
+    "ProgramQuery",
     "add_accounts",
     "census",
     "disk_mounts",

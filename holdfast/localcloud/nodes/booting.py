@@ -1,4 +1,4 @@
-"""The caller's side of a boot: decides the plan, runs the boot program, records the node at the right moment."""
+"""Boot, caller's side: plan, run the boot program, record the node."""
 
 import contextlib
 import importlib.util
@@ -31,9 +31,9 @@ def start(
     spec: NodeSpec, *, directory: Path, fabric: Fabric, network: Network, home: Path, kept: bool, lock: int
 ) -> NodeRecord:
     """
-    Boot one node into its own ``directory``; its record is on disk before it can outlive this process.
+    Boot one node into its ``directory``; its record is on disk before it can outlive this process.
 
-    ``kept``: what an earlier life wrote is there and stays. ``lock``: the fleet's, which the boot program shares.
+    ``kept``: keep an earlier root. ``lock``: the fleet's, shared with the boot program.
     """
     plan = _plan(spec, directory=directory, fabric=fabric, network=network, home=home, kept=kept, lock=lock)
     with _fuse() as log, _helper(spec, lock=lock, log=log) as helper:
@@ -72,11 +72,11 @@ def start(
 
 def give_kernel_log(instance_id: str, *, pid: int, logs: KernelLogs) -> None:
     """
-    Mount the kernel log of a running node again, whose log nobody serves any more.
+    Mount the kernel log of a running node again.
 
     Raises:
-        NodeError: it could not be mounted.
-        KernelLogError: it is mounted, and the process that serves logs did not take it.
+        NodeError: It could not be mounted.
+        KernelLogError: The process that serves logs did not take it.
     """
     with _fuse() as log:
         if log is None:
@@ -87,24 +87,24 @@ def give_kernel_log(instance_id: str, *, pid: int, logs: KernelLogs) -> None:
         )
         if done.returncode:
             why = done.stderr.strip().rpartition("\n")[2]
-            raise NodeError(f"{instance_id}: the kernel log cannot be mounted again: {why}")
+            raise NodeError(f"{instance_id}: cannot remount the kernel log: {why}")
         logs.attach(instance_id, fuse=log)
 
 
 def _plan(
     spec: NodeSpec, *, directory: Path, fabric: Fabric, network: Network, home: Path, kept: bool, lock: int
-) -> plan_command.Plan:
+) -> plan_command.BootPlan:
     layers = _layers(directory / "layers", image=spec.image)
     (directory / "root").mkdir(exist_ok=True)
     upper = Path(layers[0]["upper"])
     directories, files = root.root_contents(spec, kept=upper if kept else None)
     capabilities = {**limits.KEPT, **(limits.FOR_CONTAINERS if spec.runs_containers else {})}
     covers = [
-        plan_command.File(path=path, content=content, mode=0o644, uid=0, gid=0)
+        plan_command.PlannedFile(path=path, content=content, mode=0o644, uid=0, gid=0)
         for path, content in spec.kernel_files.items()
     ]
     binds = [_bind(mount.source, mount.target, mount.read_only) for mount in spec.mounts]
-    return plan_command.Plan(
+    return plan_command.BootPlan(
         caller=os.getpid(),
         inherited=[lock],
         hostname=spec.hostname,
@@ -134,7 +134,7 @@ def _plan(
 
 
 def _read_only(spec: NodeSpec) -> list[str]:
-    """Containers need settings of the node's network; all others below /proc/sys are the machine's."""
+    """Make /proc/sys read-only, except for the node's network where containers need it."""
     if not spec.runs_containers:
         return list(limits.READ_ONLY)
     others = [path for path in limits.READ_ONLY if path != limits.SETTINGS]
@@ -151,7 +151,6 @@ def _cgroups(spec: NodeSpec, *, home: Path) -> list[plan_command.Cgroup]:
 
 
 def _layers(directory: Path, *, image: Path | None) -> list[plan_command.Layer]:
-    """One overlay per disk of the machine that holds part of its system; deepest last."""
     if image is not None:
         _check_image(image)
     layers = []
@@ -176,19 +175,16 @@ def _check_image(image: Path) -> None:
         raise NodeError(f"image {image} lies on the same file system as /; build it below the fleet's directory")
 
 
-class _BootError(Exception):
-    """The boot program gave up; its standard error says why."""
+class _BootError(Exception): ...
 
 
 def _program() -> str:
-    """Compiled, where this process could keep it so: a script is compiled anew for each node."""
     compiled = importlib.util.cache_from_source(boot.__file__)
     return compiled if Path(compiled).is_file() else boot.__file__
 
 
 @contextlib.contextmanager
 def _fuse() -> Iterator[int | None]:
-    """A descriptor of /dev/fuse; None where this machine has none, and its nodes no kernel log."""
     try:
         descriptor = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -202,7 +198,6 @@ def _fuse() -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def _helper(spec: NodeSpec, *, lock: int, log: int | None) -> "Iterator[subprocess.Popen[bytes]]":
-    """The boot program. On any failure it and all it started are gone before this returns."""
     helper = subprocess.Popen(
         [sys.executable, "-I", "-S", _program()],
         stdin=subprocess.PIPE,
@@ -220,9 +215,9 @@ def _helper(spec: NodeSpec, *, lock: int, log: int | None) -> "Iterator[subproce
         yield helper
     except BaseException as error:
         helper.kill()
-        said = _drain(helper)
+        reported = _drain(helper)
         if isinstance(error, _BootError | BrokenPipeError | subprocess.TimeoutExpired):
-            raise NodeError(f"{spec.instance_id} did not boot: {said or 'the boot program was killed'}") from None
+            raise NodeError(f"{spec.instance_id} did not boot: {reported or 'the boot program was killed'}") from None
         raise
     finally:
         watchdog.cancel()
@@ -234,7 +229,6 @@ def _helper(spec: NodeSpec, *, lock: int, log: int | None) -> "Iterator[subproce
 
 
 def _drain(helper: "subprocess.Popen[bytes]") -> str:
-    """Standard error to its end, which comes only when the last process that shares it is gone."""
     assert helper.stderr is not None
     return helper.stderr.read().decode(errors="replace").strip()
 

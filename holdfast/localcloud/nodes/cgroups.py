@@ -1,8 +1,8 @@
 """
-Cgroups of nodes that run containers: in version 2 where the machine has it alone, else in each hierarchy of version 1.
+Cgroups of nodes that run containers: version 2 alone, or each hierarchy of version 1.
 
-They hold a node's processes together with those of its containers, and keep the machine's disks from both. What is in
-them is for the container runtime of the node, which sees its own cgroup as the root.
+They group a node's processes and containers, and block the machine's disks. The node's runtime sees its cgroup as the
+root.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _QUIET = boot.MS_NOSUID | boot.MS_NODEV | boot.MS_NOEXEC
 
 
 def make(*, home: Path, instance_id: str) -> list[Cgroup]:
-    """The node's own cgroup in each hierarchy. OSError: this machine allows none."""
+    """Create the node's cgroup in each hierarchy. Raise OSError if this machine allows none."""
     made = []
     _mount_others(home)
     for controllers, top in _hierarchies(home):
@@ -51,7 +51,6 @@ def make(*, home: Path, instance_id: str) -> list[Cgroup]:
 
 
 def of(*, home: Path, instance_id: str) -> list[Path]:
-    """Those that a node's own processes are in."""
     places = [
         top / _name(home) / instance_id / (boot.OWN_PROCESSES if top == _SYSTEM else "")
         for _, top in _hierarchies(home)
@@ -60,11 +59,7 @@ def of(*, home: Path, instance_id: str) -> list[Path]:
 
 
 def remove(*, home: Path, instance_id: str = "") -> None:
-    """
-    Those of one node, whose processes are gone; without ``instance_id`` those of all nodes of this home.
-
-    What a container has left in one is moved by the kernel a moment after its end, so a few looks may be needed.
-    """
+    """Remove one node's cgroups, without ``instance_id`` those of this home; retries for leftovers of containers."""
     deadline = time.monotonic() + _REMOVED_WITHIN_S
     while left := [folder for _, top in _hierarchies(home) for folder in _below(top / _name(home) / instance_id)]:
         for folder in left:
@@ -78,24 +73,20 @@ def remove(*, home: Path, instance_id: str = "") -> None:
 
 def _name(home: Path) -> str:
     """
-    The cgroup that holds those of a home's nodes, in every hierarchy.
-
-    By the folder itself and not by its path: a chroot or a container has this kernel's cgroups too, and may have a home
-    of the same path.
+    Return the cgroup of a home's nodes, in every hierarchy, by the folder's identity: a chroot or container may have a
+    home of the same path.
     """
     folder = home.stat()
     return "holdfast-" + hashlib.sha256(f"{folder.st_dev}:{folder.st_ino}".encode()).hexdigest()[:12]
 
 
 def _pass_on(folder: Path) -> None:
-    """Have the controllers of a cgroup in those below it too."""
     for name in (folder / "cgroup.controllers").read_text().split():
         if name in CONTROLLERS:
             (folder / "cgroup.subtree_control").write_text(f"+{name}")
 
 
 def _below(top: Path) -> Iterator[Path]:
-    """A cgroup and all in it, the deepest first."""
     if not top.is_dir():
         return
     with contextlib.suppress(FileNotFoundError):
@@ -106,7 +97,6 @@ def _below(top: Path) -> Iterator[Path]:
 
 
 def close(*, home: Path) -> None:
-    """Nothing of any node of this home is left, nor what was mounted for them."""
     remove(home=home)
     for place in (home / _MOUNTS).glob("*"):
         if place.is_mount():
@@ -115,10 +105,9 @@ def close(*, home: Path) -> None:
 
 def _mount_others(home: Path) -> None:
     """
-    Mount, for this home, hierarchies that the kernel has and nobody has mounted.
+    Mount hierarchies that the kernel has but nothing has mounted, for this home.
 
-    containerd looks for every hierarchy that a process is in, and without one of them it does not notice that a
-    container ran out of memory.
+    Without one of them containerd does not notice out-of-memory kills in containers.
     """
     known = {controllers for controllers, _ in _hierarchies(home)}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
@@ -132,7 +121,7 @@ def _mount_others(home: Path) -> None:
 
 
 def _hierarchies(home: Path) -> list[tuple[str, Path]]:
-    """Controllers, as /proc/self/cgroup has them, and the mount point, of each that is mounted by whom it concerns."""
+    """Return controllers, as in /proc/self/cgroup, and mount point of each mounted hierarchy."""
     mounted: dict[frozenset[str], Path] = {}
     unified: list[Path] = []
     for entry in mount_entries(Path("/proc/self/mountinfo").read_text()):
@@ -147,6 +136,6 @@ def _hierarchies(home: Path) -> list[tuple[str, Path]]:
         if not controllers:
             found += [("", top) for top in unified[:1]]
             continue
-        wanted = frozenset(controllers.split(","))
-        found += [(controllers, top) for options, top in mounted.items() if wanted <= options][:1]
+        desired = frozenset(controllers.split(","))
+        found += [(controllers, top) for options, top in mounted.items() if desired <= options][:1]
     return found

@@ -1,7 +1,4 @@
-"""The network between the nodes: a bridge in a network namespace of its own, pinned by a file.
-
-The machine's own network is never touched. Plugging a node in is done by ``kernel.boot``, from inside the node.
-"""
+"""Network between nodes: a bridge in its own network namespace, pinned by a file."""
 
 import contextlib
 import ipaddress
@@ -25,14 +22,12 @@ POD_IDENTITY_ADDRESS = "169.254.170.23"
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """The nodes' addresses. The gateway leads nowhere but to what listens on it."""
-
     network: ipaddress.IPv4Network
     gateway: ipaddress.IPv4Address
 
 
 def run_ip(*commands: str, namespace: Path, force: bool = False) -> None:
-    """``ip`` commands in a network namespace, in one process. ``force`` goes on after an error and reports none."""
+    """Run ``ip`` commands in a network namespace, in one process. ``force`` ignores errors."""
     argv = ["nsenter", f"--net={namespace}", "ip", *(["-force"] if force else []), "-batch", "-"]
     done = subprocess.run(argv, input="\n".join(commands) + "\n", capture_output=True, text=True, check=False)
     if done.returncode != 0 and not force:
@@ -40,7 +35,7 @@ def run_ip(*commands: str, namespace: Path, force: bool = False) -> None:
 
 
 def set_network(settings: Mapping[str, str], *, namespace: Path) -> None:
-    """Write settings below /proc/sys/net of a network namespace, which /proc shows to whoever is in it."""
+    """Write settings below /proc/sys/net of a network namespace."""
 
     def write() -> None:
         for path, value in settings.items():
@@ -50,17 +45,17 @@ def set_network(settings: Mapping[str, str], *, namespace: Path) -> None:
 
 
 def link_name(instance_id: str) -> str:
-    """The fabric's end of a node's cable; the kernel allows 15 characters."""
+    """Return the name of the fabric's end of a node's link; the kernel allows 15 characters."""
     return "v" + instance_id.replace("-", "")[-14:]
 
 
 def mac_of(address: str) -> str:
-    """A locally administered MAC that follows from the IPv4 address."""
+    """Return a locally administered MAC for an IPv4 address."""
     return "02:00:" + ":".join(f"{byte:02x}" for byte in ipaddress.IPv4Address(address).packed)
 
 
 class Fabric:
-    """The bridge of one home. ``path`` is the pin: while it is mounted, the namespace lives."""
+    """Bridge of one home. ``path`` is the pin: while it is mounted, the namespace lives."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -101,17 +96,16 @@ class Fabric:
             run_ip(f"link del {link}", namespace=self.path, force=True)
 
     def listen(self, address: str, port: int) -> socket.socket:
-        """A TCP socket that listens inside the fabric; it keeps working whatever the caller's namespace is."""
         self._require()
         return listen_in(self.path, address=address, port=port)
 
     def stream(self) -> socket.socket:
-        """A TCP socket that will connect from inside the fabric, whatever the caller's namespace is."""
+        """Return a TCP socket that connects from inside the fabric."""
         self._require()
         return in_namespace(self.path, boot.CLONE_NEWNET, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
 
     def pinger(self) -> socket.socket:
-        """A raw ICMP socket that sends from inside the fabric, whatever the caller's namespace is."""
+        """Return a raw ICMP socket inside the fabric."""
         self._require()
         return in_namespace(
             self.path, boot.CLONE_NEWNET, lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
@@ -119,7 +113,7 @@ class Fabric:
 
     def _require(self) -> None:
         if not self.exists():
-            raise NodeError(f"the network {self.path} is not there; open the fleet first")
+            raise NodeError(f"the network {self.path} does not exist; open the fleet first")
 
     def _pin_new_namespace(self) -> None:
         boot.unshare(boot.CLONE_NEWNET)
@@ -131,7 +125,7 @@ class Fabric:
 
 
 def listen_in(namespace: Path, *, address: str, port: int) -> socket.socket:
-    """A TCP socket that listens inside a network namespace; it keeps working whatever the caller's namespace is."""
+    """Return a TCP socket that listens inside a network namespace."""
     return in_namespace(namespace, boot.CLONE_NEWNET, lambda: _listen_here(address, port))
 
 

@@ -1,8 +1,4 @@
-"""All nodes of one home directory: the network between them, their birth, and that nothing of them stays.
-
-Everything lives on a tmpfs at ``home/nodes``, so that a reboot of the machine leaves nothing and taking the
-fleet down ends in one unmount. No process owns the fleet: its truth is the records on the tmpfs.
-"""
+"""Nodes of one home: network, boot, complete removal. Records on the tmpfs ``home/nodes`` are the only state."""
 
 import contextlib
 import ipaddress
@@ -30,7 +26,7 @@ _KILL_TIMEOUT_S = 10.0
 
 
 class Fleet:
-    """The nodes of one home. Construct it from any process; thread-safe."""
+    """Nodes of one home, from any process; thread-safe."""
 
     def __init__(self, *, home: Path) -> None:
         self.home = home.resolve()
@@ -43,21 +39,20 @@ class Fleet:
 
     @staticmethod
     def check_host() -> list[str]:
-        """What this machine lacks for running nodes, each with what to do; empty if nothing."""
         return host.check_host()
 
     # --- the fleet as a whole
 
     def open(self, *, network: str, gateway: str) -> None:
-        """Make the place and the network for nodes. Does nothing where it is open with the same network."""
-        wanted = _parse(network=network, gateway=gateway)
+        """Create the tmpfs and the network of nodes; no-op if open with the same network."""
+        desired = _parse(network=network, gateway=gateway)
         if problems := host.check_host():
             raise NodeError("this machine cannot run nodes: " + "; ".join(problems))
         with self._locked(exclusive=True):
             if (current := self._settings()) is not None and self.fabric.exists():
-                if current != wanted:
+                if current != desired:
                     raise NodeError(
-                        f"nodes run on network {current.network} with gateway {current.gateway}, asked for {network} "
+                        f"nodes run on network {current.network} with gateway {current.gateway}, got {network} "
                         f"with {gateway}; close the fleet first"
                     )
                 self._closing.unlink(missing_ok=True)
@@ -73,13 +68,13 @@ class Fleet:
             )
             with ThreadPoolExecutor(1) as beside:
                 logs = beside.submit(self._serve_kernel_logs)
-                self.fabric.create(wanted)
+                self.fabric.create(desired)
             logs.result()
-            text = json.dumps({"network": str(wanted.network), "gateway": str(wanted.gateway)}) + "\n"
+            text = json.dumps({"network": str(desired.network), "gateway": str(desired.gateway)}) + "\n"
             write_atomically(path=self._settings_file, text=text)
 
     def close(self) -> None:
-        """Destroy every node and the network, leftovers of killed owners and half-made nodes included."""
+        """Destroy all nodes and the network, leftovers of killed processes included."""
         if os.geteuid() != 0:
             raise NodeError("nodes can only be removed by root; use sudo")
         if not self.home.is_dir():
@@ -94,26 +89,25 @@ class Fleet:
         return self._settings() is not None and self.fabric.exists()
 
     def listen(self, address: str, port: int) -> socket.socket:
-        """A listening TCP socket inside the nodes' network, owned by this process."""
+        """Return a TCP socket that listens inside the nodes' network."""
         return self.fabric.listen(address, port)
 
     def stream(self) -> socket.socket:
-        """A TCP socket that will connect from inside the nodes' network, owned by this process."""
+        """Return a TCP socket that connects from inside the nodes' network."""
         return self.fabric.stream()
 
     def route(self, network: str, *, via: str) -> None:
-        """Send what is for ``network`` to the node at ``via``: other nodes reach it by their default route."""
+        """Route ``network`` to the node at ``via``; other nodes use their default route."""
         self.fabric.route(network, via=via)
 
     def pinger(self) -> socket.socket:
-        """A raw ICMP socket inside the nodes' network, owned by this process."""
+        """Return a raw ICMP socket inside the nodes' network."""
         return self.fabric.pinger()
 
     def _locked(self, *, exclusive: bool) -> "contextlib.AbstractContextManager[int]":
         return locked(self._lock, exclusive=exclusive, timeout_s=_LOCK_TIMEOUT_S)
 
     def _serve_kernel_logs(self) -> bool:
-        """True when the process that does it had to be started, such as after it was killed."""
         try:
             return self.kernel_logs.start()
         except KernelLogError as error:
@@ -121,10 +115,10 @@ class Fleet:
 
     def restore_kernel_logs(self) -> None:
         """
-        Serve the kernel logs of nodes again after the process that did was killed; what they had said is lost.
+        Serve the nodes' kernel logs again after their process was killed; earlier records are lost.
 
         Raises:
-            NodeError: some node has none; the message says why.
+            NodeError: A node has no log; the message says why.
         """
         with self._locked(exclusive=False):
             if self._settings() is None or self._closing.exists():
@@ -133,7 +127,6 @@ class Fleet:
             self._give_kernel_logs()
 
     def _give_kernel_logs(self) -> None:
-        """To each running node that has none."""
         problems = []
         for node in self.nodes():
             with locked(self.directory / node.spec.instance_id / "lock", exclusive=True, timeout_s=BOOT_TIMEOUT_S):
@@ -153,7 +146,6 @@ class Fleet:
         return _parse(network=document["network"], gateway=document["gateway"])
 
     def _clear(self) -> None:
-        """Leave nothing. The caller holds the lock, so no boot is under way."""
         self.kernel_logs.stop()
         for node in self.nodes():
             node.kill()
@@ -173,7 +165,6 @@ class Fleet:
     # --- single nodes
 
     def nodes(self) -> list[Node]:
-        """Every node that was booted and not removed, dead ones included, in the order of their addresses."""
         found = []
         for path in self.directory.glob("*/node.json"):
             with contextlib.suppress(FileNotFoundError):
@@ -181,7 +172,6 @@ class Fleet:
         return sorted(found, key=lambda node: ipaddress.IPv4Address(node.spec.address))
 
     def node(self, name: str) -> Node:
-        """By instance id, host name or address; a living node before a dead one."""
         nodes = self.nodes()
         matches = [n for n in nodes if name in (n.spec.instance_id, n.spec.hostname, n.spec.address)]
         if not matches:
@@ -190,11 +180,7 @@ class Fleet:
         return max(matches, key=lambda n: n.alive())
 
     def boot(self, spec: NodeSpec, *, keep_root: bool = False) -> Node:
-        """
-        Boot a node; returns when its PID 1 runs. Boots run in parallel when called from several threads.
-
-        ``keep_root``: reboot on what the dead node of this instance id had written. Default: a fresh root.
-        """
+        """Boot a node; return when its PID 1 runs. ``keep_root``: with the root of the dead node of this id."""
         with self._locked(exclusive=False) as lock:
             settings = self._require_open(spec)
             if self._serve_kernel_logs():
@@ -245,7 +231,6 @@ class Fleet:
         return settings
 
     def _make_room(self, directory: Path, *, spec: NodeSpec, keep_root: bool) -> None:
-        """Clear away an earlier life of this instance id, finished or not, except for a root to keep."""
         record = directory / "node.json"
         if record.exists() and self._node(NodeRecord.from_json(record.read_text())).alive():
             raise NodeError(f"{spec.instance_id}: already runs at {spec.address}; destroy it first")
@@ -272,7 +257,6 @@ def _parse(*, network: str, gateway: str) -> Network:
 
 
 def _unmount(path: Path) -> None:
-    """Plainly if possible; lazily where something of the machine still looks at it."""
     for _ in range(50):
         try:
             boot_module.umount(str(path))

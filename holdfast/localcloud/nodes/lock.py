@@ -1,4 +1,4 @@
-"""A lock file between processes that leaves no file behind when its last exclusive holder says so."""
+"""Lock file between processes, removed by its last exclusive holder on request."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ _RETRY_S = 0.01
 
 @contextlib.contextmanager
 def locked(path: Path, *, exclusive: bool, timeout_s: float) -> Iterator[int]:
-    """Hold the lock; yields its descriptor, which a child may inherit to hold the lock on."""
+    """Hold the lock; yield its descriptor, which a child may inherit to keep it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + timeout_s
     while True:
@@ -42,7 +42,6 @@ def _wait(fd: int, *, exclusive: bool, deadline: float, path: Path) -> None:
 
 
 def _is_current(fd: int, path: Path) -> bool:
-    """False when the file was removed between opening and locking it."""
     try:
         return os.fstat(fd).st_ino == path.stat().st_ino
     except FileNotFoundError:

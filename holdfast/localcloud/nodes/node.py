@@ -1,4 +1,4 @@
-"""One running node: run things in it, freeze it, cut it off, destroy it."""
+"""One running node: run programs in it, freeze, disconnect, destroy."""
 
 import os
 import re
@@ -29,7 +29,7 @@ _Stream = int | IO[bytes] | None
 
 
 class Node:
-    """A node that was booted, by this process or another. Thread-safe: it holds no state of its own."""
+    """A booted node, of this process or another. Thread-safe: it has no state."""
 
     def __init__(self, *, record: NodeRecord, directory: Path, fabric: Fabric, home: Path) -> None:
         self._record = record
@@ -46,32 +46,31 @@ class Node:
 
     @property
     def pid(self) -> int:
-        """PID 1 of the node, as the machine numbers it."""
         return self._record.pid
 
     @property
     def start_ticks(self) -> int:
-        """When PID 1 started; with ``pid`` it names the process for good."""
+        """Return PID 1's start; with ``pid`` a unique identity."""
         return self._record.start_ticks
 
     @property
     def root(self) -> Path:
         """
-        The root of the running node, mounts included; for tests and messages.
+        Return the root of the running node, mounts included; for tests and messages.
 
-        An absolute link below it leads to the machine's files: what may be a link is opened with ``inside``.
+        Absolute links below it lead to the machine's files: use ``inside`` for what may be a link.
         """
         return Path(f"/proc/{self.pid}/root")
 
     def inside(self, path: str) -> Inside:
-        """A path of the running node, links followed as the node follows them."""
+        """Return a path of the running node, links resolved as on the node."""
         return Inside(root=self.root, path=path)
 
     def outside(self, path: str) -> Inside:
         """
-        Where the node's own version of ``path`` lies on the machine, also after the node's death.
+        Return the machine's path of the node's own version of ``path``, also after its death.
 
-        It exists only once the node has written it. Not for /run, /tmp and mounts, which die with the node.
+        It exists once the node has written it; not for /run, /tmp and mounts.
         """
         layers = self._record.layers
         index = max(i for i, at in enumerate(layers) if f"{path}/".startswith(at.rstrip("/") + "/"))
@@ -79,7 +78,7 @@ class Node:
         return Inside(root=upper, path=path[len(layers[index]) :].lstrip("/"))
 
     def write_file(self, path: str, content: bytes, *, mode: int = 0o644, owner: str = "root") -> None:
-        """Replace a file of the running node as a whole; its readers never see half of it. ``owner``: a user's name."""
+        """Replace a file of the running node atomically. ``owner``: a user's name."""
         self._require_alive()
         account = self._account(owner) if owner != "root" else {"uid": "0", "gid": "0"}
         with self.inside(path).fresh(make=0o755) as file:
@@ -88,7 +87,7 @@ class Node:
             file.write(content)
 
     def read_file(self, path: str) -> bytes:
-        """A file of the node: from its live root, or from what it wrote before it died."""
+        """Return a file of the node: from its live root, or from its writes after its death."""
         return (self.inside(path) if self.alive() else self.outside(path)).read_bytes()
 
     # --- life and death
@@ -97,19 +96,19 @@ class Node:
         return proc.alive(pid=self.pid, ticks=self._record.start_ticks)
 
     def wait_dead(self, timeout_s: float) -> bool:
-        """Block until PID 1 is gone, at most ``timeout_s``; True when it is. Wakes within a millisecond."""
+        """Wait until PID 1 is gone, at most ``timeout_s``; True if it is. Wakes within a millisecond."""
         with proc.pidfd(pid=self.pid, ticks=self._record.start_ticks) as fd:
             return fd is None or proc.wait_ended(fd, timeout_s=timeout_s)
 
     def destroy(self) -> None:
-        """Power off: every process and the network are gone at once. What it wrote stays until ``remove``."""
+        """Power off: every process and the network are gone at once. Its files stay until ``remove``."""
         self.kill()
         self._fabric.delete_link(self._record.link)
         if self.spec.runs_containers:
             cgroups.remove(home=self._home, instance_id=self.spec.instance_id)
 
     def kill(self) -> None:
-        """End every process, and leave the network to vanish with them."""
+        """Kill every process; the network vanishes with them."""
         entrances = proc.entrances(proc.members(self.pid)) if self.alive() else []
         with proc.pidfd(pid=self.pid, ticks=self._record.start_ticks) as fd:
             if fd is None:
@@ -125,43 +124,41 @@ class Node:
                 proc.signal_all(entrances, signal.SIGCONT)
 
     def remove(self) -> None:
-        """Destroy the node and forget it, files included."""
         self.destroy()
         remove_tree_quietly(self._directory)
 
     def freeze(self) -> None:
-        """Stop every process; sockets stay open and nobody answers, as when a kernel hangs."""
+        """Stop every process; sockets stay open, as when a kernel hangs."""
         self._set_running(to=False)
 
     def thaw(self) -> None:
-        """Let every process go on."""
         self._set_running(to=True)
 
     def _set_running(self, *, to: bool) -> None:
         self._require_alive()
         deadline = time.monotonic() + _KILL_TIMEOUT_S
-        told: set[int] = set()
+        reported: set[int] = set()
         while time.monotonic() < deadline:  # more than once, since a process may fork between listing and signal
             inside = proc.members(self.pid)
             pids = inside + proc.entrances(inside)
-            wrong = [pid for pid in pids if pid not in told or not _is(pid, running=to)]
+            wrong = [pid for pid in pids if pid not in reported or not _is(pid, running=to)]
             if not wrong:
                 return
             proc.signal_all(wrong, signal.SIGCONT if to else signal.SIGSTOP)
-            told |= set(wrong)
+            reported |= set(wrong)
             time.sleep(_SETTLE_S)
         raise NodeError(
-            f"{self.spec.instance_id}: processes {wrong} did not {'go on' if to else 'stop'}; destroy the node"
+            f"{self.spec.instance_id}: processes {wrong} did not {'continue' if to else 'stop'}; destroy the node"
         )
 
     def listen(self, address: str, port: int) -> socket.socket:
-        """A listening TCP socket inside the node's own network, owned by this process; it dies with neither."""
+        """Return a listening TCP socket inside the node's network, owned by this process."""
         self._require_alive()
         return listen_in(Path(f"/proc/{self.pid}/ns/net"), address=address, port=port)
 
     def configure_network(self, *commands: str, settings: Mapping[str, str] | None = None) -> None:
         """
-        Run ``ip`` commands in the node's network, and set what it goes by, as only the machine can.
+        Run ``ip`` commands in the node's network, and write its settings.
 
         Args:
             settings: Path below /proc/sys/net to value. Default: none.
@@ -174,11 +171,9 @@ class Node:
             set_network(settings, namespace=namespace)
 
     def cut(self) -> None:
-        """Unplug the node's network cable."""
         self._fabric.set_link(self._record.link, up=False)
 
     def heal(self) -> None:
-        """Plug it in again."""
         self._fabric.set_link(self._record.link, up=True)
 
     # --- running things
@@ -195,9 +190,9 @@ class Node:
         login: bool = False,
     ) -> "subprocess.CompletedProcess[str]":
         """
-        Run a program to its end; it is killed at the time limit (``subprocess.TimeoutExpired``).
+        Run a program to its end; killed at the timeout (``subprocess.TimeoutExpired``).
 
-        ``user``: a user of the node. Default: root. ``login`` sources the node's /etc/profile first.
+        ``user``: of the node. Default: root. ``login`` sources the node's /etc/profile first.
         """
         process = self.popen(
             argv, env=env, user=user, cwd=cwd, login=login, stdin=subprocess.PIPE if input is not None else None,
@@ -225,11 +220,7 @@ class Node:
         stdout: _Stream = None,
         stderr: _Stream = None,
     ) -> "subprocess.Popen[bytes]":
-        """
-        Start a program and return. Default streams: /dev/null.
-
-        It leads a process group that spans the namespaces: end it with ``kill_group``, not with ``Popen.kill``.
-        """
+        """Start a program. Default streams: /dev/null. End it with ``kill_group``, not with ``Popen.kill``."""
         command, environment = self._command(argv, env=env, user=user, cwd=cwd, login=login)
         streams = [subprocess.DEVNULL if stream is None else stream for stream in (stdin, stdout, stderr)]
         return entering.start(
@@ -238,7 +229,7 @@ class Node:
         )  # fmt: skip
 
     def exec_tty(self, argv: Sequence[str], *, user: str | None = None) -> int:
-        """Run a program on the caller's terminal, as ssh would, in a login environment; its exit status."""
+        """Run a program on the caller's terminal in a login environment, as ssh; return its exit status."""
         program = list(argv) or [self._account(user or "root")["shell"], "-l"]
         if sys.stdin.isatty() and self.inside("/usr/bin/script").exists():
             # A terminal of the node's own devpts: on the machine's, tty(1), sudo and job control fail.
@@ -284,12 +275,11 @@ class Node:
 
 
 def kill_group(process: "subprocess.Popen[bytes]") -> None:
-    """SIGKILL a program started by ``Node.popen`` together with what it started, save daemons."""
+    """SIGKILL a program of ``Node.popen`` and its processes, except daemons."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def _is(pid: int, *, running: bool) -> bool:
-    """Whether a process obeys the signal it was sent; one in the kernel (D, as in vfork) does so on its way out."""
     state = proc.state(pid)
     return state in ("Z", "X", "") or (state not in ("T", "t") if running else state in ("T", "t", "D"))

@@ -1,4 +1,4 @@
-"""Which programs run on which node, from one look at /proc: no program has to be started on a node for it."""
+"""Programs on each node, from one scan of /proc."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from .node import Node
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sought:
+class ProgramQuery:
     """
     A program to look for.
 
     Args:
-        name: By which it is told of.
-        shown: Names under which ps shows it. Default: the name
-        marks: Bytes, some of which its command line holds, which tell a daemon from its sessions. Default: any
+        name: Its name in results.
+        shown: Names in ps. Default: the name
+        marks: Bytes in its command line that distinguish a daemon from its sessions. Default: any
     """
 
     name: str
@@ -24,22 +24,18 @@ class Sought:
     marks: tuple[bytes, ...] = ()
 
 
-def census(nodes: Iterable[Node], *, sought: Iterable[Sought]) -> Mapping[str, Mapping[str, str]]:
-    """
-    Instance id -> program -> its state as ps shows it; zombies are not there.
-
-    Of several processes of one program the parent's state counts: children may run on when it has ended or is stopped.
-    """
-    wanted: dict[str, list[Sought]] = {}
+def census(nodes: Iterable[Node], *, sought: Iterable[ProgramQuery]) -> Mapping[str, Mapping[str, str]]:
+    """Return instance id -> program -> state in ps, without zombies; of several processes the parent's."""
+    desired: dict[str, list[ProgramQuery]] = {}
     for one in sought:
         for shown in one.shown or (one.name,):
-            wanted.setdefault(shown, []).append(one)
+            desired.setdefault(shown, []).append(one)
     spaces = {proc.namespace(node.pid, "pid"): node.spec.instance_id for node in nodes if node.alive()}
     spaces.pop("", None)
     found: dict[str, dict[str, dict[int, str]]] = {instance_id: {} for instance_id in spaces.values()}
     for pid in proc.pids():
         instance_id = spaces.get(proc.namespace(pid, "pid"))
-        if instance_id is None or not (candidates := wanted.get(proc.program(pid))):
+        if instance_id is None or not (candidates := desired.get(proc.program(pid))):
             continue
         state = proc.state(pid)
         if state and state not in "ZX":
@@ -53,5 +49,4 @@ def census(nodes: Iterable[Node], *, sought: Iterable[Sought]) -> Mapping[str, M
 
 
 def _of_the_parent(processes: Mapping[int, str]) -> str:
-    """State of the process whose parent is none of these."""
     return processes[min(processes, key=lambda pid: (proc.parent(pid) in processes, pid))]

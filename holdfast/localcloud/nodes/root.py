@@ -1,7 +1,4 @@
-"""What a node's root holds: which of the machine's files it shares, hides, replaces and adds.
-
-Pure apart from reading the machine's own files. The mounting is in ``kernel.boot``.
-"""
+"""Content of a node's root: shared, hidden, replaced and added files of the machine. Pure, but for reading them."""
 
 import hashlib
 import os
@@ -58,7 +55,7 @@ def _below(path: str, parents: Iterable[str]) -> bool:
 
 
 def disk_mounts(mountinfo: str) -> list[str]:
-    """Mount points below / that hold part of the system, parents first: an overlay's lower does not include them."""
+    """Return mount points below / with parts of the system, parents first: overlays do not include them."""
     found = set()
     for entry in mount_entries(mountinfo):
         at, kind = entry.point, entry.kind
@@ -69,7 +66,7 @@ def disk_mounts(mountinfo: str) -> list[str]:
 
 
 def hidden_names(root: Path) -> list[str]:
-    """Top-level names to white out; own directories are emptied instead, unless the machine has links there."""
+    """Return top-level names to white out; directories are emptied instead, unless the machine has links there."""
     return sorted(
         entry.name
         for entry in root.iterdir()
@@ -78,11 +75,7 @@ def hidden_names(root: Path) -> list[str]:
 
 
 def emptied_directories(home: Path, *, image: Path | None = None) -> list[str]:
-    """
-    Directories of the machine whose contents a node must not see, Holdfast's own among them.
-
-    Not those that the node's ``image`` replaces by a link or a file.
-    """
+    """Return directories whose content is hidden from nodes, except those that ``image`` replaces."""
     candidates = [*_OWN_DIRECTORIES, *_PRIVATE]
     if home.parts[1] in SHARED:
         candidates.append(str(home))
@@ -93,7 +86,7 @@ def emptied_directories(home: Path, *, image: Path | None = None) -> list[str]:
 
 
 def strip_accounts(*, passwd: str, group: str) -> tuple[str, str]:
-    """The machine's system accounts plus ``ubuntu``, which is all that a HyperPod image has."""
+    """Return the machine's system accounts plus ``ubuntu``, as in HyperPod's image."""
     kept, dropped = [], set()
     for line in passwd.splitlines():
         fields = line.split(":")
@@ -113,7 +106,7 @@ def strip_accounts(*, passwd: str, group: str) -> tuple[str, str]:
 
 
 def add_accounts(sysusers: str, *, passwd: str, group: str) -> tuple[str, str]:
-    """The accounts that an image asks for in the words of sysusers.d(5): users, groups, members, with numbers."""
+    """Return the accounts of an image, in the syntax of sysusers.d(5)."""
     users = {line.split(":")[0] for line in passwd.splitlines()}
     groups = {fields[0]: fields for fields in (line.split(":") for line in group.splitlines())}
     for line in sysusers.splitlines():
@@ -132,7 +125,7 @@ def add_accounts(sysusers: str, *, passwd: str, group: str) -> tuple[str, str]:
 
 
 def shadow_for(passwd: str) -> str:
-    """A shadow file in which every account exists and none has a password."""
+    """Return a shadow file with every account and no password."""
     return "".join(f"{line.split(':')[0]}:*:19000:0:99999:7:::\n" for line in passwd.splitlines())
 
 
@@ -145,15 +138,13 @@ def hosts(*, hostname: str, address: str) -> str:
 
 
 def name_services(nsswitch: str) -> str:
-    """Names come from files alone: with a resolver to wait for, one lookup of a job costs 20 seconds."""
+    """Return nsswitch.conf with files only: a resolver timeout would cost a job 20 seconds."""
     ours = ("passwd", "group", "shadow", "gshadow", "hosts")
     others = [line for line in nsswitch.splitlines() if line.split(":")[0].strip() not in ours]
     return "".join(f"{name}: files\n" for name in ours) + "\n".join(others) + "\n"
 
 
 class Accounts:
-    """Numbers for the names in a node's account files."""
-
     def __init__(self, *, passwd: str, group: str) -> None:
         self._users = {fields[0]: int(fields[2]) for fields in (line.split(":") for line in passwd.splitlines())}
         self._groups = {fields[0]: int(fields[2]) for fields in (line.split(":") for line in group.splitlines())}
@@ -180,8 +171,8 @@ def _text(path: str, default: str = "") -> str:
         return default
 
 
-def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[plan.Directory], list[plan.File]]:
-    """Directories and files of a node's root. A root ``kept`` over a reboot has its accounts and names already."""
+def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[plan.Directory], list[plan.PlannedFile]]:
+    """Return directories and files of a node's root. A ``kept`` root has its accounts and names."""
     locks = dict.fromkeys((SHIPPING_LOCK, JOBS_SHIPPING_LOCK), FileSpec(content=b"", mode=0o600))
     own = {**locks, **spec.files}
     if kept is not None:
@@ -197,9 +188,9 @@ def root_contents(spec: NodeSpec, *, kept: Path | None) -> tuple[list[plan.Direc
     return directories, [_file(path, file, accounts) for path, file in files.items()]
 
 
-def _file(path: str, file: FileSpec, accounts: Accounts) -> plan.File:
+def _file(path: str, file: FileSpec, accounts: Accounts) -> plan.PlannedFile:
     uid, gid = accounts.ids(file.owner)
-    return plan.File(path=path, content=file.content, mode=file.mode, uid=uid, gid=gid)
+    return plan.PlannedFile(path=path, content=file.content, mode=file.mode, uid=uid, gid=gid)
 
 
 def _system_files(spec: NodeSpec, *, passwd: str, group: str) -> dict[str, FileSpec]:
@@ -251,7 +242,7 @@ def _runtime_directories(accounts: Accounts) -> list[plan.Directory]:
 
 
 def python_mounts(*, at: str, prefix: Path = Path(sys.prefix), base: Path = Path(sys.base_prefix)) -> tuple[Mount, ...]:
-    """The mounts that make this process's Python environment run inside a node as ``at``/bin/python."""
+    """Return the mounts that run this process's Python environment inside a node as ``at``/bin/python."""
     bases = dict.fromkeys((str(base), str(base.resolve())))  # both: the environment's links may name either
     unseen = [path for path in bases if path.split("/")[1] not in SHARED]
     sources = {at: prefix.resolve(), **{path: base.resolve() for path in unseen}}

@@ -1,4 +1,4 @@
-"""What a caller says about a node, and what is kept about it on disk."""
+"""Specification and record of a node."""
 
 import ipaddress
 import json
@@ -14,13 +14,11 @@ _HOSTNAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class NodeError(Exception):
-    """A node or the fleet cannot do what was asked; the message says what to change."""
+    """A node or the fleet cannot do it; the message has the fix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mount:
-    """A file or directory of the machine that a node sees at ``target``."""
-
     source: Path
     target: str
     read_only: bool = False
@@ -32,8 +30,6 @@ class Mount:
 
 @dataclass(frozen=True, kw_only=True)
 class FileSpec:
-    """A file written into the root before PID 1 runs."""
-
     content: bytes
     mode: int = 0o644
     owner: str = "root:root"
@@ -82,7 +78,7 @@ class NodeSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRecord:
-    """What any process needs to find a running node again. ``start_ticks`` tells it from a recycled pid."""
+    """Record to find a running node. ``start_ticks`` detects a recycled pid."""
 
     spec: NodeSpec
     pid: int
@@ -132,7 +128,6 @@ class NodeRecord:
 
 
 def write_atomically(*, path: Path, text: str) -> None:
-    """Readers see the old file or the new one, never half of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text)
     temporary.replace(path)

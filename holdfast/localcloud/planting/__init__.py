@@ -1,9 +1,8 @@
 """
-Plants faults on nodes, for real: whoever looks meets them by its own calls, in the same files, libraries and devices.
+Fault injection on nodes, in the real files, libraries and devices.
 
-``faults`` is the table and ``lines`` what the kernel would say, both pure. ``effects`` does it. A fault that lasts is
-held by a process of its own (``python -m holdfast.localcloud.planting``), which undoes it when its time is over, and
-ends with its node.
+``faults`` is the table, ``lines`` the kernel's messages (both pure), ``effects`` injects. A lasting fault is held by
+its own process (``python -m holdfast.localcloud.planting``), which reverts it in time and ends with its node.
 """
 
 from holdfast.localcloud.planting.faults import (
@@ -16,14 +15,14 @@ from holdfast.localcloud.planting.faults import (
     seconds_of,
 )
 from holdfast.localcloud.planting.planting import PlantingError, end, end_all, plant, planted
-from holdfast.localcloud.planting.records import Planted
+from holdfast.localcloud.planting.records import ActiveFault
 
 __all__ = [
     "FAULTS",
     "MOST_XID",
+    "ActiveFault",
     "Fault",
     "FaultError",
-    "Planted",
     "PlantingError",
     "end",
     "end_all",

@@ -1,4 +1,4 @@
-"""The process that holds one fault: ``python -m holdfast.localcloud.planting --home DIR --node ID --fault NAME``."""
+"""Process that holds one fault: ``python -m holdfast.localcloud.planting --home DIR --node ID --fault NAME``."""
 
 import argparse
 import json
@@ -13,13 +13,12 @@ from holdfast.localcloud.kernel_log import KernelLogError
 from holdfast.localcloud.nodes import Fleet, NodeError
 from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.planting import fault_named, records
-from holdfast.localcloud.planting.effects import Holding
+from holdfast.localcloud.planting.effects import FaultHold
 from holdfast.localcloud.planting.lasting import held, leave_callers_folder
-from holdfast.localcloud.planting.records import Planted
+from holdfast.localcloud.planting.records import ActiveFault
 
 
 def main() -> int:
-    """Plant, say so in one line of JSON, wait, undo."""
     parser = argparse.ArgumentParser(prog="holdfast-planting", description="Holds one fault of one node.")
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--node", required=True, help="instance id")
@@ -31,10 +30,10 @@ def main() -> int:
     leave_callers_folder()
     try:
         node = fleet.node(options.node)
-        holding = Holding(node, for_s=options.for_s)
+        holding = FaultHold(node, for_s=options.for_s)
         with held(fault, node=node, fleet=fleet, gpu=options.gpu, holding=holding) as (device, detail):
             since_ns = time.time_ns()
-            planted = Planted(
+            planted = ActiveFault(
                 instance_id=node.spec.instance_id,
                 host=node.spec.hostname,
                 fault=fault.name,
@@ -60,7 +59,7 @@ def main() -> int:
 
 
 def _say(document: dict[str, object]) -> None:
-    """To whoever waits; who has been told once hears no more, and what is said later goes nowhere."""
+    """Report to the waiting caller once; later reports are dropped."""
     if sys.stdout.closed:
         return
     print(json.dumps(document), flush=True)

@@ -1,4 +1,4 @@
-"""The faults that can be planted: pure."""
+"""Table of faults. Pure."""
 
 import math
 import re
@@ -12,13 +12,11 @@ _XID = re.compile(r"xid-([1-9][0-9]{0,2})")
 
 
 class FaultError(ValueError):
-    """What was asked for is no fault, or not one that can be planted so; the message says what is."""
+    """No such fault, or not with these options; the message has the fix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One that can be planted on a node."""
-
     name: str
     what: str
     """What happens, for people."""
@@ -30,36 +28,36 @@ class Fault:
 
 
 _ALL = (
-    Fault(name="xid-N", what="the kernel says Xid N of one of the node's GPUs (any N from 1 to 999)", lasts=False),
+    Fault(name="xid-N", what="Xid N in the kernel log, of one of the node's GPUs (any N from 1 to 999)", lasts=False),
     Fault(
         name="clean-up-burst",
-        what=f"the kernel says Xid 45 {BURST} times, as when a job of many processes ends",
+        what=f"Xid 45 {BURST} times in the kernel log, as when a job of many processes ends",
         lasts=False,
         xid=45,
     ),
     Fault(
         name="gpu-lost",
-        what="a GPU falls off the bus: the kernel says so without an Xid, and NVML that the GPU is lost",
+        what="a GPU falls off the bus: a kernel message without Xid, and NVML reports the GPU as lost",
         lasts=True,
         needs_gpus=True,
     ),
     Fault(
         name="xid-63-pending",
-        what="a row of a GPU's memory waits to be remapped: Xid 63, and NVML that a remap is pending",
+        what="a row remap of a GPU's memory is pending: Xid 63, and NVML reports it",
         lasts=True,
         needs_gpus=True,
         xid=63,
     ),
     Fault(
         name="remap-failure",
-        what="a row of a GPU's memory cannot be remapped any more: Xid 64, and NVML that remapping failed",
+        what="a row remap of a GPU's memory failed: Xid 64, and NVML reports it",
         lasts=True,
         needs_gpus=True,
         xid=64,
     ),
     Fault(
         name="double-bit-error",
-        what="an error in a GPU's memory is beyond correction: Xid 48, and NVML counts it",
+        what="an uncorrectable error in a GPU's memory: Xid 48, and NVML counts it",
         lasts=True,
         needs_gpus=True,
         xid=48,
@@ -72,25 +70,25 @@ _ALL = (
     ),
     Fault(
         name="hung-driver",
-        what="the driver does not answer: whoever asks NVML waits, and not even SIGKILL ends it",
+        what="the driver does not respond: calls into NVML block, and SIGKILL does not end the caller",
         lasts=True,
         needs_gpus=True,
     ),
     Fault(
         name="stalled-mount",
-        what="the shared file system stalls on this node: opens and listings wait, other nodes go on",
+        what="the shared file system stalls on this node: opens and listings block, other nodes are not affected",
         lasts=True,
     ),
-    Fault(name="lossy-link", what="a fifth of the packets that come to the node are lost without a word", lasts=True),
+    Fault(name="lossy-link", what="a fifth of the packets to the node are dropped silently", lasts=True),
     Fault(
         name="read-only-disk",
-        what="the root disk becomes read-only (EROFS), and the kernel says why",
+        what="the root disk becomes read-only (EROFS), with the reason in the kernel log",
         lasts=True,
     ),
-    Fault(name="disk-full", what="no room is left where the node logs and keeps files (ENOSPC)", lasts=True),
-    Fault(name="oom", what="a program on the node takes more memory than it may, and the kernel kills it", lasts=False),
+    Fault(name="disk-full", what="no space is left for the node's logs and files (ENOSPC)", lasts=True),
+    Fault(name="oom", what="a program on the node exceeds its memory limit, and the kernel kills it", lasts=False),
     Fault(name="destroy", what="the node is powered off: every process is gone at once", lasts=False),
-    Fault(name="freeze", what="every process of the node stands still; sockets stay open", lasts=True),
+    Fault(name="freeze", what="every process of the node is stopped; sockets stay open", lasts=True),
     Fault(name="cut", what="the node's network cable is unplugged", lasts=True),
 )  # fmt: skip
 
@@ -99,40 +97,30 @@ FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in _ALL}
 
 
 def fault_named(name: str) -> Fault:
-    """
-    The fault of this name, such as ``xid-79``.
-
-    Raises:
-        FaultError: there is none.
-    """
+    """Return the fault of this name, such as ``xid-79``. Raise FaultError."""
     if name in FAULTS and name != "xid-N":
         return FAULTS[name]
     if found := _XID.fullmatch(name):
         code = int(found[1])
         return replace(
-            FAULTS["xid-N"], name=name, what=f"the kernel says Xid {code} of one of the node's GPUs", xid=code
+            FAULTS["xid-N"], name=name, what=f"Xid {code} in the kernel log, of one of the node's GPUs", xid=code
         )
-    raise FaultError(f"there is no fault {name!r}; allowed: {', '.join(FAULTS)}, with N from 1 to {MOST_XID}")
+    raise FaultError(f"got fault {name!r}; allowed: {', '.join(FAULTS)}, with N from 1 to {MOST_XID}")
 
 
 def names_beginning_with(start: str) -> list[tuple[str, str]]:
-    """Names with what they do, for a shell's completion; of Xids those that are planted most."""
+    """Return names with descriptions, for shell completion; of Xids the most frequent."""
     common = [fault_named(f"xid-{code}") for code in (13, 31, 43, 45, 48, 63, 64, 74, 79, 94, 95, 109, 119)]
     known = [*(fault for fault in FAULTS.values() if fault.name != "xid-N"), *common]
     return [(fault.name, fault.what) for fault in known if fault.name.startswith(start)]
 
 
 def seconds_of(fault: Fault, seconds: float | None) -> float | None:
-    """
-    For how long it is planted; None: until its node ends.
-
-    Raises:
-        FaultError: this is no time, or the fault takes none.
-    """
+    """Return the duration in seconds; None: until its node ends. Raise FaultError if invalid."""
     if seconds is None:
         return None
     if not fault.lasts:
-        raise FaultError(f"{fault.name} is over at once and takes no time, given --for {seconds:g}; leave --for out")
+        raise FaultError(f"{fault.name} is momentary, got --for {seconds:g}; leave --for out")
     if not math.isfinite(seconds) or seconds <= 0:
-        raise FaultError(f"--for is {seconds:g}; allowed: a number of seconds above 0")
+        raise FaultError(f"got --for {seconds:g}; allowed: a number of seconds above 0")
     return seconds

@@ -1,4 +1,4 @@
-"""A fault that lasts, held by the process that planted it."""
+"""A lasting fault, held by its process."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.localcloud.nodes import Fleet, Node
 from holdfast.localcloud.planting import lines
 from holdfast.localcloud.planting.effects import (
-    Holding,
+    FaultHold,
     answering,
     device_of,
     full_disk,
@@ -28,17 +28,17 @@ _BOOT_CLOCK = Path("/proc/uptime")
 
 
 @contextlib.contextmanager
-def held(fault: Fault, *, node: Node, fleet: Fleet, gpu: int, holding: Holding) -> Iterator[tuple[str, str]]:
-    """While the fault is planted; yields the address of the GPU that it is about, or nothing, and what was done."""
+def held(fault: Fault, *, node: Node, fleet: Fleet, gpu: int, holding: FaultHold) -> Iterator[tuple[str, str]]:
+    """Hold the fault; yield the address of its GPU, or "", and the description."""
     device = device_of(node, gpu=gpu, required=True)[0] if fault.needs_gpus else ""
     with contextlib.ExitStack() as planted:
         detail = _plant(fault, node=node, gpu=gpu, holding=holding, planted=planted)
-        if said := _lines(fault, node=node, device=device, gpu=gpu):
-            say(node, said, logs=fleet.kernel_logs)
-        yield device, "; ".join([*said[:1], detail])
+        if reported := _lines(fault, node=node, device=device, gpu=gpu):
+            say(node, reported, logs=fleet.kernel_logs)
+        yield device, "; ".join([*reported[:1], detail])
 
 
-def _plant(fault: Fault, *, node: Node, gpu: int, holding: Holding, planted: contextlib.ExitStack) -> str:
+def _plant(fault: Fault, *, node: Node, gpu: int, holding: FaultHold, planted: contextlib.ExitStack) -> str:
     if answers := _answers(fault, gpu=gpu):
         planted.enter_context(answering(node, name=fault.name, lines=answers))
         return ", ".join(f"{key}={value}" for key, value in answers.items())
@@ -69,7 +69,6 @@ def _if_alive(node: Node, undo: Callable[[], None]) -> None:
 
 
 def _answers(fault: Fault, *, gpu: int) -> dict[str, str]:
-    """What NVML says meanwhile."""
     if fault.name == "gpu-lost":
         return {f"gpu{gpu}.result": str(_LOST)}
     if fault.name == "xid-63-pending":
@@ -84,7 +83,6 @@ def _answers(fault: Fault, *, gpu: int) -> dict[str, str]:
 
 
 def _lines(fault: Fault, *, node: Node, device: str, gpu: int) -> list[str]:
-    """What the kernel says at the same time."""
     if fault.name == "gpu-lost":
         return [lines.off_the_bus(device)]
     if fault.xid:
@@ -93,5 +91,5 @@ def _lines(fault: Fault, *, node: Node, device: str, gpu: int) -> list[str]:
 
 
 def leave_callers_folder() -> None:
-    """A process that outlives its caller keeps no file system busy."""
+    """Leave the caller's folder, so that no file system stays busy."""
     os.chdir("/")

@@ -1,4 +1,4 @@
-"""What the kernel says, as NVIDIA's driver and file systems write it: pure. Sources: docs/do/planting.md."""
+"""Kernel messages of NVIDIA's driver and of file systems. Pure. Sources: docs/do/planting.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,22 +46,22 @@ _ANY = "pid='<unknown>', name=<unknown>, Ch 00000008"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Process:
-    """Whom a line names; with GPUs it is the one that used them."""
+class GpuProcess:
+    """Process named in a message; with GPUs their user."""
 
     pid: int
     name: str
 
 
-def xid(code: int, *, address: str, gpu: int, process: Process | None, channel: int = 8) -> str:
-    """The driver's line of an Xid: its address has no function number."""
+def xid(code: int, *, address: str, gpu: int, process: GpuProcess | None, channel: int = 8) -> str:
+    """Return the driver's message of an Xid: its address has no function number."""
     named = {"pid": process.pid if process else "'<unknown>'", "name": process.name if process else "<unknown>"}
     text = _TEXTS.get(code, _ANY).format(**named, gpu=gpu, channel=channel)
     return f"NVRM: Xid (PCI:{address.rpartition('.')[0]}): {code}, {text}"
 
 
-def clean_up(addresses: Sequence[str], *, process: Process | None) -> list[str]:
-    """All channels of a job that was ended, GPU by GPU."""
+def clean_up(addresses: Sequence[str], *, process: GpuProcess | None) -> list[str]:
+    """Return messages for all channels of an ended job, GPU by GPU."""
     known = list(addresses) or [WITHOUT_GPUS]
     each = -(-BURST // len(known))
     lines = [
@@ -73,7 +73,7 @@ def clean_up(addresses: Sequence[str], *, process: Process | None) -> list[str]:
 
 
 def off_the_bus(address: str) -> str:
-    """Without an Xid, as a driver says it that cannot reach the GPU to ask."""
+    """Return the message of a driver that cannot reach the GPU: without Xid."""
     return f"NVRM: GPU {address}: GPU has fallen off the bus."
 
 

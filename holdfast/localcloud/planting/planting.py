@@ -1,4 +1,4 @@
-"""Planting, listing and ending: the caller's side."""
+"""Injecting, listing and ending faults: the caller's side."""
 
 import contextlib
 import json
@@ -17,35 +17,34 @@ from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.planting import lines, records
 from holdfast.localcloud.planting.effects import device_of, run_out_of_memory, say, victim
 from holdfast.localcloud.planting.faults import Fault
-from holdfast.localcloud.planting.records import Planted
+from holdfast.localcloud.planting.records import ActiveFault
 
 _PLANTED_WITHIN_S = 60.0
 _ENDED_WITHIN_S = 20.0
 
 
-class PlantingError(Exception):
-    """A fault was not planted, and nothing of it is there; the message says why."""
+class PlantingError(Exception): ...
 
 
-def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None, gpu: int = 0) -> Planted:
+def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None, gpu: int = 0) -> ActiveFault:
     """
-    Plant a fault; it is there when this returns, and nothing of it when this raises.
+    Inject a fault; it is active on return, and reverted if this raises.
 
     Args:
-        for_s: How long it lasts. Default: until it is ended, or its node ends.
-        gpu: Number of the GPU that it is about, where it is about one.
+        for_s: Duration in seconds. Default: until it is ended, or its node ends.
+        gpu: Number of the GPU, if it is about one.
 
     Raises:
-        PlantingError: it is planted there already, or cannot be planted.
+        PlantingError: It is active already, or cannot be injected.
     """
     if not node.alive():
         raise PlantingError(
-            f"node {node.spec.instance_id} is not running, lost or on its way to be replaced, so {fault.name} was not "
-            "planted; see: holdfast status"
+            f"node {node.spec.instance_id} is not running, lost or being replaced, so {fault.name} was not "
+            "injected; see: holdfast status"
         )
     if any(one.fault == fault.name for one in planted(fleet, node=node)):
         raise PlantingError(
-            f"{fault.name} is planted on {node.spec.instance_id} already; end it with: "
+            f"{fault.name} is already injected on {node.spec.instance_id}; end it with: "
             f"holdfast inject {node.spec.instance_id} {fault.name} --end"
         )
     if fault.lasts:
@@ -53,11 +52,10 @@ def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None,
     try:
         return _plant_momentary(fleet, node, fault, gpu=gpu)
     except (NodeError, KernelLogError, OSError, ValueError, subprocess.SubprocessError) as error:
-        raise PlantingError(f"{fault.name} was not planted on {node.spec.instance_id}: {error}") from None
+        raise PlantingError(f"{fault.name} was not injected on {node.spec.instance_id}: {error}") from None
 
 
-def planted(fleet: Fleet, *, node: Node | None = None) -> list[Planted]:
-    """What lasts now, on one node or on all."""
+def planted(fleet: Fleet, *, node: Node | None = None) -> list[ActiveFault]:
     return [
         one
         for one in records.read(fleet.directory)
@@ -65,8 +63,8 @@ def planted(fleet: Fleet, *, node: Node | None = None) -> list[Planted]:
     ]
 
 
-def end(ended: Iterable[Planted]) -> None:
-    """Undo what lasts, before its time; it is undone when this returns. PlantingError: it could not be."""
+def end(ended: Iterable[ActiveFault]) -> None:
+    """Revert lasting faults now. Raise PlantingError on failure."""
     found = list(ended)
     for one in found:
         with proc.pidfd(pid=one.pid, ticks=one.start_ticks) as descriptor:
@@ -84,7 +82,7 @@ def end(ended: Iterable[Planted]) -> None:
 
 
 def end_all(fleet: Fleet) -> None:
-    """Before the nodes end: nobody holds anything of them any more. What does not end by itself is killed."""
+    """Revert all faults before the nodes end; kill what does not end."""
     found = planted(fleet)
     try:
         end(found)
@@ -93,8 +91,8 @@ def end_all(fleet: Fleet) -> None:
             proc.kill(pid=one.pid, ticks=one.start_ticks, timeout_s=_ENDED_WITHIN_S)
 
 
-def _plant_momentary(fleet: Fleet, node: Node, fault: Fault, *, gpu: int) -> Planted:
-    found = Planted(
+def _plant_momentary(fleet: Fleet, node: Node, fault: Fault, *, gpu: int) -> ActiveFault:
+    found = ActiveFault(
         instance_id=node.spec.instance_id,
         host=node.spec.hostname,
         fault=fault.name,
@@ -107,21 +105,23 @@ def _plant_momentary(fleet: Fleet, node: Node, fault: Fault, *, gpu: int) -> Pla
         node.destroy()
         return replace(found, detail="powered off")
     if fault.name == "oom":
-        said, code = run_out_of_memory(node)
-        say(node, said, logs=fleet.kernel_logs)
-        return replace(found, detail=f"{said[-1]} (exit code {code})")
+        reported, code = run_out_of_memory(node)
+        say(node, reported, logs=fleet.kernel_logs)
+        return replace(found, detail=f"{reported[-1]} (exit code {code})")
     device, known = device_of(node, gpu=gpu, required=False)
     process = victim(node)
     if fault.name == "clean-up-burst":
-        said = lines.clean_up(known, process=process)
+        reported = lines.clean_up(known, process=process)
     else:
-        said = [lines.xid(fault.xid, address=device, gpu=gpu, process=process)]
+        reported = [lines.xid(fault.xid, address=device, gpu=gpu, process=process)]
     found = replace(found, since_ns=time.time_ns())
-    say(node, said, logs=fleet.kernel_logs)
-    return replace(found, device=device, detail=said[0] if len(said) == 1 else f"{len(said)} times: {said[0]}")
+    say(node, reported, logs=fleet.kernel_logs)
+    return replace(
+        found, device=device, detail=reported[0] if len(reported) == 1 else f"{len(reported)} times: {reported[0]}"
+    )
 
 
-def _plant_lasting(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None, gpu: int) -> Planted:
+def _plant_lasting(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None, gpu: int) -> ActiveFault:
     command = [sys.executable, "-m", "holdfast.localcloud.planting", "--home", str(fleet.home)]
     command += ["--node", node.spec.instance_id, "--fault", fault.name, "--gpu", str(gpu)]
     command += [] if for_s is None else ["--for", repr(for_s)]
@@ -139,28 +139,26 @@ def _plant_lasting(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | Non
             raise
     if "refused" in answer:
         holder.wait(_ENDED_WITHIN_S)
-        raise PlantingError(f"{fault.name} was not planted on {node.spec.instance_id}: {answer['refused']}")
+        raise PlantingError(f"{fault.name} was not injected on {node.spec.instance_id}: {answer['refused']}")
     holder.returncode = 0  # it outlives this process on purpose
-    return Planted(**answer["planted"])
+    return ActiveFault(**answer["planted"])
 
 
 def _line(holder: "subprocess.Popen[bytes]") -> bytes:
-    """What the process says first."""
     assert holder.stdout is not None
     assert holder.stderr is not None
     ready = select.select([holder.stdout], [], [], _PLANTED_WITHIN_S)[0]
     line = holder.stdout.readline() if ready else b""
     if not line:
         holder.kill()
-        said = holder.stderr.read().decode(errors="replace").strip().splitlines()
+        reported = holder.stderr.read().decode(errors="replace").strip().splitlines()
         raise PlantingError(
-            f"the process that holds the fault did not start: {said[-1] if said else 'it said nothing'}"
+            f"the process that holds the fault did not start: {reported[-1] if reported else 'it reported nothing'}"
         )
     return line
 
 
 def _give_up(holder: "subprocess.Popen[bytes]") -> None:
-    """It undoes what it has done so far."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(holder.pid, signal.SIGTERM)
     try:

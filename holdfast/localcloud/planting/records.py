@@ -1,4 +1,4 @@
-"""What is planted now, as files beside the node they are about: they go with it."""
+"""Records of active faults, as files beside their node."""
 
 import contextlib
 import json
@@ -10,9 +10,7 @@ _FOLDER = "planted"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planted:
-    """A fault on a node. One that lasts has a process that holds it."""
-
+class ActiveFault:
     instance_id: str
     host: str
     fault: str
@@ -30,11 +28,10 @@ class Planted:
 
 
 def folder(directory: Path) -> Path:
-    """Where the records of the node lie whose own folder this is."""
     return directory / _FOLDER
 
 
-def write(directory: Path, planted: Planted) -> None:
+def write(directory: Path, planted: ActiveFault) -> None:
     fresh = path_of(directory, planted.fault).with_suffix(".new")
     fresh.write_text(json.dumps(asdict(planted)))
     fresh.replace(path_of(directory, planted.fault))
@@ -44,8 +41,8 @@ def path_of(directory: Path, fault: str) -> Path:
     return folder(directory) / f"{fault}.json"
 
 
-def read(fleet: Path) -> Iterator[Planted]:
-    """Of all nodes of a fleet, also of such as nobody holds any more."""
+def read(fleet: Path) -> Iterator[ActiveFault]:
+    """Return the records of all nodes of a fleet, orphaned ones included."""
     for path in sorted(fleet.glob(f"*/{_FOLDER}/*.json")):
         with contextlib.suppress(OSError, ValueError, TypeError):  # its node has gone meanwhile
-            yield Planted(**json.loads(path.read_text()))
+            yield ActiveFault(**json.loads(path.read_text()))

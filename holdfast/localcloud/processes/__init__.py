@@ -1,23 +1,20 @@
-"""
-The processes of a local cloud: started detached, found by their records, ended, and told of (`LocalCloud`,
-`from_environment`, `process_state`). What runs in them is for aws and hyperpod.
-"""
+"""Processes of a local cloud: start detached, find by record, stop, report."""
 
 from holdfast.localcloud.processes.detached import Process, find, has_died, stop
-from holdfast.localcloud.processes.holding import HeldError, Hold, Holder, hold, holder_of, is_going
+from holdfast.localcloud.processes.holding import HeldError, Holder, HomeHold, hold, holder_of, is_going
 from holdfast.localcloud.processes.local_cloud import LocalCloud, from_environment
-from holdfast.localcloud.processes.spawning import ProcessError, Work, spawn, start, wait_until_ready
+from holdfast.localcloud.processes.spawning import ProcessError, WorkDone, spawn, start, wait_until_ready
 from holdfast.localcloud.processes.state import ProcessState, control_plane, process_state
 
 __all__ = [
     "HeldError",
-    "Hold",
     "Holder",
+    "HomeHold",
     "LocalCloud",
     "Process",
     "ProcessError",
     "ProcessState",
-    "Work",
+    "WorkDone",
     "control_plane",
     "find",
     "from_environment",

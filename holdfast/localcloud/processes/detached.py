@@ -1,8 +1,7 @@
 """
-Background processes of the local cloud: found again by pid file, ended by pid.
+Background processes of the local cloud, found by pid file.
 
-A pid alone is not an identity, because the kernel reuses it; the pid file also holds the process's
-start time in clock ticks, and nothing is signalled unless both agree.
+The pid file also holds the start time in clock ticks, since the kernel reuses pids; both must match before a signal.
 """
 
 import contextlib
@@ -20,8 +19,6 @@ STOP_TIMEOUT_S = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """One running background process of a home directory."""
-
     pid: int
     start_ticks: int
     endpoint: str = ""
@@ -30,22 +27,21 @@ class Process:
         return start_ticks(self.pid) == self.start_ticks
 
     def stands_still(self) -> bool:
-        """Whether a signal has stopped it (SIGSTOP): it is there and does nothing."""
+        """Return True if a signal has stopped it (SIGSTOP)."""
         return self.alive() and stat_fields(self.pid)[:1] in (["T"], ["t"])
 
     def go_on(self) -> None:
-        """Let it run again after SIGSTOP."""
         with contextlib.suppress(ProcessLookupError), _pidfd(self.pid) as pidfd:
             if self.alive():
                 signal.pidfd_send_signal(pidfd, signal.SIGCONT)
 
     def end(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """As `stop`, also where a signal has stopped it."""
+        """Like `stop`, also for a process stopped by a signal."""
         self.go_on()
         self.stop(timeout_s=timeout_s)
 
     def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """SIGTERM, wait at most ``timeout_s``, then SIGKILL. Returns when the process is gone."""
+        """Send SIGTERM, wait at most ``timeout_s``, then SIGKILL. Returns when the process is gone."""
         if not self.alive():
             return
         try:
@@ -65,7 +61,7 @@ class Process:
 
 
 def find(*, name: str, home: Path) -> Process | None:
-    """The running process ``name`` of this home. None when it never ran, ended or crashed."""
+    """Return the running process ``name`` of this home, or None."""
     try:
         process = Process(**json.loads(record_path(home=home, name=name).read_text()))
     except (FileNotFoundError, json.JSONDecodeError, TypeError):
@@ -74,7 +70,7 @@ def find(*, name: str, home: Path) -> Process | None:
 
 
 def stop(*, name: str, home: Path) -> bool:
-    """End process ``name`` of this home. True when one was running."""
+    """Stop process ``name`` of this home. True if it was running."""
     process = find(name=name, home=home)
     if process is not None:
         process.end()
@@ -83,7 +79,6 @@ def stop(*, name: str, home: Path) -> bool:
 
 
 def has_died(*, name: str, home: Path) -> bool:
-    """Whether it was started, nobody ended it, and it runs no more."""
     record = record_path(home=home, name=name)
     if not has_record(name=name, home=home) or find(name=name, home=home) is not None:
         return False
@@ -93,13 +88,11 @@ def has_died(*, name: str, home: Path) -> bool:
 
 
 def has_record(*, name: str, home: Path) -> bool:
-    """Whether it was started and nobody ended it."""
     return record_path(home=home, name=name).exists()
 
 
 @contextlib.contextmanager
 def starting(*, name: str, home: Path) -> Iterator[None]:
-    """While nobody else starts the same process of this home."""
     folder = home / "run"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{name}.lock").open("w") as lock:
@@ -108,13 +101,13 @@ def starting(*, name: str, home: Path) -> Iterator[None]:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Start time of ``pid`` in clock ticks since boot; None when there is no such live process (zombies are dead)."""
+    """Return start time of ``pid`` in clock ticks since boot; None if dead (zombies included)."""
     fields = stat_fields(pid)
     return None if not fields or fields[0] in "ZX" else int(fields[19])
 
 
 def stat_fields(pid: int) -> list[str]:
-    """Fields of /proc/PID/stat from the state on; none when there is no such process."""
+    """Return fields of /proc/PID/stat from the state on, or ()."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -135,7 +128,6 @@ def record_path(*, home: Path, name: str) -> Path:
 
 
 def _reap(pid: int) -> None:
-    """Collect the exit status when the process is a child of ours; anyone else's is collected by its parent."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:

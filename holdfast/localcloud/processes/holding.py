@@ -1,8 +1,8 @@
 """
-One home, one command: a command that changes a home holds it by a lock on a file in it.
+One command per home: a command that changes a home holds a file lock in it.
 
-The file holds a record of the command, so that a second one can name the first. The lock is the kernel's: a command
-that is killed holds nothing any more, and its record tells the next one what it was doing. Readers take no lock.
+The file records the command, for messages of the next one. The kernel releases the lock of a killed command, whose
+record tells what it was doing. Readers take no lock.
 """
 
 import contextlib
@@ -27,12 +27,12 @@ LENGTH = 256
 @dataclass(frozen=True, kw_only=True)
 class Holder:
     """
-    A command that has a home.
+    Command that holds a home.
 
     Args:
         verb: Such as ``up``.
-        since: Seconds since the epoch.
-        removing: It takes the home down.
+        since: Seconds since 1970.
+        removing: True if it removes the home.
     """
 
     pid: int
@@ -51,30 +51,30 @@ class Holder:
 
 class HeldError(LocalCloudError):
     """
-    Another command has the home.
+    Another command holds the home.
 
     Args:
-        holder: None where it has not recorded itself.
+        holder: None if it has not recorded itself.
     """
 
     def __init__(self, home: Path, holder: Holder | None) -> None:
         self.holder = holder
         if holder is None:
-            super().__init__(f"another holdfast command has {home}; wait until it ends")
+            super().__init__(f"another holdfast command is using {home}; wait until it exits")
             return
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(holder.since))
         way_out = "" if holder.verb == "down" else ", or end it with: holdfast down"
-        super().__init__(f"{holder} has {home} since {since}; wait until it ends{way_out}")
+        super().__init__(f"{holder} is using {home} since {since}; wait until it exits{way_out}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hold:
+class HomeHold:
     """
-    A home that this command has.
+    A held home.
 
     Args:
-        fresh: It was no home before.
-        unfinished: An earlier command was killed while it took the home down.
+        fresh: True if it was no home before.
+        unfinished: True if an earlier command was killed while it removed the home.
     """
 
     fresh: bool
@@ -82,26 +82,24 @@ class Hold:
 
 
 def holder_of(home: Path) -> Holder | None:
-    """The command that has a home now; None where there is none, or it has not recorded itself."""
     found = _last(home)
     return found if found is not None and found.process.alive() else None
 
 
 def is_going(home: Path) -> bool:
-    """Whether a command takes the home down, or was killed while it did."""
+    """Return True if a command removes the home, or was killed while it did."""
     found = _last(home)
     return found is not None and found.removing
 
 
 @contextlib.contextmanager
-def hold(home: Path, *, verb: str) -> Iterator[Hold]:
+def hold(home: Path, *, verb: str) -> Iterator[HomeHold]:
     """
-    Have a home for the time of one command. The folder is made where it is missing, and goes again where it is no home
-    at the end.
+    Hold a home for one command. The folder is created if missing, and removed if it is no home at the end.
 
     Raises:
-        HeldError: another command has it.
-        HomeError: the folder is something else, or others can change it, or it cannot be written.
+        HeldError: Another command holds it.
+        HomeError: The folder is something else, can be changed by others, or cannot be written.
     """
     descriptor = _lock(home)
     try:
@@ -110,7 +108,7 @@ def hold(home: Path, *, verb: str) -> Iterator[Hold]:
         unfinished = before is not None and before.removing and not fresh
         own = start_ticks(os.getpid()) or 0
         _write(descriptor, Holder(pid=os.getpid(), start_ticks=own, verb=verb, since=time.time(), removing=unfinished))
-        yield Hold(fresh=fresh, unfinished=unfinished)
+        yield HomeHold(fresh=fresh, unfinished=unfinished)
     finally:
         after = _parsed(os.pread(descriptor, LENGTH, 0))
         _write(descriptor, after if after is not None and after.removing else None)
@@ -123,7 +121,7 @@ def hold(home: Path, *, verb: str) -> Iterator[Hold]:
 
 @contextlib.contextmanager
 def removing(home: Path) -> Iterator[None]:
-    """Take down the home that this command has; the next command finishes that where this one is killed or fails."""
+    """Remove the held home; the next command finishes an interrupted removal."""
     holder = holder_of(home)
     if holder is None or holder.pid != os.getpid():
         yield
@@ -135,7 +133,6 @@ def removing(home: Path) -> Iterator[None]:
 
 
 def _lock(home: Path) -> int:
-    """A descriptor of the file, which is locked and still in its place."""
     while True:
         try:
             make_folder(home)
@@ -165,7 +162,6 @@ def _is_in_place(descriptor: int, path: Path) -> bool:
 
 
 def _recorded(home: Path) -> Holder | None:
-    """Who has it; it may have taken the lock a moment ago."""
     until = time.monotonic() + RECORDED_WITHIN_S
     while (found := holder_of(home)) is None and time.monotonic() < until:
         time.sleep(POLL_S)
@@ -173,7 +169,7 @@ def _recorded(home: Path) -> Holder | None:
 
 
 def _write(descriptor: int, holder: Holder | None) -> None:
-    """In place and always as long: there is room for it on a full disk, too, once the file is there."""
+    """Write in place with fixed length: possible on a full disk, once the file exists."""
     text = json.dumps(asdict(holder)) if holder is not None else ""
     try:
         os.pwrite(descriptor, text.ljust(LENGTH).encode(), 0)
@@ -183,7 +179,6 @@ def _write(descriptor: int, holder: Holder | None) -> None:
 
 
 def _last(home: Path) -> Holder | None:
-    """What the last command has recorded that had the home."""
     try:
         return _parsed((home / LOCK).read_bytes()[:LENGTH])
     except OSError:

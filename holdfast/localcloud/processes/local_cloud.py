@@ -1,9 +1,4 @@
-"""
-The local cloud of one home directory: the embedded AWS and the HyperPod control plane beside it.
-
-Starts, finds and ends both, and says how a client reaches them. What is deployed into it is the
-business of the CDK; what runs on its nodes is the business of the control plane.
-"""
+"""Local cloud of one home: start, find and stop the embedded AWS and the HyperPod control plane."""
 
 import contextlib
 import json
@@ -31,13 +26,13 @@ from holdfast.localcloud.home import (
     unwritable,
 )
 from holdfast.localcloud.processes import detached, spawning
-from holdfast.localcloud.processes.holding import Hold, hold, removing
+from holdfast.localcloud.processes.holding import HomeHold, hold, removing
 from holdfast.localcloud.processes.state import KERNEL_LOG, ProcessState, found, process_state, serves_kernel_logs
 from holdfast.localcloud.supervision import together
 from holdfast_common import kinds, parse_events
 
 if TYPE_CHECKING:
-    from holdfast.localcloud.monitor import Access
+    from holdfast.localcloud.monitor import MonitorAccess
 
 DEFAULT_HOME = Path("/var/lib/holdfast")
 DEFAULT_PORT = 5710
@@ -57,7 +52,7 @@ class LocalCloud:
     One embedded AWS with its HyperPod.
 
     Args:
-        home: Everything it keeps, and nothing outside it. One home holds one local cloud.
+        home: Folder of everything it keeps. One home holds one local cloud.
         port: TCP port on the loopback interface. Default: 5710.
     """
 
@@ -69,24 +64,19 @@ class LocalCloud:
         return f"http://localhost:{self.port}"
 
     def keys(self) -> Keys:
-        """
-        The keys of this cloud; where it has none yet, some that no cloud takes.
-
-        Raises:
-            LocalCloudError: they are not this user's.
-        """
+        """Return the keys of this cloud, or unusable keys. Raise LocalCloudError if they are not this user's."""
         try:
             return keys_of(self.home)
         except FileNotFoundError:
             return fresh_keys()
         except PermissionError as error:
             raise LocalCloudError(
-                f"the keys of the local cloud in {self.home} are its owner's alone: {error}; "
+                f"the keys of the local cloud in {self.home} are readable by their owner only: {error}; "
                 "run the command as its owner"
             ) from None
 
     def client_environment(self, *, region: str) -> dict[str, str]:
-        """Environment variables that point any AWS client, the CDK CLI included, at this cloud and nowhere else."""
+        """Return environment variables that point any AWS client, the CDK CLI included, at this cloud only."""
         keys = self.keys()
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
@@ -103,20 +93,20 @@ class LocalCloud:
         }
 
     def client_arguments(self) -> dict[str, str]:
-        """What boto3 and botocore need to reach this cloud. Raises: LocalCloudError, as `keys`."""
+        """Return arguments of boto3 and botocore for this cloud. Raise LocalCloudError, as `keys`."""
         return {"endpoint_url": self.endpoint, **self.keys().boto}
 
     @contextlib.contextmanager
-    def held(self, *, verb: str) -> Iterator[Hold]:
+    def held(self, *, verb: str) -> Iterator[HomeHold]:
         """
-        Have the home for the time of one command, and finish what an earlier command was killed in.
+        Hold the home for one command, and finish an interrupted removal.
 
         Args:
             verb: Of the command, such as ``up``.
 
         Raises:
-            HeldError: another command has it.
-            LocalCloudError: the folder holds something else, or others can change it, or it cannot be written.
+            HeldError: Another command holds it.
+            LocalCloudError: The folder has other content, can be changed by others, or cannot be written.
         """
         with hold(self.home, verb=verb) as found:
             self._end_children()
@@ -133,10 +123,10 @@ class LocalCloud:
 
     def claim(self) -> None:
         """
-        Make the home and its keys, or recognise that they are this user's.
+        Create the home and its keys, or check that they are this user's.
 
         Raises:
-            LocalCloudError: the folder holds something else, others can change it, or it cannot be written.
+            LocalCloudError: The folder has other content, can be changed by others, or cannot be written.
         """
         try:
             claim(self.home)
@@ -145,25 +135,18 @@ class LocalCloud:
             raise unwritable(self.home, error) from None
 
     def recognise(self) -> None:
-        """
-        Return when the folder is a home of this user's, or one that a command was killed in before it was one.
-
-        Raises:
-            LocalCloudError: it is something else.
-        """
+        """Check that the folder is a home of this user, or one left unfinished. Raise LocalCloudError."""
         if not is_fresh(self.home):
             recognise(self.home)
 
     def is_claimed(self) -> bool:
-        """Whether the home carries the mark of one; whose it is, is another question."""
         return (self.home / MARKER).is_file()
 
     def running(self) -> dict[str, bool]:
-        """Which of the two processes run now."""
         return {name: detached.find(name=name, home=self.home) is not None for name in (AWS, HYPERPOD)}
 
     def health(self) -> dict[str, Any] | None:
-        """What the embedded AWS says of itself; None when it does not answer."""
+        """Return the embedded AWS's health; None without an answer."""
         import urllib.request  # slow to load, and few commands ask
 
         try:
@@ -174,17 +157,15 @@ class LocalCloud:
             return None
 
     def problems(self) -> list[str]:
-        """What is wrong with the processes and their threads, a line each; empty when nothing is."""
+        """Return problems of processes and threads, a line each."""
         return [line for one in self.processes() for line in one.problems]
 
     def processes(self) -> list[ProcessState]:
-        """Those of this machine as they are now; the kernel logs' and the monitor's where there is one."""
         logs = [KERNEL_LOG] if serves_kernel_logs(self.home) else []
         monitor = [MONITOR] if detached.has_record(name=MONITOR, home=self.home) else []
         return [process_state(name, home=self.home) for name in (AWS, HYPERPOD, KEEPER, *logs, *monitor)]
 
     def go_on(self) -> None:
-        """Let processes run again that a signal has stopped."""
         for name in (AWS, HYPERPOD, KEEPER, KERNEL_LOG, MONITOR):
             process = found(name, home=self.home)
             if process is not None and process.stands_still():
@@ -192,14 +173,14 @@ class LocalCloud:
 
     def start_aws(self) -> bool:
         """
-        Start the embedded AWS unless it runs. State of an earlier process of this home comes back with it.
+        Start the embedded AWS unless it runs, with the state of this home.
 
         Returns:
-            True when it had to be started.
+            True if it was started.
 
         Raises:
-            LocalCloudError: the port is taken by somebody else.
-            ProcessError: it did not start.
+            LocalCloudError: The port is in use by another program.
+            ProcessError: It did not start.
         """
         if not self.is_claimed():  # nothing is made that would be refused
             self._refuse_taken_port()
@@ -232,22 +213,20 @@ class LocalCloud:
         return True
 
     def start_hyperpod(self, *, region: str) -> bool:
-        """Start the HyperPod control plane unless it runs. It adopts nodes that an earlier one left running."""
+        """Start the HyperPod control plane unless it runs. It adopts running nodes."""
         with detached.starting(name=HYPERPOD, home=self.home):
             return self._start_hyperpod(region=region)
 
     def kernel_logs_died(self) -> bool:
-        """Whether the process that serves the kernel logs of nodes runs no more, and nobody ended it."""
         return serves_kernel_logs(self.home) and found(KERNEL_LOG, home=self.home) is None
 
     def restore_kernel_logs(self) -> None:
-        """Serve them again. Raises: NodeError, where some node has none."""
+        """Serve the kernel logs again. Raise NodeError if a node has none."""
         from holdfast.localcloud.nodes import Fleet
 
         Fleet(home=self.home).restore_kernel_logs()
 
     def start_keeper(self, *, region: str) -> bool:
-        """Start what starts the two again when they die, unless it runs."""
         with detached.starting(name=KEEPER, home=self.home):
             if detached.find(name=KEEPER, home=self.home):
                 return False
@@ -256,16 +235,16 @@ class LocalCloud:
             spawning.start(name=KEEPER, argv=argv, home=self.home, ready=lambda: True)
             return True
 
-    def start_monitor(self, *, rules: Path, cluster: str) -> "Access":
+    def start_monitor(self, *, rules: Path, cluster: str) -> "MonitorAccess":
         """
-        Start Prometheus and Alertmanager beside the nodes, anew where they run: with these rules.
+        Start or restart Prometheus and Alertmanager beside the nodes.
 
         Args:
-            rules: File of alert rules, which has been checked.
-            cluster: Value of the label ``cluster`` of what is scraped.
+            rules: Checked file of alert rules.
+            cluster: Value of the label ``cluster``.
 
         Raises:
-            ProcessError: they did not start.
+            ProcessError: They did not start.
         """
         from holdfast.localcloud.monitor import access_of, is_ready
 
@@ -297,12 +276,11 @@ class LocalCloud:
         return True
 
     def stop(self) -> None:
-        """End all processes; nodes and state stay as they are."""
         detached.stop(name=KEEPER, home=self.home)  # it would start the others again
         together(*(partial(detached.stop, name=name, home=self.home) for name in (MONITOR, HYPERPOD, AWS)))
 
     def node_failures(self, *, since_ns: int = 0) -> list[str]:
-        """Why instances failed since then, by default since the control plane started: a line for each reason."""
+        """Return why instances failed, by default since the control plane started: a line for each reason."""
         try:
             text = (self.home / "log" / "hyperpod.log").read_text(errors="replace")
         except OSError:
@@ -316,13 +294,13 @@ class LocalCloud:
 
     def remove(self) -> list[str]:
         """
-        End and delete everything: processes, nodes, mounts, files. Safe to repeat, also after a crash.
+        Remove everything: processes, nodes, mounts, files. Safe to repeat, also after a crash.
 
         Returns:
-            Names of what is left in the home, because the local cloud did not make it.
+            Names of what remains in the home.
 
         Raises:
-            LocalCloudError: the folder is not a home of this user's; nothing in it is touched.
+            LocalCloudError: The folder is not a home of this user; it is not changed.
         """
         from holdfast.localcloud.nodes import Fleet
         from holdfast.localcloud.planting import end_all
@@ -344,7 +322,7 @@ def _instances(names: list[str]) -> str:
 
 
 def from_environment() -> LocalCloud:
-    """The local cloud that HOLDFAST_HOME and HOLDFAST_PORT name. Default: /var/lib/holdfast, or what runs there."""
+    """Return the local cloud of HOLDFAST_HOME and HOLDFAST_PORT. Default: /var/lib/holdfast, and its port."""
     named = os.environ.get("HOLDFAST_HOME", str(DEFAULT_HOME))
     if not named:
         raise LocalCloudError(f"HOLDFAST_HOME is empty; allowed: a folder, or unset it for {DEFAULT_HOME}")

@@ -1,7 +1,4 @@
-"""
-Background processes of the local cloud are started: detached, recorded before they run, and waited for until they are
-ready. What they do is theirs.
-"""
+"""Start of background processes: detached, recorded before they run, waited for until ready."""
 
 import contextlib
 import json
@@ -26,7 +23,7 @@ GATE = 'read -r _ && exec "$@" </dev/null'
 
 
 class ProcessError(Exception):
-    """A background process could not be started; the message holds the end of its log."""
+    """A background process did not start; the message holds the end of its log."""
 
 
 def spawn(
@@ -40,10 +37,10 @@ def spawn(
     endpoint: str = "",
 ) -> "tuple[subprocess.Popen[bytes], Process]":
     """
-    Start ``argv`` detached from the terminal, in a session of its own, with its output in ``log``.
+    Start ``argv`` detached, in its own session, with its output in ``log``.
 
-    Its identity is in ``home/run/NAME.json`` before it runs: a caller that is killed at any moment leaves nothing that
-    the next command cannot find.
+    Its identity is in ``home/run/NAME.json`` before it runs, so the next command finds it whatever happens to the
+    caller.
     """
     record = record_path(home=home, name=name)
     for folder in (log.parent, record.parent):
@@ -80,13 +77,13 @@ def start(
     stall_s: float = STALL_S,
 ) -> Process:
     """
-    Start ``argv`` detached from the terminal and return once ``ready()`` holds.
+    Start ``argv`` detached and return once ``ready()`` holds.
 
-    Its output goes to ``home/log/NAME.log``, its identity to ``home/run/NAME.json``. How long it takes is its affair
-    (what it restores may be large, and the machine busy) as long as it does something.
+    Output goes to ``home/log/NAME.log``, identity to ``home/run/NAME.json``. There is no timeout while it makes
+    progress.
 
     Raises:
-        ProcessError: it ended, or did nothing for ``stall_s`` without being ready; nothing is left running.
+        ProcessError: It exited, or was idle for ``stall_s`` without being ready; nothing is left running.
     """
     log = _log_path(home=home, name=name)
     child, process = spawn(name=name, argv=argv, home=home, log=log, environment=environment, endpoint=endpoint)
@@ -103,12 +100,7 @@ def start(
 
 
 def wait_until_ready(process: Process, *, name: str, home: Path, ready: Callable[[], bool]) -> None:
-    """
-    Return once ``ready()`` holds of a process that another command started, and perhaps did not wait for.
-
-    Raises:
-        ProcessError: as `start`; the process is left as it is.
-    """
+    """Wait until ``ready()`` holds of another command's process. Raise ProcessError, as `start`."""
     log = _log_path(home=home, name=name)
 
     def ended() -> str:
@@ -118,19 +110,19 @@ def wait_until_ready(process: Process, *, name: str, home: Path, ready: Callable
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
-    """What a process and its children have done so far."""
+class WorkDone:
+    """CPU time and I/O of a process and its children."""
 
     cpu_s: float = 0.0
     transferred: int = 0
     """Bytes read and written."""
 
-    def is_beyond(self, other: "Work", *, stall_s: float) -> bool:
-        """Whether this is enough more than the other to be no mere waiting for ``stall_s``."""
+    def is_beyond(self, other: "WorkDone", *, stall_s: float) -> bool:
+        """Return True if this is more than idle waiting for ``stall_s`` beyond the other."""
         return self.cpu_s - other.cpu_s >= LEAST_SHARE * stall_s or self.transferred - other.transferred >= LEAST_BYTES
 
 
-def _work_of(pid: int) -> Work:
+def _work_of(pid: int) -> WorkDone:
     family = [pid, *_descendants(pid)]
     ticks = sum(int(field) for each in family for field in stat_fields(each)[11:15])
     transferred = 0
@@ -138,11 +130,10 @@ def _work_of(pid: int) -> Work:
         with contextlib.suppress(OSError):
             lines = [line.split(": ") for line in Path(f"/proc/{each}/io").read_text().splitlines()]
             transferred += sum(int(count) for name, count in lines if name in ("rchar", "wchar"))
-    return Work(cpu_s=ticks / os.sysconf("SC_CLK_TCK"), transferred=transferred)
+    return WorkDone(cpu_s=ticks / os.sysconf("SC_CLK_TCK"), transferred=transferred)
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """Children that run, and theirs: what those have done counts for their parent only when they have ended."""
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in map(int, path.read_text().split()):
@@ -160,7 +151,7 @@ def _wait_until_ready(
     stall_s: float,
 ) -> None:
     began = last = time.monotonic()
-    done, pause_s = Work(), 0.05
+    done, pause_s = WorkDone(), 0.05
     while not ready():
         if why := ended():
             raise ProcessError(f"{name} {why} while starting:\n{_tail(log)}")
@@ -169,7 +160,7 @@ def _wait_until_ready(
             last, done = now, work
         if now - last > stall_s or now - began > LONGEST_START_S:
             raise ProcessError(
-                f"{name} was not ready after {now - began:.0f} s and did nothing for the last {now - last:.0f} s; "
+                f"{name} was not ready after {now - began:.0f} s and idle for the last {now - last:.0f} s; "
                 f"its log ends with:\n{_tail(log)}"
             )
         time.sleep(pause_s)

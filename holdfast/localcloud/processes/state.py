@@ -1,4 +1,4 @@
-"""How a process of the local cloud is, as anybody on this machine can see: its state in /proc, and what it wrote."""
+"""State of a local cloud's process, from /proc and its progress file."""
 
 import time
 from dataclasses import dataclass, field
@@ -19,8 +19,6 @@ State = Literal["running", "stopped", "gone"]
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessState:
-    """One process."""
-
     name: str
     pid: int
     """0 when there is none."""
@@ -32,7 +30,6 @@ class ProcessState:
 
 
 def process_state(name: str, *, home: Path) -> ProcessState:
-    """Of the process of this name."""
     process = found(name, home=home)
     passes, now = read_passes(passes_path(home, name)), time.monotonic()
     if process is None:
@@ -45,7 +42,6 @@ def process_state(name: str, *, home: Path) -> ProcessState:
 
 
 def found(name: str, *, home: Path) -> detached.Process | None:
-    """The running process of this name; None where there is none."""
     if name != KERNEL_LOG:
         return detached.find(name=name, home=home)
     known = KernelLogs(home / "nodes").process()
@@ -56,28 +52,26 @@ def found(name: str, *, home: Path) -> detached.Process | None:
 
 
 def serves_kernel_logs(home: Path) -> bool:
-    """Whether nodes of this home had kernel logs, and nobody ended the process that serves them."""
     return KernelLogs(home / "nodes").process() is not None
 
 
 def described(name: str, *, pid: int, state: State, passes: ProcessPasses | None, now: float) -> ProcessState:
-    """What a person should know of it. Pure."""
-    told: list[str] = []
+    """Return the state with its problems. Pure."""
+    problems: list[str] = []
     what = f"the {named(name).what}"
     if state == "gone":
-        told.append(f"{what} is not running")
+        problems.append(f"{what} is not running")
     elif state == "stopped":
         since = f" for {now - passes.at:.0f} s" if passes is not None else ""
-        told.append(f"{what} is stopped by a signal{since} and does nothing; let it go on with: kill -CONT {pid}")
+        problems.append(f"{what} is stopped by a signal{since}; continue it with: kill -CONT {pid}")
     elif passes is not None and now - passes.at > SILENT_AFTER_S:
-        told.append(f"{what} (pid {pid}) has said nothing for {now - passes.at:.0f} s; see its log")
+        problems.append(f"{what} (pid {pid}) has reported nothing for {now - passes.at:.0f} s; see its log")
     elif passes is not None:
-        told += [f"{what}: {line}" for one in passes.passes for line in one.problems(now=now)]
+        problems += [f"{what}: {line}" for one in passes.passes for line in one.problems(now=now)]
     ages = passes.ages(now=now) if passes is not None else {}
-    return ProcessState(name=name, pid=pid, state=state, passed_s_ago=ages, problems=tuple(told))
+    return ProcessState(name=name, pid=pid, state=state, passed_s_ago=ages, problems=tuple(problems))
 
 
 def control_plane(home: Path) -> dict[str, object]:
-    """Of the control plane, for the health page."""
     found = process_state("hyperpod", home=home)
     return {"state": found.state, "passed_s_ago": found.passed_s_ago, "problems": list(found.problems)}

@@ -1,4 +1,4 @@
-"""Every process of the local system: where it runs, what notices its loss, and what restarts it. Data."""
+"""Processes of the local system: place, detection of loss, restart. Data."""
 
 from holdfast.localcloud.roster.model import Place, SystemProcess
 from holdfast.localcloud.roster.processes import EVERY, at, named, upkept

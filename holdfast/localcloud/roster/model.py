@@ -8,8 +8,6 @@ NOTICED_WITHIN_S = 15.0
 
 
 class Place(Enum):
-    """Where a process runs."""
-
     MACHINE = "this machine"
     NODE = "each node"
     CONTROLLER = "the controller under Slurm"
@@ -24,16 +22,16 @@ class SystemProcess:
     One kind of process.
 
     Args:
-        name: Of its record, on the machine; elsewhere of its program, as ps shows it.
+        name: Of its record on the machine; elsewhere of its program in ps.
         what: For messages.
-        restarted_by: What starts it again after SIGKILL; empty: nothing does, and ``reported`` says it.
+        restarted_by: What restarts it after SIGKILL; empty: nothing, and ``reported`` says where that shows.
         reported: Where its loss shows.
-        stopped: What becomes of it after SIGSTOP.
-        noticed_within_s: Of its loss.
-        unit: On a node: the unit that is restarted by the control plane where systemd does not. Empty: none
-        marks: Bytes, some of which its command line holds, which tell it from others of its name. Default: any
-        shown: Names under which ps shows it. Default: its name
-        ends_when_stopped: The control plane kills it, and so has it restarted, when it stands still.
+        stopped: Result of SIGSTOP.
+        noticed_within_s: Time until its loss is noticed.
+        unit: On a node: unit that the control plane restarts where systemd does not. Empty: none
+        marks: Bytes in its command line that distinguish it from others of its name. Default: any
+        shown: Names in ps. Default: its name
+        ends_when_stopped: True if the control plane kills it when it is stopped.
     """
 
     name: str

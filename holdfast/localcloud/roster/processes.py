@@ -1,4 +1,4 @@
-"""The list. A test compares it with what runs on a cluster, and docs/reference/processes.md with it."""
+"""The list. Tests compare it with a running cluster, and docs/reference/processes.md with it."""
 
 from holdfast.localcloud.roster.model import Place, SystemProcess
 
@@ -102,7 +102,7 @@ EVERY: tuple[SystemProcess, ...] = (
         "slurmd",
         Place.COMPUTE,
         unit="slurmd",
-        left_when_stopped="Slurm gives the node up after SlurmdTimeout, and it is rebooted",
+        left_when_stopped="Slurm sets the node DOWN after SlurmdTimeout, and it is rebooted",
     ),
     _daemon(
         "witness",
@@ -120,17 +120,16 @@ EVERY: tuple[SystemProcess, ...] = (
 
 
 def at(place: Place) -> tuple[SystemProcess, ...]:
-    """Those that run there; those of each node, too, for a kind of node."""
+    """Return the processes of a place; for a kind of node, those of every node too."""
     of_nodes = (Place.CONTROLLER, Place.COMPUTE, Place.WORKER)
-    wanted = {place, Place.NODE} if place in of_nodes else {place}
-    return tuple(one for one in EVERY if one.place in wanted)
+    desired = {place, Place.NODE} if place in of_nodes else {place}
+    return tuple(one for one in EVERY if one.place in desired)
 
 
 def named(name: str) -> SystemProcess:
-    """The process of this machine with this record. Raises: KeyError."""
     return {one.name: one for one in at(Place.MACHINE)}[name]
 
 
 def upkept(place: Place) -> tuple[SystemProcess, ...]:
-    """Daemons of a kind of node that the control plane watches and restarts."""
+    """Return daemons of a kind of node that the control plane watches and restarts."""
     return tuple(one for one in at(place) if one.unit)

@@ -1,4 +1,4 @@
-"""Plugins for Slurm, compiled for the Slurm of this machine."""
+"""Slurm plugins, compiled for this machine's Slurm."""
 
 from .compiling import SYSTEM_PATH, cannot_compile, compile_plugin, header_version, slurm_version
 

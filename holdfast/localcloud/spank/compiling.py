@@ -1,4 +1,4 @@
-"""Whether this machine can compile plugins for its Slurm, and doing so."""
+"""Compilation of plugins for this machine's Slurm."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ _VERSION = Path("/usr/include/slurm/slurm_version.h")
 
 
 def cannot_compile() -> list[str]:
-    """Why it cannot, each with what to do; empty if it can."""
+    """Return why this machine cannot compile them, each with the fix."""
     needed = {"gcc": "gcc", "slurmd": "slurmd"}
     problems = [
         f"the program {name} is missing; install Debian's package {package}"
@@ -29,7 +29,7 @@ def cannot_compile() -> list[str]:
 
 
 def header_version() -> str:
-    """Of the Slurm that plugins are compiled for; empty where there are no header files."""
+    """Return the version of Slurm's header files, or ""."""
     try:
         number = int(re.findall(r"SLURM_VERSION_NUMBER\s+(0x[0-9a-fA-F]+)", _VERSION.read_text())[0], 16)
     except (OSError, IndexError):
@@ -39,13 +39,13 @@ def header_version() -> str:
 
 def _slurm_version() -> str:
     program = shutil.which("slurmd", path=SYSTEM_PATH) or "slurmd"
-    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", said)
+    reported = subprocess.run([program, "-V"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", reported)
     return ".".join(str(int(part)) for part in found.groups()) if found else "unknown"
 
 
 def slurm_version() -> tuple[int, int]:
-    """Of the Slurm that is installed here, such as (22, 5); zeros where there is none."""
+    """Return the installed version of Slurm, such as (22, 5), or zeros."""
     try:
         major, minor = _slurm_version().split(".")[:2]
         return int(major), int(minor)
@@ -54,7 +54,7 @@ def slurm_version() -> tuple[int, int]:
 
 
 def compile_plugin(sources: Sequence[Path], *, target: Path) -> None:
-    """Make a plugin of its sources; raises OSError with the compiler's words."""
+    """Compile a plugin; raise OSError with the compiler's output."""
     command = ["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-o", str(target), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_TIMEOUT_S, check=False)
     if done.returncode:

@@ -1,13 +1,11 @@
-"""What runs for long is watched: threads of a process (``Worker``), one that serves
-HTTP (``HttpService``), what they could not do (``Complaints``), and both
-as one small file that other processes read (``Passes``). Its collector is spared (``spare_collector``)."""
+"""Supervision of long-running processes: threads, HTTP servers, failures, progress files, garbage collection."""
 
 from holdfast.localcloud.supervision.batch import Batcher
 from holdfast.localcloud.supervision.collector import spare_collector
 from holdfast.localcloud.supervision.complaints import Complaints
 from holdfast.localcloud.supervision.http_service import MOST_CONNECTIONS, HttpService, RequestHandler
 from holdfast.localcloud.supervision.log_lines import LineFormatter, start_log
-from holdfast.localcloud.supervision.passes import Pass, Passes, ProcessPasses, passes_path, read_passes, told
+from holdfast.localcloud.supervision.passes import Pass, Passes, ProcessPasses, json_of_passes, passes_path, read_passes
 from holdfast.localcloud.supervision.together import together
 from holdfast.localcloud.supervision.worker import Worker
 
@@ -22,10 +20,10 @@ __all__ = [
     "ProcessPasses",
     "RequestHandler",
     "Worker",
+    "json_of_passes",
     "passes_path",
     "read_passes",
     "spare_collector",
     "start_log",
     "together",
-    "told",
 ]

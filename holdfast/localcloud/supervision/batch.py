@@ -1,4 +1,4 @@
-"""Calls made at the same time by many threads, executed as one."""
+"""Batching of concurrent calls."""
 
 import threading
 from collections.abc import Callable
@@ -9,7 +9,7 @@ Item = TypeVar("Item")
 
 
 class Batcher(Generic[Item]):
-    """While one batch is being executed, the next gathers; whoever comes first executes it for all."""
+    """While one batch runs, the next gathers; its first caller executes it."""
 
     def __init__(self, execute: Callable[[list[Item]], None]) -> None:
         self._execute = execute
@@ -18,7 +18,7 @@ class Batcher(Generic[Item]):
         self._waiting: list[tuple[Item, Future[None]]] = []
 
     def submit(self, item: Item) -> None:
-        """Return when a batch with ``item`` was executed; raises what the execution raised."""
+        """Return when a batch with ``item`` was executed; raise the execution's error."""
         mine: Future[None] = Future()
         with self._lock:
             self._waiting.append((item, mine))

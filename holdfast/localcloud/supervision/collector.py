@@ -1,5 +1,3 @@
-"""Python's collector in a process that runs for long."""
-
 import gc
 
 YOUNG_OBJECTS = 50_000
@@ -7,6 +5,6 @@ YOUNG_OBJECTS = 50_000
 
 
 def spare_collector() -> None:
-    """Let it look less often, and never again at what has been imported so far."""
+    """Collect less often, and never what has been imported so far."""
     gc.set_threshold(YOUNG_OBJECTS)
     gc.freeze()

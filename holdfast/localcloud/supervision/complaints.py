@@ -1,4 +1,4 @@
-"""What could not be done, each thing for itself: said once in the log, counted, and forgotten when it works again."""
+"""Failures by object: logged once, counted, cleared on success."""
 
 import logging
 import threading
@@ -13,12 +13,12 @@ AGAIN_AFTER_S = 5.0
 
 class Complaints:
     """
-    Thread-safe.
+    Failures by object. Thread-safe.
 
     Args:
-        log: Gets one warning for each thing and reason.
-        what: Begins each warning, such as "data repository association dra-1".
-        again_after_s: What failed is left alone for so long. Default: 5 s.
+        log: Gets one warning for each object and reason.
+        what: Starts each warning, such as "data repository association dra-1".
+        again_after_s: Pause after a failure. Default: 5 s.
         clock: Default: the monotonic one.
     """
 
@@ -37,7 +37,7 @@ class Complaints:
         self._beyond: set[int] = set()
 
     def tell(self, about: str, why: str) -> None:
-        """Something about ``about`` failed. Repeated with the same reason, it is silent."""
+        """Record a failure of ``about``; the same reason is logged once."""
         with self._lock:
             fresh = self._known.get(about) != why
             if about not in self._known and len(self._known) >= MOST_KEPT:
@@ -49,22 +49,22 @@ class Complaints:
             self._log.warning("%s: %s: %s", self._what, _printable(about), why)
 
     def settled(self, about: str) -> None:
-        """It works, or is wanted no more."""
+        """Clear the failure of an object that works or is gone."""
         with self._lock:
             self._known.pop(about, None)
             self._again_at.pop(about, None)
             self._beyond.discard(hash(about))
 
     def settle_others(self, keep: Iterable[str]) -> None:
-        """What is not in ``keep`` is there no more."""
-        wanted = set(keep)
+        """Clear failures of objects that are not in ``keep``."""
+        desired = set(keep)
         with self._lock:
-            self._known = {about: why for about, why in self._known.items() if about in wanted}
-            self._again_at = {about: at for about, at in self._again_at.items() if about in wanted}
-            self._beyond &= {hash(about) for about in wanted}
+            self._known = {about: why for about, why in self._known.items() if about in desired}
+            self._again_at = {about: at for about, at in self._again_at.items() if about in desired}
+            self._beyond &= {hash(about) for about in desired}
 
     def attempt(self, about: str, work: Callable[[], bool], *, failures: tuple[type[BaseException], ...]) -> bool:
-        """Whether ``work`` succeeded; what it raises of ``failures`` is told and stops nothing else."""
+        """Run ``work``; return True on success. Errors in ``failures`` are recorded."""
         if self._again_at.get(about, 0.0) > self._clock():
             return False
         try:
@@ -77,7 +77,7 @@ class Complaints:
         return done
 
     def guard(self, about: str, work: Callable[[], None]) -> None:
-        """Do ``work``; whatever it raises is told, is tried again later, and stops nothing else."""
+        """Run ``work``; record any error, and retry later."""
 
         def done() -> bool:
             work()
@@ -87,13 +87,12 @@ class Complaints:
 
     @property
     def count(self) -> int:
-        """Things that fail now."""
         with self._lock:
             return len(self._known) + len(self._beyond)
 
     @property
     def summary(self) -> str:
-        """One line for people; empty when nothing fails."""
+        """Return one line, or ""."""
         with self._lock:
             if not self._known:
                 return ""
@@ -103,6 +102,5 @@ class Complaints:
 
 
 def _printable(text: str) -> str:
-    """Names are bytes to the kernel: one that is no text would end whatever prints it."""
     shown = text.encode("utf-8", "backslashreplace").decode()
     return shown if len(shown) <= 200 else f"{shown[:120]}... ({len(text)} characters)"

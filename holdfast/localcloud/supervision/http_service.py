@@ -1,9 +1,4 @@
-"""
-An HTTP server on a socket that was made elsewhere, such as in a node's network: watched, with bounded threads.
-
-One caller takes it from no other: an address has a part of the connections, a request has one deadline for all of it,
-and where no connection is left the oldest that still waits for its request makes room.
-"""
+"""HTTP server on a given socket: supervised, with bounded threads and connections per address."""
 
 import contextlib
 import http.server
@@ -26,7 +21,7 @@ _Caller = tuple[Any, ...]
 
 
 class RequestHandler(http.server.BaseHTTPRequestHandler):
-    """Tells the server when it waits for a request, and when it has one."""
+    """Reports to the server when it waits for a request, and when it has one."""
 
     server: "_Server"
 
@@ -42,14 +37,14 @@ class RequestHandler(http.server.BaseHTTPRequestHandler):
 
 class HttpService:
     """
-    Serves in a thread, plus one per open connection; those beyond the bound are closed.
+    HTTP server in a thread, plus one per open connection, bounded.
 
     Args:
         name: Of its thread.
-        listener: Listens already; the service closes it.
-        handler: Makes the answers.
-        most_of_an_address: Connections that one address may have. Default: MOST_OF_AN_ADDRESS
-        request_s: How long a connection may wait for its request. Default: REQUEST_S
+        listener: Listening socket, closed by the service.
+        handler: Answers requests.
+        most_of_an_address: Connections of one address. Default: MOST_OF_AN_ADDRESS
+        request_s: Timeout of a request. Default: REQUEST_S
     """
 
     def __init__(
@@ -101,7 +96,6 @@ class _Server(http.server.ThreadingHTTPServer):
         """Oldest first."""
 
     def service_actions(self) -> None:
-        """Called twice a second by ``serve_forever``."""
         self.worker.passed()
         late_s = time.monotonic() - self.request_s
         with self._lock:
@@ -111,10 +105,10 @@ class _Server(http.server.ThreadingHTTPServer):
 
     def note(self, caller: "_Caller", line: socket.socket, *, waits: bool) -> None:
         """
-        Remember whether a connection waits for its request.
+        Record that a connection waits for its request, or not.
 
         Args:
-            line: Its socket, which is another than the accepted one where it speaks TLS.
+            line: Its socket; with TLS not the accepted one.
         """
         with self._lock:
             if caller in self._open:
@@ -141,7 +135,7 @@ class _Server(http.server.ThreadingHTTPServer):
             self._forget(client_address)
 
     def _make_room(self, address: str) -> bool:
-        """Whether there is room for one more of an address, after one that waits was ended for it."""
+        """Return True if an address has room, dropping a waiting connection if needed."""
         own = [caller for caller in self._open if caller[0] == address]
         if len(own) >= self.most_of_an_address:
             return self._end_oldest(own)
@@ -154,7 +148,6 @@ class _Server(http.server.ThreadingHTTPServer):
         return bool(waiting)
 
     def _end(self, caller: "_Caller") -> None:
-        """Its thread reads no more, and ends."""
         line = self._open.pop(caller).line
         with contextlib.suppress(OSError):
             line.shutdown(socket.SHUT_RDWR)
@@ -163,8 +156,7 @@ class _Server(http.server.ThreadingHTTPServer):
         with self._lock:
             self._open.pop(caller, None)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that broke is nobody's concern; what handlers cannot do they say themselves."""
+    def handle_error(self, request: Any, client_address: Any) -> None: ...
 
     def shutdown_request(self, request: Any) -> None:
         with contextlib.suppress(OSError):

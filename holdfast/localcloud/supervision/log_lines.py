@@ -1,4 +1,4 @@
-"""Lines of a process's log: one record is one line that begins with its time, whatever a message of others holds."""
+"""Log lines: one record is one line that starts with its time, whatever the message."""
 
 import logging
 import sys
@@ -11,14 +11,14 @@ _CONTINUED = "\n    "
 
 
 class LineFormatter(logging.Formatter):
-    """Shows no character that steers a terminal, and lets no line of a message look like a record of its own."""
+    """Escapes control characters and line breaks of messages."""
 
     def format(self, record: logging.LogRecord) -> str:
         return visible(super().format(record)).replace("\n", _CONTINUED)
 
 
 def start_log(*, level: int = logging.INFO, pattern: str = FORMAT, stream: IO[str] | None = None) -> None:
-    """Of this process, in place of what was set before. Default: standard error"""
+    """Configure this process's log. Default: standard error"""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LineFormatter(pattern))
     logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -1,8 +1,4 @@
-"""
-When each thread of a process did its last pass, as one small file beside the process's record.
-
-Times are of the machine's monotonic clock, which all processes share and nobody sets.
-"""
+"""Progress of a process's threads, as a small file beside its record. Times are monotonic, shared by all processes."""
 
 import json
 import logging
@@ -14,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 WRITE_EVERY_S = 1.0
-TOLD_FOR_S = 3600.0
+REPORTED_FOR_S = 3600.0
 """A restart is a problem to look at for so long."""
 
 _log = logging.getLogger(__name__)
@@ -22,8 +18,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Pass:
-    """One thread."""
-
     name: str
     at: float
     """Of its last pass."""
@@ -37,37 +31,33 @@ class Pass:
     """What it could not do; empty when all was done."""
 
     def problems(self, *, now: float) -> list[str]:
-        """What a person should know, a line each."""
         found = [self.problem] if self.problem else []
         if now - self.at > self.late_after_s:
-            found.append(f"{self.kind} {self.name} did its last pass {now - self.at:.0f} s ago")
+            found.append(f"{self.kind} {self.name} is stalled: no progress for {now - self.at:.0f} s")
         since_s = now - self.restarted_at
-        if self.restarts and since_s < TOLD_FOR_S:
+        if self.restarts and since_s < REPORTED_FOR_S:
             times = "once" if self.restarts == 1 else f"{self.restarts} times"
             found.append(
-                f"{self.kind} {self.name} ended and was started again {times}, last {since_s:.0f} s ago: {self.why}"
+                f"{self.kind} {self.name} failed and was restarted {times}, last {since_s:.0f} s ago: {self.why}"
             )
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessPasses:
-    """What a process wrote of its threads."""
-
     pid: int
     at: float
     passes: tuple[Pass, ...]
 
     def ages(self, *, now: float) -> dict[str, float]:
-        """Seconds since each thread's last pass."""
         return {one.name: round(max(0.0, now - one.at), 1) for one in self.passes}
 
 
 class Passes:
-    """One thread that writes them once a second."""
+    """Thread that writes the progress file once a second."""
 
-    def __init__(self, *, path: Path, told: Callable[[], Iterable[Pass]]) -> None:
-        self._path, self._told = path, told
+    def __init__(self, *, path: Path, reported: Callable[[], Iterable[Pass]]) -> None:
+        self._path, self._reported = path, reported
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="passes", daemon=True)
 
@@ -84,13 +74,13 @@ class Passes:
             try:
                 self.write()
             except Exception:  # noqa: BLE001 - the next second tries again
-                _log.exception("passes are not written")
+                _log.exception("progress file not written")
             self._stopping.wait(WRITE_EVERY_S)
 
     def write(self) -> None:
-        """Now. A disk that takes nothing is no reason to end."""
+        """Write the file; a full disk is ignored."""
         now = time.monotonic()
-        content = {"pid": os.getpid(), "at": now, "passes": [asdict(one) for one in self._told()]}
+        content = {"pid": os.getpid(), "at": now, "passes": [asdict(one) for one in self._reported()]}
         fresh = self._path.with_suffix(".new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,12 +91,10 @@ class Passes:
 
 
 def passes_path(home: Path, name: str) -> Path:
-    """Where the process of this name writes them."""
     return home / "run" / f"{name}.passes"
 
 
 def read_passes(path: Path) -> ProcessPasses | None:
-    """What the process wrote last; None when it never did."""
     try:
         found = json.loads(path.read_text())
         passes = tuple(Pass(**one) for one in found["passes"])
@@ -115,8 +103,8 @@ def read_passes(path: Path) -> ProcessPasses | None:
         return None
 
 
-def told(passes: Sequence[Pass], *, now: float) -> dict[str, object]:
-    """The same for a JSON answer of the process itself."""
+def json_of_passes(passes: Sequence[Pass], *, now: float) -> dict[str, object]:
+    """Return the same for a JSON answer."""
     return {
         one.name: {"passed_s_ago": round(max(0.0, now - one.at), 1), "problems": one.problems(now=now)}
         for one in passes

@@ -1,11 +1,9 @@
-"""Things that take a moment each, done at the same time."""
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 
 def together(*calls: Callable[[], object]) -> None:
-    """Call all, and return when all have returned. Raises: what the first of them raised."""
+    """Call all concurrently, and return when all have. Raise the first error."""
     if not calls:
         return
     with ThreadPoolExecutor(len(calls), "together") as pool:

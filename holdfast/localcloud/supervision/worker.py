@@ -1,4 +1,4 @@
-"""A thread that is not allowed to end before it is asked to."""
+"""Threads that must not end before they are asked to."""
 
 import logging
 import threading
@@ -16,13 +16,13 @@ _log = logging.getLogger(__name__)
 
 class Worker:
     """
-    Runs ``work`` in a thread, and again when it raises or returns before ``stopping`` is set.
+    Run ``work`` in a thread, again whenever it raises or returns before ``stopping`` is set.
 
-    ``work`` calls ``passed`` after each round, so that others can tell a thread that works from one that hangs.
+    ``work`` calls ``passed`` after each round, which distinguishes a working thread from a hung one.
 
     Args:
         late_after_s: A thread without a pass for this long is late. Default: 30 s.
-        problem: What it could not do, for people. Default: nothing.
+        problem: Current problem, for people. Default: none.
     """
 
     def __init__(
@@ -53,11 +53,9 @@ class Worker:
         return self._thread.is_alive()
 
     def passed(self) -> None:
-        """A round is over."""
         self._passed_at = time.monotonic()
 
-    def told(self) -> Pass:
-        """How it does."""
+    def reported(self) -> Pass:
         return Pass(
             name=self.name,
             at=self._passed_at,
@@ -78,7 +76,7 @@ class Worker:
             except BaseException as error:  # noqa: BLE001 - whatever it was, the thread goes on
                 why = f"{type(error).__name__}: {error}"
                 if not self._stopping.is_set():
-                    _log.exception("thread %s ended and is started again", self.name)
+                    _log.exception("thread %s: failed, restarting", self.name)
             if self._stopping.is_set():
                 return
             self._ended, self._why, self._restarted_at = self._ended + 1, why, time.monotonic()

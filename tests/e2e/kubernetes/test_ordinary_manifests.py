@@ -20,7 +20,7 @@ from kubernetes_product import KubernetesProduct
 from local_eks import eventually_true
 from submitted_jobs import not_printed
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.kubernetes, pytest.mark.timeout(1500)]
 
@@ -112,7 +112,7 @@ class Cluster:
         root = work / "root"
         made.make_image_root(root)
         shutil.copy(CASES.parent / "slurm" / "ddp.py", root / "workspace" / "ddp.py")
-        made.add_image(Store(home=product.home), root, names=IMAGES)
+        made.add_image(ImageStore(home=product.home), root, names=IMAGES)
         (file_system,) = product.client("fsx").describe_file_systems()["FileSystems"]
         self.kubectl("create", "namespace", TEAM)
         self.kubectl(

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.localcloud.hyperpod.instances import shared_home
 from holdfast.localcloud.hyperpod.lifecycle import Script
-from holdfast.localcloud.hyperpod.logs import Tail
+from holdfast.localcloud.hyperpod.logs import FileTail
 from holdfast.localcloud.hyperpod.slurm import SlurmError
 from holdfast.localcloud.nodes import Fleet, Mount, Node, NodeSpec
 
@@ -127,7 +127,7 @@ def test_what_a_dead_node_has_left_is_not_read_through_links(node: Node, leads_o
 
     assert not node.outside("/opt/log").exists()
     for path in ("/opt/log", "/opt/pipe"):
-        assert Tail(path=node.outside(path), group="g", stream="s").read() == []
+        assert FileTail(path=node.outside(path), group="g", stream="s").read() == []
 
 
 def test_lifecycle_scripts_are_put_on_the_node_wherever_a_link_in_their_place_leads(

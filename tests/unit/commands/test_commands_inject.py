@@ -12,10 +12,10 @@ from holdfast import cli
 from holdfast.cli.deployed import Context, Session
 from holdfast.cli.terminal import CommandError, Interrupted
 from holdfast.localcloud import planting
-from holdfast.localcloud.planting import Planted, PlantingError
+from holdfast.localcloud.planting import ActiveFault, PlantingError
 
 NODE = "i-1"
-DONE = Planted(
+DONE = ActiveFault(
     instance_id=NODE, host="ip-10-1-0-1", fault="gpu-lost", what="w", detail="gpu0.result=15", device="0000:53:00.0",
     since_ns=10**18, ends_ns=10**18 + 5 * 10**9, lasts=True, pid=1, start_ticks=2,
 )  # fmt: skip
@@ -27,7 +27,7 @@ class Cloud:
     def __init__(self) -> None:
         self.status = "Running"
         self.planted: list[str] = []
-        self.lasting: list[Planted] = []
+        self.lasting: list[ActiveFault] = []
         self.events: list[dict[str, Any]] = []
         self.trouble: BaseException | None = None
 
@@ -37,7 +37,7 @@ class Cloud:
         node = {"InstanceId": NODE, "InstanceGroupName": "workers", "InstanceStatus": {"Status": self.status}}
         return {"ListClusterNodes": {"ClusterNodeSummaries": [node]}}.get(operation, {"ClusterArn": "arn"})
 
-    def plant(self, _fleet: Any, _node: Any, fault: Any, *, for_s: float | None, gpu: int) -> Planted:
+    def plant(self, _fleet: Any, _node: Any, fault: Any, *, for_s: float | None, gpu: int) -> ActiveFault:
         if self.trouble is not None:
             raise self.trouble
         self.planted.append(fault.name)
@@ -69,9 +69,9 @@ def invoke(*words: str) -> Any:
     [
         ((), "no node is given; write: holdfast inject NODE FAULT"),
         ((NODE,), "no fault is given; allowed: xid-N, clean-up-burst"),
-        ((NODE, "xid-0"), "there is no fault 'xid-0'; allowed: xid-N"),
-        ((NODE, "xid-79", "--for", "3"), "xid-79 is over at once and takes no time, given --for 3"),
-        ((NODE, "cut", "--for", "nan"), "--for is nan; allowed: a number of seconds above 0"),
+        ((NODE, "xid-0"), "got fault 'xid-0'; allowed: xid-N"),
+        ((NODE, "xid-79", "--for", "3"), "xid-79 is momentary, got --for 3"),
+        ((NODE, "cut", "--for", "nan"), "got --for nan; allowed: a number of seconds above 0"),
         ((NODE, "--list", "--end"), "allowed: one of them"),
         ((NODE, "--list", "--for", "3"), "--for is for planting"),
         (("i-9", "cut"), "there is no node 'i-9'; the nodes are: ip-10-1-0-1 (i-1)"),
@@ -125,7 +125,7 @@ def test_a_fault_that_could_not_be_planted_is_no_event(cloud: Cloud):
         ([DONE], "interrupted; planted on i-1, and it stays: gpu-lost; end it with: holdfast inject i-1 --end"),
     ],
 )
-def test_an_interruption_says_what_stays(cloud: Cloud, stays: list[Planted], said: str):
+def test_an_interruption_says_what_stays(cloud: Cloud, stays: list[ActiveFault], said: str):
     cloud.trouble, cloud.lasting = Interrupted(), stays
     done = invoke(NODE, "gpu-lost")
     assert isinstance(done.exception, CommandError)

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.localcloud.aws import fsx
 from holdfast.localcloud.aws.common import ServiceError
-from holdfast.localcloud.hyperpod.fsx import Linked
+from holdfast.localcloud.hyperpod.fsx import AssociationSync
 from holdfast.localcloud.hyperpod.model import Association
 
 EVERYTHING = frozenset({"NEW", "CHANGED", "DELETED"})
@@ -58,7 +58,7 @@ class Lab:
             association_id="dra-1", file_system_id="fs-1", path=path, bucket="b", prefix="p/",
             imports=EVERYTHING, exports=EVERYTHING,
         )  # fmt: skip
-        self.linked = Linked(association=association, root=self.root, books=place / "books", s3=self.bucket)
+        self.linked = AssociationSync(association=association, root=self.root, books=place / "books", s3=self.bucket)
 
     def run(self) -> None:
         self.linked.run_once(now_ns=lambda: LATER_NS)

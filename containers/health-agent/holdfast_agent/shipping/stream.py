@@ -107,7 +107,7 @@ class LogStream:
         return self._api.call("PutLogEvents", **self._names, logEvents=batch.events())
 
 
-_STAND_IN = "[holdfast] a line was refused by CloudWatch Logs"
+_STAND_IN = "[holdfast] CloudWatch Logs rejected a line"
 
 
 def _is_stand_in(line: Line) -> bool:

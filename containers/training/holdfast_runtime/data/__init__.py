@@ -1,5 +1,5 @@
 """
-Data that needs no loader: token files mapped into memory and batches computed from the step.
+Data without a loader: token files mapped into memory, batches computed from the step.
 
 It needs numpy, and torch only in ``Batch.torch``. ``python -m holdfast_runtime.data`` builds the files.
 """

@@ -11,7 +11,7 @@ from holdfast.cli.rehearsal import end_faults, plant_fault, planted_faults
 from holdfast.cli.terminal import CommandError, console, print_json
 
 if TYPE_CHECKING:
-    from holdfast.localcloud.planting import Planted
+    from holdfast.localcloud.planting import ActiveFault
 
 
 def _complete_fault(incomplete: str) -> list[tuple[str, str]]:
@@ -80,13 +80,13 @@ def _check(*, node: str | None, fault: str | None, for_s: float | None, end: boo
         raise CommandError("--for is for planting; leave it out with --end and --list")
 
 
-def _found(context: Context, *, node: str | None, fault: str | None, end: bool) -> "list[Planted]":
+def _found(context: Context, *, node: str | None, fault: str | None, end: bool) -> "list[ActiveFault]":
     if end and node is not None:
         return end_faults(context, node=node, fault=fault)
     return [one for one in planted_faults(context, node=node) if fault in (None, one.fault)]
 
 
-def _show(found: "list[Planted]", *, json: bool, ended: bool) -> None:
+def _show(found: "list[ActiveFault]", *, json: bool, ended: bool) -> None:
     if json:
         print_json([_as_json(one) for one in found])
         return
@@ -96,12 +96,12 @@ def _show(found: "list[Planted]", *, json: bool, ended: bool) -> None:
         console.print(f"{one.instance_id} ({one.host}): {one.fault}, {'ended' if ended else _until(one)}; {one.detail}")
 
 
-def _as_json(one: "Planted") -> dict[str, Any]:
+def _as_json(one: "ActiveFault") -> dict[str, Any]:
     hidden = ("pid", "start_ticks")
     return {name: value for name, value in asdict(one).items() if name not in hidden}
 
 
-def _until(one: "Planted") -> str:
+def _until(one: "ActiveFault") -> str:
     if not one.lasts:
         return "done"
     if one.ends_ns is None:

@@ -93,9 +93,9 @@ def _shipped() -> Path:
 
 
 def _store() -> Any:
-    from holdfast.localcloud.containers import Store
+    from holdfast.localcloud.containers import ImageStore
 
-    return Store(home=from_environment().home)
+    return ImageStore(home=from_environment().home)
 
 
 @contextlib.contextmanager

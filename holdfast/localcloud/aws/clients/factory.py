@@ -1,5 +1,3 @@
-"""boto3 clients of the embedded AWS's own endpoint, for those of its services that look up what others hold."""
-
 import threading
 from typing import Any, Protocol
 
@@ -16,23 +14,24 @@ _loader = botocore.loaders.create_loader()
 """Of service models and endpoints, which it keeps: every session of its own would read them again."""
 
 
-class Direct(Protocol):
-    """botocore's handler of ``before-send``: an answer that spares the way through a socket."""
+class SendHandler(Protocol):
+    """Handler of botocore's ``before-send`` event that answers without a socket."""
 
     def __call__(self, request: Any, **_: Any) -> Any: ...
 
 
 class ClientFactory(Protocol):
-    """Gives a boto3 client of a service, acting for the account and region of the caller at hand."""
+    """Factory of boto3 clients that act for the account and region of the caller."""
 
     def __call__(self, service: str, /) -> Any: ...
 
 
 class Clients:
-    """Clients of one account and region, made on first use and shared by all threads."""
+    """Clients of one account and region, created on first use and shared by all threads."""
 
-    def __init__(self, *, endpoint: str, account: str, region: str, keys: Keys, direct: Direct | None = None) -> None:
-        """``direct`` answers requests in this process. Default: they go through the endpoint's socket."""
+    def __init__(
+        self, *, endpoint: str, account: str, region: str, keys: Keys, direct: SendHandler | None = None
+    ) -> None:
         self._direct = direct
         self._endpoint = endpoint
         self._account = account

@@ -1,15 +1,10 @@
-"""
-What every service of ours is written with: the error that refuses, the clock, pages, records that take a moment,
-pickles of earlier versions, for whom a request is made, and what is shared between host and services (mishaps, the
-HyperPod plane). Knows no client, no moto and no HTTP.
-"""
+"""Shared parts of the embedded services. No client, no moto, no HTTP."""
 
 from holdfast.localcloud.aws.common.clock import now, reset_clock, skip_time
 from holdfast.localcloud.aws.common.errors import NotOurs, ServiceError, refuse
 from holdfast.localcloud.aws.common.hyperpod_plane import Plane
 from holdfast.localcloud.aws.common.mishaps import Mishaps
 from holdfast.localcloud.aws.common.paging import aware, between, page, paged, tag_dict, tag_list
-from holdfast.localcloud.aws.common.pickles import FORMER, Unpickler, unpickled
 from holdfast.localcloud.aws.common.principals import (
     PRINCIPAL_HEADER,
     acting_for,
@@ -17,19 +12,17 @@ from holdfast.localcloud.aws.common.principals import (
     principal_of,
     root_of,
 )
-from holdfast.localcloud.aws.common.records import TRANSITION, Record, Shelf
+from holdfast.localcloud.aws.common.records import TRANSITION, Record, RecordStore
 
 __all__ = [
-    "FORMER",
     "PRINCIPAL_HEADER",
     "TRANSITION",
     "Mishaps",
     "NotOurs",
     "Plane",
     "Record",
+    "RecordStore",
     "ServiceError",
-    "Shelf",
-    "Unpickler",
     "acting_for",
     "aware",
     "between",
@@ -44,5 +37,4 @@ __all__ = [
     "skip_time",
     "tag_dict",
     "tag_list",
-    "unpickled",
 ]

@@ -1,8 +1,8 @@
-"""The one exception by which a service of the embedded AWS refuses a request."""
+"""Errors of the embedded services."""
 
 
 class ServiceError(Exception):
-    """An error as the API's callers see it: code, message, HTTP status."""
+    """An error as API callers see it: code, message, HTTP status."""
 
     def __init__(self, code: str, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -12,7 +12,7 @@ class ServiceError(Exception):
 
 
 class NotOurs(Exception):  # noqa: N818 - not an error: the request belongs to moto
-    """Raised by an operation that finds, from its arguments, that moto owns the resource in question."""
+    """Raised by an operation whose resource belongs to moto."""
 
 
 def refuse(message: str) -> ServiceError:

@@ -1,12 +1,12 @@
-"""The private plane between SageMaker, EKS and the control plane beside the embedded AWS.
+"""
+Private plane between SageMaker, EKS and the control plane beside the embedded AWS.
 
-The control plane learns clusters from the public API; here it learns when to look (`watch`) and what callers want
-done with single nodes (`requests`), and says what became of them (`report`). The answers are plain JSON data.
+The control plane reads clusters from the public API. Here it learns when to read (`watch`) and which node operations
+were requested (`requests`), and reports results (`report`). Answers are plain JSON data.
 
-A request stays listed until a report answers it: a reboot by the status Pending, or by any status with a new launch
-time; a replacement by a node that `replaces` the old one; a deletion by NotFound.
-
-Of clusters of EKS it says with each watch which Kubernetes they would run, and later what became of them.
+A request stays listed until a report answers it: a reboot by status Pending, or any status with a new launch time; a
+replacement by a node that `replaces` the old one; a deletion by NotFound. Each watch names the Kubernetes version of
+EKS clusters.
 """
 
 import threading
@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from holdfast.localcloud.aws.common.errors import ServiceError
 
 
-class Clusters(Protocol):
-    """The SageMaker service of one account and region, as this plane sees it."""
+class ClusterService(Protocol):
+    """SageMaker of one account and region, as used by this plane."""
 
     account: str
     region: str
@@ -28,7 +28,7 @@ class Clusters(Protocol):
 
 
 class ControlPlanes(Protocol):
-    """The EKS of one account and region, as this plane sees it."""
+    """EKS of one account and region, as used by this plane."""
 
     account: str
     region: str
@@ -37,20 +37,20 @@ class ControlPlanes(Protocol):
 
 
 class Plane:
-    """Shared by the services of all accounts and regions whose things run beside the embedded AWS."""
+    """Plane shared by the services of all accounts and regions."""
 
     def __init__(self, *, simulated: bool) -> None:
-        """`simulated`: no control plane exists; nodes come and go at once."""
+        """`simulated`: there is no control plane; nodes start and end at once."""
         self.simulated = simulated
         self._changed = threading.Condition()
         self._version = time.time_ns() // 1_000_000  # so that a version from before a restart is never met again
         self._open = True
-        self._members: dict[tuple[str, str], Clusters] = {}
+        self._members: dict[tuple[str, str], ClusterService] = {}
         self._control_planes: dict[tuple[str, str], ControlPlanes] = {}
         self.kubernetes = ""
         """The version that clusters of EKS run, as the control plane said last; empty: they are records."""
 
-    def join(self, member: Clusters) -> None:
+    def join(self, member: ClusterService) -> None:
         with self._changed:
             self._members[member.account, member.region] = member
 
@@ -59,13 +59,11 @@ class Plane:
             self._control_planes[member.account, member.region] = member
 
     def changed(self) -> None:
-        """A caller changed a cluster record."""
         with self._changed:
             self._version += 1
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let go of all watchers."""
         with self._changed:
             self._open = False
             self._changed.notify_all()
@@ -82,7 +80,6 @@ class Plane:
         return {"requests": [request for member in members for request in member.requests()]}
 
     def report(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Hand a report to the service that holds the cluster."""
         arn = str(body.get("cluster_arn", ""))
         with self._changed:
             member = self._members.get(_place(arn))
@@ -92,7 +89,7 @@ class Plane:
         return {}
 
     def became(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Hand on what became of a cluster of EKS."""
+        """Pass on the new state of an EKS cluster."""
         arn = str(body.get("arn", ""))
         with self._changed:
             member = self._control_planes.get(_place(arn))
@@ -103,7 +100,6 @@ class Plane:
 
 
 def _place(arn: str) -> tuple[str, str]:
-    """Account and region of an ARN."""
     parts = arn.split(":")
     return (parts[4], parts[3]) if len(parts) == 6 else ("", "")
 

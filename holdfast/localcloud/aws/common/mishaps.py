@@ -1,11 +1,11 @@
-"""What goes wrong on purpose in a rehearsed deployment."""
+"""Deliberate failures of a rehearsed deployment."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(kw_only=True)
 class Mishaps:
-    """Creations that fail after the service has made the thing, as one that never becomes stable does; or come late."""
+    """Creations that fail after the resource exists, or are late."""
 
     failing: dict[str, str] = field(default_factory=dict)
     """Logical id to what the service says."""
@@ -14,5 +14,5 @@ class Mishaps:
     """Logical ids of what begins only when everything that does not wait for it is over."""
 
     def strike(self, logical_id: str) -> str:
-        """What goes wrong with this creation, once; "" when nothing does."""
+        """Return the failure of this creation, once; or ""."""
         return self.failing.pop(logical_id, "")

@@ -1,4 +1,4 @@
-"""Pages of list operations, and the tokens between them."""
+"""Paging of list operations."""
 
 import base64
 import binascii
@@ -14,7 +14,6 @@ Item = TypeVar("Item")
 def page(
     items: Sequence[Item], *, size: int | None, token: str | None, default: int = 100
 ) -> tuple[list[Item], dict[str, str]]:
-    """One page and, when more follows, the members to add to the answer."""
     start = 0
     if token:
         try:
@@ -29,13 +28,13 @@ def page(
 
 
 def paged(key: str, items: Sequence[Any], size: int | None, token: str | None) -> dict[str, Any]:
-    """The whole answer of a list operation that spells its members as REST services do."""
+    """Return all pages of a list operation whose members are spelled as in REST services."""
     shown, more = page(items, size=size, token=token)
     return {key: shown, **({"nextToken": more["NextToken"]} if more else {})}
 
 
 def between(moment: datetime, after: datetime | None, before: datetime | None) -> bool:
-    """Whether a moment lies between two optional ones; parsed requests carry naive UTC times."""
+    """Return True if a moment is between two optional ones; parsed requests carry naive UTC times."""
     return (after is None or moment > aware(after)) and (before is None or moment < aware(before))
 
 

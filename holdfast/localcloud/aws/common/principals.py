@@ -1,8 +1,7 @@
 """
-For whom a request is made, where an operation keeps it: who creates an EKS cluster is its administrator.
+Principal of a request, for operations that record it: the creator of an EKS cluster is its administrator.
 
-The host sets it around each operation. What runs later in another thread, such as a stack, sets it again, and own
-clients hand it on in a header that the host takes from them alone.
+The host sets it around each operation; stacks set it in their threads; own clients send it in a header.
 """
 
 import contextlib
@@ -15,7 +14,7 @@ _principal: ContextVar[str] = ContextVar("principal", default="")
 
 @contextlib.contextmanager
 def acting_for(principal: str) -> Iterator[None]:
-    """Operations in this thread are done for a principal, by its ARN; "" for nobody in particular."""
+    """Run operations of this thread for a principal, by its ARN; "" for none."""
     token = _principal.set(principal)
     try:
         yield
@@ -24,15 +23,14 @@ def acting_for(principal: str) -> Iterator[None]:
 
 
 def named_principal() -> str:
-    """The ARN of the principal for whom this thread acts; "" when nobody is named."""
+    """Return the ARN of this thread's principal, or ""."""
     return _principal.get()
 
 
 def principal_of(account: str) -> str:
-    """The ARN of the principal for whom this thread acts. Default: the account's root user, whose keys a home has."""
+    """Return the ARN of this thread's principal. Default: the account's root user."""
     return _principal.get() or root_of(account)
 
 
 def root_of(account: str) -> str:
-    """The root user of an account: the owner of a home."""
     return f"arn:aws:iam::{account}:root"

@@ -1,7 +1,7 @@
-"""Records of small services: things that take a moment to be made, changed and deleted.
+"""
+Records of small services: resources that take a moment to create, change and delete.
 
-A record changes its state by the clock when it is looked at, so nothing runs in the background and a restart changes
-nothing. Callers hold their own lock.
+A record changes its state by the clock when it is read, so nothing runs in the background. Callers hold their own lock.
 """
 
 import copy
@@ -17,7 +17,7 @@ TRANSITION = timedelta(seconds=0.15)
 
 @dataclass(kw_only=True)
 class Record:
-    """One thing: its content in the API's shape without its status, and what is being done with it until when."""
+    """One record: its content in the API's shape without status, and the operation in progress."""
 
     content: dict[str, Any]
     doing: str
@@ -32,17 +32,16 @@ class Record:
         return self.doing == "DELETING"
 
     def status(self, *, settled: str) -> str:
-        """What is being done with it, or ``settled`` when that is over."""
+        """Return the operation in progress, or ``settled``."""
         return self.doing if self.busy or self.leaving else settled
 
     def begin(self, doing: str) -> None:
-        """Start to change or delete it."""
         if not self.leaving:
             self.doing, self.until = doing, now() + TRANSITION
 
 
-class Shelf:
-    """The records of one kind by key; ``missing`` makes the error for a key that is not there."""
+class RecordStore:
+    """Records of one kind by key; ``missing`` makes the error for an unknown key."""
 
     def __init__(self, missing: Callable[[Any], Exception]) -> None:
         self._missing = missing
@@ -60,7 +59,6 @@ class Shelf:
         return found
 
     def find(self, key: Any) -> Record | None:
-        """The record, or None; what was deleted a moment ago is forgotten first."""
         self._purge()
         return self._records.get(key)
 
@@ -73,7 +71,6 @@ class Shelf:
         return list(self._records.values())
 
     def forget(self, key: Any) -> None:
-        """Take a record away at once."""
         self._records.pop(key, None)
 
     def dump(self) -> list[tuple[Any, dict[str, Any], str, datetime]]:

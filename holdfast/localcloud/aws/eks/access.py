@@ -1,8 +1,8 @@
 """
-Who may use an EKS cluster: access entries for principals, with AWS's access policies.
+Access entries and access policies of EKS clusters.
 
-Source: EKS user guide, access-policies and creating-access-entries, read 2026-11-23; EKS API reference. Which
-principals, user names and groups are taken is in ``principals``.
+Source: EKS user guide, access-policies and creating-access-entries, read 2026-11-23; EKS API reference. Valid
+principals, user names and groups are in ``principals``.
 """
 
 # ruff: noqa: N803 - arguments bear the names of the API members
@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError
 
 from holdfast.catalog import access_policies
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, Shelf, now, paged
+from holdfast.localcloud.aws.common import Record, RecordStore, now, paged
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 from holdfast.localcloud.aws.eks.principals import (
     FOR_NODES,
     TYPES,
@@ -33,17 +33,15 @@ API_MODES = ("API", "API_AND_CONFIG_MAP")
 ADMINISTRATOR = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 
-class Access:
-    """The operations on access entries."""
-
-    def __init__(self, *, clusters: Clusters, client: ClientFactory) -> None:
-        self.entries = Shelf(
+class AccessEntries:
+    def __init__(self, *, clusters: EksClusters, client: ClientFactory) -> None:
+        self.entries = RecordStore(
             lambda key: errors.missing(f"The specified principalArn could not be found. You specified: {key[1]}")
         )
         self._clusters, self._client = clusters, client
 
     def admit_creator(self, cluster: str, principal: str) -> None:
-        """Make who creates a cluster its administrator; the caller holds the lock."""
+        """Make the creator of a cluster its administrator; the caller holds the lock."""
         if self.entries.find((cluster, principal)) is None:
             self._add(cluster, principal, kind="STANDARD", groups=[], username="", tags={})
             self._associate(cluster, principal, ADMINISTRATOR, {"type": "cluster"})
@@ -202,7 +200,7 @@ class Access:
         return dict(associated[policy])
 
     def _must_exist(self, principal: str) -> None:
-        """Refuse a role or user of this account that the IAM does not know; those of others cannot be looked up."""
+        """Reject a role or user of this account that IAM does not have."""
         account, resource = principal.split(":")[4:6]
         kind, _, name = resource.partition("/")
         if account != self._clusters.account or kind == "root":

@@ -1,4 +1,4 @@
-"""What an add-on of EKS has in a cluster that really runs: its objects are made, looked at and removed."""
+"""Software of an EKS add-on in a real cluster: create, check and remove its objects."""
 
 import datetime
 import http.client
@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.localcloud.aws.common import now
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 from holdfast.localcloud.kubernetes.addons import (
     ConflictError,
     Facts,
@@ -35,22 +35,21 @@ REFUSED = (ApiError, OSError, http.client.HTTPException)
 
 class AddonSoftware:
     """
-    The software of the add-ons of one account and region. Its methods take a record's content and write into it how the
-    software does: "health", "broken" (a status that it stays in), "started" and "settling" (a status for the while).
+    Software of the add-ons of one account and region. Methods write into a record's content: "health", "broken" (final
+    status), "started" and "settling" (interim status).
 
-    Nobody who calls them holds the clusters' lock: Kubernetes may be slow to answer.
+    Callers do not hold the clusters' lock: Kubernetes may be slow.
     """
 
-    def __init__(self, *, clusters: Clusters, kubernetes: Callable[[str], Place | None]) -> None:
-        """``kubernetes`` gives the API server of a cluster by its name; None behind a mere record."""
+    def __init__(self, *, clusters: EksClusters, kubernetes: Callable[[str], Place | None]) -> None:
         self._clusters, self._kubernetes = clusters, kubernetes
 
     def is_real(self, content: dict[str, Any]) -> bool:
-        """Whether there is a Kubernetes, and something in it that stands in for the add-on."""
+        """Return True if Kubernetes runs and has a stand-in for the add-on."""
         return bool(stand_in(content["addonName"])) and self._kubernetes(content["clusterName"]) is not None
 
     def install(self, content: dict[str, Any], *, resolve_conflicts: str, failing_as: str) -> None:
-        """Make the add-on's objects; where that fails, its status is ``failing_as``."""
+        """Create the add-on's objects; on failure its status is ``failing_as``."""
         place = self._kubernetes(content["clusterName"])
         if place is None:
             return
@@ -64,7 +63,7 @@ class AddonSoftware:
             content["broken"], content["health"] = failing_as, _issue("ConfigurationConflict", str(error))
 
     def look(self, content: dict[str, Any]) -> None:
-        """Whether the pods of an add-on that could run are ready, by what Kubernetes says of them."""
+        """Update the record from the add-on's pods."""
         place = self._kubernetes(content["clusterName"])
         content["settling"] = ""
         if place is None or not stand_in(content["addonName"]):
@@ -82,12 +81,7 @@ class AddonSoftware:
             content["health"] = issue
 
     def remove(self, content: dict[str, Any]) -> None:
-        """
-        Delete the add-on's objects.
-
-        Raises:
-            ServiceError: they could not be deleted.
-        """
+        """Delete the add-on's objects. Raise ServiceError if that fails."""
         place = self._kubernetes(content["clusterName"])
         if place is None:
             return
@@ -105,5 +99,4 @@ class AddonSoftware:
 
 
 def _issue(code: str, message: str) -> dict[str, Any]:
-    """The health of an add-on that has one issue."""
     return {"issues": [{"code": code, "message": message}]}

@@ -1,7 +1,4 @@
-"""
-Add-ons of EKS clusters: installed where Kubernetes runs behind a cluster and something stands in for them, and recorded
-elsewhere.
-"""
+"""Add-ons of EKS clusters: installed where Kubernetes runs and a stand-in exists, else recorded."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -12,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import ServiceError, Shelf, now, paged
+from holdfast.localcloud.aws.common import RecordStore, ServiceError, now, paged
 from holdfast.localcloud.aws.eks import errors
 from holdfast.localcloud.aws.eks.addon_software import NO_REPLICAS, AddonSoftware
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import has_nodes, make_log_group
 from holdfast.localcloud.kubernetes.addons import Place
@@ -77,18 +74,15 @@ Container-Insights-reference and Container-Insights-setup-logs-FluentBit)."""
 
 
 class Addons:
-    """The add-on operations."""
-
     def __init__(
         self,
         *,
-        clusters: Clusters,
+        clusters: EksClusters,
         nodegroups: Nodegroups,
         client: ClientFactory,
         kubernetes: Callable[[str], Place | None] = lambda _: None,
     ) -> None:
-        """``kubernetes`` gives the API server of a cluster by its name. Default: every cluster is a record."""
-        self.shelf = Shelf(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
+        self.shelf = RecordStore(lambda key: errors.missing(f"No addon: {key[1]} found in cluster: {key[0]}"))
         self._clusters, self._nodegroups, self._client = clusters, nodegroups, client
         self._software = AddonSoftware(clusters=clusters, kubernetes=kubernetes)
 
@@ -217,15 +211,11 @@ class Addons:
         return {**shown, "status": record.status(settled=settled)}
 
     def _start(self, content: dict[str, Any]) -> None:
-        """
-        Let an add-on's pods run, if what they run on and are built on is there; where they really run, look at them.
-
-        Called without the lock.
-        """
+        """Update an add-on's pods if their nodes and dependencies exist. Called without the lock."""
         cluster, name = content["clusterName"], content["addonName"]
         base = BUILT_ON.get(name)
         missing = base is not None and not self._is_started(cluster, base)
-        there = name in ON_EVERY_NODE or has_nodes(self._client, cluster, own=self._nodegroups.are_wanted(cluster))
+        there = name in ON_EVERY_NODE or has_nodes(self._client, cluster, own=self._nodegroups.are_desired(cluster))
         content["health"] = {"issues": [dict(NO_REPLICAS)] if missing or not there else []}
         content["started"] = there and not missing
         if content["started"]:
@@ -262,6 +252,5 @@ def _check_identities(name: str, version: str, identities: list[dict[str, str]] 
 
 
 def _id(cluster: str, name: str) -> str:
-    """An id that follows from the names, as an add-on is only ever found by them."""
     digits = hashlib.sha256(f"{cluster}/{name}".encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"

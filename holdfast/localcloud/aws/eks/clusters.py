@@ -1,6 +1,4 @@
-"""
-EKS clusters as records, and what the other operations need of them: whether one is active, its names, and its updates.
-"""
+"""EKS clusters as records, with the checks that other operations need."""
 
 import copy
 import secrets
@@ -10,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, Shelf, now
+from holdfast.localcloud.aws.common import Record, RecordStore, now
 from holdfast.localcloud.aws.eks import errors
 
 CREATOR = "creator"
@@ -22,33 +20,33 @@ afterwards), its creator, and the version of Kubernetes that runs.
 """
 
 
-class Clusters:
-    """Those of one account and region, behind one lock; whoever calls a method holds it, but for `check_role`."""
+class EksClusters:
+    """Clusters of one account and region, behind one lock that callers hold, except for `check_role`."""
 
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self.account, self.region = account, region
         self.lock = threading.RLock()
-        self.shelf = Shelf(lambda name: errors.missing(f"No cluster found for name: {name}."))
+        self.shelf = RecordStore(lambda name: errors.missing(f"No cluster found for name: {name}."))
         self.updates: dict[str, dict[str, Any]] = {}
         self._client = client
 
     def shown(self, name: str) -> dict[str, Any]:
         record = self.shelf.get(name)
-        told = {key: value for key, value in record.content.items() if key not in PRIVATE}
-        return {**copy.deepcopy(told), "status": self.status(record)}
+        reported = {key: value for key, value in record.content.items() if key not in PRIVATE}
+        return {**copy.deepcopy(reported), "status": self.status(record)}
 
     def status(self, record: Record) -> str:
-        """What is being done with a cluster, or ACTIVE; a real one says itself when it is ready."""
+        """Return the operation in progress, or ACTIVE; a real cluster reports itself when it is ready."""
         if record.leaving:
             return record.doing
         return record.content.get("awaits") or record.status(settled="ACTIVE")
 
     def is_real(self, record: Record) -> bool:
-        """It has, or will have, a control plane that runs."""
+        """Return True if it has, or will have, a control plane that runs."""
         return bool(record.content.get("awaits") or record.content.get("runs"))
 
     def runs(self, name: str) -> str:
-        """The version of Kubernetes that runs for a cluster; empty where it is a record."""
+        """Return the Kubernetes version that runs for a cluster; "" for a record."""
         with self.lock:
             found = self.shelf.find(name)
             return str(found.content.get("runs") or "") if found else ""
@@ -58,7 +56,6 @@ class Clusters:
             raise errors.in_use(f"Cluster already exists with name: {name}")
 
     def active(self, name: str) -> Record:
-        """A cluster that can be changed."""
         record = self.shelf.get(name)
         status = self.status(record)
         if status != "ACTIVE":
@@ -66,7 +63,6 @@ class Clusters:
         return record
 
     def check_role(self, arn: str) -> None:
-        """Refuse a role that does not exist."""
         try:
             found = self._client("iam").get_role(RoleName=arn.rsplit("/", 1)[-1])["Role"]["Arn"]
         except ClientError:
@@ -78,7 +74,7 @@ class Clusters:
             )
 
     def update(self, kind: str, parameters: dict[str, str]) -> dict[str, Any]:
-        """A new update, as it is answered; DescribeUpdate finds it over."""
+        """Record a new update; DescribeUpdate shows it as finished."""
         identity = f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4000-8000-{secrets.token_hex(6)}"
         listed = [{"type": key, "value": value} for key, value in parameters.items()]
         update = {"id": identity, "type": kind, "params": listed, "createdAt": now(), "errors": []}

@@ -1,4 +1,4 @@
-"""Where an EKS control plane is reached: the checks of its subnets, and the security group that EKS makes for it."""
+"""Network of an EKS control plane: checks of its subnets, and the cluster security group."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from holdfast.localcloud.aws.eks import errors
 MIN_ZONES = 2
 
 
-class Network:
-    """Looks at and makes EC2 resources for clusters."""
+class ClusterNetwork:
+    """EC2 resources of clusters."""
 
     def __init__(self, *, client: ClientFactory) -> None:
         self._client = client
 
     def place(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
-        """The network of a new cluster as DescribeCluster shows it (``config``), and the VPC's range (``cidr``)."""
+        """Return the network as DescribeCluster shows it (``config``), and the VPC's range (``cidr``)."""
         config = {
             "endpointPublicAccess": True,
             "endpointPrivateAccess": False,
@@ -34,7 +34,7 @@ class Network:
         return {"config": config, "cidr": str(cidr)}
 
     def check_change(self, given: dict[str, Any]) -> None:
-        """What UpdateClusterConfig may say about the network."""
+        """Check the network changes of UpdateClusterConfig."""
         if given.get("subnetIds"):
             vpc = self._check_subnets(given["subnetIds"])
             self._check_groups(given.get("securityGroupIds", []), vpc)
@@ -45,7 +45,6 @@ class Network:
             raise errors.invalid_parameter("Private and public endpoint access cannot be false")
 
     def release(self, group: str) -> None:
-        """Delete the group that was made for a cluster."""
         try:
             self._client("ec2").delete_security_group(GroupId=group)
         except ClientError:
@@ -77,7 +76,6 @@ class Network:
                 raise errors.invalid_parameter(f"Security group {group['GroupId']} is not in VPC {vpc}.")
 
     def _group(self, name: str, vpc: str) -> str:
-        """The cluster security group; one that an earlier cluster of this name left behind is used again."""
         ec2, label = self._client("ec2"), f"eks-cluster-sg-{name}"
         filters = [{"Name": "vpc-id", "Values": [vpc]}, {"Name": "group-name", "Values": [label]}]
         left = ec2.describe_security_groups(Filters=filters)["SecurityGroups"]

@@ -1,4 +1,4 @@
-"""Managed node groups of EKS clusters. They are records: no instance is started."""
+"""Managed node groups of EKS clusters, as records: no instance is started."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -6,18 +6,16 @@ import copy
 import secrets
 from typing import Any
 
-from holdfast.localcloud.aws.common import Record, Shelf, now, paged
+from holdfast.localcloud.aws.common import Record, RecordStore, now, paged
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 
 SCALING = {"minSize": 1, "maxSize": 2, "desiredSize": 2}
 
 
 class Nodegroups:
-    """The node group operations."""
-
-    def __init__(self, *, clusters: Clusters) -> None:
-        self.shelf = Shelf(lambda key: errors.missing(f"No node group found for name: {key[1]}."))
+    def __init__(self, *, clusters: EksClusters) -> None:
+        self.shelf = RecordStore(lambda key: errors.missing(f"No node group found for name: {key[1]}."))
         self._clusters = clusters
 
     def create_nodegroup(
@@ -125,8 +123,7 @@ class Nodegroups:
             self.shelf.get((clusterName, nodegroupName)).begin("DELETING")
             return {"nodegroup": self._shown(clusterName, nodegroupName)}
 
-    def are_wanted(self, cluster: str) -> bool:
-        """Whether a node group of the cluster has nodes."""
+    def are_desired(self, cluster: str) -> bool:
         with self._clusters.lock:
             return any(
                 name == cluster and not record.leaving and record.content["scalingConfig"]["desiredSize"] > 0

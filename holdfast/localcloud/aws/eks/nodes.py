@@ -1,4 +1,4 @@
-"""What runs on an EKS cluster, and where its logs go: looked up and made through the other services' own APIs."""
+"""Nodes and log groups of EKS clusters, through the other services' APIs."""
 
 import contextlib
 
@@ -8,7 +8,7 @@ from holdfast.localcloud.aws.clients import ClientFactory
 
 
 def has_nodes(client: ClientFactory, cluster: str, *, own: bool) -> bool:
-    """Whether pods find a node: of a node group (``own``), or of a HyperPod cluster that is orchestrated by it."""
+    """Return True if pods find a node: of a node group (``own``), or of a HyperPod cluster on EKS."""
     if own:
         return True
     sagemaker = client("sagemaker")
@@ -27,7 +27,7 @@ def has_nodes(client: ClientFactory, cluster: str, *, own: bool) -> bool:
 
 
 def make_log_group(client: ClientFactory, name: str) -> None:
-    """Make a log group as a service does that finds none: it keeps its events for ever."""
+    """Create a log group that keeps its events for ever, as AWS services do."""
     logs = client("logs")
     with contextlib.suppress(logs.exceptions.ResourceAlreadyExistsException):
         logs.create_log_group(logGroupName=name)

@@ -1,9 +1,8 @@
 """
-Which role the pods of a service account get: pod identity associations.
+Pod identity associations: roles for the pods of service accounts.
 
 Source: EKS API reference, CreatePodIdentityAssociation; EKS user guide, pod-id-role and pod-id-assign-target-role, read
-2026-11-23. That a role's trust policy is looked at when it is associated, and the words:
-hashicorp/terraform-provider-aws 41483.
+2026-11-23; check of the trust policy and its words: hashicorp/terraform-provider-aws 41483.
 """
 
 # ruff: noqa: N803 - arguments bear the names of the API members
@@ -14,18 +13,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Shelf, now, paged
+from holdfast.localcloud.aws.common import RecordStore, now, paged
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.clusters import Clusters
+from holdfast.localcloud.aws.eks.clusters import EksClusters
 
 SERVICE = "pods.eks.amazonaws.com"
 
 
 class PodIdentities:
-    """The operations on pod identity associations."""
-
-    def __init__(self, *, clusters: Clusters, client: ClientFactory) -> None:
-        self.shelf = Shelf(lambda key: errors.missing(f"No association found for id: {key[1]}."))
+    def __init__(self, *, clusters: EksClusters, client: ClientFactory) -> None:
+        self.shelf = RecordStore(lambda key: errors.missing(f"No association found for id: {key[1]}."))
         self._clusters, self._client = clusters, client
 
     def create_pod_identity_association(
@@ -117,13 +114,12 @@ class PodIdentities:
             return {"association": copy.deepcopy(content)}
 
     def _must_trust(self, role: str) -> None:
-        """Whoever lets the service assume the role on some condition is let through: it is judged for each pod."""
+        """Accept a role with a condition in its trust policy: it is judged for each pod."""
         document = self._client("iam").get_role(RoleName=role.rsplit("/", 1)[-1])["Role"]["AssumeRolePolicyDocument"]
         if not any(_names_the_service(statement) for statement in _listed(document.get("Statement", []))):
             raise errors.invalid_parameter("Trust policy of the role provided is invalid")
 
     def _external_id(self, content: Mapping[str, Any]) -> dict[str, str]:
-        """What the trust policy of a target role can ask for."""
         if not content.get("targetRoleArn"):
             return {}
         place = (self._clusters.region, self._clusters.account, content["clusterName"])

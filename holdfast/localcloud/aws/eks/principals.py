@@ -1,10 +1,10 @@
 """
-What EKS takes as the principal, user name and groups of an access entry, and what it sets by itself. Pure.
+Principals, user names and groups of access entries, and EKS's defaults. Pure.
 
-Source: EKS user guide, creating-access-entries (read 2026-11-23; the table of user names from its source at
-awsdocs/amazon-eks-user-guide, 2024-12-18), and the CreateAccessEntry API reference. Messages: as reported in
-terraform-aws-modules/terraform-aws-eks 2915 and 2969 and aws-ia/terraform-aws-eks-blueprints 1920. The user name of
-HYPERPOD_LINUX and the groups of types other than EC2_LINUX are documented nowhere, and assumed.
+Source: EKS user guide, creating-access-entries (read 2026-11-23; table of user names from
+awsdocs/amazon-eks-user-guide, 2024-12-18), and the CreateAccessEntry API reference. Messages:
+terraform-aws-modules/terraform-aws-eks 2915 and 2969, aws-ia/terraform-aws-eks-blueprints 1920. Assumed: user name of
+HYPERPOD_LINUX, groups of types other than EC2_LINUX.
 """
 
 import re
@@ -22,12 +22,7 @@ PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>\d{12}):(?P<kind>root|u
 
 
 def check_principal(arn: str, *, kind: str, account: str) -> None:
-    """
-    Refuse what is no principal of the IAM, or not one of this type of entry.
-
-    Raises:
-        ServiceError: InvalidParameterException.
-    """
+    """Reject invalid principals. Raise ServiceError (InvalidParameterException)."""
     found = PRINCIPAL.fullmatch(arn)
     if found is None or "/aws-service-role/" in arn:
         raise invalid_principal()
@@ -40,7 +35,7 @@ def invalid_principal() -> ServiceError:
 
 
 def check_username(username: str) -> None:
-    """Raises: ServiceError, InvalidParameterException."""
+    """Raise ServiceError (InvalidParameterException) for an invalid name."""
     for prefix in RESERVED:
         if username.startswith(prefix):
             raise errors.invalid_parameter(f"The username must not begin with {prefix}")
@@ -50,7 +45,7 @@ def check_username(username: str) -> None:
 
 
 def check_groups(groups: list[str]) -> None:
-    """Raises: ServiceError, InvalidParameterException."""
+    """Raise ServiceError (InvalidParameterException) for an invalid group."""
     for group in groups:
         for prefix in RESERVED:
             if group.startswith(prefix):
@@ -59,7 +54,7 @@ def check_groups(groups: list[str]) -> None:
 
 
 def default_username(arn: str, *, kind: str) -> str:
-    """The user name that EKS gives to an entry without one; what it leaves in braces is known at log-in."""
+    """Return EKS's user name for an entry without one; names in braces are filled in at log-in."""
     if kind in BY_INSTANCE:
         return "system:node:{{EC2PrivateDNSName}}"
     if kind in FOR_NODES:
@@ -72,7 +67,7 @@ def default_username(arn: str, *, kind: str) -> str:
 
 
 def groups_of(kind: str, given: list[str]) -> list[str]:
-    """The groups of an entry: those of nodes are EKS's."""
+    """Return the groups of an entry; those of nodes are EKS's."""
     if kind not in FOR_NODES:
         return list(given)
     return ["system:nodes", *(["eks:kube-proxy-windows"] if kind == "EC2_WINDOWS" else [])]

@@ -1,8 +1,8 @@
-"""Amazon EKS: clusters, their add-ons, node groups, access entries and pod identity associations.
+"""
+Amazon EKS: clusters, add-ons, node groups, access entries and pod identity associations.
 
-A cluster has a real control plane where the control plane beside the embedded AWS offers one, and says when it is
-ready; else it is a record, as node groups always are. What the service refuses, and the states that things go through,
-are as real as its callers need them.
+A cluster has a real control plane where the control plane beside the embedded AWS offers one; else it is a record, as
+node groups always are.
 """
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Plane, Shelf, now, paged, principal_of
+from holdfast.localcloud.aws.common import Plane, RecordStore, now, paged, principal_of
 from holdfast.localcloud.aws.eks import errors
-from holdfast.localcloud.aws.eks.access import API_MODES, Access
+from holdfast.localcloud.aws.eks.access import API_MODES, AccessEntries
 from holdfast.localcloud.aws.eks.addons import Addons
-from holdfast.localcloud.aws.eks.clusters import CREATOR, Clusters
-from holdfast.localcloud.aws.eks.network import Network
+from holdfast.localcloud.aws.eks.clusters import CREATOR, EksClusters
+from holdfast.localcloud.aws.eks.network import ClusterNetwork
 from holdfast.localcloud.aws.eks.nodegroups import Nodegroups
 from holdfast.localcloud.aws.eks.nodes import make_log_group
 from holdfast.localcloud.aws.eks.pod_identities import PodIdentities
@@ -47,12 +47,10 @@ CHANGEABLE = {
 
 
 class Eks:
-    """EKS in one account and region."""
-
     PARTS: ClassVar[dict[str, type]] = {
         "addons": Addons,
         "nodegroups": Nodegroups,
-        "access": Access,
+        "access": AccessEntries,
         "identities": PodIdentities,
     }
 
@@ -65,12 +63,12 @@ class Eks:
         plane: Plane,
         reach: Callable[[dict[str, Any]], Place | None] = lambda _: None,
     ) -> None:
-        """``reach`` gives the API server of a cluster, with all rights, by its description. Default: there is none."""
+        """``reach`` returns the API server of a cluster, with all rights, by its description. Default: none."""
         self.on_change: Callable[[], None] = lambda: None
         self.account, self.region, self._plane = account, region, plane
         self._client = client
-        self._network = Network(client=client)
-        self._clusters = Clusters(client=client, account=account, region=region)
+        self._network = ClusterNetwork(client=client)
+        self._clusters = EksClusters(client=client, account=account, region=region)
         self.nodegroups = Nodegroups(clusters=self._clusters)
         self.addons = Addons(
             clusters=self._clusters,
@@ -78,7 +76,7 @@ class Eks:
             client=client,
             kubernetes=lambda name: reach(self.describe_cluster(name=name)["cluster"]) if self.runs(name) else None,
         )
-        self.access = Access(clusters=self._clusters, client=client)
+        self.access = AccessEntries(clusters=self._clusters, client=client)
         self.identities = PodIdentities(clusters=self._clusters, client=client)
         plane.join_eks(self)
 
@@ -119,7 +117,7 @@ class Eks:
         return made
 
     def runs(self, name: str) -> str:
-        """The version of Kubernetes that really runs behind a cluster; "" behind a mere record."""
+        """Return the Kubernetes version that really runs behind a cluster; "" for a record."""
         return self._clusters.runs(name)
 
     def describe_cluster(self, *, name: str) -> dict[str, Any]:
@@ -213,12 +211,7 @@ class Eks:
         return {"cluster": shown}
 
     def became(self, body: dict[str, Any]) -> None:
-        """
-        Record what became of a cluster's control plane.
-
-        Raises:
-            ServiceError: there is no such cluster any more.
-        """
+        """Record the state of a cluster's control plane. Raise ServiceError if there is no such cluster."""
         name = str(body["arn"]).rpartition("/")[2]
         with self._clusters.lock:
             record = self._clusters.shelf.get(name)
@@ -271,7 +264,7 @@ class Eks:
                 shelf.load(state[name])
             self._clusters.updates = state["updates"]
 
-    def _shelves(self) -> dict[str, Shelf]:
+    def _shelves(self) -> dict[str, RecordStore]:
         return {
             "clusters": self._clusters.shelf,
             "addons": self.addons.shelf,
@@ -324,7 +317,6 @@ class Eks:
         }
 
     def _admit_creator(self, content: dict[str, Any]) -> None:
-        """As EKS does it when the API for access entries is there, once: the creator's entry may be deleted."""
         access = content["accessConfig"]
         creator = content.pop(CREATOR, "")
         if creator and access["authenticationMode"] not in API_MODES:
@@ -333,22 +325,20 @@ class Eks:
             self.access.admit_creator(content["name"], creator)
 
     def _nowhere(self, identity: str) -> str:
-        """The endpoint of a cluster that is a record."""
         return f"https://{identity}.gr7.{self._clusters.region}.eks.amazonaws.com"
 
     def _check_key(self, role: str, encryption: Iterable[dict[str, Any]]) -> None:
         """
-        The role must be able to use the key that encrypts Kubernetes' data.
+        Reject a role that cannot use the key of Kubernetes' data.
 
-        Source: what aws-cdk-lib's eks.Cluster grants to its role; that EKS looks at it at once, and the words, are
-        assumed.
+        Source: grants of aws-cdk-lib's eks.Cluster; time of the check and words are assumed.
         """
         for key in (one["provider"]["keyArn"] for one in encryption):
             rights = Rights(client=self._client, role=role, session="EKS", account=self._clusters.account)
             for action in ("kms:DescribeKey", "kms:Encrypt", "kms:Decrypt", "kms:CreateGrant"):
-                told = rights.to(action, key)
-                if not told.allowed:
-                    raise errors.invalid_parameter(f"The cluster role cannot use the key {key}. {told.reason}")
+                reported = rights.to(action, key)
+                if not reported.allowed:
+                    raise errors.invalid_parameter(f"The cluster role cannot use the key {key}. {reported.reason}")
 
     def _tagged(self, arn: str) -> dict[str, Any]:
         for shelf in self._shelves().values():

@@ -1,6 +1,6 @@
-"""What HyperPod nodes stand on: the rights of their role, and the ways of their network."""
+"""Prerequisites of HyperPod nodes: rights of their role, routes of their network."""
 
-from holdfast.localcloud.aws.footing.network import Ways
+from holdfast.localcloud.aws.footing.network import SubnetRoutes
 from holdfast.localcloud.aws.footing.role import check_role
 
-__all__ = ["Ways", "check_role"]
+__all__ = ["SubnetRoutes", "check_role"]

@@ -1,9 +1,9 @@
 """
-Whether instances of a subnet get to where they must.
+Network access of instances in a subnet.
 
-Sources: SageMaker developer guide, sagemaker-hyperpod-prerequisites ("Setting up SageMaker HyperPod with a custom
-Amazon VPC"): a way to Amazon S3, and for EFA all traffic in and out among the members of the security group.
-Instances of HyperPod have no public addresses, so a route to an internet gateway leads them nowhere.
+Source: SageMaker developer guide, sagemaker-hyperpod-prerequisites ("Setting up SageMaker HyperPod with a custom Amazon
+VPC"): a route to Amazon S3, and for EFA all traffic among the members of the security group. Instances have no public
+addresses, so an internet gateway is no way out.
 """
 
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ EVERYTHING = "-1"
 HTTPS = 443
 
 
-class Ways:
-    """The ways out of subnets for what is in some security groups."""
+class SubnetRoutes:
+    """Routes out of subnets, for members of security groups."""
 
     def __init__(self, *, client: ClientFactory, subnets: Iterable[str], groups: Iterable[str]) -> None:
         ec2 = client("ec2")
@@ -27,7 +27,7 @@ class Ways:
         self._groups = ec2.describe_security_groups(GroupIds=list(groups))["SecurityGroups"]
 
     def no_way_to_s3(self) -> str:
-        """Why something in one of the subnets does not get to S3; "" when everything does."""
+        """Return why a subnet does not reach S3, or ""."""
         for subnet in self._subnets:
             table = self._table(subnet)
             if not (_leads_out(table) or self._endpoint("s3", subnet, table)):
@@ -38,7 +38,7 @@ class Ways:
         return "" if self._lets_out() else f"No rule of {self._names()} lets HTTPS out."
 
     def no_way_to_aws(self, service: str) -> str:
-        """Why something in one of the subnets gets neither to the internet nor to an endpoint of a service."""
+        """Return why a subnet reaches neither the internet nor an endpoint of a service, or ""."""
         for subnet in self._subnets:
             table = self._table(subnet)
             if not (_leads_out(table) or self._endpoint(service, subnet, table)):
@@ -48,7 +48,7 @@ class Ways:
         return "" if self._lets_out() else f"No rule of {self._names()} lets HTTPS out."
 
     def not_among_themselves(self) -> str:
-        """The group whose members may not send each other everything; "" when all may."""
+        """Return the group whose members cannot exchange all traffic, or ""."""
         for group in self._groups:
             for side in ("IpPermissions", "IpPermissionsEgress"):
                 if not any(
@@ -74,7 +74,7 @@ class Ways:
         )
 
     def _lets_out(self) -> bool:
-        """Whether HTTPS may leave; rules that name a network, a list or a group may all be about AWS."""
+        """Return True if HTTPS may leave; rules for a network, list or group may all be for AWS."""
         return any(
             rule["IpProtocol"] == EVERYTHING or rule.get("FromPort", 0) <= HTTPS <= rule.get("ToPort", 65535)
             for group in self._groups

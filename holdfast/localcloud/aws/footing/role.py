@@ -1,9 +1,8 @@
 """
-What an execution role must allow before nodes can be made with it.
+Rights that an execution role needs before nodes are created.
 
-Sources: SageMaker developer guide, sagemaker-hyperpod-prerequisites-iam ("IAM role for SageMaker HyperPod") for the
-actions; "Unable to retrieve subnets" is what a public CDK app reported when its role's policy came after the cluster.
-That every one of these rights is looked at when the cluster is asked for is assumed.
+Source: SageMaker developer guide, sagemaker-hyperpod-prerequisites-iam ("IAM role for SageMaker HyperPod"). "Unable to
+retrieve subnets" is from a public CDK app whose role's policy was late. Assumed: all rights are checked at creation.
 """
 
 from collections.abc import Iterator
@@ -46,35 +45,34 @@ def check_role(
     eks: bool,
 ) -> None:
     """
-    Refuse a role that SageMaker cannot assume, or that cannot do what its nodes do first.
+    Reject a role that SageMaker cannot assume or that lacks rights.
 
     Args:
         role: Its ARN.
-        client: Gives clients of the other services.
+        client: Factory of clients of the other services.
         place: Account and region.
-        vpc: Subnets and security groups of its nodes; None where they have no VPC of the account's.
-        scripts: Bucket and key of the lifecycle scripts that its nodes fetch.
-        eks: Whether its nodes join an EKS cluster.
+        vpc: Subnets and security groups of its nodes; None without a VPC of the account.
+        scripts: Bucket and key of the lifecycle scripts.
+        eks: True if its nodes join an EKS cluster.
     """
     account, region = place
     rights = Rights(client=client, role=role, session="SageMaker", account=account)
     if not rights.trusts("sagemaker.amazonaws.com", **{"aws:SourceAccount": account}):
         raise refuse(f"The execution role {role} does not exist or cannot be assumed by SageMaker.")
     for words, action, resource in _needed(account, region, vpc, eks=eks):
-        told = rights.to(action, resource)
-        if not told.allowed:
-            raise refuse(f"{words} {told.reason}".strip())
+        judged = rights.to(action, resource)
+        if not judged.allowed:
+            raise refuse(f"{words} {judged.reason}".strip())
     same = {"aws:ResourceAccount": account, "aws:PrincipalAccount": account}
     for bucket, key in sorted(scripts):
         for action, resource in (("s3:ListBucket", bucket), ("s3:GetObject", f"{bucket}/{key}")):
             about = {**same, "s3:prefix": key} if action == "s3:ListBucket" else same
-            told = rights.to(action, f"arn:aws:s3:::{resource}", about)
-            if not told.allowed:
-                raise refuse(f"Unable to download the lifecycle script s3://{bucket}/{key}. {told.reason}")
+            judged = rights.to(action, f"arn:aws:s3:::{resource}", about)
+            if not judged.allowed:
+                raise refuse(f"Unable to download the lifecycle script s3://{bucket}/{key}. {judged.reason}")
 
 
 def _needed(account: str, region: str, vpc: dict[str, Any] | None, *, eks: bool) -> Iterator[tuple[str, str, str]]:
-    """What to say, the action, and what it is done to."""
     if not vpc:
         return
     place = f"arn:aws:ec2:{region}:{account}"

@@ -1,7 +1,4 @@
-"""
-Amazon FSx for Lustre and OpenZFS: file systems and data repository associations, as records. Directories and copies
-to S3 are the control plane's.
-"""
+"""Records of FSx for Lustre and OpenZFS file systems and associations. The control plane has directories and copies."""
 
 from holdfast.localcloud.aws.fsx.network import check_lnet
 from holdfast.localcloud.aws.fsx.rules import check_association

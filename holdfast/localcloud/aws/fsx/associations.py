@@ -1,4 +1,4 @@
-"""Data repository associations: which S3 prefixes a Lustre file system shows, and what crosses by itself."""
+"""Data repository associations: S3 prefixes shown by a Lustre file system."""
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import secrets
@@ -15,8 +15,6 @@ IMPORTED_FILE_CHUNK_MIB = 1024
 
 
 class Associations:
-    """The association operations."""
-
     def __init__(self, *, records: Records, client: ClientFactory) -> None:
         self._records, self._client = records, client
 
@@ -69,8 +67,8 @@ class Associations:
         with self._records.lock:
             self._records.purge()
             found = [self._records.association(name) for name in AssociationIds or list(self._records.associations)]
-            for wanted in Filters or []:
-                found = [record for record in found if _passes(record, wanted)]
+            for desired in Filters or []:
+                found = [record for record in found if _passes(record, desired)]
             answers = [shown(record) for record in found]
         selected, more = page(answers, size=MaxResults, token=NextToken, default=25)
         return {"Associations": selected, **more}
@@ -131,8 +129,8 @@ class Associations:
             ) from error
 
 
-def _passes(record: dict[str, Any], wanted: dict[str, Any]) -> bool:
+def _passes(record: dict[str, Any], desired: dict[str, Any]) -> bool:
     known = {"file-system-id": record["FileSystemId"], "data-repository-type": "S3", "file-system-type": "LUSTRE"}
-    if wanted.get("Name") not in known:
-        raise rules.bad_request(f"The filter {wanted.get('Name')} is not supported; use {', '.join(known)}.")
-    return known[wanted["Name"]] in wanted.get("Values", ())
+    if desired.get("Name") not in known:
+        raise rules.bad_request(f"The filter {desired.get('Name')} is not supported; use {', '.join(known)}.")
+    return known[desired["Name"]] in desired.get("Values", ())

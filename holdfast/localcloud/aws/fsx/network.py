@@ -1,8 +1,8 @@
 """
-Whether security groups let a Lustre file system's servers talk.
+Network of Lustre servers.
 
-Sources: FSx for Lustre user guide, limit-access-security-groups (TCP 988 and 1018 to 1023, in and out, among the
-group); the words are those of aws/aws-parallelcluster issue 6181. FSx probes port 988 when a file system is made.
+Source: FSx for Lustre user guide, limit-access-security-groups (TCP 988 and 1018 to 1023, in and out, among the group);
+words: aws/aws-parallelcluster issue 6181. FSx probes port 988 at creation.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ CLOSED = (
 
 
 def check_lnet(groups: Iterable[Mapping[str, Any]], *, subnet: str) -> None:
-    """Refuse groups, as EC2 describes them, that keep their members in a subnet from each other."""
+    """Reject security groups, as EC2 describes them, that block Lustre traffic among their members."""
     listed = list(groups)
     names = {str(group["GroupId"]) for group in listed}
     for side in ("IpPermissions", "IpPermissionsEgress"):

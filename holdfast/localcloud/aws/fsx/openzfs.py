@@ -1,6 +1,7 @@
-"""What Amazon FSx for OpenZFS allows, and how it describes a file system. Pure functions.
+"""
+Limits and descriptions of FSx for OpenZFS file systems. Pure.
 
-Source: the FSx API reference, CreateFileSystemOpenZFSConfiguration, and the user guide's page on performance.
+Source: FSx API reference, CreateFileSystemOpenZFSConfiguration, and the user guide's page on performance.
 """
 
 import secrets
@@ -23,16 +24,16 @@ DEFAULTS = {
 def described(
     given: dict[str, Any] | None, *, capacity: int | None, storage_type: str, subnets: list[str]
 ) -> dict[str, Any]:
-    """What a new OpenZFS file system has beside what every file system has."""
+    """Return the OpenZFS part of a new file system's description."""
     if given is None:
         raise rules.bad_request("OpenZFSConfiguration must be specified for an OpenZFS file system.")
     _check(given, capacity=capacity, storage_type=storage_type)
-    wanted = 2 if given["DeploymentType"] == "MULTI_AZ_1" else 1
-    if len(subnets) != wanted:
+    desired = 2 if given["DeploymentType"] == "MULTI_AZ_1" else 1
+    if len(subnets) != desired:
         raise rules.bad_request(
-            f"Deployment type {given['DeploymentType']} needs {wanted} subnet IDs; {len(subnets)} given."
+            f"Deployment type {given['DeploymentType']} needs {desired} subnet IDs; {len(subnets)} given."
         )
-    if wanted > 1 and given.get("PreferredSubnetId") not in subnets:
+    if desired > 1 and given.get("PreferredSubnetId") not in subnets:
         raise rules.bad_request("PreferredSubnetId must be one of the two subnets.")
     kept = {key: value for key, value in given.items() if key != "RootVolumeConfiguration"}
     iops = {"Mode": "AUTOMATIC", "Iops": (capacity or 0) * IOPS_PER_GIB}
@@ -46,7 +47,6 @@ def described(
 
 
 def changed(record: dict[str, Any], changes: dict[str, Any], capacity: int) -> dict[str, Any]:
-    """The configuration after an update."""
     merged: dict[str, Any] = {**record["OpenZFSConfiguration"], **changes}
     _check(merged, capacity=capacity, storage_type=record["StorageType"])
     return merged

@@ -1,9 +1,4 @@
-"""
-Records of file systems and data repository associations: which there are, what they look like, and when they are gone.
-
-Creation and deletion take a moment, as callers must be ready for: a record changes its Lifecycle by the clock when it
-is looked at, so nothing runs in the background.
-"""
+"""Records of file systems and associations, whose Lifecycle changes by the clock when they are read."""
 
 import copy
 import threading
@@ -17,7 +12,7 @@ TRANSITION = timedelta(seconds=0.3)
 
 
 class Records:
-    """Those of one account and region, behind one lock; whoever calls a method holds it."""
+    """Records of one account and region, behind one lock that callers hold."""
 
     def __init__(self, *, account: str, region: str) -> None:
         self.account, self.region = account, region
@@ -31,7 +26,7 @@ class Records:
         return f"arn:aws:fsx:{self.region}:{self.account}:{kind}/{name}"
 
     def purge(self) -> None:
-        """Forget what was deleted a moment ago."""
+        """Forget records whose deletion is over."""
         for records in (self.file_systems, self.associations):
             for key in [key for key, record in records.items() if _elapsed(record.get("DeletionTime"))]:
                 del records[key]
@@ -44,7 +39,7 @@ class Records:
         return self.file_systems[fs_id]
 
     def available(self, fs_id: str) -> dict[str, Any]:
-        """A file system that nobody asked to delete."""
+        """Return a file system that is not being deleted."""
         record = self.file_system(fs_id)
         if "DeletionTime" in record:
             raise rules.bad_request(f"File system '{fs_id}' is being deleted.")
@@ -82,7 +77,6 @@ class Records:
 
 
 def shown(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as Describe shows it."""
     answer = copy.deepcopy(record)
     if answer.pop("DeletionTime", None):
         answer["Lifecycle"] = "DELETING"
@@ -93,5 +87,4 @@ def shown(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _elapsed(moment: datetime | None) -> bool:
-    """Whether what began then is over."""
     return moment is not None and now() - moment >= TRANSITION

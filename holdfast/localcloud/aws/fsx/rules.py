@@ -1,7 +1,7 @@
-"""What Amazon FSx for Lustre allows, beyond its API's shapes: capacity, throughput, metadata, EFA, data repositories.
+"""
+Limits of FSx for Lustre beyond its API's shapes: capacity, throughput, metadata, EFA, data repositories. Pure.
 
-Sources: the FSx API reference (CreateFileSystem, CreateDataRepositoryAssociation) and the user guide's page on
-storage capacity. Pure functions; what exists elsewhere (subnets, buckets) is `service`'s business.
+Source: FSx API reference (CreateFileSystem, CreateDataRepositoryAssociation), user guide, storage capacity.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ def not_available(what: str) -> ServiceError:
 def check_file_system(
     *, capacity: int | None, storage_type: str, version: str, subnets: list[str], lustre: dict[str, Any]
 ) -> None:
-    """Refuse what CreateFileSystem refuses."""
+    """Raise what CreateFileSystem raises."""
     deployment = lustre["DeploymentType"]
     if len(subnets) != 1:
         raise bad_request(f"Exactly one subnet ID must be specified for a Lustre file system; {len(subnets)} given.")
@@ -57,7 +57,6 @@ def check_file_system(
 
 
 def check_capacity(*, capacity: int, storage_type: str, lustre: dict[str, Any]) -> None:
-    """Sizes come in steps."""
     deployment, throughput = lustre["DeploymentType"], lustre.get("PerUnitStorageThroughput", 0)
     allowed = steps("lustre_capacity_gib")[deployment]
     if storage_type == "HDD":
@@ -74,7 +73,7 @@ def check_capacity(*, capacity: int, storage_type: str, lustre: dict[str, Any]) 
 
 
 def check_growth(*, before: int, after: int) -> None:
-    """Capacity never shrinks, and a step is at least a tenth."""
+    """Check that capacity grows by at least 10 %."""
     if after <= before:
         raise bad_request(
             f"The storage capacity can only be increased: the file system has {before} GiB, {after} GiB was requested."
@@ -84,7 +83,7 @@ def check_growth(*, before: int, after: int) -> None:
 
 
 def check_metadata_growth(*, before: dict[str, Any], after: dict[str, Any], capacity_grows: bool) -> None:
-    """The rate never falls, and rises in a request of its own: words assumed, terraform-provider-aws 44432 has two."""
+    """Check that metadata IOPS only rise, in their own request: words assumed, terraform-provider-aws 44432 has two."""
     old, new = before.get("Iops"), after.get("Iops")
     if old is None or new is None or new == old:
         return
@@ -97,7 +96,7 @@ def check_metadata_growth(*, before: dict[str, Any], after: dict[str, Any], capa
 def check_association(
     *, path: str, repository: str, lustre: dict[str, Any], version: str, existing: Iterable[dict[str, Any]]
 ) -> None:
-    """Refuse what CreateDataRepositoryAssociation refuses."""
+    """Raise what CreateDataRepositoryAssociation raises."""
     others = list(existing)
     if lustre["DeploymentType"] == "SCRATCH_1":
         raise bad_request("Data repository associations are not supported for deployment type SCRATCH_1.")

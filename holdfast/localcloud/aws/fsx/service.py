@@ -1,7 +1,4 @@
-"""Amazon FSx: Lustre and OpenZFS file systems. Their data repository associations are in `associations`.
-
-Only records live here; the files themselves, and their exchange with S3, are the HyperPod control plane's business.
-"""
+"""Amazon FSx: records of Lustre and OpenZFS file systems. The control plane has the files."""
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 import secrets
@@ -27,8 +24,6 @@ LUSTRE_DEFAULTS = {
 
 
 class Fsx:
-    """FSx in one account and region."""
-
     PARTS: ClassVar[dict[str, type]] = {"associations": Associations}
 
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
@@ -172,7 +167,6 @@ class Fsx:
         self._records.load(state)
 
     def _network_interface(self, subnet: str, security_groups: list[str] | None, *, lustre: bool) -> dict[str, Any]:
-        """The interface through which clients reach the file system; also the check of subnet and groups."""
         groups = {"Groups": security_groups} if security_groups else {}
         ec2 = self._client("ec2")
         try:  # moto makes an interface without looking at its groups, and a default group without AWS's rules for it
@@ -199,7 +193,6 @@ class Fsx:
 def _lustre(
     given: dict[str, Any] | None, version: str, capacity: int | None, storage_type: str, subnets: list[str]
 ) -> dict[str, Any]:
-    """What a new Lustre file system has beside what every file system has."""
     lustre = {"DeploymentType": "SCRATCH_1", **(given or {})}
     version = version or rules.DEFAULT_VERSIONS[lustre["DeploymentType"]]
     rules.check_file_system(
@@ -210,7 +203,6 @@ def _lustre(
 
 
 def _changed_lustre(record: dict[str, Any], changes: dict[str, Any], capacity: int) -> dict[str, Any]:
-    """The configuration after an update."""
     lustre: dict[str, Any] = {**record["LustreConfiguration"], **changes}
     if "MetadataConfiguration" in changes:
         metadata = record["LustreConfiguration"].get("MetadataConfiguration", {})
@@ -231,7 +223,7 @@ def _changed_lustre(record: dict[str, Any], changes: dict[str, Any], capacity: i
 
 
 def _repository_settings(lustre: dict[str, Any]) -> dict[str, Any]:
-    """Older deployment types carry their data repository inside the configuration; Describe shows it in a structure."""
+    """Older deployment types have the data repository in the configuration; Describe shows it as a structure."""
     keys = ("ImportPath", "ExportPath", "ImportedFileChunkSize", "AutoImportPolicy")
     repository = {key: lustre[key] for key in keys if key in lustre}
     kept = {key: value for key, value in lustre.items() if key not in keys}

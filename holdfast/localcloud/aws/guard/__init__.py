@@ -1,9 +1,8 @@
 """
-Who may speak with the embedded AWS, and how much: what stands before its services.
+Access control and limits of the embedded AWS.
 
-A web page is kept out by what browsers say of themselves, anybody else by the signature, a job by the rights of its
-node's role, and everybody by bounds on bodies, connections and time. docs/concepts/local-cloud.md has
-the limits of this.
+Web pages are rejected by browser headers, other callers by signature, jobs by the rights of their node's role; bodies,
+connections and times are bounded. ``docs/concepts/local-cloud.md`` has the threat model.
 """
 
 from holdfast.localcloud.aws.guard.bodies import (
@@ -15,11 +14,11 @@ from holdfast.localcloud.aws.guard.bodies import (
     ceiling_of,
     read_body,
 )
-from holdfast.localcloud.aws.guard.callers import Callers, Who, remember_tags
-from holdfast.localcloud.aws.guard.connections import MOST_CONNECTIONS, BoundedServer, Handler
-from holdfast.localcloud.aws.guard.judge import Judge, tags_of
+from holdfast.localcloud.aws.guard.callers import CallerIdentity, Callers, remember_tags
+from holdfast.localcloud.aws.guard.connections import MOST_CONNECTIONS, BoundedServer, GuardedHandler
+from holdfast.localcloud.aws.guard.judge import Authorizer, tags_of
 from holdfast.localcloud.aws.guard.origin import foreign
-from holdfast.localcloud.aws.guard.signatures import Signed, signed, verify
+from holdfast.localcloud.aws.guard.signatures import RequestSignature, signed, verify
 
 __all__ = [
     "ALL_TOGETHER",
@@ -27,13 +26,13 @@ __all__ = [
     "LARGEST_OF_S3",
     "MOST_CONNECTIONS",
     "STEP",
+    "Authorizer",
     "BoundedServer",
     "Budget",
+    "CallerIdentity",
     "Callers",
-    "Handler",
-    "Judge",
-    "Signed",
-    "Who",
+    "GuardedHandler",
+    "RequestSignature",
     "ceiling_of",
     "foreign",
     "read_body",

@@ -1,8 +1,4 @@
-"""
-Bodies of requests, bounded each and together, whether their length is said before or in chunks.
-
-The lengths of chunks are a caller's word: what is read at once is never more than a caller has sent.
-"""
+"""Bounded bodies of requests, with Content-Length or chunked. One read never allocates more than was received."""
 
 import threading
 from collections.abc import Iterator
@@ -20,20 +16,17 @@ TRAILER_LINES = 64
 
 
 def ceiling_of(service: str) -> int:
-    """The largest body for a service: objects of S3 are large, and a function's code is the largest of the others."""
+    """Return the largest body for a service: S3 objects are large, a function's code is the largest of the others."""
     return LARGEST_OF_S3 if service == "s3" else LARGEST
 
 
 class Budget:
-    """What all bodies that are held at one time may take together."""
-
     def __init__(self, limit: int = ALL_TOGETHER) -> None:
         self._left = limit
         self._lock = threading.Lock()
 
     @contextmanager
     def part(self) -> Iterator["Part"]:
-        """One request's part; it is given back at the end."""
         part = Part(self)
         try:
             yield part
@@ -48,7 +41,7 @@ class Budget:
 
 
 class Part:
-    """How much of the budget a request has taken."""
+    """Share of the budget that a request holds."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -60,24 +53,19 @@ class Part:
 
 
 def read_body(environ: dict[str, Any], *, ceiling: int, part: Part) -> bytes:
-    """
-    The whole body, decoded from chunks.
-
-    Raises:
-        ServiceError: it is too large, not as long as was said, or its length cannot be told.
-    """
-    source, said = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
+    """Return the whole body, decoded from chunks. Raise ServiceError for one that is too large or of another length."""
+    source, output = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
     coding = str(environ.get("HTTP_TRANSFER_ENCODING", "")).strip().lower()
     if coding:
         if coding != "chunked":
             raise ServiceError(
                 "NotImplemented", f"transfer coding {coding[:40]!r} is not implemented; use chunked", 501
             )
-        if said:
+        if output:
             raise _bad("a request has either Content-Length or Transfer-Encoding, not both")
         body = b"".join(_chunks(source, ceiling=ceiling, part=part))
     else:
-        length = str(said or "0").strip()
+        length = str(output or "0").strip()
         if not (length.isascii() and length.isdigit() and len(length) <= 20):
             raise _bad(f"Content-Length is {length[:40]!r}; allowed: a number of bytes")
         body = b"".join(_exactly(source, _within(int(length), ceiling), part))
@@ -97,11 +85,11 @@ def _chunks(source: Any, *, ceiling: int, part: Part) -> Iterator[bytes]:
             break
         yield from _exactly(source, length, part)
         if source.readline(2) not in (b"\r\n", b"\n"):
-            raise _bad("a chunk is longer than it said")
+            raise _bad("a chunk is longer than its declared length")
     for _ in range(TRAILER_LINES):
         if source.readline(CHUNK_LINE) in (b"\r\n", b"\n", b""):
             return
-    raise _bad("there are too many trailers")
+    raise _bad("too many trailers")
 
 
 def _exactly(source: Any, length: int, part: Part) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Whose an access key is: the home's owner's, the embedded AWS's own, or a session's of a role."""
+"""Access keys: of the home's owner, of the embedded AWS, or of a role's session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from holdfast.localcloud.home import Keys
 
 
 @dataclass(frozen=True, kw_only=True)
-class Who:
-    """A caller whose key is known; its signature says whether it is the caller's."""
+class CallerIdentity:
+    """A caller by its key; the signature is checked elsewhere."""
 
     keys: Keys
     role: str = ""
@@ -26,22 +26,16 @@ class Who:
 
 
 class Callers:
-    """
-    Knows callers by their access keys.
-
-    Keys of IAM users are not known: moto makes some, and what users may do is not evaluated.
-    """
+    """Callers by their access keys. Keys of IAM users are unknown: users are not evaluated."""
 
     def __init__(self, *, owner: Keys, own: Keys) -> None:
-        self._known = {owner.access_key_id: Who(keys=owner), own.access_key_id: Who(keys=own, own=True)}
+        self._known = {
+            owner.access_key_id: CallerIdentity(keys=owner),
+            own.access_key_id: CallerIdentity(keys=own, own=True),
+        }
 
-    def find(self, key_id: str) -> Who:
-        """
-        The caller with this key.
-
-        Raises:
-            ServiceError: nobody has it, or it is no longer good.
-        """
+    def find(self, key_id: str) -> CallerIdentity:
+        """Return the caller with this key. Raise ServiceError if it is unknown or expired."""
         who = self._known.get(key_id) or _of_session(key_id)
         if who is None:
             raise ServiceError("InvalidClientTokenId", "The security token included in the request is invalid.", 403)
@@ -49,13 +43,12 @@ class Callers:
 
 
 def remember_tags(key_id: str, tags: Mapping[str, str]) -> None:
-    """Give a new session its tags, which moto takes and forgets."""
     session = _session(key_id)
     if session is not None and tags:
         session.tags = dict(tags)
 
 
-def _of_session(key_id: str) -> Who | None:
+def _of_session(key_id: str) -> CallerIdentity | None:
     session = _session(key_id) if key_id.startswith("ASIA") else None
     return _still_good(session) if session is not None else None
 
@@ -71,7 +64,7 @@ def _session(key_id: str) -> Any:
     return None
 
 
-def _still_good(session: Any) -> Who:
+def _still_good(session: Any) -> CallerIdentity:
     expiration: datetime = session.expiration
     if expiration.replace(tzinfo=UTC) <= datetime.now(UTC):
         raise ServiceError("ExpiredToken", "The security token included in the request is expired", 403)
@@ -80,7 +73,7 @@ def _still_good(session: Any) -> Who:
         secret_access_key=session.secret_access_key,
         session_token=session.session_token,
     )
-    return Who(
+    return CallerIdentity(
         keys=keys,
         role=session.role_arn,
         session=session.session_name,

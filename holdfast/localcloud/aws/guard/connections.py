@@ -1,8 +1,8 @@
 """
-The sockets' side of the guard: how many connections there are, and how long one may take to say what it wants.
+Limits of connections: their number, and the time for a request.
 
-Werkzeug closes a connection after each request, so a thread is a request. One that has not said all it wants is the
-first to go when there are too many; one that is being answered is left alone.
+Werkzeug closes a connection after each request, so a thread is a request. When there are too many, the oldest
+incomplete request is dropped; one that is being answered stays.
 """
 
 import contextlib
@@ -26,10 +26,8 @@ FULL = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length
 
 
 class BoundedServer(ThreadedWSGIServer):
-    """A server whose connections are counted, timed, and let go of."""
-
     def __init__(self, host: str, port: int, app: Any, *, fd: int) -> None:
-        super().__init__(host, port, app, Handler, fd=fd)
+        super().__init__(host, port, app, GuardedHandler, fd=fd)
         self._guard = threading.Lock()
         self._waiting: dict[socket.socket, float] = {}
         """Connections that have not said all that they want -> when they have to have."""
@@ -38,7 +36,7 @@ class BoundedServer(ThreadedWSGIServer):
         """Those of them that came when there was no room, and may only ask for health."""
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """A new connection: at the limit it takes the place of the one that is most behind."""
+        """Accept a connection; at the limit, drop the one that is most behind."""
         with self._guard:
             full = len(self._open) >= MOST_CONNECTIONS
             behind = min(self._waiting, key=self._waiting.__getitem__, default=None) if full else None
@@ -69,7 +67,7 @@ class BoundedServer(ThreadedWSGIServer):
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
-        """Between two connections, and at least ten times a second: end those that are late."""
+        """Drop late connections; called at least ten times a second."""
         super().service_actions()
         now = time.monotonic()
         with self._guard:
@@ -80,24 +78,23 @@ class BoundedServer(ThreadedWSGIServer):
             _hang_up(one)
 
     def is_full(self, connection: socket.socket) -> bool:
-        """Whether this is one too many for anything but health."""
+        """Return True if only health requests may be answered."""
         with self._guard:
             return connection in self._beyond
 
     def known(self, connection: socket.socket) -> None:
-        """The caller has a key: it gets the time that a large body takes."""
+        """Give a caller with a key the time for a large body."""
         with self._guard:
             if connection in self._waiting:
                 self._waiting[connection] = time.monotonic() + BODY_S
 
     def received(self, connection: socket.socket) -> None:
-        """The caller has said all it wants."""
         with self._guard:
             self._waiting.pop(connection, None)
 
 
-class Handler(MotoRequestHandler):
-    """One request; the front logs what there is to log."""
+class GuardedHandler(MotoRequestHandler):
+    """HTTP handler without log; the front logs."""
 
     timeout = SILENT_S
 
@@ -121,7 +118,7 @@ class Handler(MotoRequestHandler):
 
 
 class _Rest:
-    """What werkzeug throws away after an answer, so that a caller that still talks reads it: a little, not all."""
+    """Discards a bounded rest of the request, so that the caller reads the answer."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -141,6 +138,5 @@ class _Rest:
 
 
 def _hang_up(connection: socket.socket) -> None:
-    """Its thread finds the end of what it reads; closing is the thread's own."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""What sessions of roles may do: each request is held against the role's policies, as IAM has them now."""
+"""Authorization of role sessions, by the role's policies as IAM has them now."""
 
 import json
 import threading
@@ -11,22 +11,28 @@ from werkzeug.wrappers import Request
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import ServiceError
-from holdfast.localcloud.aws.guard.callers import Who
-from holdfast.localcloud.aws.guard.permissions import Need, Place, needs, needs_of_s3, of_assumption, session_tags
-from holdfast.localcloud.aws.iam import Decision, Policy, Rights, decide
-from holdfast.localcloud.aws.iam import Request as AskedOfIam
+from holdfast.localcloud.aws.guard.callers import CallerIdentity
+from holdfast.localcloud.aws.guard.permissions import (
+    Need,
+    RequestPlace,
+    needs,
+    needs_of_s3,
+    of_assumption,
+    session_tags,
+)
+from holdfast.localcloud.aws.iam import Decision, IamPolicy, PermissionRequest, Rights, decide
 
 KEPT = 256
 MOST_TAGS, LONGEST_KEY, LONGEST_VALUE = 50, 128, 256
 """Of a session (STS API reference, AssumeRole)."""
 
 
-class Judge:
+class Authorizer:
     """
-    Allows or refuses requests of roles. Policies are read again after IAM or a bucket's policy changed.
+    Authorizes requests of roles. Policies are read again after a change.
 
     Args:
-        clients: Gives clients of the embedded AWS's own for an account and region; their requests are not judged.
+        clients: Clients of the embedded AWS for an account and region; their requests are not judged.
     """
 
     def __init__(self, clients: Callable[[str, str], ClientFactory]) -> None:
@@ -35,24 +41,25 @@ class Judge:
         self._rights: dict[tuple[str, str], Rights] = {}
 
     def changed(self) -> None:
-        """Policies may have changed."""
         with self._lock:
             self._rights.clear()
 
     def allow(
-        self, who: Who, request: Request, *, service: str, region: str, operation: str, labels: Mapping[str, str]
+        self,
+        who: CallerIdentity,
+        request: Request,
+        *,
+        service: str,
+        region: str,
+        operation: str,
+        labels: Mapping[str, str],
     ) -> None:
-        """
-        Return when the role may do it.
-
-        Raises:
-            ServiceError: AccessDenied, in IAM's words.
-        """
+        """Return if the role is allowed to. Raise ServiceError (AccessDenied), in IAM's words."""
         account = who.role.split(":")[4]
-        place = Place(account=account, region=region)
+        place = RequestPlace(account=account, region=region)
         client = self._clients(account, region)
         if service == "s3":
-            wanted = needs_of_s3(
+            desired = needs_of_s3(
                 method=request.method,
                 path=request.path,
                 query=request.args,
@@ -62,18 +69,15 @@ class Judge:
         else:
             _must_say_one_operation(request, operation)
             given = {**_parameters(request), **labels}
-            wanted = needs(service, operation, given, place=place, lookup=lambda kind, name: _found(client, kind, name))
+            desired = needs(
+                service, operation, given, place=place, lookup=lambda kind, name: _found(client, kind, name)
+            )
         rights = self._of(who, client, account)
-        for need in wanted:
+        for need in desired:
             self._check(rights, need, place, who)
 
     def must_exist(self, request: Request, *, account: str, region: str) -> None:
-        """
-        Refuse the owner a role that there is not: moto lets anybody be anything.
-
-        Raises:
-            ServiceError: AccessDenied, as STS has it for a role that does not exist too.
-        """
+        """Reject a role that does not exist, which moto would accept. Raise ServiceError (AccessDenied), as STS."""
         role = str(_parameters(request).get("RoleArn", ""))
         try:
             found = self._clients(account, region)("iam").get_role(RoleName=role.rpartition("/")[2])["Role"]["Arn"]
@@ -85,12 +89,7 @@ class Judge:
             raise ServiceError("AccessDenied", message, 403)
 
     def must_trust(self, request: Request, service: str, *, account: str, region: str) -> None:
-        """
-        Refuse the owner a role that the service, for which it asks, could not assume and tag.
-
-        Raises:
-            ServiceError: AccessDenied.
-        """
+        """Reject a role that the owner's service could not assume and tag. Raise ServiceError (AccessDenied)."""
         given = _parameters(request)
         role, tags = str(given.get("RoleArn", "")), session_tags(given)
         rights = Rights(client=self._clients(account, region), role=role, session=service, account=account)
@@ -100,7 +99,7 @@ class Judge:
                 message = f"User: {service} is not authorized to perform: {action} on resource: {role}"
                 raise ServiceError("AccessDenied", message, 403)
 
-    def _of(self, who: Who, client: ClientFactory, account: str) -> Rights:
+    def _of(self, who: CallerIdentity, client: ClientFactory, account: str) -> Rights:
         with self._lock:
             known = self._rights.get((who.role, who.session))
         if known is not None:
@@ -112,7 +111,7 @@ class Judge:
             self._rights[who.role, who.session] = read
         return read
 
-    def _check(self, rights: Rights, need: Need, place: Place, who: Who) -> None:
+    def _check(self, rights: Rights, need: Need, place: RequestPlace, who: CallerIdentity) -> None:
         same = {"aws:PrincipalAccount": place.account, "aws:ResourceAccount": place.account}
         context = {
             **same,
@@ -122,9 +121,11 @@ class Judge:
             "aws:ViaAWSService": "false",
             **need.context,
         }
-        told = [_limited(rights.to(need.action, each, context), who, need, each, context) for each in need.resources]
-        if any("explicit deny" in one.reason for one in told) or not any(one.allowed for one in told):
-            refused = next(one for one in told if not one.allowed)
+        reported = [
+            _limited(rights.to(need.action, each, context), who, need, each, context) for each in need.resources
+        ]
+        if any("explicit deny" in one.reason for one in reported) or not any(one.allowed for one in reported):
+            refused = next(one for one in reported if not one.allowed)
             raise ServiceError("AccessDenied", refused.reason, 403)
         assumed = need.action in ("sts:AssumeRole", "sts:TagSession")
         if assumed and not rights.trusted_by(need.resources[0], need.action, context):
@@ -132,21 +133,22 @@ class Judge:
             raise ServiceError("AccessDenied", reason + need.resources[0], 403)
 
 
-def _limited(told: Decision, who: Who, need: Need, resource: str, context: Mapping[str, str]) -> Decision:
-    """What a session's policy leaves of what its role may do (IAM user guide, "Session policies")."""
-    if not told.allowed or not who.policy:
-        return told
+def _limited(
+    reported: Decision, who: CallerIdentity, need: Need, resource: str, context: Mapping[str, str]
+) -> Decision:
+    """Apply the session policy (IAM user guide, "Session policies")."""
+    if not reported.allowed or not who.policy:
+        return reported
     account = who.role.split(":")[4]
     principal = f"arn:aws:sts::{account}:assumed-role/{who.role.rsplit('/', 1)[-1]}/{who.session}"
-    asked = AskedOfIam(principal=principal, action=need.action, resource=resource, context=context)
-    limited = decide(asked, identity=[Policy(document=_document(who.policy))])
+    asked = PermissionRequest(principal=principal, action=need.action, resource=resource, context=context)
+    limited = decide(asked, identity=[IamPolicy(document=_document(who.policy))])
     if limited.allowed or "explicit deny" in limited.reason:
         return limited
     return Decision(allowed=False, reason=limited.reason.replace("identity-based policy", "session policy"))
 
 
 def _document(policy: str) -> Mapping[str, Any]:
-    """A session's policy; one that cannot be read allows nothing."""
     try:
         found = json.loads(policy)
     except (ValueError, RecursionError):
@@ -155,7 +157,7 @@ def _document(policy: str) -> Mapping[str, Any]:
 
 
 def _must_say_one_operation(request: Request, operation: str) -> None:
-    """moto takes an operation from whatever names one, so a request that names two is not the one that is judged."""
+    """Reject a request that names two operations: moto would run another than the judged one."""
     body = request.get_data(parse_form_data=False)
     named = {value for _, value in _pairs(request, body)}
     named.update(value for name, value in request.headers.items() if name.lower() == "action")
@@ -169,12 +171,7 @@ def _pairs(request: Request, body: bytes) -> Iterator[tuple[str, str]]:
 
 
 def tags_of(request: Request) -> Mapping[str, str]:
-    """
-    The tags that a request to assume a role gives to the session.
-
-    Raises:
-        ServiceError: they are more or longer than STS takes.
-    """
+    """Return the session tags of an AssumeRole request. Raise ServiceError for more or longer tags than STS takes."""
     tags = session_tags(_parameters(request))
     if len(tags) > MOST_TAGS or any(
         len(key) > LONGEST_KEY or len(value) > LONGEST_VALUE for key, value in tags.items()
@@ -196,7 +193,6 @@ def _parameters(request: Request) -> dict[str, Any]:
 
 
 def _found(client: ClientFactory, kind: str, name: str) -> str:
-    """The ARN of something by its name."""
     if kind == "named role":
         return name
     if name.startswith("arn:"):

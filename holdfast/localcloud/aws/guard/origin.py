@@ -1,9 +1,8 @@
 """
 Requests that a web page made a browser send. Pure.
 
-A page reaches the loopback interface like any program of its user. It cannot keep its browser from saying where it
-comes from (Fetch standard, "Origin" and "Sec-Fetch-Site"), and a page that has given its own name this machine's
-address has that name in Host.
+A page cannot change "Origin" and "Sec-Fetch-Site" (Fetch standard); a page whose name resolves to this machine has that
+name in Host.
 """
 
 import ipaddress
@@ -16,7 +15,6 @@ OWN_SITES = ("none", "same-origin")
 
 
 def foreign(headers: Headers) -> str:
-    """Why a request is refused for what it says of where it comes from; "" when it is not."""
     host = headers.get("Host", "")
     if not _is_ours(host):
         return f"the Host of this request is {host!r}; allowed: localhost, 127.0.0.1, [::1] or an address of the nodes"
@@ -29,7 +27,6 @@ def foreign(headers: Headers) -> str:
 
 
 def _is_ours(host: str) -> bool:
-    """A name is only the loopback's. An address is one of a private network: nodes reach us by their gateway's."""
     found = HOST.fullmatch(host)
     if found is None:
         return False

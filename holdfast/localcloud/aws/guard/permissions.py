@@ -1,8 +1,8 @@
 """
-What a request needs to be allowed: actions of IAM, each with what it is done to. Pure.
+Permissions of a request: IAM actions with their resources. Pure.
 
-Source: service authorization reference. What is not told apart here is asked for as a whole: an action whose resource
-is not known is judged as one on ``*``, and a request that is not understood as one that only ``*`` allows.
+Source: service authorization reference. An action with unknown resource is judged on ``*``; an unknown request requires
+``*``.
 """
 
 import re
@@ -22,8 +22,6 @@ TAG_KEY = re.compile(r"Tags\.member\.\d{1,3}\.Key")
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """One thing that has to be allowed."""
-
     action: str
     resources: tuple[str, ...] = (EVERYTHING,)
     """Names of one and the same resource; policies may use any."""
@@ -31,9 +29,7 @@ class Need:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a request is made."""
-
+class RequestPlace:
     account: str
     region: str
 
@@ -46,9 +42,8 @@ Lookup = Callable[[str, str], str]
 
 
 def needs(
-    service: str, operation: str, parameters: Mapping[str, Any], *, place: Place, lookup: Lookup
+    service: str, operation: str, parameters: Mapping[str, Any], *, place: RequestPlace, lookup: Lookup
 ) -> Iterator[Need]:
-    """What a request to a service other than S3 needs."""
     action = f"{PREFIXES.get(service, service)}:{operation or 'UnknownOperation'}"
     if action in FREE:
         return
@@ -65,21 +60,21 @@ def needs(
 
 
 def session_tags(parameters: Mapping[str, Any]) -> Mapping[str, str]:
-    """The tags that a request to assume a role gives to the session, from its flat parameters."""
+    """Return the session tags of an AssumeRole request, from its flat parameters."""
     keys = {name: str(key) for name, key in parameters.items() if TAG_KEY.fullmatch(name)}
     return {key: str(parameters.get(name.removesuffix("Key") + "Value", "")) for name, key in keys.items()}
 
 
 def of_assumption(parameters: Mapping[str, Any], tags: Mapping[str, str]) -> Mapping[str, str]:
-    """What policies can ask of a request to assume a role."""
-    told = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+    """Return the condition keys of an AssumeRole request."""
+    reported = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
     for name in ("ExternalId", "RoleSessionName"):
         if isinstance(parameters.get(name), str):
-            told[f"sts:{name}"] = parameters[name]
-    return told
+            reported[f"sts:{name}"] = parameters[name]
+    return reported
 
 
-def _resources(service: str, given: Mapping[str, Any], place: Place, lookup: Lookup) -> list[tuple[str, ...]]:
+def _resources(service: str, given: Mapping[str, Any], place: RequestPlace, lookup: Lookup) -> list[tuple[str, ...]]:
     if service == "logs":
         return _log_resources(given, place)
     if service == "ssm":
@@ -107,7 +102,7 @@ LOOKED_UP = {
 }
 
 
-def _log_resources(given: Mapping[str, Any], place: Place) -> list[tuple[str, ...]]:
+def _log_resources(given: Mapping[str, Any], place: RequestPlace) -> list[tuple[str, ...]]:
     group = given.get("logGroupName") or str(given.get("logGroupIdentifier") or "").partition(":log-group:")[2]
     if not isinstance(group, str) or not group:
         return []
@@ -188,7 +183,7 @@ PLAIN = frozenset(
 
 
 def needs_of_s3(*, method: str, path: str, query: Mapping[str, str], copied_from: str, body: bytes) -> Iterator[Need]:
-    """What a request to S3 needs; ``path`` is decoded, with the bucket first."""
+    """Return the needs of an S3 request; ``path`` is decoded, with the bucket first."""
     bucket, _, key = path.removeprefix("/").partition("/")
     if not bucket or path.startswith("/v20180820/"):  # S3 Control's, which moto finds there
         yield Need(action="s3:ListAllMyBuckets" if path == "/" and method == "GET" else "s3:UnknownOperation")
@@ -237,7 +232,6 @@ def _of_object(method: str, query: Mapping[str, str]) -> Iterator[tuple[str, str
 
 
 def _deleted(body: bytes) -> list[str]:
-    """Keys of a DeleteObjects request; what cannot be read is everything."""
     try:
         root = ElementTree.fromstring(body)  # noqa: S314 - expat bounds what entities grow to
     except ElementTree.ParseError:

@@ -1,9 +1,8 @@
 """
-Signatures of requests: what a request says of its own, and whether it is true.
+Request signatures: parsing and verification.
 
-AWS Signature Version 4, in the header or in the query (AWS general reference, "Create a signed AWS API request"), and
-the older one in the query of S3 (S3 developer guide, RESTAuthentication), which boto3 still gives presigned URLs. What
-is expected is computed by botocore's own signers.
+AWS Signature Version 4, in header or query (AWS general reference, "Create a signed AWS API request"), and S3's older
+query form (S3 developer guide, RESTAuthentication) of boto3's presigned URLs. Verified with botocore's signers.
 """
 
 import calendar
@@ -39,9 +38,7 @@ QUERY_SCOPE = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signed:
-    """What a request says of its signature."""
-
+class RequestSignature:
     key_id: str
     service: str
     signature: str
@@ -54,25 +51,19 @@ class Signed:
     old: bool = False
 
     def as_header(self) -> str:
-        """The signature in the header, whatever way it was given."""
         date = self.timestamp[:8] or "20000101"
         scope = f"{self.key_id}/{date}/{self.region or 'us-east-1'}/{self.service}/aws4_request"
         return f"{ALGORITHM} Credential={scope}, SignedHeaders={';'.join(self.headers)}, Signature={self.signature}"
 
 
-def signed(headers: Headers, query: Mapping[str, str]) -> Signed:
-    """
-    Read the signature of a request.
-
-    Raises:
-        ServiceError: it has none, or not all of one.
-    """
+def signed(headers: Headers, query: Mapping[str, str]) -> RequestSignature:
+    """Parse the signature of a request. Raise ServiceError if it is missing or incomplete."""
     if headers.get("Authorization"):
         return _in_header(headers)
     if "X-Amz-Signature" in query:
         return _in_query(query)
     if {"AWSAccessKeyId", "Signature", "Expires"} <= query.keys():
-        return Signed(
+        return RequestSignature(
             key_id=query["AWSAccessKeyId"],
             service="s3",
             signature=query["Signature"],
@@ -83,13 +74,8 @@ def signed(headers: Headers, query: Mapping[str, str]) -> Signed:
     raise ServiceError("MissingAuthenticationToken", "Missing Authentication Token", 403)
 
 
-def verify(environ: Mapping[str, Any], what: Signed, keys: Keys, body: bytes) -> None:
-    """
-    Return when the request was signed with these keys, lately, and as it is.
-
-    Raises:
-        ServiceError: it was not.
-    """
+def verify(environ: Mapping[str, Any], what: RequestSignature, keys: Keys, body: bytes) -> None:
+    """Verify signature, age and content. Raise ServiceError."""
     if what.token != keys.session_token:
         raise ServiceError("InvalidClientTokenId", "The security token included in the request is invalid.", 403)
     if what.old:
@@ -107,7 +93,7 @@ def verify(environ: Mapping[str, Any], what: Signed, keys: Keys, body: bytes) ->
         )
 
 
-def _in_header(headers: Headers) -> Signed:
+def _in_header(headers: Headers) -> RequestSignature:
     algorithm, _, rest = headers["Authorization"].partition(" ")
     if algorithm != ALGORITHM:
         raise _incomplete(f"Authorization header requires '{ALGORITHM}', given: {algorithm[:40]!r}.")
@@ -119,7 +105,7 @@ def _in_header(headers: Headers) -> Signed:
     if not timestamp:
         raise _incomplete("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.")
     scope = _scope(parts["Credential"])
-    return Signed(
+    return RequestSignature(
         key_id=scope["key"],
         service=scope["service"].lower(),
         signature=parts["Signature"],
@@ -130,14 +116,14 @@ def _in_header(headers: Headers) -> Signed:
     )
 
 
-def _in_query(query: Mapping[str, str]) -> Signed:
+def _in_query(query: Mapping[str, str]) -> RequestSignature:
     for name in ("X-Amz-Credential", "X-Amz-Date", "X-Amz-SignedHeaders", "X-Amz-Expires"):
         if not query.get(name):
             raise _incomplete(f"AWS query-string parameters must include '{name}'.")
     if query.get("X-Amz-Algorithm") != ALGORITHM:
         raise _incomplete(f"X-Amz-Algorithm must be {ALGORITHM}.")
     scope = _scope(query["X-Amz-Credential"])
-    return Signed(
+    return RequestSignature(
         key_id=scope["key"],
         service=scope["service"].lower(),
         signature=query["X-Amz-Signature"],
@@ -184,7 +170,7 @@ def _timestamp_of(date: str) -> str:
     return parsed.strftime("%Y%m%dT%H%M%SZ")
 
 
-def _in_time(what: Signed) -> None:
+def _in_time(what: RequestSignature) -> None:
     try:
         made = calendar.timegm(time.strptime(what.timestamp, "%Y%m%dT%H%M%SZ"))
     except (ValueError, OverflowError):
@@ -198,29 +184,30 @@ def _in_time(what: Signed) -> None:
         if not made - SKEW_S <= now <= made + lasts_s:
             raise ServiceError("AccessDenied", "Request has expired", 403)
     elif abs(now - made) > SKEW_S:
-        raise ServiceError("SignatureDoesNotMatch", f"Signature expired: {what.timestamp} is not of now", 403)
+        raise ServiceError(
+            "SignatureDoesNotMatch", f"Signature expired: {what.timestamp} is too far from the current time", 403
+        )
 
 
-def _in_time_old(what: Signed) -> None:
+def _in_time_old(what: RequestSignature) -> None:
     if what.expires is None or what.expires < time.time():
         raise ServiceError("AccessDenied", "Request has expired", 403)
 
 
-def _payload(environ: Mapping[str, Any], what: Signed, body: bytes) -> str:
-    """The body's digest as it was signed, compared with the body where it is one."""
-    said = str(environ.get("HTTP_X_AMZ_CONTENT_SHA256", ""))
-    if not said and what.expires is not None and what.service == "s3":
+def _payload(environ: Mapping[str, Any], what: RequestSignature, body: bytes) -> str:
+    reported = str(environ.get("HTTP_X_AMZ_CONTENT_SHA256", ""))
+    if not reported and what.expires is not None and what.service == "s3":
         return "UNSIGNED-PAYLOAD"
-    if said.startswith(NOT_HASHED):
-        return said
+    if reported.startswith(NOT_HASHED):
+        return reported
     digest = hashlib.sha256(body).hexdigest()
-    if said and said != digest:
+    if reported and reported != digest:
         message = "The provided 'x-amz-content-sha256' header does not match what was computed."
         raise ServiceError("XAmzContentSHA256Mismatch", message, 400)
     return digest
 
 
-def _signature(environ: Mapping[str, Any], what: Signed, keys: Keys, payload: str) -> str:
+def _signature(environ: Mapping[str, Any], what: RequestSignature, keys: Keys, payload: str) -> str:
     signer = (S3SigV4Auth if what.service == "s3" else SigV4Auth)(_credentials(keys), what.service, what.region)
     headers = HTTPHeaders()
     for name in what.headers:
@@ -240,7 +227,7 @@ def _signature(environ: Mapping[str, Any], what: Signed, keys: Keys, payload: st
     return str(signer.signature(signer.string_to_sign(request, canonical), request))
 
 
-def _old_signature(environ: Mapping[str, Any], what: Signed, keys: Keys) -> str:
+def _old_signature(environ: Mapping[str, Any], what: RequestSignature, keys: Keys) -> str:
     signer = HmacV1QueryAuth(_credentials(keys))
     headers = HTTPHeaders()
     for name in ("content-md5", "content-type", *_amazon_headers(environ)):
@@ -263,7 +250,7 @@ def _amazon_headers(environ: Mapping[str, Any]) -> list[str]:
 
 
 def _header(environ: Mapping[str, Any], name: str) -> str:
-    """As it was sent: WSGI gives every byte as one character."""
+    """Return a header as sent: WSGI has one character per byte."""
     key = name.upper().replace("-", "_")
     value = environ.get(f"HTTP_{key}", environ.get(key, "") if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else "")
     text = str(value)

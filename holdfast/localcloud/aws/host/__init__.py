@@ -1,7 +1,4 @@
-"""
-The embedded AWS as a server: its sockets, the way of a request to one of our services or to moto, and which services
-there are. What a service does is in its own room; who may call is `guard`'s; what outlives the process is `state`'s.
-"""
+"""The embedded AWS as a server: sockets, routing, services. Access control is in `guard`, persistence in `state`."""
 
 from holdfast.localcloud.aws.host.bucket_policies import for_caller, for_moto
 from holdfast.localcloud.aws.host.routes import Routes

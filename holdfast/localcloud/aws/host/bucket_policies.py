@@ -1,9 +1,9 @@
-"""Bucket policies between callers and moto.
+"""
+Bucket policies between callers and moto.
 
-moto enforces bucket policies but ignores their conditions, so a conditional Deny (the CDK's "enforce SSL":
-deny everything when aws:SecureTransport is false) would deny everything. The embedded AWS listens on loopback
-only and counts its transport as secure, so such statements must not bite. moto therefore gets the policy without
-its conditional Deny statements, and the original as an extra member; reading a policy gives the original back.
+moto enforces bucket policies but ignores their conditions, so the CDK's conditional Deny ("enforce SSL") would deny
+everything. Loopback counts as secure transport. So moto gets the policy without conditional Deny statements, and the
+original as an extra member, which readers get back.
 """
 
 import json
@@ -13,7 +13,7 @@ ORIGINAL = "HoldfastOriginal"
 
 
 def for_moto(body: bytes) -> bytes:
-    """The policy that moto is to enforce; anything that is no policy passes unchanged, for moto to judge."""
+    """Return the policy for moto; text that is no policy passes unchanged."""
     try:
         policy = json.loads(body)
         statements = policy["Statement"]
@@ -27,7 +27,6 @@ def for_moto(body: bytes) -> bytes:
 
 
 def for_caller(body: bytes) -> bytes:
-    """The policy as it was put."""
     try:
         original = json.loads(body)[ORIGINAL]
     except (ValueError, KeyError, TypeError):

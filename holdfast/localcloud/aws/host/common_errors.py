@@ -1,4 +1,4 @@
-"""Errors that all services share, as each protocol names them (API references, "Common Errors")."""
+"""Errors shared by all services, as each protocol names them (API references, "Common Errors")."""
 
 from holdfast.localcloud.aws.common import ServiceError
 
@@ -24,7 +24,6 @@ S3 = {
 
 
 def for_service(error: ServiceError, *, service: str, protocol: str) -> ServiceError:
-    """The error with the code and status that the service's callers know."""
     table = S3 if service == "s3" else JSON if protocol.endswith("json") else EC2 if protocol == "ec2" else {}
     code, status = table.get(error.code, (error.code, error.status))
     if protocol == "rest-json" and error.status in (401, 403):

@@ -13,8 +13,6 @@ OWN = "holdfast.own"
 
 
 class _Raw(io.BytesIO):
-    """A body as urllib3 gives it."""
-
     def stream(self, **_: Any) -> Iterator[bytes]:
         part = self.read()
         while part:
@@ -22,12 +20,8 @@ class _Raw(io.BytesIO):
             part = self.read()
 
 
-class Direct:
-    """
-    Calls a WSGI application where botocore would send a request.
-
-    Spares half of the work of a request, and its threads: what is done can be done again in the same order.
-    """
+class DirectTransport:
+    """Calls a WSGI application where botocore would send a request, which saves half of the work and its threads."""
 
     def __init__(self, application: Any) -> None:
         self._application = application
@@ -50,6 +44,6 @@ class Direct:
         environ = builder.get_environ()
         environ["CONTENT_LENGTH"] = str(len(body or b""))
         environ[OWN] = True
-        chunks, status, told = run_wsgi_app(self._application, environ, buffered=True)
+        chunks, status, reported = run_wsgi_app(self._application, environ, buffered=True)
         raw: Any = _Raw(b"".join(chunks))
-        return AWSResponse(request.url, int(status.split()[0]), dict(told), raw)
+        return AWSResponse(request.url, int(status.split()[0]), dict(reported), raw)

@@ -1,9 +1,9 @@
-"""The front door: which service a request is for, ours or moto's, and what surrounds its answer.
+"""
+Front: routing of a request to an own service or moto, and what surrounds its answer.
 
-What comes through a socket is held against the guard first: where it comes from, whose key it has, its signature, and
-what a role may do. A request's service and region come from the credential scope of its signature, its operation from
-X-Amz-Target or Action. Requests to moto run inside the gate, and every request that may have changed something is told
-to the persistence. The private plane lives under ``/_holdfast/`` and is for the home's owner.
+Requests from a socket pass the guard first. Service and region come from the signature's credential scope, the
+operation from X-Amz-Target or Action. Requests to moto run inside the gate; possible changes are reported to the
+persistence. The private plane is under ``/_holdfast/``, for the home's owner.
 """
 
 import contextlib
@@ -30,10 +30,10 @@ from werkzeug.wrappers import Request, Response
 from holdfast.localcloud.aws.clients import DEFAULT_ACCOUNT
 from holdfast.localcloud.aws.common import PRINCIPAL_HEADER, NotOurs, ServiceError, acting_for, root_of
 from holdfast.localcloud.aws.guard import (
+    Authorizer,
     Budget,
+    CallerIdentity,
     Callers,
-    Judge,
-    Who,
     ceiling_of,
     foreign,
     read_body,
@@ -75,7 +75,7 @@ class Front:
         private: Callable[[Request], Response],
         gate: Gate,
         callers: Callers,
-        judge: Judge,
+        judge: Authorizer,
     ) -> None:
         self.ready = False
         """Until it is, only our own services are answered: a caller must never take what is not restored for gone."""
@@ -123,28 +123,28 @@ class Front:
         if environ["holdfast.full"]:
             raise ServiceError("ServiceUnavailable", "too many requests are being answered; try again", 503)
         if request.path.startswith(NOT_SERVED):
-            raise ServiceError("NotFound", f"there is no {request.method} {request.path}", 404)
-        said = signed(request.headers, request.args)
-        who = self._callers.find(said.key_id)
+            raise ServiceError("NotFound", f"not found: {request.method} {request.path}", 404)
+        output = signed(request.headers, request.args)
+        who = self._callers.find(output.key_id)
         environ["holdfast.known"]()
         part = until_answered.enter_context(self._budget.part())
-        body = read_body(environ, ceiling=ceiling_of(said.service), part=part)
+        body = read_body(environ, ceiling=ceiling_of(output.service), part=part)
         environ["holdfast.received"]()
-        verify(environ, said, who.keys, body)
+        verify(environ, output, who.keys, body)
         _replace_body(environ, body)
         # moto finds a request's service by this header alone, and by much else where it is missing or in another order.
-        environ["HTTP_AUTHORIZATION"] = said.as_header()
+        environ["HTTP_AUTHORIZATION"] = output.as_header()
         if who.role:
             environ.pop("HTTP_X_MOTO_ACCOUNT_ID", None)
-        scope = _Scope(key=said.key_id, region=said.region, service=said.service)
+        scope = _Scope(key=output.key_id, region=output.region, service=output.service)
         if scope.service != "s3":
             _unpack(environ, body)
         return self._answer(request, scope, who)
 
-    def _answer(self, request: Request, scope: "_Scope", who: Who | None) -> Response:
+    def _answer(self, request: Request, scope: "_Scope", who: CallerIdentity | None) -> Response:
         if request.path.startswith(PRIVATE):
             if who is not None and who.role:
-                raise ServiceError("AccessDenied", "the private plane is for the owner of the home", 403)
+                raise ServiceError("AccessDenied", "the private API is for the owner of the home", 403)
             return self._private(request)
         service, region = scope.service, scope.region
         hosted = self._services.get(service)
@@ -186,10 +186,9 @@ class Front:
         return response
 
     def _unkept(self, request: Request, operation: str) -> ServiceError | None:
-        """The refusal of a change that the disk does not take. What deletes makes room, and is let through."""
         if not is_change(method=request.method, operation=operation, query=request.args):
             return None
-        why = self.refusal(wanted=request.content_length or 0)
+        why = self.refusal(desired=request.content_length or 0)
         return ServiceError("InsufficientStorage", f"{why}; nothing was changed", 507) if why else None
 
     def _ours(self, hosted: HostedService, request: Request, operation: str, caller: Caller) -> Response:
@@ -231,11 +230,7 @@ class Front:
 
     @contextlib.contextmanager
     def _settling(self, service: str) -> Iterator[None]:
-        """
-        Around a request to a service: what the first one loads stays, so no later collection has to look at it.
-
-        A collection of all objects stops every thread, the one that says that all is well among them.
-        """
+        """Freeze what the first request to a service loads, so that no later collection scans it."""
         try:
             yield
         finally:
@@ -257,27 +252,22 @@ class Front:
 
 
 def json_response(answer: Mapping[str, Any], *, status: int = 200) -> Response:
-    """An answer of the private plane."""
     return Response(json.dumps(answer), status=status, content_type="application/json")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Scope:
-    """Whom a request is for, from the credential scope of its signature."""
-
     key: str
     region: str
     service: str
 
     @classmethod
     def of(cls, request: Request) -> "_Scope":
-        """Of a request that this process makes, whose signature needs no check."""
-        said = signed(request.headers, request.args)
-        return cls(key=said.key_id, region=said.region, service=said.service)
+        output = signed(request.headers, request.args)
+        return cls(key=output.key_id, region=output.region, service=output.service)
 
 
-def _principal(request: Request, who: Who | None, caller: Caller) -> str:
-    """Whose the request is: only the embedded AWS itself asks for others."""
+def _principal(request: Request, who: CallerIdentity | None, caller: Caller) -> str:
     if who is not None and not who.own:
         return who.role or root_of(caller.account)
     return str(request.headers.get(PRINCIPAL_HEADER, "")) or root_of(caller.account)
@@ -288,7 +278,6 @@ def _is_no_backend(error: Exception) -> bool:
 
 
 def _refusal(request: Request, error: ServiceError) -> Response:
-    """An error of the guard's, or of the front's, in the words of the service that was meant."""
     try:
         service = _Scope.of(request).service
     except ServiceError:
@@ -302,7 +291,9 @@ def _failure(request: Request, error: Exception) -> Response:
         return _refusal(request, ServiceError("InvalidRequest", str(error.description), error.code))
     if isinstance(error, RecursionError | UnicodeError):
         log.debug("%s %s: %s", request.method, request.path, error)
-        return _refusal(request, ServiceError("InvalidRequest", "the request cannot be read: it is nested too deep"))
+        return _refusal(
+            request, ServiceError("InvalidRequest", "the request cannot be parsed: it is nested too deeply")
+        )
     log.error("%s %s failed", request.method, request.path, exc_info=error)
     return _refusal(request, ServiceError("InternalFailure", f"{type(error).__name__}: {error}", 500))
 
@@ -343,7 +334,6 @@ def _not_implemented(request: Request, service: str, operation: str) -> Response
 
 
 def _unpack(environ: "WSGIEnvironment", body: bytes) -> None:
-    """A compressed body, opened here: moto would open it however large it grows."""
     if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() != "gzip":
         return
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -364,6 +354,6 @@ def _replace_body(environ: "WSGIEnvironment", body: bytes) -> None:
 
 
 def _rewind(environ: "WSGIEnvironment") -> None:
-    """moto reads the body from the start, whoever read it before."""
+    """Rewind the input: moto reads it from the start."""
     environ["wsgi.input"].seek(0)
     environ.pop("werkzeug.request", None)

@@ -1,22 +1,19 @@
-"""Hosting of our own services: from a parsed HTTP request to a method call and back to HTTP.
+"""
+Hosting of own services: from a parsed HTTP request to a method call and back.
 
-A service is any object whose methods are named like the API's operations in snake_case (``create_stack`` for
-CreateStack) and take the API's member names as keyword arguments (``StackName=...``). A method returns a dict of
-the output shape's members, with datetimes (timezone aware, UTC) as timestamps, or None for an empty answer, and
-refuses by raising `ServiceError`. Requests reach a method only after the service model accepted them. A service that
-is made of parts says so in ``PARTS``, attribute to class: what it has no method for is looked for in its parts.
+A service is an object with a method per API operation in snake_case (``create_stack`` for CreateStack) that takes the
+API's members as keyword arguments (``StackName=...``). It returns the output shape's members as a dict, with aware UTC
+datetimes, or None, and raises `ServiceError`. Requests are validated by the service model before. ``PARTS``, attribute
+to class, names objects with further methods.
 
 One object exists for each account and region. Besides operations it has:
 
-- ``state()``: everything to be kept across restarts, as plain picklable data that no thread changes afterwards;
-- ``restore(state)``: called once after construction, before any request, when there is something to restore;
-- optionally ``on_change``: an attribute that the host sets to a callable without arguments. Call it after a change
-  that no request made (a background thread's); after a request the host looks at ``state()`` by itself;
+- ``state()``: everything to persist, as plain picklable data that no thread changes afterwards;
+- ``restore(state)``: called once after construction, before any request, if there is state;
+- optionally ``on_change``: set by the host; to be called after a change by a background thread;
 - optionally ``close()``: stop background threads; called before the last snapshot.
 
-Methods are called from several threads at once; a service does its own locking, and holds no lock while it calls
-other services through its client factory. Where requests come from is `front`'s business, and which of them
-belong to moto.
+Methods are called from several threads; a service has its own lock and does not hold it during calls of other services.
 """
 
 import functools
@@ -45,14 +42,12 @@ JSON_CONTENT = "application/x-amz-json-1.1"
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Who calls: derived from the signature's credential scope."""
-
     account: str
     region: str
 
 
 class HostedService:
-    """One of our services: its model, its objects (one per account and region), and the way between them and HTTP."""
+    """One own service: its model, its objects (one per account and region), and their HTTP interface."""
 
     def __init__(
         self,
@@ -63,10 +58,11 @@ class HostedService:
         beside_moto: bool = False,
         scope: str = "",
     ) -> None:
-        """`load` imports the class (late, for start-up's sake), `create` makes an object of it.
+        """
+        `load` imports the class, `create` makes an object of it.
 
-        `beside_moto`: operations without a method here are moto's; otherwise they are nobody's.
-        `scope`: the service as signatures name it. Default: the service's name.
+        `beside_moto`: operations without a method are moto's; otherwise rejected.
+        `scope`: the service's name in signatures. Default: the service's name.
         """
         self.name = name
         self.scope = scope or name
@@ -84,15 +80,13 @@ class HostedService:
 
     @functools.cached_property
     def routes(self) -> Routes:
-        """The way from the method and path of a REST request to its operation."""
+        """Routes of REST requests to operations."""
         return Routes(self.model)
 
     def owns(self, operation: str) -> bool:
-        """Whether there is a method for the operation."""
         return operation[:1].isupper() and self._holder(operation) is not None
 
     def at(self, caller: Caller) -> Any:
-        """The service object of an account and region."""
         with self._lock:
             instance = self._instances.get(caller)
             if instance is None:
@@ -100,12 +94,10 @@ class HostedService:
             return instance
 
     def instances(self) -> list[Any]:
-        """The service objects that there are."""
         with self._lock:
             return list(self._instances.values())
 
     def handle(self, *, request: Request, operation: str, caller: Caller) -> Response:
-        """Answer one request. Lets `NotOurs` through."""
         request_id, protocol = str(uuid.uuid4()), self._protocol(request)
         try:
             operation_model = self._operation_model(operation)
@@ -116,25 +108,21 @@ class HostedService:
         return self._response(operation_model, result or {}, request_id, protocol)
 
     def state(self) -> Any:
-        """What to keep across restarts, for all accounts and regions."""
         with self._lock:
             instances = dict(self._instances)
         return {(caller.account, caller.region): instance.state() for caller, instance in instances.items()}
 
     def restore(self, state: Any) -> None:
-        """Take over what `state` gave in an earlier life."""
         with self._lock:
             for (account, region), kept in state.items():
                 self._make(Caller(account=account, region=region)).restore(kept)
 
     def reset(self) -> None:
-        """Forget everything."""
         self.close()
         with self._lock:
             self._instances.clear()
 
     def close(self) -> None:
-        """Stop what runs in the background."""
         for instance in self.instances():
             if hasattr(instance, "close"):
                 instance.close()
@@ -147,7 +135,6 @@ class HostedService:
         return instance
 
     def _holder(self, operation: str) -> str | None:
-        """The attribute of the service whose object has the method; empty if it is the service's own."""
         kind, name = self._load(), xform_name(operation)
         holders = {"": kind, **getattr(kind, "PARTS", {})}
         return next((held for held, part in holders.items() if callable(getattr(part, name, None))), None)
@@ -167,7 +154,7 @@ class HostedService:
         return model
 
     def _protocol(self, request: Request) -> str:
-        """The model's first protocol, unless the request speaks another one: some services know several."""
+        """Return the model's first protocol, unless the request uses another."""
         if "X-Amz-Target" in request.headers:
             return "json"
         return "query" if self.model.protocol not in PROTOCOL_PARSERS else str(self.model.protocol)
@@ -214,7 +201,6 @@ class HostedService:
 
 
 def error_response(*, protocol: str, error: ServiceError, request_id: str = "") -> Response:
-    """An error in the words of a protocol."""
     request_id = request_id or str(uuid.uuid4())
     headers = {"x-amzn-RequestId": request_id}
     if protocol in ("json", "rest-json"):
@@ -239,7 +225,7 @@ def _validation_code(protocol: str) -> str:
 
 
 def unreadable(error: Exception) -> str:
-    """What is told of a request that botocore's model cannot make sense of: a value's own words, none of Python's."""
+    """Return the message for a request that botocore cannot parse, without Python's words."""
     why = f": {str(error)[:200]}" if type(error) is ValueError else ""
     return f"1 validation error detected: a value is not of the type that the operation takes{why}"
 

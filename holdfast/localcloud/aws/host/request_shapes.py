@@ -1,8 +1,8 @@
 """
-Requests to moto that are not of their operation's shape, refused as AWS refuses them, before moto looks into them.
+Validation of requests to moto by their operation's shape, as AWS rejects them.
 
-moto trusts its callers' SDKs to have checked members and types. What is still more than it can take is answered as a
-request that is not valid, in `cannot_take`; the log has moto's own error.
+moto trusts SDKs to have checked members and types. A request that still makes moto fail is rejected by `cannot_take`;
+the log has moto's error.
 """
 
 import json
@@ -25,13 +25,10 @@ READ = ("json", "query", "ec2")
 
 def must_fit(request: Request, *, names: Iterable[str], operation: str) -> None:
     """
-    Refuse a request that lacks what its operation requires, or has something of another type.
+    Reject a request without required members or with wrong types. Raise ServiceError in AWS's words.
 
     Args:
-        names: Under which botocore may know the service.
-
-    Raises:
-        ServiceError: in the words of AWS.
+        names: Names of the service in botocore.
     """
     model = next((each for each in (_model(name, request) for name in names) if each is not None), None)
     if model is None or operation not in model.operation_names:
@@ -49,15 +46,13 @@ def must_fit(request: Request, *, names: Iterable[str], operation: str) -> None:
 
 
 def cannot_take(protocol: str, operation: str) -> ServiceError:
-    """What is told of a request at which moto failed."""
     what = f"{operation} with these values" if operation else "this request"
-    message = f"1 validation error detected: the embedded AWS cannot make sense of {what}; its log says more"
+    message = f"1 validation error detected: the embedded AWS cannot process {what}; see log/aws.log"
     code = "InvalidRequest" if protocol == "rest-xml" else NOT_VALID.get(protocol, "ValidationError")
     return ServiceError(code, message)
 
 
 def _model(name: str, request: Request) -> ServiceModel | None:
-    """The service's model, where it is the one that the request speaks of: some share a name in signatures."""
     try:
         model: ServiceModel = get_service_model(name)
     except Exception:  # noqa: BLE001 - botocore knows no such service

@@ -1,4 +1,4 @@
-"""REST operations of a service model: which one a request's method and path mean, and what the path says."""
+"""Routes of REST operations: operation and path members of a request."""
 
 import re
 import urllib.parse
@@ -11,8 +11,6 @@ LABEL = re.compile(r"\{(\w+)(\+?)\}")
 
 
 class Routes:
-    """Every operation of one service that has a path of its own."""
-
     def __init__(self, model: ServiceModel) -> None:
         self._routes: list[tuple[str, re.Pattern[str], str]] = []
         for name in model.operation_names:
@@ -21,11 +19,10 @@ class Routes:
                 self._routes.append((http["method"], _pattern(http["requestUri"]), name))
 
     def operation(self, request: Request) -> str:
-        """The operation's name; "" when the service has none with this method and path."""
+        """Return the operation's name, or ""."""
         return self._match(request)[0]
 
     def labels(self, request: Request) -> dict[str, str]:
-        """The members of the input that are in the path."""
         return self._match(request)[1]
 
     def _match(self, request: Request) -> tuple[str, dict[str, str]]:
@@ -47,6 +44,6 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 def _raw_path(request: Request) -> str:
-    """The path before decoding, so that an ARN in it stays one part."""
+    """Return the undecoded path, so that an ARN stays one part."""
     raw = str(request.environ.get("RAW_URI") or urllib.parse.quote(request.path))
     return urllib.parse.urlparse(raw).path

@@ -22,14 +22,14 @@ from werkzeug.wrappers import Request, Response
 
 from holdfast.localcloud.aws.clients import Clients
 from holdfast.localcloud.aws.common import Mishaps, Plane, ServiceError, reset_clock
-from holdfast.localcloud.aws.guard import BoundedServer, Callers, Judge
-from holdfast.localcloud.aws.host.direct import Direct
+from holdfast.localcloud.aws.guard import Authorizer, BoundedServer, Callers
+from holdfast.localcloud.aws.host.direct import DirectTransport
 from holdfast.localcloud.aws.host.front import Front, json_response
 from holdfast.localcloud.aws.host.services import hosted
 from holdfast.localcloud.aws.state import Gate, Persistence, forget
 from holdfast.localcloud.home import claim, fresh_keys, made_keys
 from holdfast.localcloud.processes import control_plane
-from holdfast.localcloud.supervision import Pass, Passes, passes_path, told
+from holdfast.localcloud.supervision import Pass, Passes, json_of_passes, passes_path
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +38,11 @@ LONGEST_WATCH_S = 60.0
 LATE_AFTER_S = 30.0
 
 
-class PortBusyError(Exception):
-    """Another process listens on the wanted port."""
+class PortBusyError(Exception): ...
 
 
 class EmbeddedAws:
-    """A running embedded AWS. moto keeps its state in the process, so there can be one at a time."""
+    """A running embedded AWS. moto's state is global, so there is one per process."""
 
     _running = threading.Lock()
 
@@ -78,7 +77,7 @@ class EmbeddedAws:
             )
             self._persistence = Persistence(home=home, gate=gate, services=self._services)
             by_scope = {service.scope: service for service in self._services.values()}
-            self._judge = Judge(functools.cache(self._client))
+            self._judge = Authorizer(functools.cache(self._client))
             self._front = Front(
                 services=by_scope,
                 private=self._private,
@@ -94,25 +93,22 @@ class EmbeddedAws:
                 for server in self._servers
             ]
             self._stopping = threading.Event()
-            self._passes = Passes(path=passes_path(home, "aws"), told=self._told)
+            self._passes = Passes(path=passes_path(home, "aws"), reported=self._reported)
             self._start()
             undo.pop_all()
 
     @property
     def client_arguments(self) -> dict[str, str]:
-        """What boto3 and botocore need to reach it, but for the region."""
         return {"endpoint_url": self.endpoint, **self.keys.boto}
 
     def _client(self, account: str, region: str) -> Clients:
-        """Clients whose requests stay in this process, to look up what roles may do."""
-        direct = Direct(self._front)
+        direct = DirectTransport(self._front)
         return Clients(endpoint=self.endpoint, account=account, region=region, keys=self._own, direct=direct)
 
     def _at_once(self, request: Any, **_: Any) -> Any:
-        return Direct(self._front)(request)
+        return DirectTransport(self._front)(request)
 
     def stop(self) -> None:
-        """End all requests that wait, stop answering, and keep the state."""
         if self._stopping.is_set():
             return
         self._stopping.set()
@@ -138,25 +134,23 @@ class EmbeddedAws:
         self.stop()
 
     def health(self) -> dict[str, Any]:
-        """What ``/_holdfast/health`` answers."""
-        problem = self._persistence.problem or self._persistence.room.refusal(wanted=0)
+        problem = self._persistence.problem or self._persistence.room.refusal(desired=0)
         return {
             "status": "degraded" if problem else "ok",
             "pid": os.getpid(),
             "ready": self._front.ready,
             "problem": problem,
             "unsaved": self._persistence.unsaved,
-            "threads": told(self._told(), now=time.monotonic()),
+            "threads": json_of_passes(self._reported(), now=time.monotonic()),
             "control_plane": control_plane(self._home),
         }
 
-    def _told(self) -> list[Pass]:
-        """How each thread that must not end does."""
+    def _reported(self) -> list[Pass]:
         listeners = [
             Pass(name=f"listener-{number}", at=server.passed_at, late_after_s=LATE_AFTER_S)
             for number, server in enumerate(self._servers)
         ]
-        return [*listeners, *([] if self._skips else [self._persistence.worker.told()])]
+        return [*listeners, *([] if self._skips else [self._persistence.worker.reported()])]
 
     def _start(self) -> None:
         forget()
@@ -182,7 +176,6 @@ class EmbeddedAws:
 
     @contextlib.contextmanager
     def _in_moto(self, gate: Gate, service: str) -> Iterator[None]:
-        """Change moto's state of a service without a request to it."""
         with gate.shared():
             yield
         self._front.changed_moto(service)
@@ -222,24 +215,21 @@ def serve(
     skip_waits: bool = False,
     mishaps: Mishaps | None = None,
 ) -> EmbeddedAws:
-    """Start an embedded AWS in this process; use it as a context manager or call ``stop``.
+    """
+    Start an embedded AWS in this process; use it as a context manager or call ``stop``.
 
-    `port` 0 takes a free one. `hyperpod` "simulated" makes HyperPod nodes come and go without a control plane.
-    `skip_waits` lets stacks be deployed in time that nobody waits for. `mishaps` go wrong on purpose.
-    Raises `PortBusyError`.
+    `port` 0 picks a free one. `hyperpod` "simulated" runs nodes without a control plane. `skip_waits` deploys stacks in
+    simulated time. `mishaps` are deliberate failures. Raises `PortBusyError`.
     """
     return EmbeddedAws(home=home, port=port, hyperpod=hyperpod, skip_waits=skip_waits, mishaps=mishaps)
 
 
 class _Server(BoundedServer):
-    """Says when it last looked for requests."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.passed_at = time.monotonic()
         super().__init__(*args, **kwargs)
 
     def service_actions(self) -> None:
-        """Called ten times a second by ``serve_forever``."""
         super().service_actions()
         self.passed_at = time.monotonic()
 
@@ -252,7 +242,6 @@ def _server(listening: socket.socket, front: Front) -> _Server:
 
 
 def _listen(port: int) -> list[socket.socket]:
-    """Sockets on the loopback addresses, IPv4's first; ``localhost`` may mean either."""
     first = _bound(socket.AF_INET, "127.0.0.1", port)
     sockets = [first]
     with contextlib.suppress(OSError, PortBusyError):
@@ -271,7 +260,7 @@ def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
         if error.errno in (errno.EADDRINUSE, errno.EACCES):
             raise PortBusyError(
                 f"port {port} of {host} cannot be used: {os.strerror(error.errno).lower()}; "
-                "stop what listens there or choose another port with --port"
+                "stop the program that listens there, or choose another port with --port"
             ) from error
         raise
     return made
@@ -288,7 +277,6 @@ def _body(request: Request) -> dict[str, Any]:
 
 
 def _warm_up() -> None:
-    """Import what the first deployment needs and takes seconds to import, while nobody waits for it."""
     for name in ("jsonschema", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
         importlib.import_module(name)
     gc.freeze()  # no later collection has to look at all this

@@ -1,4 +1,4 @@
-"""Which services the embedded AWS has of its own, and how each is made; moto has the rest."""
+"""Own services of the embedded AWS; moto has the rest."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from holdfast.localcloud.aws.clients import Clients, Direct
+from holdfast.localcloud.aws.clients import Clients, SendHandler
 from holdfast.localcloud.aws.common import Mishaps, Plane
 from holdfast.localcloud.aws.host.hosted_service import Caller, HostedService
 from holdfast.localcloud.home import Keys
@@ -23,15 +23,15 @@ def hosted(
     keys: Keys,
     home: Path,
     in_moto: Callable[[str], AbstractContextManager[None]],
-    direct: Direct | None = None,
+    direct: SendHandler | None = None,
     skip: bool = False,
     mishaps: Mishaps | None = None,
 ) -> Mapping[str, HostedService]:
     """
-    The services by name.
+    Return the services by name.
 
-    ``keys`` are those of their own clients; ``in_moto`` is held by those that change moto's state without a request to
-    it; ``home`` is CloudFormation's and EKS's, ``skip`` and ``mishaps`` are CloudFormation's.
+    ``keys`` are those of their own clients; ``in_moto`` is held by changes of moto's state without a request; ``home``
+    is for CloudFormation and EKS, ``skip`` and ``mishaps`` for CloudFormation.
     """
 
     def service(name: str, module: str, kind: str, *, beside_moto: bool, scope: str = "", **more: Any) -> HostedService:
@@ -82,12 +82,10 @@ def hosted(
 
 
 def _reach(home: Path, described: Mapping[str, Any]) -> Any:
-    """The API server of an EKS cluster that really runs, as EKS itself reaches it."""
     control = importlib.import_module("holdfast.localcloud.kubernetes.control")
     return control.administrator(home / "kubernetes", described)
 
 
 def _load(module: str, kind: str) -> type:
-    """The class; imported late, for start-up's sake."""
     loaded: type = getattr(importlib.import_module(f"holdfast.localcloud.aws.{module}"), kind)
     return loaded

@@ -1,9 +1,8 @@
 """
-What STS needs beside moto: who the owner of a home is, and that sessions keep their tags.
+STS beyond moto: the owner's identity, and tags of sessions.
 
-The owner's keys are those of the account's root user (AWS STS API reference, GetCallerIdentity, for the answer); moto
-names a user that there is not. A program of the owner's that stands for a service of AWS, as the control plane of a
-local EKS cluster does for EKS, says so in a header: it can then assume only roles that trust the service.
+The owner has the keys of the account's root user (AWS STS API reference, GetCallerIdentity). A program of the owner
+that stands for a service of AWS says so in a header: it can then assume only roles that trust the service.
 """
 
 import re
@@ -21,7 +20,6 @@ NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
 
 
 def owner_identity(account: str) -> Response:
-    """The answer to GetCallerIdentity for the owner of an account."""
     result = f"<Arn>{root_of(account)}</Arn><UserId>{account}</UserId><Account>{account}</Account>"
     body = (
         f'<GetCallerIdentityResponse xmlns="{NAMESPACE}"><GetCallerIdentityResult>{result}</GetCallerIdentityResult>'
@@ -32,11 +30,11 @@ def owner_identity(account: str) -> Response:
 
 def keep_tags(answer: Response, *, given: Mapping[str, str], inherited: Mapping[str, str]) -> None:
     """
-    Give the session that an answer to AssumeRole brings its tags.
+    Record the tags of an AssumeRole answer's session.
 
     Args:
-        inherited: The tags of the session that asked. All are handed on: those of EKS are transitive (EKS user guide,
-            pod-id-abac), and others are not told apart.
+        inherited: Tags of the calling session. All are passed on: those of EKS are transitive (EKS user guide,
+            pod-id-abac).
     """
     found = NEW_KEY.search(answer.get_data(as_text=True)) if answer.status_code == 200 else None
     if found is not None:

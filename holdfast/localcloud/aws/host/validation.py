@@ -1,8 +1,4 @@
-"""Validation of request arguments by a service model's shapes, reporting every violation in AWS's words.
-
-Botocore's own validator checks types and minimums on the caller's side; a service also refuses by enum, pattern,
-maximum and missing members. The model says all of that, so nothing here knows any particular service.
-"""
+"""Validation of request arguments by a service model's shapes, reporting every violation in AWS's words."""
 
 import functools
 import re
@@ -33,10 +29,10 @@ CHARACTER_PROPERTIES = {
 
 def violations(*, shape: Any, value: dict[str, Any], closely: bool = True) -> list[str]:
     """
-    Every constraint of `shape` that `value` breaks, one sentence each; empty when it satisfies all.
+    Return a sentence for every constraint of `shape` that `value` breaks.
 
     Args:
-        closely: Default: whether values are among those allowed too, not only of their type and there.
+        closely: True if allowed values are checked too, not only types and presence.
     """
     return list(_structure(shape, value, "", closely=closely))
 
@@ -44,8 +40,8 @@ def violations(*, shape: Any, value: dict[str, Any], closely: bool = True) -> li
 def _check(shape: Any, value: Any, path: str, *, closely: bool) -> Iterator[str]:
     expected = JSON_TYPES.get(shape.type_name)
     if expected and (not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected)):
-        said = f"Value {_quoted(value)} at '{path}' failed to satisfy constraint"
-        yield f"{said}: Member must be of type {shape.type_name}"
+        reported = f"Value {_quoted(value)} at '{path}' failed to satisfy constraint"
+        yield f"{reported}: Member must be of type {shape.type_name}"
         return
     if closely:
         yield from _own(shape, value, path)
@@ -78,25 +74,25 @@ def _structure(shape: Any, value: dict[str, Any], path: str, *, closely: bool) -
 def _own(shape: Any, value: Any, path: str) -> Iterator[str]:
     limits = shape.metadata
     kind = shape.type_name
-    said = f"Value {_quoted(value)} at '{path}' failed to satisfy constraint: "
+    reported = f"Value {_quoted(value)} at '{path}' failed to satisfy constraint: "
     if kind in ("string", "list", "map", "blob"):
         if len(value) < limits.get("min", 0):
-            yield f"{said}Member must have length greater than or equal to {limits['min']}"
+            yield f"{reported}Member must have length greater than or equal to {limits['min']}"
         if "max" in limits and len(value) > limits["max"]:
-            yield f"{said}Member must have length less than or equal to {limits['max']}"
+            yield f"{reported}Member must have length less than or equal to {limits['max']}"
     elif kind in ("integer", "long", "float", "double"):
         if "min" in limits and value < limits["min"]:
-            yield f"{said}Member must have value greater than or equal to {limits['min']}"
+            yield f"{reported}Member must have value greater than or equal to {limits['min']}"
         if "max" in limits and value > limits["max"]:
-            yield f"{said}Member must have value less than or equal to {limits['max']}"
+            yield f"{reported}Member must have value less than or equal to {limits['max']}"
     if kind != "string":
         return
     allowed = limits.get("enum")
     if allowed and value not in allowed:
-        yield f"{said}Member must satisfy enum value set: [{_enum(allowed, value)}]"
+        yield f"{reported}Member must satisfy enum value set: [{_enum(allowed, value)}]"
     pattern = limits.get("pattern")
     if pattern and not _matches(pattern, value):
-        yield f"{said}Member must satisfy regular expression pattern: {pattern}"
+        yield f"{reported}Member must satisfy regular expression pattern: {pattern}"
 
 
 def _enum(allowed: list[str], value: str) -> str:

@@ -1,8 +1,8 @@
 """
-Conditions of policy statements.
+Conditions of policy statements. Pure.
 
 Source: IAM user guide, "IAM JSON policy elements: Condition operators"
-(reference_policies_elements_condition_operators) and "Conditions with multiple context keys or values". Pure functions.
+(reference_policies_elements_condition_operators) and "Conditions with multiple context keys or values".
 """
 
 import ipaddress
@@ -17,12 +17,11 @@ VARIABLE = re.compile(r"\$\{([^},]+)(?:,\s*'([^']*)')?\}")
 
 
 def listed(value: Any) -> list[Any]:
-    """One value or several, as policies write both."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def matches(pattern: str, text: str, *, case: bool = True) -> bool:
-    """Whether a text matches a pattern with ``*`` and ``?``."""
+    """Return True if a text matches a pattern with ``*`` and ``?``."""
     if not case:
         pattern, text = pattern.lower(), text.lower()
     return _compiled(pattern).fullmatch(text) is not None
@@ -35,7 +34,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def with_variables(text: str, context: Context) -> str | None:
-    """A policy's text with its variables filled in; None when one has neither a value nor a default."""
+    """Fill in a policy text's variables; None if one has neither value nor default."""
     missing = False
 
     def filled(found: re.Match[str]) -> str:
@@ -51,28 +50,28 @@ def with_variables(text: str, context: Context) -> str | None:
 
 
 def hold(conditions: Mapping[str, Mapping[str, Any]], context: Context) -> bool:
-    """Whether all conditions of a statement hold. Raises ValueError for an operator that there is not."""
+    """Return True if all conditions of a statement hold. Raise ValueError for an unknown operator."""
     return all(
-        _holds(operator, key, [str(_plain(value)) for value in listed(wanted)], context)
+        _holds(operator, key, [str(_plain(value)) for value in listed(desired)], context)
         for operator, keys in conditions.items()
-        for key, wanted in keys.items()
+        for key, desired in keys.items()
     )
 
 
-def _holds(operator: str, key: str, wanted: list[str], context: Context) -> bool:
+def _holds(operator: str, key: str, desired: list[str], context: Context) -> bool:
     name, every = operator, False
     for prefix in ("ForAllValues:", "ForAnyValue:"):
         if name.startswith(prefix):
             name, every = name.removeprefix(prefix), prefix == "ForAllValues:"
     given = _get(context, key)
     if name == "Null":
-        return (given is None) == (wanted[0].lower() == "true")
+        return (given is None) == (desired[0].lower() == "true")
     optional = name.endswith("IfExists")
     name = name.removesuffix("IfExists")
     test, negative = _operator(name)
     if given is None:
         return optional or negative or every
-    filled = [text for text in (with_variables(one, context) for one in wanted) if text is not None]
+    filled = [text for text in (with_variables(one, context) for one in desired) if text is not None]
 
     def one(value: str) -> bool:
         found = any(test(pattern, value) for pattern in filled)
@@ -91,7 +90,6 @@ def _plain(value: Any) -> Any:
 
 
 def _operator(name: str) -> tuple[Callable[[str, str], bool], bool]:
-    """The test of an operator, and whether it is the opposite of one."""
     for positive, negative in OPPOSITES.items():
         if name == negative:
             return TESTS[positive], True
@@ -108,9 +106,8 @@ def _date(text: str) -> datetime:
 
 
 def _like_arn(pattern: str, text: str) -> bool:
-    """Each of the six parts matches for itself."""
-    wanted, given = pattern.split(":", 5), text.split(":", 5)
-    return len(wanted) == len(given) and all(matches(one, other) for one, other in zip(wanted, given, strict=True))
+    desired, given = pattern.split(":", 5), text.split(":", 5)
+    return len(desired) == len(given) and all(matches(one, other) for one, other in zip(desired, given, strict=True))
 
 
 def _in_network(network: str, address: str) -> bool:
@@ -118,24 +115,24 @@ def _in_network(network: str, address: str) -> bool:
 
 
 TESTS: dict[str, Callable[[str, str], bool]] = {
-    "StringEquals": lambda wanted, given: wanted == given,
-    "StringEqualsIgnoreCase": lambda wanted, given: wanted.lower() == given.lower(),
+    "StringEquals": lambda desired, given: desired == given,
+    "StringEqualsIgnoreCase": lambda desired, given: desired.lower() == given.lower(),
     "StringLike": matches,
     "ArnEquals": _like_arn,
     "ArnLike": _like_arn,
-    "Bool": lambda wanted, given: wanted.lower() == given.lower(),
-    "BinaryEquals": lambda wanted, given: wanted == given,
+    "Bool": lambda desired, given: desired.lower() == given.lower(),
+    "BinaryEquals": lambda desired, given: desired == given,
     "IpAddress": _in_network,
-    "NumericEquals": lambda wanted, given: float(given) == float(wanted),
-    "NumericLessThan": lambda wanted, given: float(given) < float(wanted),
-    "NumericLessThanEquals": lambda wanted, given: float(given) <= float(wanted),
-    "NumericGreaterThan": lambda wanted, given: float(given) > float(wanted),
-    "NumericGreaterThanEquals": lambda wanted, given: float(given) >= float(wanted),
-    "DateEquals": lambda wanted, given: _date(given) == _date(wanted),
-    "DateLessThan": lambda wanted, given: _date(given) < _date(wanted),
-    "DateLessThanEquals": lambda wanted, given: _date(given) <= _date(wanted),
-    "DateGreaterThan": lambda wanted, given: _date(given) > _date(wanted),
-    "DateGreaterThanEquals": lambda wanted, given: _date(given) >= _date(wanted),
+    "NumericEquals": lambda desired, given: float(given) == float(desired),
+    "NumericLessThan": lambda desired, given: float(given) < float(desired),
+    "NumericLessThanEquals": lambda desired, given: float(given) <= float(desired),
+    "NumericGreaterThan": lambda desired, given: float(given) > float(desired),
+    "NumericGreaterThanEquals": lambda desired, given: float(given) >= float(desired),
+    "DateEquals": lambda desired, given: _date(given) == _date(desired),
+    "DateLessThan": lambda desired, given: _date(given) < _date(desired),
+    "DateLessThanEquals": lambda desired, given: _date(given) <= _date(desired),
+    "DateGreaterThan": lambda desired, given: _date(given) > _date(desired),
+    "DateGreaterThanEquals": lambda desired, given: _date(given) >= _date(desired),
 }
 
 OPPOSITES = {

@@ -1,9 +1,8 @@
 """
-Whether policies allow a request.
+Evaluation of policies. Pure.
 
-Source: IAM user guide, "Policy evaluation logic" (reference_policies_evaluation-logic) and, for the words,
-"Troubleshoot access denied error messages" (troubleshoot_access-denied). Pure functions. There are no service control
-policies here: an account of its own, as the embedded AWS is, has none.
+Source: IAM user guide, "Policy evaluation logic" (reference_policies_evaluation-logic); words: "Troubleshoot access
+denied error messages" (troubleshoot_access-denied). There are no service control policies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from holdfast.localcloud.aws.iam.conditions import Context, hold, listed, matche
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class IamPolicy:
     """A policy document; inline policies have no ARN."""
 
     document: Mapping[str, Any]
@@ -22,9 +21,7 @@ class Policy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """What somebody wants to do."""
-
+class PermissionRequest:
     principal: str
     """As messages name it: the ARN of a session of the role."""
     action: str
@@ -40,25 +37,23 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """Whether it is allowed; why not, in AWS's words."""
-
     allowed: bool
     reason: str = ""
 
 
 def decide(
-    request: Request,
+    request: PermissionRequest,
     *,
-    identity: Sequence[Policy],
-    boundary: Sequence[Policy] | None = None,
-    resource: Sequence[Policy] = (),
+    identity: Sequence[IamPolicy],
+    boundary: Sequence[IamPolicy] | None = None,
+    resource: Sequence[IamPolicy] = (),
 ) -> Decision:
     """
     Decide about a request within one account.
 
     Args:
-        boundary: Default: the role has none; the policy that limits what its identity policies can allow.
-        resource: Policies of the resource; what they allow to the principal needs no identity policy.
+        boundary: Permissions boundary. Default: none.
+        resource: Policies of the resource; their grants to the principal need no identity policy.
     """
     kinds = (
         ("an identity-based policy", identity),
@@ -67,19 +62,19 @@ def decide(
     )
     for kind, policies in kinds:
         for policy in policies:
-            if _says("Deny", policy, request, named=request.account if kind == "a resource-based policy" else None):
+            if _reason("Deny", policy, request, named=request.account if kind == "a resource-based policy" else None):
                 where = f": {policy.arn}" if policy.arn else ""
                 return _denied(request, f"with an explicit deny in {kind}{where}")
-    if any(_says("Allow", policy, request, named=()) for policy in resource):
+    if any(_reason("Allow", policy, request, named=()) for policy in resource):
         return Decision(allowed=True)
-    if not any(_says("Allow", policy, request) for policy in identity):
+    if not any(_reason("Allow", policy, request) for policy in identity):
         return _denied(request, f"because no identity-based policy allows the {request.action} action")
-    if boundary is not None and not any(_says("Allow", policy, request) for policy in boundary):
+    if boundary is not None and not any(_reason("Allow", policy, request) for policy in boundary):
         return _denied(request, f"because no permissions boundary allows the {request.action} action")
     return Decision(allowed=True)
 
 
-def _denied(request: Request, why: str) -> Decision:
+def _denied(request: PermissionRequest, why: str) -> Decision:
     where = f" on resource: {request.resource}" if request.resource not in ("", "*") else ""
     return Decision(
         allowed=False,
@@ -87,8 +82,9 @@ def _denied(request: Request, why: str) -> Decision:
     )
 
 
-def _says(effect: str, policy: Policy, request: Request, *, named: tuple[str, ...] | None = None) -> bool:
-    """Whether some statement of this effect is about the request; ``named``: and names its maker or one of these."""
+def _reason(
+    effect: str, policy: IamPolicy, request: PermissionRequest, *, named: tuple[str, ...] | None = None
+) -> bool:
     return any(
         statement.get("Effect") == effect
         and (named is None or _names(statement, request, named))
@@ -98,7 +94,7 @@ def _says(effect: str, policy: Policy, request: Request, *, named: tuple[str, ..
     )
 
 
-def _covers(statement: Mapping[str, Any], request: Request) -> bool:
+def _covers(statement: Mapping[str, Any], request: PermissionRequest) -> bool:
     if "NotAction" in statement:
         about = not any(matches(one, request.action, case=False) for one in listed(statement["NotAction"]))
     else:
@@ -114,12 +110,12 @@ def _covers(statement: Mapping[str, Any], request: Request) -> bool:
     return meant and hold(statement.get("Condition", {}), request.context)
 
 
-def _among(resources: Any, request: Request) -> bool:
+def _among(resources: Any, request: PermissionRequest) -> bool:
     filled = (with_variables(str(one), request.context) for one in listed(resources))
     return any(one is not None and matches(one, request.resource) for one in filled)
 
 
-def _names(statement: Mapping[str, Any], request: Request, account: tuple[str, ...]) -> bool:
+def _names(statement: Mapping[str, Any], request: PermissionRequest, account: tuple[str, ...]) -> bool:
     if "NotPrincipal" in statement:
         return not _is_one_of(statement["NotPrincipal"], {request.principal, *request.aliases, *request.account})
     return _is_one_of(statement.get("Principal", {}), {request.principal, *request.aliases, *account})

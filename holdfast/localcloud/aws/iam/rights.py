@@ -1,4 +1,4 @@
-"""The rights of a role as IAM has them now, and the refusal of what they do not cover."""
+"""Rights of a role as IAM has them now."""
 
 import contextlib
 import json
@@ -9,26 +9,26 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.iam.conditions import Context
-from holdfast.localcloud.aws.iam.evaluation import Decision, Policy, Request, decide
+from holdfast.localcloud.aws.iam.evaluation import Decision, IamPolicy, PermissionRequest, decide
 
 
 class Rights:
-    """What one role may do. Policies are read once; whoever wants to know again makes another."""
+    """Rights of one role. Policies are read once."""
 
     def __init__(self, *, client: ClientFactory, role: str, session: str, account: str) -> None:
         """
         Read a role's policies.
 
         Args:
-            role: The role's ARN. One that IAM does not know may do nothing.
-            session: The name by which messages call the role's session.
+            role: ARN. A role that IAM does not have may do nothing.
+            session: Name of the role's session in messages.
         """
         self.role, self.name = role, role.rsplit("/", 1)[-1]
         partition = role.split(":")[1] if role.count(":") >= 5 else "aws"
         self.principal = f"arn:{partition}:sts::{account}:assumed-role/{self.name}/{session}"
         self._account = (f"arn:{partition}:iam::{account}:root", account)
         self._client, self._iam = client, client("iam")
-        self._buckets: dict[str, list[Policy]] = {}
+        self._buckets: dict[str, list[IamPolicy]] = {}
         self._role: Mapping[str, Any] = self._found()
         self._identity = tuple(self._policies()) if self._role else ()
         limit = self._role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn")
@@ -36,25 +36,21 @@ class Rights:
 
     @property
     def exists(self) -> bool:
-        """Whether IAM knows the role."""
         return bool(self._role)
 
     def simulated(self, action: str, resource: str, context: Context) -> Decision:
-        """Whether its own policies and its boundary let the role do something; no resource's policy is asked."""
-        request = Request(principal=self.principal, action=action, resource=resource, context=context)
+        request = PermissionRequest(principal=self.principal, action=action, resource=resource, context=context)
         return decide(request, identity=self._identity, boundary=self._boundary)
 
     def trusts(self, service: str, action: str = "sts:AssumeRole", **context: str) -> bool:
-        """Whether the role lets a service assume it, or tag its sessions."""
         trust = self._role.get("AssumeRolePolicyDocument")
         if not trust:
             return False
-        request = Request(principal=service, action=action, resource=self.role, context=context)
-        return decide(request, identity=(), resource=(Policy(document=trust),)).allowed
+        request = PermissionRequest(principal=service, action=action, resource=self.role, context=context)
+        return decide(request, identity=(), resource=(IamPolicy(document=trust),)).allowed
 
     def to(self, action: str, resource: str = "*", context: Context | None = None) -> Decision:
-        """Whether the role may do something."""
-        request = Request(
+        request = PermissionRequest(
             principal=self.principal,
             action=action,
             resource=resource,
@@ -67,10 +63,10 @@ class Rights:
 
     def trusted_by(self, role: str, action: str = "sts:AssumeRole", context: Context | None = None) -> bool:
         """
-        Whether another role's trust policy names this one, its session or their account.
+        Return True if another role's trust policy names this role, its session or their account.
 
-        Called where the role's own policies allow the call: within an account a trust policy that names the role would
-        be enough (IAM user guide, "Cross account resource access"), which is asked for as well here.
+        Called where the role's own policies allow the call; within an account the trust policy alone would suffice (IAM
+        user guide, "Cross account resource access").
         """
         try:
             found = self._iam.get_role(RoleName=role.rsplit("/", 1)[-1])["Role"]
@@ -78,8 +74,10 @@ class Rights:
             return False
         known = (self.role, *self._account)
         given = {"aws:PrincipalArn": self.role, **(context or {})}
-        request = Request(principal=self.principal, action=action, resource=role, aliases=known, context=given)
-        trust = (Policy(document=found["AssumeRolePolicyDocument"]),)
+        request = PermissionRequest(
+            principal=self.principal, action=action, resource=role, aliases=known, context=given
+        )
+        trust = (IamPolicy(document=found["AssumeRolePolicyDocument"]),)
         return bool(found["Arn"] == role and decide(request, identity=(), resource=trust).allowed)
 
     # -- what IAM and the resource say
@@ -91,24 +89,24 @@ class Rights:
             return {}
         return found if found["Arn"] == self.role else {}
 
-    def _policies(self) -> list[Policy]:
+    def _policies(self) -> list[IamPolicy]:
         found = []
         with contextlib.suppress(self._iam.exceptions.NoSuchEntityException):  # the role itself may go meanwhile
             for name in self._iam.list_role_policies(RoleName=self.name)["PolicyNames"]:
                 with contextlib.suppress(self._iam.exceptions.NoSuchEntityException):
-                    told = self._iam.get_role_policy(RoleName=self.name, PolicyName=name)
-                    found.append(Policy(document=told["PolicyDocument"]))
+                    reported = self._iam.get_role_policy(RoleName=self.name, PolicyName=name)
+                    found.append(IamPolicy(document=reported["PolicyDocument"]))
             attached = self._iam.list_attached_role_policies(RoleName=self.name)["AttachedPolicies"]
             found += [self._managed(policy["PolicyArn"]) for policy in attached]
         return found
 
-    def _managed(self, arn: str) -> Policy:
+    def _managed(self, arn: str) -> IamPolicy:
         version = self._iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
-        told = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]
-        return Policy(document=told["Document"], arn=arn)
+        reported = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]
+        return IamPolicy(document=reported["Document"], arn=arn)
 
-    def _of_resource(self, action: str, resource: str) -> list[Policy]:
-        """The policy of a bucket; other resources' policies give roles of the account nothing that is needed here."""
+    def _of_resource(self, action: str, resource: str) -> list[IamPolicy]:
+        """Return a bucket's policy; policies of other resources are not used."""
         if not action.startswith("s3:") or ":s3:::" not in resource:
             return []
         bucket = resource.split(":s3:::")[1].partition("/")[0]
@@ -116,9 +114,9 @@ class Rights:
             self._buckets[bucket] = self._bucket_policy(bucket)
         return self._buckets[bucket]
 
-    def _bucket_policy(self, bucket: str) -> list[Policy]:
+    def _bucket_policy(self, bucket: str) -> list[IamPolicy]:
         try:
             text = self._client("s3").get_bucket_policy(Bucket=bucket)["Policy"]
         except ClientError:
             return []
-        return [Policy(document=json.loads(text))]
+        return [IamPolicy(document=json.loads(text))]

@@ -1,9 +1,9 @@
 """
-IAM's policy simulator: what a role could do, asked without doing it.
+IAM's policy simulator.
 
-Source: IAM API reference, SimulatePrincipalPolicy and EvaluationResult. Roles only. A bucket's policy is not looked
-at, and nothing is known of a request but its context entries, the first value of each: a condition on another key does
-not hold, as on AWS. Statements that match, and context keys that are missing, are not listed.
+Source: IAM API reference, SimulatePrincipalPolicy and EvaluationResult. Roles only. Bucket policies are not read, and
+of context entries only the first value; a condition on another key does not hold, as on AWS. Matching statements and
+missing context keys are not listed.
 """
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -19,7 +19,7 @@ EVERYTHING = ("*",)
 
 
 class Simulation:
-    """The simulator; the rest of IAM is moto's."""
+    """Policy simulator; moto has the rest of IAM."""
 
     def __init__(self, *, client: ClientFactory, account: str, **_: Any) -> None:
         self._client, self._account = client, account

@@ -1,4 +1,4 @@
-"""Who is told of an alarm's new state: topics of its actions, and EventBridge."""
+"""Notifications of an alarm's new state: topics of its actions, and EventBridge."""
 
 import contextlib
 import json
@@ -14,15 +14,12 @@ from holdfast.localcloud.aws.monitoring.alarm_states import ALARM, INSUFFICIENT_
 log = logging.getLogger(__name__)
 
 
-class Notices:
-    """Of the alarms of one account and region."""
-
+class AlarmNotices:
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self._client, self._account, self._region = client, account, region
-        self._said: set[tuple[str, str]] = set()
+        self._warned: set[tuple[str, str]] = set()
 
-    def tell(self, alarm: Any, *, previous: str) -> None:
-        """Of the state that an alarm of moto's has now."""
+    def send(self, alarm: Any, *, previous: str) -> None:
         state, moment = alarm.state_value, now().strftime("%Y-%m-%dT%H:%M:%S.000+0000")
         actions = {
             OK: alarm.ok_actions,
@@ -46,17 +43,16 @@ class Notices:
 
     def _notify(self, target: str, alarm: Any, subject: str, message: dict[str, Any]) -> None:
         if ":sns:" not in target:
-            if (alarm.name, target) not in self._said:
-                self._said.add((alarm.name, target))
-                log.warning("alarm %s: the action %s is not taken in the embedded CloudWatch", alarm.name, target)
+            if (alarm.name, target) not in self._warned:
+                self._warned.add((alarm.name, target))
+                log.warning("alarm %s: action %s: not supported by the embedded CloudWatch", alarm.name, target)
             return
         try:
             self._client("sns").publish(TopicArn=target, Subject=subject[:100], Message=json.dumps(message))
         except (BotoCoreError, ClientError) as error:
-            log.warning("alarm %s: %s was not told: %s", alarm.name, target, error)
+            log.warning("alarm %s: notification to %s failed: %s", alarm.name, target, error)
 
     def _announce(self, alarm: Any, *, previous: str, moment: str) -> None:
-        """The event "CloudWatch Alarm State Change" of EventBridge."""
         detail = {
             "alarmName": alarm.name,
             "state": {"value": alarm.state_value, "reason": alarm.state_reason, "timestamp": moment},

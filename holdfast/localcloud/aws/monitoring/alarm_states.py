@@ -1,9 +1,9 @@
 """
-The state of an alarm from its newest data points.
+State of an alarm from its newest data points. Pure.
 
-Pure. Source: CloudWatch user guide, "Configuring how CloudWatch alarms treat missing data" (alarms-and-missing-data),
-read 2026-11-23; its tables are tests. How far the evaluation range reaches beyond the evaluation periods depends on
-period and resolution, says the guide, and shows two more; that is what is taken here.
+Source: CloudWatch user guide, "Configuring how CloudWatch alarms treat missing data" (alarms-and-missing-data), read
+2026-11-23; its tables are tests. The evaluation range depends on period and resolution; the guide shows two more data
+points, which is assumed for all.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,13 +24,13 @@ OPERATORS = tuple(_COMPARE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class AlarmRule:
     """
-    When an alarm goes off.
+    Condition of an alarm.
 
     Args:
         comparison_operator: One of ``OPERATORS``.
-        datapoints_to_alarm: How many of the evaluation periods have to breach.
+        datapoints_to_alarm: Number of evaluation periods that must breach.
         treat_missing_data: "missing", "ignore", "breaching" or "notBreaching".
     """
 
@@ -44,19 +44,19 @@ class Rule:
         return _COMPARE[self.comparison_operator](value, self.threshold)
 
 
-def evaluate(rule: Rule, points: Sequence[float | None], *, current: str) -> str:
+def evaluate(rule: AlarmRule, points: Sequence[float | None], *, current: str) -> str:
     """
-    The state that follows.
+    Return the next state.
 
     Args:
-        points: The evaluation range, oldest first: ``evaluation_periods + FURTHER_BACK`` of them; None is missing.
-        current: The state until now.
+        points: Evaluation range, oldest first: ``evaluation_periods + FURTHER_BACK`` values; None is missing.
+        current: Present state.
     """
     real = [rule.breaches(value) for value in points if value is not None]
-    wanted, needed = rule.evaluation_periods, rule.datapoints_to_alarm
-    if len(real) >= wanted:
-        return ALARM if sum(real[-wanted:]) >= needed else OK
-    filled = wanted - len(real)
+    desired, needed = rule.evaluation_periods, rule.datapoints_to_alarm
+    if len(real) >= desired:
+        return ALARM if sum(real[-desired:]) >= needed else OK
+    filled = desired - len(real)
     if rule.treat_missing_data == BREACHING:
         return ALARM if sum(real) + filled >= needed else OK
     if rule.treat_missing_data == NOT_BREACHING:
@@ -72,6 +72,6 @@ def evaluate(rule: Rule, points: Sequence[float | None], *, current: str) -> str
     return current
 
 
-def _oldest_breach(rule: Rule, points: Sequence[float | None]) -> int:
-    """How many periods old the oldest breaching data point is; the newest is one period old."""
+def _oldest_breach(rule: AlarmRule, points: Sequence[float | None]) -> int:
+    """Return the age of the oldest breaching data point in periods; the newest has age 1."""
     return max(len(points) - at for at, value in enumerate(points) if value is not None and rule.breaches(value))

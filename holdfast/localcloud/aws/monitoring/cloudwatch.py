@@ -1,16 +1,17 @@
-"""Alarms: composite ones can be put, which moto only shows, and all are evaluated once they are there."""
-
 # ruff: noqa: N803 - arguments bear the names of the API members
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import NotOurs, ServiceError
 from holdfast.localcloud.aws.monitoring.alarm_states import INSUFFICIENT_DATA
-from holdfast.localcloud.aws.monitoring.composite_rules import CompositeRuleError, parse_rule
 from holdfast.localcloud.aws.monitoring.evaluation import Evaluation
+from holdfast.localcloud.aws.monitoring.not_evaluated import alarm_remark
+
+log = logging.getLogger(__name__)
 
 OF_METRIC_ALARMS = (
     "namespace",
@@ -27,11 +28,10 @@ OF_METRIC_ALARMS = (
     "evaluate_low_sample_count_percentile",
     "threshold_metric_id",
 )
-OF_STATES = ("state_value", "state_reason", "state_reason_data", "state_updated_timestamp", "history")
 
 
 class CloudWatch:
-    """These operations in one account and region; everything else is moto's, the alarms themselves too."""
+    """Operations of one account and region; moto has the rest, also the alarms themselves."""
 
     def __init__(
         self,
@@ -41,18 +41,13 @@ class CloudWatch:
         region: str,
         in_moto: Callable[[str], AbstractContextManager[None]],
     ) -> None:
-        """``in_moto`` is held while moto's state of a service is changed."""
         self._account, self._region, self._in_moto = account, region, in_moto
         self.evaluation = Evaluation(client=client, account=account, region=region, in_moto=in_moto)
         self._evaluates = False
 
-    def put_metric_alarm(self, **_: Any) -> None:
-        """moto's; the evaluation looks at it at once."""
-        self._evaluate()
-        raise NotOurs
-
-    def set_alarm_state(self, **_: Any) -> None:
-        """moto's; composite alarms follow at once."""
+    def put_metric_alarm(self, **alarm: Any) -> None:
+        """Evaluate it at once; moto stores it."""
+        _warn(alarm)
         self._evaluate()
         raise NotOurs
 
@@ -73,13 +68,9 @@ class CloudWatch:
 
         if unsupported:
             raise ServiceError("ValidationError", f"{next(iter(unsupported))} is not available in the embedded AWS.")
-        try:
-            parse_rule(AlarmRule)
-        except CompositeRuleError as error:
-            raise ServiceError("ValidationError", f"AlarmRule is not valid: {error}.") from None
+        _warn({"AlarmName": AlarmName, "AlarmRule": AlarmRule})
         absent: Any = dict.fromkeys(OF_METRIC_ALARMS)
         backend = cloudwatch_backends[self._account][self._region]
-        before = backend.alarms.get(AlarmName)
         with self._in_moto("cloudwatch"):
             made = backend.put_metric_alarm(
                 name=AlarmName,
@@ -94,15 +85,9 @@ class CloudWatch:
                 **absent,
                 tags=Tags or [],
             )
-            if before is not None:  # an update leaves the state as it is
-                for name in OF_STATES:
-                    setattr(made, name, getattr(before, name))
-            else:
-                made.state_value = INSUFFICIENT_DATA
-        self._evaluate()
+            made.state_value = INSUFFICIENT_DATA
 
     def state(self) -> bool:
-        """Whether there have been alarms to evaluate."""
         return self._evaluates
 
     def restore(self, state: bool | None) -> None:  # noqa: FBT001 - what `state` gave
@@ -115,3 +100,8 @@ class CloudWatch:
     def _evaluate(self) -> None:
         self._evaluates = True
         self.evaluation.start()
+
+
+def _warn(alarm: Mapping[str, Any]) -> None:
+    if remark := alarm_remark(alarm):
+        log.warning("alarm %s: %s", alarm["AlarmName"], remark)

@@ -1,9 +1,9 @@
 """
-The clock of the alarms: once a minute, metrics of log events are published and every alarm gets its state.
+Evaluation of alarms: once a minute, publish metrics of log events and set the state of every alarm.
 
 Source: CloudWatch user guide, "Alarm evaluation" (alarm-evaluation, read 2026-11-23): every minute, over a window that
-ends with the last whole minute. Alarms and data points are moto's; states follow from ``alarm_states``. Assumed: that
-the evaluation takes place a few seconds after the minute, and that a changed alarm keeps its state until then.
+ends with the last whole minute. States follow from ``alarm_states``. Assumed: evaluation a few seconds after the
+minute; a changed alarm keeps its state until then.
 """
 
 import json
@@ -17,20 +17,18 @@ from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import now
-from holdfast.localcloud.aws.monitoring.alarm_notices import Notices
+from holdfast.localcloud.aws.monitoring.alarm_notices import AlarmNotices
 from holdfast.localcloud.aws.monitoring.alarm_states import (
     ALARM,
     FURTHER_BACK,
     INSUFFICIENT_DATA,
     MISSING,
-    OK,
     OPERATORS,
-    Rule,
+    AlarmRule,
     evaluate,
 )
-from holdfast.localcloud.aws.monitoring.composite_rules import in_order, parse_rule
 from holdfast.localcloud.aws.monitoring.log_metrics import MINUTE_S, LogMetrics
-from holdfast.localcloud.aws.monitoring.metric_math import Input, MathError, compute
+from holdfast.localcloud.aws.monitoring.metric_math import MathError, compute
 
 AFTER_THE_MINUTE_S = 5.0
 KEPT = timedelta(days=1)
@@ -42,8 +40,6 @@ log = logging.getLogger(__name__)
 
 
 class Evaluation:
-    """Of one account and region; its thread runs from the first alarm or metric filter on."""
-
     def __init__(
         self,
         *,
@@ -57,11 +53,10 @@ class Evaluation:
         self._lock = threading.Lock()
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._told: set[str] = set()
-        self._notices = Notices(client=client, account=account, region=region)
+        self._notices = AlarmNotices(client=client, account=account, region=region)
 
     def start(self) -> None:
-        """Evaluate from now on, and look at new alarms at once."""
+        """Start the thread, and evaluate new alarms at once."""
         with self._lock:
             self._wake.set()
             if self._thread is None and not self._stopping.is_set():
@@ -75,12 +70,10 @@ class Evaluation:
             self._thread.join(5.0)
 
     def minute(self, moment: datetime) -> None:
-        """All that is due at the end of a minute."""
         self._publish(moment)
         end = int(moment.timestamp()) // MINUTE_S * MINUTE_S
         for alarm in self._metric_alarms():
             self._judge(alarm, end)
-        self._judge_composites()
 
     def _work(self) -> None:
         while not self._stopping.is_set():
@@ -90,13 +83,12 @@ class Evaluation:
                 return
             try:
                 if woken:
-                    self._stopping.wait(0.2)  # moto makes the alarm after this was told of it
+                    self._stopping.wait(0.2)  # moto stores the alarm after the wake-up
                     self._begin_alarms()
-                    self._judge_composites()
                 else:
                     self.minute(now())
             except Exception:
-                log.exception("alarms could not be evaluated; once more in a minute")
+                log.exception("alarms: evaluation failed; retrying in a minute")
 
     def _backend(self) -> Any:
         from moto.cloudwatch.models import cloudwatch_backends  # late, for start-up's sake
@@ -107,7 +99,6 @@ class Evaluation:
         return [alarm for alarm in list(self._backend().alarms.values()) if not alarm.rule]
 
     def _begin_alarms(self) -> None:
-        """What moto calls a new alarm is put right."""
         fresh = [alarm for alarm in self._metric_alarms() if alarm.state_reason == _INITIAL and not alarm.history]
         if any(alarm.state_value != INSUFFICIENT_DATA for alarm in fresh):
             with self._in_moto("cloudwatch"):
@@ -131,12 +122,10 @@ class Evaluation:
     def _judge(self, alarm: Any, end: int) -> None:
         rule = _rule(alarm)
         if rule is None:
-            self._say_once(alarm, f"{alarm.comparison_operator} is not in the embedded CloudWatch")
             return
         try:
             points = self._points(alarm, end, rule.evaluation_periods + FURTHER_BACK)
-        except MathError as error:
-            self._say_once(alarm, str(error))
+        except MathError:
             return
         state = evaluate(rule, points, current=_state(alarm))
         if state != alarm.state_value or alarm.state_reason == _INITIAL:
@@ -180,8 +169,7 @@ class Evaluation:
         while left:  # an expression may name another one, in any order
             ready = [query for query in left if not any(_names(query.expression, other.id) for other in left)] or left
             for query in ready:
-                given = Input(series=series, metrics=tuple(metrics), times=times, period_s=period_s)
-                series[query.id] = compute(query.expression, given)
+                series[query.id] = compute(query.expression, series=series, times=times)
             left = [query for query in left if query not in ready]
         chosen = next((query for query in queries if str(query.return_data).lower() == "true"), None)
         result = series[chosen.id] if chosen is not None else {}
@@ -197,7 +185,6 @@ class Evaluation:
         unit: str | None,
         periods: Sequence[tuple[int, int]],
     ) -> list[float | None]:
-        """One value for each period, None where nothing was published."""
         first, last = periods[0][0], periods[-1][1]
         data = [
             one
@@ -210,52 +197,26 @@ class Evaluation:
         ]
         return [_statistic([one for one in data if start <= _seconds(one) < end], statistic) for start, end in periods]
 
-    def _judge_composites(self) -> None:
-        """After the alarms that they name; one in a cycle keeps its state."""
-        alarms = {alarm.name: alarm for alarm in list(self._backend().alarms.values())}
-        names = {alarm.alarm_arn: alarm.name for alarm in alarms.values()}
-        rules = {name: parse_rule(alarm.rule) for name, alarm in alarms.items() if alarm.rule}
-        children = {name: [names.get(child, child) for child in rule.children] for name, rule in rules.items()}
-        for name in in_order(children):
-            alarm = alarms[name]
-
-            def state_of(child: str) -> str | None:
-                found = alarms.get(names.get(child, child))
-                return None if found is None else _state(found)
-
-            state = ALARM if rules[name].holds(state_of) else OK
-            if state != _state(alarm):
-                named = [alarms[child] for child in children[name] if child in alarms]
-                told = ", ".join(f"{child.name} is in {_state(child)}" for child in named)
-                data = [{"arn": child.alarm_arn, "state": {"value": _state(child)}} for child in named]
-                reason = f"The alarm rule is {'TRUE' if state == ALARM else 'FALSE'}{told and f': {told}'}"
-                self._change(alarm, reason, {"triggeringAlarms": data}, state)
-
     def _change(self, alarm: Any, reason: str, data: dict[str, Any], state: str) -> None:
         previous = _state(alarm)
         with self._in_moto("cloudwatch"):
             alarm.update_state(reason, json.dumps(data), state)
         if previous != state and alarm.actions_enabled:
-            self._notices.tell(alarm, previous=previous)
-
-    def _say_once(self, alarm: Any, why: str) -> None:
-        if alarm.name not in self._told:
-            self._told.add(alarm.name)
-            log.warning("alarm %s is not evaluated: %s", alarm.name, why)
+            self._notices.send(alarm, previous=previous)
 
 
 def _state(alarm: Any) -> str:
-    """moto calls a new alarm OK; CloudWatch does not know yet."""
+    """moto calls a new alarm OK; CloudWatch has no data yet."""
     state: str = INSUFFICIENT_DATA if alarm.state_reason == _INITIAL and not alarm.history else alarm.state_value
     return state
 
 
-def _rule(alarm: Any) -> Rule | None:
+def _rule(alarm: Any) -> AlarmRule | None:
     operator = alarm.comparison_operator or ""
     if operator not in OPERATORS:
         return None
     periods = int(alarm.evaluation_periods)
-    return Rule(
+    return AlarmRule(
         comparison_operator=operator,
         threshold=float(alarm.threshold),
         evaluation_periods=periods,
@@ -265,12 +226,12 @@ def _rule(alarm: Any) -> Rule | None:
 
 
 def _periods(end: int, period_s: int, count: int) -> list[tuple[int, int]]:
-    """Begin and end of the newest periods, oldest first; the window slides by the minute."""
+    """Return start and end of the newest periods, oldest first; the window slides by the minute."""
     return [(end - (back + 1) * period_s, end - back * period_s) for back in reversed(range(count))]
 
 
 def _seconds(datum: Any) -> float:
-    """When it is of; moto keeps times with and without a zone, all UTC."""
+    """Return the time; moto keeps times with and without a zone, all UTC."""
     moment: datetime = datum.timestamp
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
@@ -279,12 +240,11 @@ def _names(expression: str, name: str) -> bool:
     return re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", expression) is not None
 
 
-def _same(dimensions: Iterable[Any], wanted: Sequence[dict[str, str]]) -> bool:
-    return {(one.name, one.value) for one in dimensions} == {(one["Name"], one["Value"]) for one in wanted}
+def _same(dimensions: Iterable[Any], desired: Sequence[dict[str, str]]) -> bool:
+    return {(one.name, one.value) for one in dimensions} == {(one["Name"], one["Value"]) for one in desired}
 
 
 def _statistic(data: Sequence[Any], statistic: str) -> float | None:
-    """Of single values and of statistic sets."""
     if not data:
         return None
     sets = [
@@ -304,10 +264,10 @@ def _statistic(data: Sequence[Any], statistic: str) -> float | None:
         return min(float(one[2]) for one in sets)
     if statistic == "Maximum":
         return max(float(one[3]) for one in sets)
-    raise MathError(f"the statistic {statistic} is not in the embedded CloudWatch")
+    raise MathError(f"statistic {statistic}")
 
 
-def _reason(rule: Rule, points: Sequence[float | None], state: str) -> str:
+def _reason(rule: AlarmRule, points: Sequence[float | None], state: str) -> str:
     real = [one for one in points if one is not None][-rule.evaluation_periods :]
     if state == INSUFFICIENT_DATA:
         return f"Insufficient Data: {rule.evaluation_periods} datapoint(s) were unknown."
@@ -318,13 +278,13 @@ def _reason(rule: Rule, points: Sequence[float | None], state: str) -> str:
             f"{rule.evaluation_periods} missing datapoint(s) were treated as [{treated}]."
         )
     breaching = sum(rule.breaches(one) for one in real)
-    told = breaching if state == ALARM else len(real) - breaching
-    was = "were" if told != 1 else "was"
+    reported = breaching if state == ALARM else len(real) - breaching
+    was = "were" if reported != 1 else "was"
     words = "greater than" if "Greater" in rule.comparison_operator else "less than"
     if "OrEqual" in rule.comparison_operator:
         words += " or equal to"
     no = "" if state == ALARM else "not "
     return (
-        f"Threshold Crossed: {told} datapoint(s) {[round(one, 6) for one in real]} {was} {no}{words} the threshold "
+        f"Threshold Crossed: {reported} datapoint(s) {[round(one, 6) for one in real]} {was} {no}{words} the threshold "
         f"({rule.threshold:g})."
     )

@@ -1,10 +1,8 @@
 """
-Metric filters at work: log events become data points, one for each metric and minute.
+Metric filters: log events become data points, one for each metric and minute, published once a minute.
 
-CloudWatch Logs publishes what its filters found once a minute; here too, so that the number of data points follows the
-time and not the number of lines. Source: CloudWatch Logs user guide, "Creating metrics from log events using filters"
-(MonitoringLogData, read 2026-11-23): values, default value, dimensions. That a data point has the time of its log
-event is assumed.
+Source: CloudWatch Logs user guide, "Creating metrics from log events using filters" (MonitoringLogData, read
+2026-11-23): values, default value, dimensions. Assumed: a data point has the time of its log event.
 """
 
 import threading
@@ -42,7 +40,7 @@ class _Sum:
 
 
 class LogMetrics:
-    """What filters found and is not published yet. Thread-safe."""
+    """Unpublished matches of metric filters. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,26 +48,19 @@ class LogMetrics:
         self._defaults: dict[_Key, float] = {}
 
     def read(self, filters: Iterable[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> None:
-        """
-        Apply the filters of a log group to events that were put into it.
-
-        Args:
-            filters: As DescribeMetricFilters shows them.
-            events: ``timestamp`` in milliseconds since 1970, and ``message``.
-        """
         read = [(_minute(event), LogEvent(event["message"])) for event in events]
         for one in filters:
             try:
-                pattern = parse_pattern(one.get("filterPattern") or "")
+                matches = parse_pattern(one.get("filterPattern") or "")
             except FilterPatternError:
                 continue
             for minute, event in read:
-                holds = pattern.matches(event)
+                holds = matches(event)
                 for transformation in one["metricTransformations"]:
                     self._count(transformation, event, minute, holds=holds)
 
     def take(self) -> dict[str, list[dict[str, Any]]]:
-        """The data points since the last time, by namespace, as PutMetricData takes them."""
+        """Return the new data points by namespace, as PutMetricData takes them."""
         with self._lock:
             pending, defaults = self._pending, self._defaults
             self._pending, self._defaults = {}, {}
@@ -114,7 +105,6 @@ class LogMetrics:
 
 
 def _minute(event: Mapping[str, Any]) -> int:
-    """Its beginning, in seconds since 1970."""
     return int(event["timestamp"]) // 1000 // MINUTE_S * MINUTE_S
 
 
@@ -128,7 +118,6 @@ def _value(given: str, event: LogEvent) -> float | None:
 
 
 def _dimensions(given: Mapping[str, str], event: LogEvent) -> tuple[tuple[str, str], ...] | None:
-    """Values of dimensions come from the event; None when it lacks one."""
     found = [(name, text_at(event, selector)) for name, selector in sorted(given.items())]
     values = tuple((name, value) for name, value in found if value is not None)
     return values if len(values) == len(found) else None

@@ -1,7 +1,8 @@
-"""What moto lacks of CloudWatch Logs: keys of groups are changed, and filters have a meaning."""
+"""CloudWatch Logs beyond moto: keys of log groups, metric filters, FilterLogEvents by pattern."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -12,14 +13,15 @@ from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import NotOurs, ServiceError
 from holdfast.localcloud.aws.monitoring.evaluation import Evaluation
 from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, LogEvent, parse_pattern
+from holdfast.localcloud.aws.monitoring.not_evaluated import filter_remark
+
+log = logging.getLogger(__name__)
 
 MOST_FOUND = 10_000
 """Of FilterLogEvents (API reference)."""
 
 
 class Logs:
-    """These operations in one account and region; the rest of CloudWatch Logs is moto's."""
-
     def __init__(
         self,
         *,
@@ -29,7 +31,6 @@ class Logs:
         in_moto: Callable[[str], AbstractContextManager[None]],
         evaluation: Evaluation,
     ) -> None:
-        """``in_moto`` is held while moto's state is changed; ``evaluation`` publishes what metric filters find."""
         self._client, self._account, self._region, self._in_moto = client, account, region, in_moto
         self._evaluation = evaluation
 
@@ -42,7 +43,8 @@ class Logs:
     def put_metric_filter(self, *, logGroupName: str, filterName: str, filterPattern: str, **_: object) -> None:
         if self._backend().groups.get(logGroupName) is None:
             raise ServiceError("ResourceNotFoundException", "The specified log group does not exist.")
-        _check(filterPattern)
+        if remark := filter_remark(filterPattern):
+            log.warning("log group %s: metric filter %s: %s", logGroupName, filterName, remark)
         with self._in_moto("logs"):
             self._backend().filters.delete_filter(filterName, logGroupName)  # moto would keep both
         raise NotOurs
@@ -50,7 +52,6 @@ class Logs:
     def put_log_events(
         self, *, logGroupName: str, logStreamName: str, logEvents: Sequence[Mapping[str, Any]], **_: object
     ) -> None:
-        """moto's; what metric filters of the group find in them is counted."""
         backend = self._backend()
         group = backend.groups.get(logGroupName)
         times = [event["timestamp"] for event in logEvents]
@@ -60,15 +61,18 @@ class Logs:
         raise NotOurs
 
     def filter_log_events(self, *, filterPattern: str = "", limit: int = MOST_FOUND, **given: Any) -> dict[str, Any]:
-        """With a pattern; moto knows words and phrases only."""
         if not filterPattern:
             raise NotOurs
-        pattern = _check(filterPattern)
+        try:
+            matches = parse_pattern(filterPattern)
+        except FilterPatternError as error:
+            message = f"Invalid filter pattern for the embedded CloudWatch Logs: {error}"
+            raise ServiceError("InvalidParameterException", message) from None
         found: list[dict[str, Any]] = []
         answer: dict[str, Any] = {}
         while len(found) < limit:
             answer = self._page(given)
-            found += [event for event in answer["events"] if pattern.matches(LogEvent(event["message"]))]
+            found += [event for event in answer["events"] if matches(LogEvent(event["message"]))]
             if "nextToken" not in answer or answer["nextToken"] == given.get("nextToken"):
                 break
             given["nextToken"] = answer["nextToken"]
@@ -99,10 +103,3 @@ class Logs:
             if group is None:
                 raise ServiceError("ResourceNotFoundException", "The specified log group does not exist.")
             group.kms_key_id = key
-
-
-def _check(pattern: str) -> Any:
-    try:
-        return parse_pattern(pattern)
-    except FilterPatternError as error:
-        raise ServiceError("InvalidParameterException", f"Invalid filter pattern: {error}") from None

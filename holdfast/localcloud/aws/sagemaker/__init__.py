@@ -1,7 +1,4 @@
-"""
-SageMaker's HyperPod, task governance and MLflow operations over plain records. Instances come and go elsewhere; roles
-and networks are judged in `footing` and `iam`.
-"""
+"""HyperPod, task governance and MLflow operations of SageMaker over plain records. Instances are run elsewhere."""
 
 from holdfast.localcloud.aws.sagemaker.checks import References
 from holdfast.localcloud.aws.sagemaker.lifecycle import check_lifecycle

@@ -1,5 +1,4 @@
-"""What CreateCluster and UpdateCluster refuse because of what is, or is not, elsewhere: networks, roles, lifecycle
-scripts, EKS clusters, alarms. They are looked up through the other services' own APIs."""
+"""Checks of CreateCluster and UpdateCluster against other services: networks, roles, lifecycle scripts, EKS, alarms."""
 
 from ipaddress import IPv4Network
 from typing import Any
@@ -9,7 +8,7 @@ from botocore.exceptions import ClientError
 from holdfast.catalog import instance_types
 from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import refuse
-from holdfast.localcloud.aws.footing import Ways, check_role
+from holdfast.localcloud.aws.footing import SubnetRoutes, check_role
 from holdfast.localcloud.aws.sagemaker.lifecycle import incompatible_ami, is_incompatible, needs_no_script
 
 EKS_AUTHENTICATION = ("API", "API_AND_CONFIG_MAP")
@@ -18,13 +17,10 @@ EKS_VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35")
 
 
 class References:
-    """Looks up what a cluster refers to."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self._client, self._place = client, (account, region)
 
     def check(self, settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
-        """Network, roles and lifecycle scripts of these groups must exist."""
         vpcs = [settings.get("VpcConfig"), *(group.get("OverrideVpcConfig") for group in groups.values())]
         for vpc in vpcs:
             if vpc:
@@ -48,7 +44,7 @@ class References:
             self._check_ways(name, group, settings)
 
     def check_images(self, settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
-        """An AMI of the account's own, if EC2 knows it, must be new enough where it has to make a node ready."""
+        """Check that an AMI of the account, if EC2 has it, is new enough to make a node ready."""
         for name, group in groups.items():
             image = group.get("ImageId", "default")
             if image == "default" or not needs_no_script(settings, group):
@@ -61,19 +57,18 @@ class References:
                 raise refuse(incompatible_ami(name, image))
 
     def check_alarms(self, deployment: dict[str, Any]) -> None:
-        """The alarms that would roll an update back must exist."""
         names = [alarm["AlarmName"] for alarm in deployment.get("AutoRollbackConfiguration", ())]
         if not names:
             return
         kinds = ["MetricAlarm", "CompositeAlarm"]
-        told = self._client("cloudwatch").describe_alarms(AlarmNames=names, AlarmTypes=kinds)
-        known = {alarm["AlarmName"] for key in ("MetricAlarms", "CompositeAlarms") for alarm in told.get(key, ())}
+        reported = self._client("cloudwatch").describe_alarms(AlarmNames=names, AlarmTypes=kinds)
+        known = {alarm["AlarmName"] for key in ("MetricAlarms", "CompositeAlarms") for alarm in reported.get(key, ())}
         missing = [name for name in names if name not in known]
         if missing:
             raise refuse(f"The CloudWatch alarm '{missing[0]}' of AutoRollbackConfiguration does not exist.")
 
     def networks(self, settings: dict[str, Any], group: dict[str, Any]) -> list[tuple[IPv4Network, str]]:
-        """Subnet ranges and zones a group's nodes take addresses from."""
+        """Return subnet ranges and zones of a group's nodes."""
         vpc = group.get("OverrideVpcConfig") or settings.get("VpcConfig")
         if not vpc:  # without a VPC, HyperPod nodes sit in a network of the service's own
             return [(IPv4Network("10.255.0.0/16"), "")]
@@ -117,7 +112,6 @@ class References:
             raise refuse(f"EKS cluster {arn} has Kubernetes version {found['version']}. Supported are {allowed}.")
 
     def _check_execution_role(self, role: str, settings: dict[str, Any], groups: list[dict[str, Any]]) -> None:
-        """Each VPC that nodes of the role are in, and each script that they fetch."""
         networks = [group.get("OverrideVpcConfig") or settings.get("VpcConfig") for group in groups]
         scripts = {
             (bucket, f"{prefix}{name}")
@@ -138,16 +132,11 @@ class References:
                 )
 
     def _check_ways(self, name: str, group: dict[str, Any], settings: dict[str, Any]) -> None:
-        """
-        Where the network lets a group's nodes go.
-
-        HyperPod tells it by an event when the nodes come; that it ends the request is assumed. The words are those of
-        its events.
-        """
+        """Check the network of a group's nodes. Words: HyperPod's events; that they reject the request is assumed."""
         vpc = group.get("OverrideVpcConfig") or settings.get("VpcConfig")
         if not vpc:
             return
-        ways = Ways(client=self._client, subnets=vpc["Subnets"], groups=vpc["SecurityGroupIds"])
+        ways = SubnetRoutes(client=self._client, subnets=vpc["Subnets"], groups=vpc["SecurityGroupIds"])
         nowhere = ways.no_way_to_s3() if _lifecycle_key(group) else ""
         if nowhere:
             raise refuse(
@@ -201,7 +190,6 @@ def _lifecycle_key(group: dict[str, Any]) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _folder(uri: str) -> tuple[str, str]:
-    """Bucket and prefix of scripts."""
     bucket, _, prefix = uri.removeprefix("s3://").partition("/")
     return bucket, prefix.rstrip("/") + "/" if prefix.strip("/") else ""
 

@@ -1,7 +1,4 @@
-"""
-The HyperPod clusters that there are, and what becomes of them: as the control plane reports it, or as it is simulated
-without one.
-"""
+"""HyperPod clusters and their changes, as the control plane reports them or simulated."""
 
 import copy
 import threading
@@ -12,25 +9,25 @@ from typing import Any
 
 from holdfast.localcloud.aws.common import Plane, ServiceError, aware, now, refuse
 from holdfast.localcloud.aws.sagemaker import store
-from holdfast.localcloud.aws.sagemaker.notices import Notices
+from holdfast.localcloud.aws.sagemaker.notices import ClusterNotices
 
 NODE_STATUSES = ("Pending", "Running", "Failure", "ShuttingDown", "DeepHealthCheckInProgress", "NotFound")
 CLUSTER_STATUSES = ("InService", "Failed", "RollingBack", "Deleted")
 PROVISIONING = timedelta(seconds=0.3)
 
 
-class Clusters:
-    """Those of one account and region. Services hold `lock` while they call a method; the plane's calls take it."""
+class HyperPodClusters:
+    """Clusters of one account and region. Services hold `lock` during a call; the plane's calls take it."""
 
-    def __init__(self, *, account: str, region: str, plane: Plane, notices: Notices) -> None:
+    def __init__(self, *, account: str, region: str, plane: Plane, notices: ClusterNotices) -> None:
         self.account, self.region = account, region
         self.lock = threading.RLock()
-        self.by_name: dict[str, store.Cluster] = {}
+        self.by_name: dict[str, store.ClusterRecord] = {}
         self.on_change: Callable[[], None] = lambda: None
         self._plane, self._notices = plane, notices
 
     def requests(self) -> list[dict[str, str]]:
-        """What callers want done with single nodes, for the control plane."""
+        """Return the requested node operations, for the control plane."""
         with self.lock:
             return [
                 {
@@ -44,7 +41,6 @@ class Clusters:
             ]
 
     def report(self, body: dict[str, Any]) -> None:
-        """Take over what the control plane says of a cluster."""
         with self.lock:
             cluster = self.find(body["cluster_arn"])
             _check_report(body)
@@ -62,7 +58,7 @@ class Clusters:
             self._report_cluster(cluster, body)
         self.on_change()
 
-    def _report_cluster(self, cluster: store.Cluster, body: dict[str, Any]) -> None:
+    def _report_cluster(self, cluster: store.ClusterRecord, body: dict[str, Any]) -> None:
         status = body.get("cluster_status")
         if cluster.status == "Deleting" and status != "Deleted":
             return  # said before the control plane learned of the deletion
@@ -84,75 +80,76 @@ class Clusters:
                 cluster.settle()
                 ended = "Succeeded" if status == "InService" and not cluster.failure else "Failed"
                 cluster.software = {
-                    name: ended if said == "InProgress" else said for name, said in cluster.software.items()
+                    name: ended if reported == "InProgress" else reported for name, reported in cluster.software.items()
                 }
             self._notices.state_change(cluster)
 
-    def _report_node(self, cluster: store.Cluster, said: dict[str, Any]) -> None:
-        node = cluster.nodes.get(said["instance_id"])
-        old = cluster.nodes.get(said.get("replaces", ""))
+    def _report_node(self, cluster: store.ClusterRecord, reported: dict[str, Any]) -> None:
+        node = cluster.nodes.get(reported["instance_id"])
+        old = cluster.nodes.get(reported.get("replaces", ""))
         if old is not None:
             del cluster.nodes[old.instance_id]
             if node is None:
                 moment = now()
                 node = copy.copy(old)
-                node.instance_id, node.request, node.message = said["instance_id"], "", ""
+                node.instance_id, node.request, node.message = reported["instance_id"], "", ""
                 if node.operation != "replacement":
                     node.begin("replacement")
                 node.created = node.launched = moment
                 cluster.nodes[node.instance_id] = node
         if node is None:
-            if said["status"] == "NotFound":
+            if reported["status"] == "NotFound":
                 return
             raise ServiceError(
-                "ResourceNotFound", f"node '{said['instance_id']}' is not in cluster '{cluster.name}'", 404
+                "ResourceNotFound", f"node '{reported['instance_id']}' is not in cluster '{cluster.name}'", 404
             )
-        if said["status"] == "NotFound":
+        if reported["status"] == "NotFound":
             del cluster.nodes[node.instance_id]
             return
-        if node.request == "reboot" and (said["status"] == "Pending" or "launch_time" in said):
+        if node.request == "reboot" and (reported["status"] == "Pending" or "launch_time" in reported):
             node.request = ""  # the reboot has begun, or has already happened
-        if node.request == "check" and said["status"] in ("Running", "Failure"):
+        if node.request == "check" and reported["status"] in ("Running", "Failure"):
             node.request, node.checks = "", []
-        _follow(node, said["status"])
-        self._health(cluster, node, said, replaced=old is not None)
-        node.status = said["status"]
-        node.message = said.get("message", "")
-        node.private_ip = said.get("private_ip", node.private_ip)
-        if "launch_time" in said:
-            node.launched = _moment(said["launch_time"])
+        _follow(node, reported["status"])
+        self._health(cluster, node, reported, replaced=old is not None)
+        node.status = reported["status"]
+        node.message = reported.get("message", "")
+        node.private_ip = reported.get("private_ip", node.private_ip)
+        if "launch_time" in reported:
+            node.launched = _moment(reported["launch_time"])
 
-    def _health(self, cluster: store.Cluster, node: store.Node, said: dict[str, Any], *, replaced: bool) -> None:
-        """Tell EventBridge of a node that broke, was replaced, or works again."""
-        if said["status"] == "Failure" and node.status != "Failure":
-            reason = said.get("message", "") or "the instance failed"
+    def _health(
+        self, cluster: store.ClusterRecord, node: store.ClusterNode, reported: dict[str, Any], *, replaced: bool
+    ) -> None:
+        if reported["status"] == "Failure" and node.status != "Failure":
+            reason = reported.get("message", "") or "the instance failed"
             self._notices.node_health(cluster, node, healthy=False, reason=reason, repair="None")
         elif replaced:
-            reason = f"it takes the place of {said['replaces']}"
+            reason = f"it replaces {reported['replaces']}"
             self._notices.node_health(cluster, node, healthy=False, reason=reason, repair="Replace")
-        if said["status"] == "Running" and node.status != "Running" and node.created != node.launched:
+        if reported["status"] == "Running" and node.status != "Running" and node.created != node.launched:
             self._notices.node_health(cluster, node, healthy=True, reason="the instance works", repair="None")
 
-    def begin_change(self, cluster: store.Cluster) -> None:
+    def begin_change(self, cluster: store.ClusterRecord) -> None:
         if cluster.status == "InService":
             cluster.status, cluster.failure = "Updating", ""
         self.caller_changed(cluster)
 
-    def caller_changed(self, cluster: store.Cluster) -> None:
+    def caller_changed(self, cluster: store.ClusterRecord) -> None:
         self._notices.state_change(cluster)
         if self._plane.simulated:
             self._simulate(cluster)
         self._plane.changed()
 
-    def _simulate(self, cluster: store.Cluster) -> None:
-        """Do at once what a control plane would do; with continuous provisioning, new nodes come by the clock."""
+    def _simulate(self, cluster: store.ClusterRecord) -> None:
+        """Simulate a control plane; with continuous provisioning, new nodes follow the clock."""
         later = cluster.settings.get("NodeProvisioningMode") == "Continuous"
         for node in list(cluster.nodes.values()):
             if node.request == "delete":
                 del cluster.nodes[node.instance_id]
             elif node.request == "replace":
-                said = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
-                self._report_node(cluster, said)
+                reported = {"instance_id": store.new_instance_id(), "replaces": node.instance_id, "status": "Running"}
+                self._report_node(cluster, reported)
             elif node.status != "Pending" or not later:
                 node.status, node.request, node.checks = "Running", "", []
                 node.end()
@@ -164,7 +161,7 @@ class Clusters:
         if name in self.by_name:
             raise ServiceError("ResourceInUse", f"Cluster name '{name}' is already in use.")
 
-    def updatable(self, name: str) -> store.Cluster:
+    def updatable(self, name: str) -> store.ClusterRecord:
         cluster = self.find(name)
         if cluster.status != "InService":
             raise ServiceError(
@@ -173,15 +170,14 @@ class Clusters:
             )
         return cluster
 
-    def find(self, name_or_arn: str) -> store.Cluster:
+    def find(self, name_or_arn: str) -> store.ClusterRecord:
         for cluster in self.by_name.values():
             if name_or_arn in (cluster.name, cluster.arn):
                 self._ripen(cluster)
                 return cluster
         raise ServiceError("ResourceNotFound", f"Cluster '{name_or_arn}' not found.")
 
-    def _ripen(self, cluster: store.Cluster) -> None:
-        """Simulated nodes that are provisioned by the clock are in service a moment after they were asked for."""
+    def _ripen(self, cluster: store.ClusterRecord) -> None:
         if not self._plane.simulated:
             return
         for node in cluster.nodes.values():
@@ -195,20 +191,18 @@ class Clusters:
                     instance_id=node.instance_id,
                 )
 
-    def tell(self, cluster: store.Cluster, **event: str) -> None:
-        """An event of the cluster, for ListClusterEvents and for EventBridge."""
+    def tell(self, cluster: store.ClusterRecord, **event: str) -> None:
         self._notices.cluster_event(cluster, cluster.add_event(**event))
 
     def add_nodes(
-        self, cluster: store.Cluster, group: str, count: int, networks: list[tuple[IPv4Network, str]]
+        self, cluster: store.ClusterRecord, group: str, count: int, networks: list[tuple[IPv4Network, str]]
     ) -> None:
         taken = {node.private_ip for other in self.by_name.values() for node in other.nodes.values()}
         taken |= {node.private_ip for node in cluster.nodes.values()}
         store.new_nodes(cluster=cluster, group=group, count=count, networks=networks, taken=taken)
 
 
-def _follow(node: store.Node, status: str) -> None:
-    """What is under way with a node, as its status shows it; an operation ends where the node works or has failed."""
+def _follow(node: store.ClusterNode, status: str) -> None:
     if status in ("Running", "Failure"):
         if not node.request:
             node.end()

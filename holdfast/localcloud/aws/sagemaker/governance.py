@@ -10,8 +10,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, ServiceError, Shelf, now, page, tag_dict
-from holdfast.localcloud.aws.sagemaker.clusters import Clusters
+from holdfast.localcloud.aws.common import Record, RecordStore, ServiceError, now, page, tag_dict
+from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 
 STATUS = {"CREATING": "Creating", "UPDATING": "Updating", "DELETING": "Deleting"}
 ADDON = "amazon-sagemaker-hyperpod-taskgovernance"
@@ -23,10 +23,8 @@ def _missing(key: Any) -> ServiceError:
 
 
 class Governance:
-    """The governance operations."""
-
-    def __init__(self, *, client: ClientFactory, account: str, region: str, clusters: Clusters) -> None:
-        self.schedulers, self.quotas = Shelf(_missing), Shelf(_missing)
+    def __init__(self, *, client: ClientFactory, account: str, region: str, clusters: HyperPodClusters) -> None:
+        self.schedulers, self.quotas = RecordStore(_missing), RecordStore(_missing)
         self._client, self._account, self._region, self._clusters = client, account, region, clusters
 
     def create_cluster_scheduler_config(
@@ -94,9 +92,9 @@ class Governance:
 
     def _check_governed(self, eks: str) -> None:
         """
-        Task governance is done by an add-on, which must be there.
+        Check that the add-on of task governance exists.
 
-        Source: SageMaker developer guide, sagemaker-hyperpod-eks-operate-console-ui-governance-setup; the words are
+        Source: SageMaker developer guide, sagemaker-hyperpod-eks-operate-console-ui-governance-setup; words are
         assumed.
         """
         try:
@@ -110,7 +108,12 @@ class Governance:
             )
 
     def _govern(
-        self, shelf: Shelf, kind: str, cluster_arn: str, settings: dict[str, Any], tags: list[dict[str, str]] | None
+        self,
+        shelf: RecordStore,
+        kind: str,
+        cluster_arn: str,
+        settings: dict[str, Any],
+        tags: list[dict[str, str]] | None,
     ) -> dict[str, Any]:
         with self._clusters.lock:
             cluster = self._clusters.find(cluster_arn)
@@ -151,7 +154,7 @@ class Governance:
             record.begin("UPDATING")
             return {f"{kind}Arn": content[f"{kind}Arn"], f"{kind}Version": version + 1}
 
-    def _governing(self, shelf: Shelf, cluster_arn: str) -> list[dict[str, Any]]:
+    def _governing(self, shelf: RecordStore, cluster_arn: str) -> list[dict[str, Any]]:
         with self._clusters.lock:
             shown = [_shown(record) for _, record in shelf.items()]
         return [one for one in shown if cluster_arn in ("", one["ClusterArn"])]

@@ -1,12 +1,10 @@
-"""StartClusterHealthCheck: deep health checks on demand. What is checked, and what follows, is the control plane's."""
-
 # ruff: noqa: N803 - arguments bear the names of the API members
 
 from typing import Any
 
 from holdfast.localcloud.aws.common import ServiceError, refuse
 from holdfast.localcloud.aws.sagemaker import store
-from holdfast.localcloud.aws.sagemaker.clusters import Clusters
+from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 
 CONNECTIVITY = "InstanceConnectivity"
 LEAST_NODES = 2
@@ -15,13 +13,12 @@ LEAST_NODES = 2
 
 class HealthChecks:
     """
-    The operation. All that it names is checked, or nothing is: its answer has no place for what was left out.
+    StartClusterHealthCheck. All named instances are checked, or none.
 
-    The API declares ResourceNotFound alone, for a cluster; what is wrong with groups and instances is a
-    ValidationException, as of the other operations (assumed).
+    The API declares ResourceNotFound for a cluster only; other errors are a ValidationException (assumed).
     """
 
-    def __init__(self, *, clusters: Clusters) -> None:
+    def __init__(self, *, clusters: HyperPodClusters) -> None:
         self._clusters = clusters
 
     def start_cluster_health_check(
@@ -35,12 +32,12 @@ class HealthChecks:
                     f"Cluster '{cluster.name}' is in {cluster.status} status. Deep health checks can be started only "
                     "when it is InService.",
                 )
-            wanted = {
+            desired = {
                 node.instance_id: (node, [str(check) for check in one["DeepHealthChecks"]])
                 for one in DeepHealthCheckConfigurations
                 for node in _named(cluster, one)
             }
-            for node, checks in wanted.values():
+            for node, checks in desired.values():
                 node.request, node.checks = "check", checks
                 node.begin("deep health check")
                 self._clusters.tell(
@@ -55,9 +52,8 @@ class HealthChecks:
             return {"ClusterArn": cluster.arn}
 
 
-def _named(cluster: store.Cluster, wanted: dict[str, Any]) -> list[store.Node]:
-    """The nodes of one configuration; without InstanceIds all of the group (API)."""
-    name = wanted["InstanceGroupName"]
+def _named(cluster: store.ClusterRecord, desired: dict[str, Any]) -> list[store.ClusterNode]:
+    name = desired["InstanceGroupName"]
     if name not in cluster.groups:
         raise refuse(f"Instance group '{name}' does not exist in cluster '{cluster.name}'.")
     role = cluster.groups[name].get("SlurmConfig", {}).get("NodeType", "")
@@ -65,13 +61,13 @@ def _named(cluster: store.Cluster, wanted: dict[str, Any]) -> list[store.Node]:
         # A check that fails ends in a replacement, and a controller cannot be replaced (API): assumed.
         raise refuse(f"Instance group '{name}' has {role} nodes. Deep health checks run on Compute nodes.")
     members = {node.instance_id: node for node in cluster.of_group(name)}
-    ids = wanted.get("InstanceIds") or list(members)
+    ids = desired.get("InstanceIds") or list(members)
     for one in ids:
         if one not in members:
             raise refuse(f"Instance '{one}' is not in instance group '{name}' of cluster '{cluster.name}'.")
         if members[one].status != "Running" or members[one].operation:
             status = members[one].operation or members[one].status
             raise refuse(f"Instance '{one}' cannot be checked: it is {status}. Only Running instances can.")
-    if CONNECTIVITY in wanted["DeepHealthChecks"] and len(ids) < LEAST_NODES:
+    if CONNECTIVITY in desired["DeepHealthChecks"] and len(ids) < LEAST_NODES:
         raise refuse(f"{CONNECTIVITY} requires at least {LEAST_NODES} instances; given: {len(ids)}.")
     return [members[one] for one in ids]

@@ -1,10 +1,9 @@
 """
-What CreateCluster and UpdateCluster refuse in the LifeCycleConfig of groups, and what each mode asks of an AMI.
+LifeCycleConfig checks of CreateCluster and UpdateCluster.
 
-The words are those of the SageMaker developer guide, "Getting started with SageMaker HyperPod using the AWS CLI",
-"Common validation errors", as far as it quotes them (up to "..."); the rest of each message is assumed, and so is the
-order of the checks. That SourceS3Uri begins with s3://sagemaker- is asked for by the managed policy of the nodes' role
-and not by this API (API reference, ClusterLifeCycleConfig), so it is not checked here.
+Words: SageMaker developer guide, "Getting started with SageMaker HyperPod using the AWS CLI", "Common validation
+errors", as far as quoted there; the rest and the order are assumed. SourceS3Uri's prefix s3://sagemaker- is required by
+the managed policy, not by this API (API reference, ClusterLifeCycleConfig).
 """
 
 import re
@@ -23,7 +22,7 @@ _DATE_IN_NAME = re.compile(r"\b20\d{6}\b")
 
 
 def check_lifecycle(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
-    """Refuse groups whose LifeCycleConfig contradicts itself, or is not what the orchestrator takes."""
+    """Reject a LifeCycleConfig that is contradictory, or not for the orchestrator."""
     orchestrator = settings.get("Orchestrator") or {}
     needed = "Eks" in orchestrator or ("Slurm" in orchestrator and settings.get("NodeProvisioningMode") == "Continuous")
     for name, group in groups.items():
@@ -40,24 +39,24 @@ def check_lifecycle(settings: dict[str, Any], groups: dict[str, dict[str, Any]])
 
 
 def needs_no_script(settings: dict[str, Any], group: dict[str, Any]) -> bool:
-    """Whether HyperPod shall make the nodes of a group ready from their AMI."""
+    """Return True if HyperPod makes a group's nodes ready from their AMI."""
     on_slurm = "Slurm" in (settings.get("Orchestrator") or {})
     return on_slurm and "OnCreate" not in group.get("LifeCycleConfig", {})
 
 
 def is_incompatible(image: dict[str, Any]) -> bool:
     """
-    Whether an AMI, as EC2 describes it, is too old to make a node ready.
+    Return True if an AMI, as EC2 describes it, is too old to make a node ready.
 
-    It is as old as it says in its name, as AWS's do ("... (Ubuntu 22.04) 20250523", page
-    sagemaker-hyperpod-release-ami-slurm), or else as its registration.
+    Its age is in its name ("... (Ubuntu 22.04) 20250523", page sagemaker-hyperpod-release-ami-slurm), or its
+    registration.
     """
-    said = _DATE_IN_NAME.search(image.get("Name", ""))
-    return (said[0] if said else image["CreationDate"][:10].replace("-", "")) < FIRST_COMPATIBLE_AMI
+    reported = _DATE_IN_NAME.search(image.get("Name", ""))
+    return (reported[0] if reported else image["CreationDate"][:10].replace("-", "")) < FIRST_COMPATIBLE_AMI
 
 
 def incompatible_ami(name: str, image: str) -> str:
-    """What the service says of an AMI that cannot."""
+    """Return the service's message for an incompatible AMI."""
     return (
         f"LifeCycleConfig is optional but requires a compatible AMI. Instance group {name} has {image}. Run "
         "UpdateClusterSoftware to update to an AMI that supports optional node lifecycle configuration."

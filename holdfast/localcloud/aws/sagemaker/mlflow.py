@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, ServiceError, Shelf, now, page, tag_dict
+from holdfast.localcloud.aws.common import Record, RecordStore, ServiceError, now, page, tag_dict
 from holdfast.localcloud.aws.iam import Rights
 
 STATUS = {"CREATING": "Creating", "UPDATING": "Updating", "DELETING": "Deleting"}
@@ -20,11 +20,9 @@ def _missing(key: Any) -> ServiceError:
 
 
 class Mlflow:
-    """The MLflow operations."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str, lock: threading.RLock) -> None:
         self._account, self._region = account, region
-        self.apps, self.servers = Shelf(_missing), Shelf(_missing)
+        self.apps, self.servers = RecordStore(_missing), RecordStore(_missing)
         self._client, self._lock = client, lock
 
     def create_mlflow_app(
@@ -52,10 +50,9 @@ class Mlflow:
 
     def _check_artifacts(self, role: str, store: str) -> None:
         """
-        The role must be able to write where artifacts go.
+        Check that the role can write artifacts.
 
-        Source: SageMaker developer guide, mlflow-create-tracking-server-iam. That it is looked at when the app is made
-        is assumed, and so are the words.
+        Source: SageMaker developer guide, mlflow-create-tracking-server-iam. Time of the check and words are assumed.
         """
         rights = Rights(client=self._client, role=role, session="SageMaker", account=self._account)
         if not rights.trusts("sagemaker.amazonaws.com", **{"aws:SourceAccount": self._account}):
@@ -65,9 +62,11 @@ class Mlflow:
         inside = f"{place}/{prefix.rstrip('/')}/artifact" if prefix.strip("/") else f"{place}/artifact"
         same = {"aws:ResourceAccount": self._account, "aws:PrincipalAccount": self._account}
         for action, resource in (("s3:ListBucket", place), ("s3:PutObject", inside), ("s3:GetObject", inside)):
-            told = rights.to(action, resource, {**same, "s3:prefix": prefix})
-            if not told.allowed:
-                raise ServiceError("ValidationException", f"Unable to use the artifact store {store}. {told.reason}")
+            reported = rights.to(action, resource, {**same, "s3:prefix": prefix})
+            if not reported.allowed:
+                raise ServiceError(
+                    "ValidationException", f"Unable to use the artifact store {store}. {reported.reason}"
+                )
 
     def describe_mlflow_app(self, *, Arn: str) -> dict[str, Any]:
         with self._lock:

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.localcloud.aws.common import ServiceError, between, page, refuse
 from holdfast.localcloud.aws.sagemaker import store, views
 from holdfast.localcloud.aws.sagemaker.checks import References
-from holdfast.localcloud.aws.sagemaker.clusters import Clusters
+from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 
 OPERATIONS = {"replace": "replacement", "reboot": "reboot", "delete": "deletion", "check": "deep health check"}
 """What is asked for, as messages and events call what is under way then."""
@@ -25,9 +25,7 @@ waits for in vain can be deleted.
 
 
 class NodeOperations:
-    """The node operations."""
-
-    def __init__(self, *, clusters: Clusters, references: References) -> None:
+    def __init__(self, *, clusters: HyperPodClusters, references: References) -> None:
         self._clusters, self._references = clusters, references
 
     def list_cluster_nodes(
@@ -88,7 +86,7 @@ class NodeOperations:
         MaxResults: int | None = None,
         NextToken: str | None = None,
     ) -> dict[str, Any]:
-        wanted = {
+        desired = {
             "InstanceGroupName": InstanceGroupName,
             "InstanceId": NodeId,
             "ResourceType": ResourceType,
@@ -98,7 +96,7 @@ class NodeOperations:
             found = [
                 dict(event)
                 for event in self._clusters.find(ClusterName).events
-                if all(not value or event.get(key) == value for key, value in wanted.items())
+                if all(not value or event.get(key) == value for key, value in desired.items())
                 and between(event["EventTime"], EventTimeAfter, EventTimeBefore)
             ]
         if SortOrder == "Descending":
@@ -138,8 +136,8 @@ class NodeOperations:
         failed: list[dict[str, Any]] = []
         with self._clusters.lock:
             cluster = self._clusters.find(ClusterName)
-            for wanted in NodesToAdd:
-                name, count = wanted["InstanceGroupName"], wanted["IncrementTargetCountBy"]
+            for desired in NodesToAdd:
+                name, count = desired["InstanceGroupName"], desired["IncrementTargetCountBy"]
                 if name not in cluster.groups or name not in networks:
                     failed.append(
                         {
@@ -208,8 +206,9 @@ class NodeOperations:
                     self._clusters.caller_changed(cluster)
         return answer
 
-    def _ask_node(self, cluster: store.Cluster, node: store.Node, action: str, prefix: str) -> tuple[str, str] | None:
-        """Note the request, or say why not."""
+    def _ask_node(
+        self, cluster: store.ClusterRecord, node: store.ClusterNode, action: str, prefix: str
+    ) -> tuple[str, str] | None:
         if node.operation or node.request:
             in_use = "InstanceIdInUse" if prefix == "Instance" else "NodeIdInUse"
             return in_use, _in_use(node)
@@ -238,8 +237,8 @@ class NodeOperations:
         return None
 
 
-def _in_use(node: store.Node) -> str:
-    """AWS's words, as somebody met them in an operation that stood still (field notes)."""
+def _in_use(node: store.ClusterNode) -> str:
+    """AWS's words, as seen in a stuck operation (field notes)."""
     operation = node.operation or OPERATIONS.get(node.request, node.request)
     since = f"{node.operation_since:%Y-%m-%dT%H:%M:%SZ}" if node.operation_since else "unknown"
     return (
@@ -247,13 +246,12 @@ def _in_use(node: store.Node) -> str:
     )
 
 
-def _asked(cluster: store.Cluster, node: store.Node, action: str) -> str:
-    """The event of a request; AWS's of an operation that begins are the control plane's."""
+def _asked(cluster: store.ClusterRecord, node: store.ClusterNode, action: str) -> str:
     where = f"Cluster {cluster.name} and IG {node.group}"
     return f"Instance {OPERATIONS[action]} of {node.instance_id} in {where} was requested"
 
 
-def _lookup(cluster: store.Cluster, node_id: str) -> store.Node | None:
+def _lookup(cluster: store.ClusterRecord, node_id: str) -> store.ClusterNode | None:
     return cluster.nodes.get(node_id) or next(
         (node for node in cluster.nodes.values() if node.logical_id == node_id), None
     )

@@ -1,7 +1,8 @@
-"""What HyperPod tells EventBridge: state changes, node health, and the cluster's own events.
+"""
+Events of HyperPod for EventBridge: state changes, node health, cluster events.
 
-The shapes are those of the developer guide's page "Amazon EventBridge events for HyperPod". Events are put from a
-thread of their own, in order: nobody who changes a cluster waits for them, and a failure to put one is only logged.
+Shapes: developer guide, "Amazon EventBridge events for HyperPod". Events are sent by an own thread, in order; a failure
+is only logged.
 """
 
 import json
@@ -21,21 +22,21 @@ CLUSTER_EVENT = "SageMaker HyperPod Cluster Event"
 MAX_BATCH = 10
 
 
-class Notices:
-    """Puts events of one account and region onto the default bus."""
+class ClusterNotices:
+    """Sends events of one account and region to the default bus."""
 
     def __init__(self, *, client: ClientFactory) -> None:
         self._client = client
         self._waiting: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def state_change(self, cluster: store.Cluster) -> None:
-        """The cluster has another status."""
+    def state_change(self, cluster: store.ClusterRecord) -> None:
         described = views.describe(cluster)
         self._put(STATE_CHANGE, cluster, {**described, "CreationTime": described["CreationTime"].isoformat()})
 
-    def node_health(self, cluster: store.Cluster, node: store.Node, *, healthy: bool, reason: str, repair: str) -> None:
-        """A node was found broken, or works again."""
+    def node_health(
+        self, cluster: store.ClusterRecord, node: store.ClusterNode, *, healthy: bool, reason: str, repair: str
+    ) -> None:
         summary = {
             "HealthStatus": "Healthy" if healthy else "Unhealthy",
             "HealthStatusReason": reason,
@@ -45,18 +46,17 @@ class Notices:
         detail = {"ClusterName": cluster.name, "ClusterArn": cluster.arn, "InstanceId": node.instance_id}
         self._put(NODE_HEALTH, cluster, {**detail, "HealthSummary": summary})
 
-    def cluster_event(self, cluster: store.Cluster, event: dict[str, Any]) -> None:
-        """One of the events that ListClusterEvents lists."""
+    def cluster_event(self, cluster: store.ClusterRecord, event: dict[str, Any]) -> None:
         detail = {**event, "EventTime": event["EventTime"].isoformat()}
         self._put(CLUSTER_EVENT, cluster, {"EventDetails": detail})
 
     def close(self) -> None:
-        """Put what waits, then end."""
+        """Send pending events and stop."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(timeout=5)
 
-    def _put(self, kind: str, cluster: store.Cluster, detail: dict[str, Any]) -> None:
+    def _put(self, kind: str, cluster: store.ClusterRecord, detail: dict[str, Any]) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="hyperpod-notices", daemon=True)
             self._thread.start()
@@ -70,12 +70,11 @@ class Notices:
                 if entries:
                     self._client("events").put_events(Entries=entries)
             except Exception as error:  # noqa: BLE001 - what is wrong with these must not keep later ones back
-                log.warning("%d events were not put: %s", len(entries), error)
+                log.warning("events: %d not delivered: %s", len(entries), error)
             if ended:
                 return
 
     def _batch(self) -> tuple[list[dict[str, Any]], bool]:
-        """What waits, at most as much as one call takes; whether that was the last."""
         entries: list[dict[str, Any]] = []
         entry = self._waiting.get()
         while entry is not None:

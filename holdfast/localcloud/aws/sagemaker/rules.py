@@ -1,8 +1,4 @@
-"""What CreateCluster and UpdateCluster refuse in a request by itself: settings that contradict each other.
-
-Pure functions over the API's shapes. A restricted instance group is told from another by the list it came in, which
-callers keep under ``RESTRICTED``. The words are the service's where they are known from its documentation.
-"""
+"""Contradictions in a request to CreateCluster and UpdateCluster, in the service's words where documented. Pure."""
 
 from collections import Counter
 from typing import Any
@@ -15,7 +11,6 @@ MAX_PERCENTAGE = 100
 
 
 def check_settings(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
-    """Refuse contradictions of a cluster as it would become."""
     orchestrator = settings.get("Orchestrator")
     if orchestrator is not None and len(orchestrator) != 1:
         raise refuse("Exactly one of Eks or Slurm must be specified in Orchestrator.")
@@ -57,7 +52,6 @@ def _check_group(name: str, group: dict[str, Any], settings: dict[str, Any]) -> 
 
 
 def check_deployment(deployment: dict[str, Any], *, where: str) -> None:
-    """Batches of a rolling update."""
     for key, size in deployment.get("RollingUpdatePolicy", {}).items():
         if size["Type"] == "CAPACITY_PERCENTAGE" and size["Value"] > MAX_PERCENTAGE:
             raise refuse(f"{key} in {where} is {size['Value']} percent; at most {MAX_PERCENTAGE} is allowed.")
@@ -104,7 +98,7 @@ def _check_scaling(settings: dict[str, Any], kind: str) -> None:
 
 
 def check_spot(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
-    """Spot capacity and restricted groups go with one provisioning mode only."""
+    """Check that spot capacity and restricted groups match the provisioning mode."""
     continuous = settings.get("NodeProvisioningMode") == "Continuous"
     for name, group in groups.items():
         if "Spot" in group.get("CapacityRequirements", {}) and not continuous:

@@ -1,13 +1,12 @@
-"""Amazon SageMaker HyperPod: the cluster operations of the SageMaker API.
+"""
+Amazon SageMaker HyperPod: cluster operations of the SageMaker API.
 
-Records change state here; instances come and go elsewhere (the HyperPod control plane, through a `Plane`),
-or at once when the plane is simulated.
+Records change state here; instances are run elsewhere (control plane, through a `Plane`), or simulated.
 
-For callers of UpdateCluster, CloudFormation among them: a group that InstanceGroups does not mention stays as it is.
-A group is removed only by naming it in InstanceGroupsToDelete; both may be given in one call. An update is over when
-the status is InService again (or Failed); if FailureMessage is set then, the update failed and was taken back.
-Instance type, Slurm node type, network and capacity kind of an existing group cannot change. While a deletion runs
-the status is Deleting; afterwards DescribeCluster answers ResourceNotFound.
+UpdateCluster: a group that InstanceGroups does not name stays as it is; InstanceGroupsToDelete removes groups; both may
+be given. An update is over when the status is InService (or Failed); a FailureMessage then means that it was rolled
+back. Instance type, Slurm node type, network and capacity kind of an existing group cannot change. During a deletion
+the status is Deleting; then DescribeCluster answers ResourceNotFound.
 """
 
 # ruff: noqa: N803 - arguments bear the names of the API members
@@ -23,8 +22,8 @@ from holdfast.localcloud.aws.clients import ClientFactory
 from holdfast.localcloud.aws.common import (
     NotOurs,
     Plane,
+    RecordStore,
     ServiceError,
-    Shelf,
     between,
     now,
     page,
@@ -33,12 +32,12 @@ from holdfast.localcloud.aws.common import (
     tag_list,
 )
 from holdfast.localcloud.aws.sagemaker import checks, rules, store, views
-from holdfast.localcloud.aws.sagemaker.clusters import Clusters
+from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 from holdfast.localcloud.aws.sagemaker.governance import Governance
 from holdfast.localcloud.aws.sagemaker.health_checks import HealthChecks
 from holdfast.localcloud.aws.sagemaker.mlflow import Mlflow
 from holdfast.localcloud.aws.sagemaker.nodes import NodeOperations
-from holdfast.localcloud.aws.sagemaker.notices import Notices
+from holdfast.localcloud.aws.sagemaker.notices import ClusterNotices
 from holdfast.localcloud.aws.sagemaker.software import SoftwareUpdates
 from holdfast.localcloud.aws.sagemaker.store import RESTRICTED
 
@@ -53,7 +52,7 @@ FIXED_GROUP_SETTINGS = (
 
 
 class SageMaker:
-    """The HyperPod part of SageMaker in one account and region."""
+    """HyperPod part of SageMaker in one account and region."""
 
     PARTS: ClassVar[dict[str, type]] = {
         "nodes": NodeOperations,
@@ -67,9 +66,9 @@ class SageMaker:
         self.account = account
         self.region = region
         self._plane = plane
-        self._notices = Notices(client=client)
+        self._notices = ClusterNotices(client=client)
         self._references = checks.References(client=client, account=account, region=region)
-        self._clusters = Clusters(account=account, region=region, plane=plane, notices=self._notices)
+        self._clusters = HyperPodClusters(account=account, region=region, plane=plane, notices=self._notices)
         self.nodes = NodeOperations(clusters=self._clusters, references=self._references)
         self.health_checks = HealthChecks(clusters=self._clusters)
         self.software = SoftwareUpdates(clusters=self._clusters, references=self._references)
@@ -82,7 +81,7 @@ class SageMaker:
 
     @property
     def on_change(self) -> Callable[[], None]:
-        """Called after a change that no request made."""
+        """Callback for changes without a request."""
         return self._clusters.on_change
 
     @on_change.setter
@@ -100,7 +99,7 @@ class SageMaker:
         networks = {name: self._references.networks(settings, group) for name, group in groups.items()}
         with self._clusters.lock:
             self._clusters.refuse_taken(ClusterName)
-            cluster = store.Cluster(
+            cluster = store.ClusterRecord(
                 arn=f"arn:aws:sagemaker:{self.region}:{self.account}:cluster/{store.new_cluster_id()}",
                 name=ClusterName,
                 region=self.region,
@@ -232,7 +231,6 @@ class SageMaker:
             return {}
 
     def close(self) -> None:
-        """Stop what runs in the background."""
         self._notices.close()
 
     def state(self) -> dict[str, Any]:
@@ -246,7 +244,7 @@ class SageMaker:
             for name, shelf in self._shelves().items():
                 shelf.load(state[name])
 
-    def _shelves(self) -> dict[str, Shelf]:
+    def _shelves(self) -> dict[str, RecordStore]:
         return {
             "apps": self.mlflow.apps,
             "servers": self.mlflow.servers,
@@ -255,7 +253,6 @@ class SageMaker:
         }
 
     def _tagged(self, arn: str) -> dict[str, str]:
-        """The tags of a cluster, or of another thing that is ours."""
         if ":cluster/" in arn:
             return self._clusters.find(arn).tags
         for shelf in self._shelves().values():
@@ -280,7 +277,6 @@ def _judge(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
 
 
 def _merged(before: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Settings after an update. What orchestrates a cluster stays what it is."""
     old, new = before.get("Orchestrator"), changes.get("Orchestrator")
     if new is not None and (old is None or old.keys() != new.keys() or ("Eks" in old and old != new)):
         raise refuse("The orchestrator of an existing cluster cannot be changed.")
@@ -309,5 +305,5 @@ def _merge_groups(
     return {name: group for name, group in {**existing, **given}.items() if name not in leaving}
 
 
-def _training_plans(cluster: store.Cluster) -> list[str]:
+def _training_plans(cluster: store.ClusterRecord) -> list[str]:
     return sorted({group["TrainingPlanArn"] for group in cluster.groups.values() if "TrainingPlanArn" in group})

@@ -1,4 +1,4 @@
-"""UpdateClusterSoftware: every node of the named groups gets another machine image, by being replaced."""
+"""UpdateClusterSoftware: replace every node of the named groups."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -7,14 +7,14 @@ from typing import Any
 from holdfast.localcloud.aws.common import ServiceError, refuse
 from holdfast.localcloud.aws.sagemaker import store
 from holdfast.localcloud.aws.sagemaker.checks import References
-from holdfast.localcloud.aws.sagemaker.clusters import Clusters
+from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 from holdfast.localcloud.aws.sagemaker.rules import check_deployment
 
 
 class SoftwareUpdates:
-    """The operation. Batches and their waits are checked and not kept to."""
+    """UpdateClusterSoftware. Batches and their waits are checked, not applied."""
 
-    def __init__(self, *, clusters: Clusters, references: References) -> None:
+    def __init__(self, *, clusters: HyperPodClusters, references: References) -> None:
         self._clusters, self._references = clusters, references
 
     def update_cluster_software(
@@ -32,22 +32,22 @@ class SoftwareUpdates:
         with self._clusters.lock:
             cluster = self._clusters.updatable(ClusterName)
             named = {group["InstanceGroupName"]: group for group in InstanceGroups or ()}
-            wanted = named or {name: {} for name in cluster.groups}
-            for name in wanted:
+            desired = named or {name: {} for name in cluster.groups}
+            for name in desired:
                 if name not in cluster.groups:
                     raise refuse(f"Instance group '{name}' does not exist in cluster '{cluster.name}'.")
-            mine = [node for node in cluster.nodes.values() if node.group in wanted]
+            mine = [node for node in cluster.nodes.values() if node.group in desired]
             busy = [node for node in mine if node.request or node.status == "DeepHealthCheckInProgress"]
             if busy:
                 raise ServiceError("ConflictException", f"Node '{busy[0].instance_id}' has work in progress.")
-            for name, group in wanted.items():
+            for name, group in desired.items():
                 self._patch(cluster, name, group.get("ImageReleaseVersion", ""), ImageId)
             cluster.status, cluster.failure = "Updating", ""
             self._clusters.tell(cluster, kind="Cluster", description="Cluster software update started.")
             self._clusters.caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 
-    def _patch(self, cluster: store.Cluster, name: str, version: str, image: str) -> None:
+    def _patch(self, cluster: store.ClusterRecord, name: str, version: str, image: str) -> None:
         group = dict(cluster.groups[name])
         group |= {"ImageReleaseVersion": version} if version else {}
         group |= {"ImageId": image} if image else {}

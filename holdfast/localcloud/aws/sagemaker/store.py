@@ -1,7 +1,4 @@
-"""Records of HyperPod clusters: plain data, and the transitions between their states.
-
-Nothing here talks to another service or knows HTTP. What the API says of a record is in `views`.
-"""
+"""Records of HyperPod clusters: plain data and state transitions. `views` has the API's shapes."""
 
 import copy
 import secrets
@@ -21,8 +18,8 @@ RESERVED_LOW = 4
 
 
 @dataclass(kw_only=True)
-class Node:
-    """One instance of a group; `request` is what a caller wants done: replace, reboot, delete, check or nothing."""
+class ClusterNode:
+    """One instance of a group; `request` is the requested operation: replace, reboot, delete, check or none."""
 
     instance_id: str
     logical_id: str
@@ -50,8 +47,8 @@ class Node:
 
 
 @dataclass(kw_only=True)
-class Cluster:
-    """One cluster: its settings as given, its groups by name in the API's shape, its nodes and events."""
+class ClusterRecord:
+    """One cluster: settings, groups by name in the API's shape, nodes and events."""
 
     arn: str
     name: str
@@ -62,25 +59,23 @@ class Cluster:
     status: str = "Creating"
     failure: str = ""
     tags: dict[str, str] = field(default_factory=dict)
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, ClusterNode] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     previous_groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     leaving_groups: list[str] = field(default_factory=list)
     software: dict[str, str] = field(default_factory=dict)
     """Group name -> status of its last software update."""
 
-    def of_group(self, group: str) -> list[Node]:
-        """Nodes of a group, in order of their numbers."""
+    def of_group(self, group: str) -> list[ClusterNode]:
         return sorted((node for node in self.nodes.values() if node.group == group), key=lambda node: node.number)
 
-    def staying(self, group: str) -> list[Node]:
-        """Nodes of a group that nobody asked to delete."""
+    def staying(self, group: str) -> list[ClusterNode]:
+        """Return the nodes of a group without a requested deletion."""
         return [node for node in self.of_group(group) if node.request != "delete"]
 
     def add_event(
         self, *, kind: str, description: str, level: str = "Info", group: str = "", instance_id: str = ""
     ) -> dict[str, Any]:
-        """Append an event; the oldest go when there are too many."""
         event = {
             "EventId": str(uuid.uuid4()),
             "ClusterArn": self.arn,
@@ -99,12 +94,12 @@ class Cluster:
         return event
 
     def scale_in(self, group: str, count: int) -> None:
-        """Ask for the deletion of the highest-numbered nodes beyond `count`."""
+        """Request the deletion of the highest-numbered nodes beyond `count`."""
         for node in self.staying(group)[count:]:
             node.request = "delete"
 
     def restore_groups(self) -> None:
-        """Take back the last update: earlier settings and counts; nodes it brought are to be deleted."""
+        """Revert the last update: settings and counts; its new nodes are to be deleted."""
         if self.previous_groups:
             self.groups = copy.deepcopy(self.previous_groups)
         self.leaving_groups = []
@@ -113,7 +108,7 @@ class Cluster:
                 node.request = "delete"
 
     def settle(self) -> None:
-        """An update ended, well or badly: forget what was needed to take it back."""
+        """Finish an update: forget its rollback data."""
         present = {node.group for node in self.nodes.values()}
         self.leaving_groups = [name for name in self.leaving_groups if name in present]
         self.previous_groups = {}
@@ -129,21 +124,19 @@ def new_instance_id() -> str:
     return "i-" + secrets.token_hex(9)[:17]
 
 
-def cluster_from(record: dict[str, Any]) -> Cluster:
-    """The inverse of `dataclasses.asdict` for a cluster."""
-    nodes = {key: Node(**node) for key, node in record["nodes"].items()}
-    return Cluster(**{**record, "nodes": nodes})
+def cluster_from(record: dict[str, Any]) -> ClusterRecord:
+    nodes = {key: ClusterNode(**node) for key, node in record["nodes"].items()}
+    return ClusterRecord(**{**record, "nodes": nodes})
 
 
-def cluster_record(cluster: Cluster) -> dict[str, Any]:
-    """A deep copy as plain data."""
+def cluster_record(cluster: ClusterRecord) -> dict[str, Any]:
     return asdict(cluster)
 
 
 def new_nodes(
-    *, cluster: Cluster, group: str, count: int, networks: Iterable[tuple[IPv4Network, str]], taken: set[str]
+    *, cluster: ClusterRecord, group: str, count: int, networks: Iterable[tuple[IPv4Network, str]], taken: set[str]
 ) -> None:
-    """Add `count` pending nodes with addresses from the first of (network, zone) that still has some."""
+    """Add `count` pending nodes with addresses of the first (network, zone) that has free ones."""
     free = _free_addresses(networks, taken)
     number = max((node.number for node in cluster.of_group(group)), default=0)
     for _ in range(count):
@@ -155,7 +148,7 @@ def new_nodes(
             )
         number += 1
         moment = now()
-        node = Node(
+        node = ClusterNode(
             instance_id=new_instance_id(),
             logical_id=f"{group}-{secrets.token_hex(4)}",
             group=group,

@@ -1,8 +1,8 @@
-"""What the SageMaker API says of HyperPod clusters and nodes. Pure functions of the records."""
+"""SageMaker API's views of HyperPod clusters and nodes. Pure."""
 
 from typing import Any
 
-from holdfast.localcloud.aws.sagemaker.store import RESTRICTED, Cluster, Node
+from holdfast.localcloud.aws.sagemaker.store import RESTRICTED, ClusterNode, ClusterRecord
 
 COPIED_SETTINGS = (
     "InstanceGroupName",
@@ -29,8 +29,7 @@ CLUSTER_SETTINGS = (
 )
 
 
-def group_details(cluster: Cluster, name: str) -> dict[str, Any]:
-    """A group as DescribeCluster shows it."""
+def group_details(cluster: ClusterRecord, name: str) -> dict[str, Any]:
     leaving = name in cluster.leaving_groups and name not in cluster.groups
     group = cluster.previous_groups.get(name, {}) if leaving else cluster.groups[name]
     details: dict[str, Any] = {key: group[key] for key in COPIED_SETTINGS if key in group}
@@ -72,7 +71,7 @@ def group_details(cluster: Cluster, name: str) -> dict[str, Any]:
     return details
 
 
-def _group_status(cluster: Cluster, name: str, target: int) -> str:
+def _group_status(cluster: ClusterRecord, name: str, target: int) -> str:
     nodes = cluster.of_group(name)
     enough = cluster.groups.get(name, {}).get("MinInstanceCount", target)
     settled = len(nodes) == target and all(node.status == "Running" for node in nodes)
@@ -87,17 +86,15 @@ def _group_status(cluster: Cluster, name: str, target: int) -> str:
     return "Degraded"
 
 
-def instance_status(node: Node) -> dict[str, str]:
-    """The status structure of a node."""
+def instance_status(node: ClusterNode) -> dict[str, str]:
     return {"Status": node.status, "Message": node.message} if node.message else {"Status": node.status}
 
 
-def hostname(node: Node, region: str) -> str:
+def hostname(node: ClusterNode, region: str) -> str:
     return f"ip-{node.private_ip.replace('.', '-')}.{region}.compute.internal"
 
 
-def node_summary(cluster: Cluster, node: Node, *, with_logical_id: bool) -> dict[str, Any]:
-    """A node as ListClusterNodes shows it."""
+def node_summary(cluster: ClusterRecord, node: ClusterNode, *, with_logical_id: bool) -> dict[str, Any]:
     summary = {
         "InstanceGroupName": node.group,
         "InstanceId": node.instance_id,
@@ -109,8 +106,7 @@ def node_summary(cluster: Cluster, node: Node, *, with_logical_id: bool) -> dict
     return summary | ({"NodeLogicalId": node.logical_id} if with_logical_id else {})
 
 
-def node_details(cluster: Cluster, node: Node) -> dict[str, Any]:
-    """A node as DescribeClusterNode shows it."""
+def node_details(cluster: ClusterRecord, node: ClusterNode) -> dict[str, Any]:
     group = cluster.groups.get(node.group) or cluster.previous_groups.get(node.group, {})
     kept = ("LifeCycleConfig", "OverrideVpcConfig", "InstanceStorageConfigs", "NetworkInterface")
     details = {key: group[key] for key in kept if key in group}
@@ -126,15 +122,13 @@ def node_details(cluster: Cluster, node: Node) -> dict[str, Any]:
     }
 
 
-def instance_type(cluster: Cluster, group_name: str) -> str:
-    """The type of a group's instances; of several allowed types the first has priority."""
+def instance_type(cluster: ClusterRecord, group_name: str) -> str:
     group = cluster.groups.get(group_name) or cluster.previous_groups.get(group_name, {})
     chosen = group.get("InstanceType") or group.get("InstanceRequirements", {}).get("InstanceTypes", [""])[0]
     return str(chosen)
 
 
-def describe(cluster: Cluster) -> dict[str, Any]:
-    """A cluster as DescribeCluster shows it."""
+def describe(cluster: ClusterRecord) -> dict[str, Any]:
     names = [*cluster.groups, *(name for name in cluster.leaving_groups if name not in cluster.groups)]
     known = {**cluster.previous_groups, **cluster.groups}
     restricted = [name for name in names if RESTRICTED in known.get(name, {})]
@@ -149,8 +143,8 @@ def describe(cluster: Cluster) -> dict[str, Any]:
     }
     shared = cluster.settings.get("RestrictedInstanceGroupsConfig", {}).get("SharedEnvironmentConfig")
     if shared is not None:
-        told = {f"{when}{key}": value for key, value in shared.items() for when in ("Current", "Desired")}
-        answer["RestrictedInstanceGroupsConfig"] = {"SharedEnvironmentConfig": told}
+        reported = {f"{when}{key}": value for key, value in shared.items() for when in ("Current", "Desired")}
+        answer["RestrictedInstanceGroupsConfig"] = {"SharedEnvironmentConfig": reported}
     if cluster.failure:
         answer["FailureMessage"] = cluster.failure
     if "AutoScaling" in cluster.settings:

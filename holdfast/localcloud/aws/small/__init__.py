@@ -1,7 +1,4 @@
-"""
-Services of a file each: Prometheus and Grafana, and the operations that moto lacks of CloudTrail, EC2 and EventBridge.
-All else of those is moto's.
-"""
+"""Small services: Prometheus, Grafana, and operations that moto lacks of CloudTrail, EC2 and EventBridge."""
 
 from holdfast.localcloud.aws.small.cloudtrail import CloudTrail
 from holdfast.localcloud.aws.small.ec2 import Gateways

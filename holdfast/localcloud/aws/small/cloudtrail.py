@@ -1,11 +1,9 @@
-"""CloudTrail's LookupEvents, which the CDK CLI calls after a failed deployment to explain it: nothing is recorded."""
+"""CloudTrail's LookupEvents, which the CDK CLI calls after a failed deployment: nothing is recorded."""
 
 from typing import Any
 
 
 class CloudTrail:
-    """Answers that there are no events; the other operations are moto's."""
-
     def __init__(self, **_: Any) -> None: ...
 
     def lookup_events(self, **_: Any) -> dict[str, Any]:

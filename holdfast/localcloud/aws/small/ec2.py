@@ -1,10 +1,8 @@
 """
-Requests of EC2 that need a gateway which is attached; moto makes what these let through.
+EC2 requests that require an attached gateway; moto does the rest.
 
-Sources: CloudFormation template reference, "DependsOn attribute" (when a DependsOn attribute is required); VPC user
-guide, nat-gateway-troubleshooting ("NAT gateway creation fails"). The words about routes are those that many public
-issues quote, such as aws/aws-cdk 1140. That EC2 tells of a missing gateway at once is assumed: AWS makes a NAT gateway
-first, which then fails.
+Source: CloudFormation template reference, "DependsOn attribute"; VPC user guide, nat-gateway-troubleshooting ("NAT
+gateway creation fails"). Words about routes: public issues such as aws/aws-cdk 1140. Assumed: EC2 rejects at once.
 """
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -15,7 +13,7 @@ from holdfast.localcloud.aws.common import NotOurs, ServiceError
 
 
 class Gateways:
-    """What is refused; the rest of EC2 is moto's."""
+    """Checks of gateways; moto has the rest of EC2."""
 
     def __init__(self, *, client: ClientFactory, **_: Any) -> None:
         self._client = client
@@ -40,7 +38,6 @@ class Gateways:
         raise NotOurs
 
     def _attached(self, gateway: str) -> set[str]:
-        """The VPCs that an internet gateway is attached to."""
         found = self._client("ec2").describe_internet_gateways(InternetGatewayIds=[gateway])["InternetGateways"]
         return {one["VpcId"] for each in found for one in each["Attachments"]}
 

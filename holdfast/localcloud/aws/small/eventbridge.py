@@ -1,7 +1,8 @@
-"""EventBridge's PutEvents: which rules match an event, and its way to their targets.
+"""
+EventBridge's PutEvents: matching rules and delivery to targets.
 
-Rules and targets are moto's. moto delivers to queues and log groups only and fails at a topic, so that delivery is
-done here: to SQS, SNS and CloudWatch Logs, through their APIs. Other targets are left out, said once in the log.
+Rules and targets are moto's, which fails at topics. Delivery to SQS, SNS and CloudWatch Logs is done here; other
+targets are skipped, with one log line.
 """
 
 # ruff: noqa: N803 - arguments bear the names of the API members
@@ -24,11 +25,9 @@ MAX_DETAIL_BYTES = 256 * 1024
 
 
 class Events:
-    """PutEvents in one account and region; the other operations are moto's."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self._client, self._account, self._region = client, account, region
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def put_events(self, *, Entries: list[dict[str, Any]], EndpointId: str = "") -> dict[str, Any]:
         del EndpointId  # there is one region
@@ -72,7 +71,6 @@ class Events:
         return {"EventId": event["id"]}
 
     def _targets(self, bus: str, event: dict[str, Any]) -> list[dict[str, Any]]:
-        """The targets of every enabled rule of the bus that the event matches."""
         from moto.events.models import EventPattern  # late, for start-up's sake
 
         events = self._client("events")
@@ -94,14 +92,16 @@ class Events:
         }
         way = ways.get(arn[2])
         if way is None:
-            if target["Arn"] not in self._told:
-                log.warning("events are not delivered to %s: only to SQS, SNS and CloudWatch Logs", target["Arn"])
-            self._told.add(target["Arn"])
+            if target["Arn"] not in self._reported:
+                log.warning(
+                    "target %s: events not delivered: only SQS, SNS and CloudWatch Logs are supported", target["Arn"]
+                )
+            self._reported.add(target["Arn"])
             return
         try:
             way()
         except ClientError as error:  # as on AWS, a delivery that fails is nobody's failure
-            log.warning("an event was not delivered to %s: %s", target["Arn"], error)
+            log.warning("target %s: event not delivered: %s", target["Arn"], error)
 
     def _to_queue(self, name: str, target: dict[str, Any], body: str) -> None:
         sqs, group = self._client("sqs"), target.get("SqsParameters", {}).get("MessageGroupId")
@@ -116,7 +116,7 @@ class Events:
 
 
 def _body(target: dict[str, Any], event: dict[str, Any]) -> str:
-    """What the target gets: the event, its own constant, a part of the event, or a text made from it."""
+    """Return the target's input: the event, a constant, a part of the event, or a transformed text."""
     if "Input" in target:
         return str(target["Input"])
     if "InputPath" in target:

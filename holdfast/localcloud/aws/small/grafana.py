@@ -1,4 +1,4 @@
-"""Amazon Managed Grafana: workspaces and how people log in to them. Records only."""
+"""Amazon Managed Grafana: workspaces and authentication. Records only."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, ServiceError, Shelf, now, paged
+from holdfast.localcloud.aws.common import Record, RecordStore, ServiceError, now, paged
 
 PREFIXED = {
     "workspaceDataSources": "dataSources",
@@ -22,13 +22,11 @@ PREFIXED = {
 
 
 class Grafana:
-    """Grafana workspaces in one account and region."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self.on_change: Callable[[], None] = lambda: None
         self._client, self._account, self._region = client, account, region
         self._lock = threading.RLock()
-        self._workspaces = Shelf(
+        self._workspaces = RecordStore(
             lambda key: ServiceError("ResourceNotFoundException", f"Workspace not found: {key}", 404)
         )
 
@@ -115,8 +113,8 @@ class Grafana:
         authentication: dict[str, Any] = {"providers": content["authentication"]["providers"]}
         if "SAML" in authentication["providers"]:
             status = content["authentication"]["samlConfigurationStatus"]
-            told = {"configuration": content["saml"]} if content["saml"] else {}
-            authentication["saml"] = {"status": status, **told}
+            reported = {"configuration": content["saml"]} if content["saml"] else {}
+            authentication["saml"] = {"status": status, **reported}
         if "AWS_SSO" in authentication["providers"]:
             authentication["awsSso"] = {"ssoClientId": f"ins-{content['id']}"}
         return {"authentication": authentication}

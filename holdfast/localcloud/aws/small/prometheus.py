@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from holdfast.localcloud.aws.clients import ClientFactory
-from holdfast.localcloud.aws.common import Record, ServiceError, Shelf, now, paged
+from holdfast.localcloud.aws.common import Record, RecordStore, ServiceError, now, paged
 
 
 def _missing(what: str) -> Callable[[Any], ServiceError]:
@@ -19,19 +19,17 @@ def _missing(what: str) -> Callable[[Any], ServiceError]:
 
 
 class Amp:
-    """Prometheus workspaces in one account and region."""
-
     def __init__(self, *, client: ClientFactory, account: str, region: str) -> None:
         self.on_change: Callable[[], None] = lambda: None
         self._client, self._account, self._region = client, account, region
         self._lock = threading.RLock()
-        self._workspaces = Shelf(_missing("Workspace"))
+        self._workspaces = RecordStore(_missing("Workspace"))
         self._parts = {
-            "alertManagerDefinition": Shelf(_missing("Alert manager definition")),
-            "loggingConfiguration": Shelf(_missing("Logging configuration")),
-            "queryLoggingConfiguration": Shelf(_missing("Query logging configuration")),
+            "alertManagerDefinition": RecordStore(_missing("Alert manager definition")),
+            "loggingConfiguration": RecordStore(_missing("Logging configuration")),
+            "queryLoggingConfiguration": RecordStore(_missing("Query logging configuration")),
         }
-        self._rules = Shelf(_missing("Rule groups namespace"))
+        self._rules = RecordStore(_missing("Rule groups namespace"))
 
     def create_workspace(
         self, *, alias: str = "", kmsKeyArn: str = "", tags: dict[str, str] | None = None, clientToken: str = ""
@@ -205,7 +203,7 @@ class Amp:
             for name, shelf in self._shelves().items():
                 shelf.load(state[name])
 
-    def _shelves(self) -> dict[str, Shelf]:
+    def _shelves(self) -> dict[str, RecordStore]:
         return {"workspaces": self._workspaces, "rules": self._rules, **self._parts}
 
     def _workspace(self, name: str) -> dict[str, Any]:
@@ -261,7 +259,6 @@ class Amp:
 
 
 def _yaml(data: bytes) -> bytes:
-    """The definition, if it is YAML."""
     try:
         parsed = yaml.safe_load(data)
     except yaml.YAMLError as error:

@@ -1,8 +1,8 @@
 """
-Room on the disk that keeps the embedded AWS, asked before a change is made.
+Free disk space, checked before a change.
 
-A change is kept a moment after it was answered. So a reserve stays free: what was answered still fits, whoever fills
-the disk. Without it the answer is 507 (RFC 4918, "Insufficient Storage"), which no SDK tries again by itself.
+A change is saved a moment after its answer, so a reserve stays free. Without it the answer is 507 (RFC 4918,
+"Insufficient Storage"), which no SDK retries by itself.
 """
 
 import os
@@ -14,37 +14,36 @@ READING = ("Describe", "List", "Get", "Head", "Lookup", "Filter", "Search", "Bat
 FREEING = ("Delete", "BatchDelete", "Abort", "Terminate", "Release", "Detach", "Remove", "Untag", "Stop", "Cancel")
 
 
-class Room:
+class DiskSpace:
     """
-    On the file system of ``folder``.
+    Free space on the file system of ``folder``.
 
     Args:
-        free: Bytes that are free there. Default: asks the file system.
+        free: Free bytes. Default: of the file system.
     """
 
     def __init__(self, *, folder: Path, free: Callable[[Path], int] | None = None) -> None:
         self._folder, self._free = folder, free
 
-    def refusal(self, *, wanted: int) -> str:
-        """Why ``wanted`` bytes more cannot be kept; empty when they can."""
+    def refusal(self, *, desired: int) -> str:
+        """Return why ``desired`` more bytes cannot be saved, or ""."""
         free = (self._free or free_bytes)(self._folder)
-        if free - wanted >= RESERVE_BYTES:
+        if free - desired >= RESERVE_BYTES:
             return ""
         return (
             f"the disk of {self._folder} has {free >> 20} MiB free, and {RESERVE_BYTES >> 20} MiB"
-            f"{f' beside the {wanted >> 20} MiB of the request' if wanted >> 20 else ''} are needed to keep a change; "
-            "free some space"
+            f"{f' beside the {desired >> 20} MiB of the request' if desired >> 20 else ''} are needed to save a "
+            "change; free some space"
         )
 
 
 def free_bytes(folder: Path) -> int:
-    """What is free for everybody, not for root alone."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
 
 
 def is_change(*, method: str, operation: str, query: Container[str] = ()) -> bool:
-    """Whether a request asks to keep something; one that only deletes makes room, as S3's ``POST ?delete`` does."""
+    """Return True if a request adds state; deletions, such as S3's ``POST ?delete``, free space."""
     if method in ("GET", "HEAD", "DELETE", "OPTIONS") or (method == "POST" and "delete" in query):
         return False
     return not operation.startswith((*READING, *FREEING))

@@ -1,4 +1,4 @@
-"""A lock that many requests hold together and a snapshot alone: moto's state is never caught in the middle."""
+"""Lock that requests share and a snapshot holds alone: moto's state is never caught in a change."""
 
 import threading
 import time
@@ -28,10 +28,7 @@ class Gate:
 
     @contextmanager
     def exclusive(self, *, timeout_s: float) -> Iterator[bool]:
-        """Yields whether everybody left in time; if not, nothing is locked.
-
-        Giving up keeps a request that waits for another request (both shared) from waiting for ever.
-        """
+        """Yield True if all requests ended in time; else nothing is locked, since nested requests would block."""
         deadline = time.monotonic() + timeout_s
         with self._condition:
             self._condition.wait_for(lambda: not self._closing)

@@ -1,11 +1,9 @@
-"""The embedded AWS outlives its process: snapshots after changes, and their return at the next start.
+"""
+Persistence of the embedded AWS: snapshots after changes, restored at the next start.
 
-One file per service under ``<home>/aws/state``, replaced atomically, written at most every 0.3 s and never more
-than a small part of the time. A file starts with a line that names the versions that wrote it. What another version
-of Holdfast wrote is read, unless the format changed; of moto and Python only the very same version is, since
-snapshots hold their objects and code. If one file of a state directory cannot be read, the whole directory is set
-aside, since half a cloud is worse than none, and its file systems with it. Files that others can write are not
-unpickled.
+One file per service under ``<home>/aws/state``, replaced atomically, at most every 0.3 s. Its first line names the
+versions that wrote it; format, moto and Python must match, since snapshots hold their objects and code. If one file is
+rejected, the whole directory is moved aside with its file systems. Files that others can write are not unpickled.
 """
 
 import json
@@ -22,8 +20,7 @@ from typing import Any, Protocol
 
 import moto
 
-from holdfast.localcloud.aws.common import unpickled
-from holdfast.localcloud.aws.state.disk_space import Room
+from holdfast.localcloud.aws.state.disk_space import DiskSpace
 from holdfast.localcloud.aws.state.gate import Gate
 from holdfast.localcloud.aws.state.pickling import Bodies, dump_backends, forget, load_backends
 from holdfast.localcloud.home import private_bytes, set_aside, write_private
@@ -31,10 +28,10 @@ from holdfast.localcloud.supervision import Worker
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 """Raised when what is kept of our own services changes so that the tree before or after cannot read it."""
 COMPARED = ("format", "moto", "python")
-TOLD = ("holdfast", "moto", "python")
+NAMED = ("holdfast", "moto", "python")
 DEBOUNCE_S = 0.2
 REST_FACTOR = 3  # rest this many times as long as the last snapshot took
 LONGEST_REST_S = 2.0
@@ -47,9 +44,7 @@ MOTO = "moto-"
 OURS = "own-"
 
 
-class Keeper(Protocol):
-    """What is asked of our own services."""
-
+class PersistentService(Protocol):
     def state(self) -> Any: ...
 
     def restore(self, state: Any) -> None: ...
@@ -58,9 +53,9 @@ class Keeper(Protocol):
 
 
 class Persistence:
-    """Snapshots of moto's services and of ours; names of the former come from `changed`, the latter are given."""
+    """Snapshots of moto's services, named by `changed`, and of ours."""
 
-    def __init__(self, *, home: Path, gate: Gate, services: Mapping[str, Keeper]) -> None:
+    def __init__(self, *, home: Path, gate: Gate, services: Mapping[str, PersistentService]) -> None:
         self._problems: dict[str, str] = {}
         self._home = home
         self._folder = home / "aws" / "state"
@@ -74,21 +69,19 @@ class Persistence:
         self._writing = False
         self._stopping = threading.Event()
         self.worker = Worker(name="snapshots", work=self._run, stopping=self._stopping, late_after_s=LATE_AFTER_S)
-        self.room = Room(folder=home)
+        self.room = DiskSpace(folder=home)
 
     @property
     def problem(self) -> str:
-        """What cannot be kept at present, and why; empty when all is well."""
         return "; ".join(self._problems.values())
 
     @property
     def unsaved(self) -> bool:
-        """Whether a crash at this moment would lose something."""
+        """Return True if a crash now would lose a change."""
         with self._condition:
             return bool(self._dirty) or self._writing
 
     def restore(self) -> list[str]:
-        """Bring back what an earlier process left; the names of what was brought back."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         paths = sorted(self._folder.glob("*.snapshot"))
         try:
@@ -102,7 +95,7 @@ class Persistence:
                     load_backends(name.removeprefix(MOTO), data, self._bodies)
             for name, data in loaded.items():
                 if name.startswith(OURS) and name.removeprefix(OURS) in self._services:
-                    self._services[name.removeprefix(OURS)].restore(unpickled(data))
+                    self._services[name.removeprefix(OURS)].restore(pickle.loads(data))  # noqa: S301 - a private file of this user
         except Exception as error:
             log.exception("a snapshot cannot be restored")
             forget()
@@ -114,24 +107,23 @@ class Persistence:
         self._known = set(loaded)
         return sorted(loaded)
 
-    def refusal(self, *, wanted: int) -> str:
-        """Why a change that brings ``wanted`` bytes cannot be kept; empty when it can."""
+    def refusal(self, *, desired: int) -> str:
+        """Return why a change of ``desired`` bytes cannot be saved, or ""."""
         with self._condition:
             failed = self._problems.get("", "")
-        return failed or self.room.refusal(wanted=wanted)
+        return failed or self.room.refusal(desired=desired)
 
     def start(self) -> None:
         self.worker.start()
 
     def changed(self, name: str, *, ours: bool) -> None:
-        """Something of a service changed; it is in a snapshot soon."""
         with self._condition:
             self._dirty.add((OURS if ours else MOTO) + name)
             self._known.add((OURS if ours else MOTO) + name)
             self._condition.notify_all()
 
     def close(self) -> None:
-        """Stop, with one last snapshot of everything that ever changed."""
+        """Stop, with a last snapshot of everything that ever changed."""
         self._stopping.set()
         with self._condition:
             self._closing = True
@@ -140,7 +132,7 @@ class Persistence:
         self.snapshot(set(self._known))
 
     def snapshot(self, names: set[str]) -> set[str]:
-        """Write the state of these services now; the names of those that have to be tried again."""
+        """Write these services' state now; return the names to retry."""
         dumps: dict[str, bytes] = {}
         failed: set[str] = set()
         with self._gate.exclusive(timeout_s=GATE_TIMEOUT_S) as alone:
@@ -154,11 +146,11 @@ class Persistence:
         try:
             self._write(dumps)
         except OSError as error:
-            self._complain("", f"the state of the embedded AWS cannot be kept: {error}")
+            self._complain("", f"the state of the embedded AWS cannot be saved: {error}")
             return names - failed
         for name in ("", *dumps):
             if self._problems.pop(name, None):
-                log.info("the state of %s is kept again", name.partition("-")[2] or "the embedded AWS")
+                log.info("the state of %s is saved again", name.partition("-")[2] or "the embedded AWS")
         return set()
 
     def _write(self, dumps: Mapping[str, bytes]) -> None:
@@ -176,7 +168,7 @@ class Persistence:
         except Exception as error:  # noqa: BLE001 - one service that cannot be kept must not keep others from it
             failed.add(name)
             kind = f"{type(error).__name__}: {error}"
-            self._complain(name, f"the state of {name.partition('-')[2]} cannot be kept: {kind}")
+            self._complain(name, f"the state of {name.partition('-')[2]} cannot be saved: {kind}")
 
     def _run(self) -> None:
         while True:
@@ -197,7 +189,7 @@ class Persistence:
                 again = self.snapshot(names)
             except Exception as error:
                 log.exception("a snapshot failed")
-                self._complain("", f"the state of the embedded AWS cannot be kept: {type(error).__name__}: {error}")
+                self._complain("", f"the state of the embedded AWS cannot be saved: {type(error).__name__}: {error}")
             took = time.monotonic() - started
             with self._condition:
                 self._dirty |= again
@@ -214,20 +206,20 @@ class Persistence:
     def _set_aside(self, reason: str, *, written_by: str) -> None:
         target = set_aside(self._home)
         log.warning(
-            "kept state of the embedded AWS is not used and was set aside as %s: %s. Directories of its file systems "
-            "in %s stay until that folder is removed.%s",
-            target,
+            "state of the embedded AWS rejected: %s; moved to %s; its file systems in %s are kept until that folder "
+            "is removed%s",
             reason,
+            target,
             self._home / "fsx",
-            f" The way back: end the processes that {self._home / 'run'} names, put the folder back as {self._folder}, "
-            f"and start the local cloud with {written_by}."
+            f"; to go back: stop the processes listed in {self._home / 'run'}, move the folder back to {self._folder} "
+            f"and start the local cloud with {written_by}"
             if written_by
             else "",
         )
 
 
 class _UnusableError(Exception):
-    """A snapshot file that this process must not load, and what can; empty if nothing can."""
+    """A snapshot file that must not be loaded, and the versions that can; "" if none can."""
 
     def __init__(self, reason: str, *, written_by: str = "") -> None:
         super().__init__(reason)
@@ -249,13 +241,13 @@ def _read(path: Path) -> bytes:
     except PermissionError as error:  # what others can write is not unpickled
         raise _UnusableError(str(error)) from None
     try:
-        said = json.loads(header)
+        found = json.loads(header)
     except ValueError:
         raise _UnusableError(f"{path.name} is damaged") from None
     for key, mine in _versions().items():
-        if key in COMPARED and said.get(key) != mine:
-            reason = f"{path.name} was written by {key} {said.get(key)}; this is {key} {mine}"
-            raise _UnusableError(reason, written_by=", ".join(f"{one} {said.get(one)}" for one in TOLD))
-    if (said.get("length"), said.get("crc32")) != (len(data), zlib.crc32(data)):
+        if key in COMPARED and found.get(key) != mine:
+            reason = f"{path.name}: got {key} {found.get(key)}; allowed: {key} {mine}"
+            raise _UnusableError(reason, written_by=", ".join(f"{one} {found.get(one)}" for one in NAMED))
+    if (found.get("length"), found.get("crc32")) != (len(data), zlib.crc32(data)):
         raise _UnusableError(f"{path.name} is damaged")
     return data

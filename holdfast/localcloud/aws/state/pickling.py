@@ -1,11 +1,10 @@
-"""moto's state as bytes and back: what plain pickling cannot do or would do wrongly.
+"""
+Pickling of moto's state.
 
-A backend is kept as the contents of its ``__dict__`` and restored in place, and any reference to a backend is kept
-as its name, so that objects of several services that know each other's backends still do afterwards. Bodies of S3
-objects are kept outside (`Bodies`), each written once; of a policy that AWS manages, only what an account changes is
-kept. Locks are made anew, private keys travel as PEM, and functions without a name (moto has them in default
-dictionaries) travel as code, which is why a snapshot is only good for the very versions of Python and moto that made
-it. Snapshots name this module: a move is a row in `common.pickles`.
+A backend is kept as its ``__dict__`` and restored in place; references to backends are kept as names. Bodies of S3
+objects are separate files (`Bodies`), each written once; of AWS's managed policies only the account's changes are kept.
+Locks are recreated, private keys travel as PEM, anonymous functions as code: a snapshot fits one version of Python and
+moto only.
 """
 
 import functools
@@ -29,7 +28,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from moto.core.base_backend import BackendDict, BaseBackend, backend_lock
 
-from holdfast.localcloud.aws.common import Unpickler
 from holdfast.localcloud.home import write_private
 
 INLINE_BODY = 4096
@@ -39,14 +37,12 @@ LOCKS: dict[type, Callable[[], Any]] = {type(make()): make for make in (threadin
 
 @dataclass(frozen=True)
 class BodyRef:
-    """Stands for the body of an S3 object inside a snapshot."""
-
     name: str
 
 
 @dataclass
 class Bodies:
-    """Bodies of S3 objects as files: an object's body never changes, so its file is written once."""
+    """Bodies of S3 objects as files, each written once."""
 
     folder: Path
     _names: "weakref.WeakKeyDictionary[Any, str]" = field(default_factory=weakref.WeakKeyDictionary)
@@ -55,7 +51,7 @@ class Bodies:
     _seen: set[str] = field(default_factory=set)
 
     def begin(self) -> None:
-        """A new snapshot starts; until `finish`, references are collected."""
+        """Start a snapshot: collect references until `finish`."""
         self._pending.clear()
         self._seen.clear()
 
@@ -69,7 +65,6 @@ class Bodies:
         return BodyRef(name)
 
     def write(self) -> None:
-        """Write the bodies that this snapshot is the first to mention."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, key in self._pending.items():
             path = self.folder / name
@@ -82,7 +77,7 @@ class Bodies:
         self._pending.clear()
 
     def finish(self) -> None:
-        """The snapshot is in place: bodies that it does not mention are gone."""
+        """Delete bodies that the snapshot does not mention."""
         for name in self._written - self._seen:
             (self.folder / name).unlink(missing_ok=True)
         self._written &= self._seen
@@ -95,7 +90,7 @@ class Bodies:
         self._written.add(name)
 
     def sweep(self) -> None:
-        """After a restart: remove files that no restored object mentions."""
+        """Delete files that no restored object mentions."""
         if self.folder.is_dir():
             for path in self.folder.iterdir():
                 if path.name not in self._written:
@@ -103,7 +98,7 @@ class Bodies:
 
 
 def dump_backends(name: str, bodies: Bodies) -> bytes:
-    """Everything one moto service holds, in all accounts and regions."""
+    """Return one moto service's state, in all accounts and regions."""
     backends = moto.backends.get_backend(name)  # type: ignore[call-overload]
     held = {
         (account, region): vars(backend)
@@ -117,7 +112,6 @@ def dump_backends(name: str, bodies: Bodies) -> bytes:
 
 
 def load_backends(name: str, data: bytes, bodies: Bodies) -> None:
-    """Put a service's state back in place."""
     backends = moto.backends.get_backend(name)  # type: ignore[call-overload]
     kept = _Unpickler(io.BytesIO(data), bodies).load()
     for (account, region), contents in kept["backends"].items():
@@ -184,7 +178,7 @@ class _Pickler(pickle.Pickler):
         return state
 
 
-class _Unpickler(Unpickler):
+class _Unpickler(pickle.Unpickler):
     def __init__(self, file: io.BytesIO, bodies: Bodies) -> None:
         super().__init__(file)
         self._bodies = bodies
@@ -222,7 +216,7 @@ def _policies_of_aws() -> dict[str, dict[str, Any]]:
 
 
 def _managed_policy(name: str, account: str, partition: str) -> Any:
-    """A policy as AWS wrote it: thousands of them are four megabytes, which no change of an account's changes."""
+    """Read a policy of AWS from moto: all of them are four megabytes that no account changes."""
     from moto.iam.models import AWSManagedPolicy
 
     return AWSManagedPolicy.from_data(name, account, partition, _policies_of_aws()[name])
@@ -230,10 +224,10 @@ def _managed_policy(name: str, account: str, partition: str) -> Any:
 
 def forget() -> None:
     """
-    Let go of all that moto holds.
+    Drop all state of moto.
 
-    ``BackendDict.reset`` makes every backend anew before it drops it, which takes seconds; only those that end
-    something themselves, such as open files, are asked to.
+    ``BackendDict.reset`` recreates every backend first, which takes seconds; only backends with a `reset` of their own
+    run it.
     """
     with backend_lock:
         for backends in BackendDict._instances:  # type: ignore[misc]

@@ -1,9 +1,8 @@
 """
-One container: its image looked up, its sources opened with the user's rights, its root built by runc, its mounts made.
+One container: its image, its sources opened with the user's rights, its root built by runc, its mounts.
 
-runc runs in process and mount namespaces that end with this program, on a tmpfs that nobody else sees, and with a
-read-only cgroup hierarchy, so that it makes no cgroup. What stays is the container's mount namespace, for as long as
-somebody holds it. There is therefore nothing to clean up, whoever is killed and when.
+runc runs in process and mount namespaces that end with this program, on a private tmpfs and a read-only cgroup
+hierarchy. Only the container's mount namespace remains, while a process holds it: there is nothing to clean up.
 """
 
 import grp
@@ -22,9 +21,9 @@ from . import mounts as _mounts
 from . import reference, spec, squashfs
 from . import system as _system
 from .errors import RefusedError
-from .inside import Inside, Prepared
-from .mounts import Mount
-from .request import Request
+from .inside import ContainerRoot, PreparedMount
+from .mounts import ContainerMount
+from .request import StepRequest
 
 _STAGE = Path("/run/holdfast/container")
 _NODE_FILES = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/machine-id")
@@ -33,19 +32,16 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Image:
-    """An image of the store, or an image file that is unpacked."""
-
+class ContainerImage:
     root: Path
     config: Mapping[str, Any]
 
 
-def find_image(request: Request) -> Image:
-    """What the step's image means on this node."""
+def find_image(request: StepRequest) -> ContainerImage:
     given = request.image
     if given.startswith((".", "/")):
         root = squashfs.unpack(given, request=request)
-        return Image(root=root, config=squashfs.config(root))
+        return ContainerImage(root=root, config=squashfs.config(root))
     name = reference.canonical(given)
     store = Path(request.images)
     try:
@@ -56,26 +52,28 @@ def find_image(request: Request) -> Image:
             f"failed to import docker image: {given}: the local cluster has no image {name}; "
             f"run: {reference.adding(name)}, or name one that 'holdfast images list' shows"
         ) from error
-    return Image(root=store / digest / "rootfs", config=config)
+    return ContainerImage(root=store / digest / "rootfs", config=config)
 
 
-def open_mounts(request: Request) -> list[Prepared]:
-    """Everything that the container shows of the node beside what all containers show. Permissions are the user's."""
-    wanted = list(_mounts.parse(request.mounts, folder=request.folder))
+def open_mounts(request: StepRequest) -> list[PreparedMount]:
+    """Open the node's files that the container shows, with the user's permissions."""
+    desired = list(_mounts.parse(request.mounts, folder=request.folder))
     if request.mount_home:
-        wanted.insert(0, Mount(source=request.user.home, target=request.user.home))
+        desired.insert(0, ContainerMount(source=request.user.home, target=request.user.home))
     if request.script:
-        wanted.append(Mount(source=request.script, target=request.script, attributes=frozenset({"ro", "nodev"})))
-    return [_open(mount, request=request) if mount.source else _tmpfs(mount, request=request) for mount in wanted]
+        desired.append(
+            ContainerMount(source=request.script, target=request.script, attributes=frozenset({"ro", "nodev"}))
+        )
+    return [_open(mount, request=request) if mount.source else _tmpfs(mount, request=request) for mount in desired]
 
 
-def _tmpfs(mount: Mount, *, request: Request) -> Prepared:
+def _tmpfs(mount: ContainerMount, *, request: StepRequest) -> PreparedMount:
     attributes = sum(_system.ATTRIBUTES[name] for name in mount.attributes | {"nosuid", "nodev"})
     options = {"uid": str(request.user.uid), "gid": str(request.user.gid), "mode": "755"}
-    return Prepared(mount=mount, tree=_system.new_tmpfs(attributes=attributes, options=options), is_directory=True)
+    return PreparedMount(mount=mount, tree=_system.new_tmpfs(attributes=attributes, options=options), is_directory=True)
 
 
-def _open(mount: Mount, *, request: Request) -> Prepared:
+def _open(mount: ContainerMount, *, request: StepRequest) -> PreparedMount:
     try:
         with _system.acting_as(request.user):
             fd = _system.open_path(mount.source)
@@ -87,15 +85,11 @@ def _open(mount: Mount, *, request: Request) -> Prepared:
     attributes = sum(_system.ATTRIBUTES[name] for name in mount.attributes | {"nosuid"})
     tree = _system.clone_tree(fd, attributes=attributes)
     os.close(fd)
-    return Prepared(mount=mount, tree=tree, is_directory=is_directory)
+    return PreparedMount(mount=mount, tree=tree, is_directory=is_directory)
 
 
-def build(request: Request, *, image: Image) -> int:
-    """
-    Let runc build the container, and return a descriptor of its mounts.
-
-    The caller is process 1 of its own process namespace, in its own mount namespace.
-    """
+def build(request: StepRequest, *, image: ContainerImage) -> int:
+    """Run runc, and return a descriptor of the container's mounts. The caller is process 1 of its process namespace."""
     _system.mount(source=None, target="/", flags=_system.MS_REC | _system.MS_PRIVATE)
     _STAGE.mkdir(parents=True, exist_ok=True, mode=0o755)
     private = _system.MS_NOSUID | _system.MS_NODEV
@@ -122,8 +116,7 @@ def build(request: Request, *, image: Image) -> int:
     return os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _files(request: Request, *, image: Image) -> dict[str, str]:
-    """Single files that the container shows in place of its image's."""
+def _files(request: StepRequest, *, image: ContainerImage) -> dict[str, str]:
     shown = {path: path for path in _NODE_FILES if Path(path).is_file() and not Path(path).is_symlink()}
     user = request.user
     try:
@@ -155,16 +148,16 @@ def _create() -> int:
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=_RUNC_TIMEOUT_S, check=False
         )
     if done.returncode:
-        last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        last = (log.read_text(errors="replace").strip().splitlines() or ["no output"])[-1]
         raise RefusedError(f"container start failed: runc: {last}")
     return int((_STAGE / "pid").read_text())
 
 
-def furnish(request: Request, *, image: Image, mounts: int, prepared: list[Prepared]) -> str:
-    """Enter the container and make what is the user's in it. Returns where the tasks start."""
+def furnish(request: StepRequest, *, image: ContainerImage, mounts: int, prepared: list[PreparedMount]) -> str:
+    """Enter the container and create the user's files. Return the working directory of tasks."""
     _system.join_mounts(mounts)
     os.umask(0o022)
-    inside = Inside(user=request.user)
+    inside = ContainerRoot(user=request.user)
     default = spec.working_directory(image.config)
     inside.own_directory(request.user.home)
     inside.own_directory(default)

@@ -1,5 +1,5 @@
-"""What a user is told."""
+"""Errors for the user."""
 
 
 class RefusedError(Exception):
-    """The step cannot have this container; the message is the one line that srun prints."""
+    """The container is not possible; the message is the line that srun prints."""

@@ -1,9 +1,8 @@
 """
-What is done in the container's mounts before anybody runs there: the user's mounts, home and working directory.
+Mounts, home and working directory of the user, made before anything runs in the container.
 
-Every path is walked by descriptor, one component after the other, so that neither a link in an image nor a directory
-that somebody renames meanwhile leads a step of this astray. What lies in the container's own layers is made by root,
-because image files are root's; what lies in a mount of the user's is made with the user's rights.
+Every path is walked by descriptor, so that no link or renamed directory diverts a step. Root creates in the container's
+layers, because image files are root's; the user's rights apply in the user's mounts.
 """
 
 import contextlib
@@ -15,28 +14,25 @@ from dataclasses import dataclass
 
 from . import system
 from .errors import RefusedError
-from .mounts import Mount
-from .request import User
+from .mounts import ContainerMount
+from .request import StepUser
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """A mount whose source is open, as a detached tree."""
+class PreparedMount:
+    """A mount with its opened source, as a detached tree."""
 
-    mount: Mount
+    mount: ContainerMount
     tree: int
     is_directory: bool
 
 
-class Inside:
-    """The file system of a container, seen from in it."""
-
-    def __init__(self, *, user: User) -> None:
+class ContainerRoot:
+    def __init__(self, *, user: StepUser) -> None:
         self._user = user
         self._own = {device for path in ("/", "/tmp", "/run") if (device := _device(path))}  # noqa: S108
 
-    def mount(self, prepared: Sequence[Prepared]) -> None:
-        """Make the user's mounts, in their order."""
+    def mount(self, prepared: Sequence[PreparedMount]) -> None:
         for one in prepared:
             target = one.mount.target
             try:
@@ -46,7 +42,7 @@ class Inside:
                 raise RefusedError(f"--container-mounts: cannot mount at {target}: {error.strerror}") from error
 
     def own_directory(self, path: str) -> None:
-        """A directory of the user's; where the image has one, it is given to the user, as Enroot gives all."""
+        """Create or take over a directory for the user, as Enroot gives the user all files."""
         if path == "/":
             return
         with contextlib.suppress(OSError), self._made(path, directory=True) as fd:
@@ -55,12 +51,10 @@ class Inside:
 
     @staticmethod
     def _is_system(path: str) -> bool:
-        """Whether programs are found there: not every image has a working directory of its own."""
         return path.split("/")[1] in {"bin", "boot", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr", "var"}
 
     @contextlib.contextmanager
     def _made(self, path: str, *, directory: bool) -> Iterator[int]:
-        """A descriptor of ``path``, made with its parents where it is missing."""
         here = system.open_path("/")
         try:
             parts = posixpath.normpath(path).strip("/").split("/")

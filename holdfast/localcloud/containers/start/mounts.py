@@ -1,8 +1,8 @@
 """
-``--container-mounts=SRC:DST[:FLAGS][,SRC:DST...]``, with the meaning that Pyxis gives it. Pure.
+``--container-mounts=SRC:DST[:FLAGS][,SRC:DST...]``, as in Pyxis. Pure.
 
-Source: ``args.c`` of NVIDIA/pyxis 0.24 and ``enroot-mount``: without DST the path is the same on both sides; FLAGS are
-separated by ``+``; sources are bound with all that is mounted below them; ``tmpfs`` as a source is an empty one.
+Source: ``args.c`` of NVIDIA/pyxis 0.24 and ``enroot-mount``: without DST both paths are equal; FLAGS are separated by
+``+``; sources are bound recursively; ``tmpfs`` is an empty source.
 """
 
 import posixpath
@@ -17,28 +17,23 @@ _DEFAULTS = frozenset({"rw", "bind", "rbind", "private", "rprivate", "slave", "r
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mount:
-    """A path of the node that the container sees. ``source`` is empty for a new tmpfs."""
+class ContainerMount:
+    """A mount of the container. ``source`` is empty for a new tmpfs."""
 
     source: str
     target: str
     attributes: frozenset[str] = frozenset()
 
 
-def parse(option: str, *, folder: str = "/") -> tuple[Mount, ...]:
-    """
-    The mounts in the order in which they are made. ``folder``: where a source that is relative begins.
-
-    Raises:
-        RefusedError: with the words of Pyxis where it has some.
-    """
+def parse(option: str, *, folder: str = "/") -> tuple[ContainerMount, ...]:
+    """Parse the mounts, in order. ``folder``: base of relative sources. Raise RefusedError in Pyxis's words."""
     entries = option.split(",") if option else []
     if len(entries) > MOUNTS_MAX:
         raise RefusedError(f"--container-mounts: {len(entries)} mounts; at most {MOUNTS_MAX} are allowed")
     return tuple(_entry(entry, folder=folder) for entry in entries)
 
 
-def _entry(entry: str, *, folder: str) -> Mount:
+def _entry(entry: str, *, folder: str) -> ContainerMount:
     source, colon, rest = entry.partition(":")
     target, _, flags = rest.partition(":")
     if not source or (colon and not target) or "\0" in entry:
@@ -55,7 +50,7 @@ def _entry(entry: str, *, folder: str) -> Mount:
     if inside == "/":
         raise RefusedError(f"--container-mounts: {entry}: the container's / is its image; choose a target below it")
     where = "" if source == "tmpfs" else posixpath.join(folder, source)
-    return Mount(source=where, target=inside, attributes=_attributes(flags, entry=entry))
+    return ContainerMount(source=where, target=inside, attributes=_attributes(flags, entry=entry))
 
 
 def _attributes(flags: str, *, entry: str) -> frozenset[str]:

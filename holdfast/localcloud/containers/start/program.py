@@ -1,16 +1,14 @@
-"""The program: a request in, a container and an answer out."""
-
 import os
 import socket
 
 from . import container, spec, system
 from .errors import RefusedError
-from .inside import Prepared
-from .request import MAX_BYTES, Request, parse
+from .inside import PreparedMount
+from .request import MAX_BYTES, StepRequest, parse
 
 
 def main() -> None:
-    """Answer the request on descriptor 0. Nothing is written anywhere else, and no child stays."""
+    """Answer the request on descriptor 0. Write nothing else, and leave no child."""
     system.die_with_parent()
     with socket.socket(fileno=0) as channel:
         try:
@@ -40,7 +38,9 @@ def _read(channel: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def _make(channel: socket.socket, *, request: Request, image: container.Image, prepared: list[Prepared]) -> None:
+def _make(
+    channel: socket.socket, *, request: StepRequest, image: container.ContainerImage, prepared: list[PreparedMount]
+) -> None:
     mounts = container.build(request, image=image)
     where = container.furnish(request, image=image, mounts=mounts, prepared=prepared)
     words = ["ok", where, *spec.environment(image.config)]

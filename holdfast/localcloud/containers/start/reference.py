@@ -1,9 +1,4 @@
-"""
-Names of images, in the forms that Pyxis takes: ``[USER@][REGISTRY#]IMAGE[:TAG]``, with or without ``docker://``. Pure.
-
-There is no registry on one machine: a name is looked up in the store and nowhere else. What a name means without a
-registry or with Docker's own is the same, and so is what buildah calls localhost.
-"""
+"""Names of images, as in Pyxis: ``[USER@][REGISTRY#]IMAGE[:TAG]``, with or without ``docker://``. Pure."""
 
 import re
 from urllib.parse import quote
@@ -17,15 +12,10 @@ _LENGTH = 512
 
 
 def canonical(given: str) -> str:
-    """
-    ``name:tag`` as the store keeps it.
-
-    Raises:
-        RefusedError: not a name of an image, or the path of a squashfs file.
-    """
+    """Return ``name:tag`` as the store keeps it. Raise RefusedError for another form, or a path."""
     if given.startswith((".", "/")):
         raise RefusedError(
-            f"{given}: a path is no image's name; name an image that 'holdfast images list' shows, or give jobs the "
+            f"{given}: a path is not an image name; name an image that 'holdfast images list' shows, or give jobs the "
             "path of a squashfs file"
         )
     rest = re.sub(r"^dockerd?://", "", given)
@@ -41,12 +31,11 @@ def canonical(given: str) -> str:
     tag = tag if colon else "latest"
     if len(given) > _LENGTH or not _NAME.fullmatch(name) or not _TAG.fullmatch(tag):
         shown = given if len(given) <= 80 else given[:77] + "..."
-        raise RefusedError(f"{shown!r} is not an image's name; allowed: [USER@][REGISTRY#]IMAGE[:TAG]")
+        raise RefusedError(f"{shown!r} is not an image name; allowed: [USER@][REGISTRY#]IMAGE[:TAG]")
     return f"{name}:{tag}"
 
 
 def adding(name: str) -> str:
-    """The command that adds the image of a canonical name."""
     if name.startswith("holdfast-training:"):
         return "holdfast images build"
     first, slash, _ = name.partition("/")
@@ -55,5 +44,5 @@ def adding(name: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """The name of the file that stands for a canonical name: one component, never a dot file."""
+    """Return the file name of a canonical name: one component, never a dot file."""
     return quote(name, safe="")

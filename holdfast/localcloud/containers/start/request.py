@@ -1,4 +1,4 @@
-"""What the plugin asks for. Pure."""
+"""Request of the plugin. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +9,7 @@ MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class User:
-    """Whose step it is, as Slurm says."""
-
+class StepUser:
     uid: int
     gid: int
     groups: tuple[int, ...]
@@ -20,10 +18,10 @@ class User:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """The options of one step. ``images`` is the folder of the store."""
+class StepRequest:
+    """Options of one step. ``images`` is the folder of the store."""
 
-    user: User
+    user: StepUser
     image: str
     images: str
     mounts: str = ""
@@ -36,26 +34,26 @@ class Request:
     """The batch script that is to run in the container."""
 
 
-def parse(body: bytes) -> Request:
+def parse(body: bytes) -> StepRequest:
     """
-    ``name=value`` pairs, each ended by a zero byte.
+    Parse ``name=value`` pairs, each ended by a zero byte.
 
     Raises:
-        RefusedError: more than a request may hold.
-        ValueError: not written by the plugin.
+        RefusedError: Too many.
+        ValueError: Not written by the plugin.
     """
     if len(body) > MAX_BYTES:
         raise RefusedError(f"the container options have {len(body)} bytes; at most {MAX_BYTES} are allowed")
     words = body.decode(errors="surrogateescape").split("\0")
     given: Mapping[str, str] = dict(word.split("=", 1) for word in words[:-1])
-    user = User(
+    user = StepUser(
         uid=int(given["uid"]),
         gid=int(given["gid"]),
         groups=tuple(int(number) for number in given["groups"].split(",") if number),
         name=given.get("user", ""),
         home=given.get("home") or "/",
     )
-    return Request(
+    return StepRequest(
         user=user,
         image=given["image"],
         images=given["images"],

@@ -1,9 +1,9 @@
 """
-runc's configuration of a container, from the image's and the node's. Pure.
+runc's configuration of a container, from image and node. Pure.
 
-It holds what Enroot's ``mounts.d`` and hooks give each container (``conf/`` of NVIDIA/enroot): the node's /proc, /sys,
-/dev and /dev/shm, an empty /tmp and /run that are the user's, and the node's name files, read-only. Processes,
-network and IPC are the node's. What the user asked to mount is not here: that is mounted with the user's rights.
+As Enroot's ``mounts.d`` and hooks (``conf/`` of NVIDIA/enroot): the node's /proc, /sys, /dev and /dev/shm, an empty
+/tmp and /run of the user, the node's name files read-only; the node's processes, network and IPC. Mounts of the user
+come later.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ _RESTRICTED = ["nosuid", "nodev", "noexec"]
 
 def runc_config(*, root: str, process_files: str, files: Mapping[str, str], uid: int, gid: int) -> dict[str, Any]:
     """
-    The whole ``config.json`` of the bundle.
+    Return the ``config.json`` of the bundle.
 
     Args:
-        root: The prepared root file system.
-        process_files: A mount of the node's own /proc.
-        files: Path in the container to the file that it shows there, read-only.
+        root: Prepared root file system.
+        process_files: A mount of the node's /proc.
+        files: Path in the container to a file shown there, read-only.
     """
     of_user = [f"uid={uid}", f"gid={gid}", "mode=755"]
     mounts: list[dict[str, Any]] = [
@@ -51,20 +51,19 @@ def _mount(at: str, *, options: Sequence[str], source: str = "tmpfs", kind: str 
 
 
 def environment(image: Mapping[str, Any]) -> tuple[str, ...]:
-    """``NAME=value`` of the image, which always says where programs are. ``image``: OCI's image configuration."""
+    """Return ``NAME=value`` of the image, PATH always included. ``image``: OCI's image configuration."""
     words = [str(word) for word in (image.get("config") or {}).get("Env") or ()]
     kept = [word for word in words if "=" in word[1:] and "\0" not in word]
     return tuple(kept) if any(word.startswith("PATH=") for word in kept) else (f"PATH={DEFAULT_PATH}", *kept)
 
 
 def working_directory(image: Mapping[str, Any]) -> str:
-    """Where the image's programs start."""
     given = str((image.get("config") or {}).get("WorkingDir") or "/")
     return "/" + given.strip("/") if "\0" not in given else "/"
 
 
 def with_account(text: str, *, entry: str) -> str:
-    """A password or group file in which ``entry`` stands first and is the only one of its name or number."""
+    """Return a password or group file with ``entry`` first and unique by name and number."""
     name, _, number = entry.split(":")[:3]
     others = [line for line in text.splitlines() if line and line.split(":")[0] != name]
     others = [line for line in others if line.split(":")[2:3] != [number]]

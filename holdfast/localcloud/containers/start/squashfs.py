@@ -1,8 +1,7 @@
 """
-Image files: what ``enroot import`` and ``mksquashfs`` make, unpacked once per node and user.
+Image files of ``enroot import`` and ``mksquashfs``, unpacked once per node and user.
 
-The file is opened and unpacked with the rights of the user, so the files of such an image are the user's, as Enroot
-has them, and what is wrong with a file can harm its owner alone. Enroot keeps the image's variables in
+Opened and unpacked with the user's rights, so a bad file harms its owner only. Enroot keeps the image's variables in
 ``/etc/environment`` and its working directory in ``/etc/rc``.
 """
 
@@ -20,7 +19,7 @@ from typing import Any
 
 from . import system
 from .errors import RefusedError
-from .request import Request
+from .request import StepRequest
 
 UNPACKED = "/opt/holdfast/unpacked"
 """Of the node: a folder on the machine's disk, for it alone."""
@@ -35,14 +34,13 @@ _MAY_FAIL = re.compile(r"superuser|xattr|device|write_file: .*socket", re.IGNORE
 """What only root could unpack."""
 
 
-def unpack(given: str, *, request: Request) -> Path:
-    """The root of an image file, as this node has it."""
+def unpack(given: str, *, request: StepRequest) -> Path:
     path = os.path.join(request.folder, given)  # noqa: PTH118  "." and ".." stay the kernel's
     try:
         with system.acting_as(request.user):
             fd = system.open_path(path, flags=os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
-        raise RefusedError(f"failed to import image file: {given}: there is no such file on this node") from None
+        raise RefusedError(f"failed to import image file: {given}: no such file on this node") from None
     except OSError as error:
         raise RefusedError(f"failed to import image file: {given}: {error.strerror}") from None
     try:
@@ -55,12 +53,13 @@ def unpack(given: str, *, request: Request) -> Path:
 def _check(fd: int, *, given: str) -> None:
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
-        raise RefusedError(f"failed to import image file: {given}: it is no file; name a squashfs file")
+        raise RefusedError(f"failed to import image file: {given}: it is not a file; name a squashfs file")
     head = os.pread(fd, _SUPERBLOCK.size, 0)
     magic, size = _SUPERBLOCK.unpack(head) if len(head) == _SUPERBLOCK.size else (b"", 0)
     if magic != _MAGIC:
         raise RefusedError(
-            f"failed to import image file: {given}: it is no squashfs file; make one with enroot import or mksquashfs"
+            f"failed to import image file: {given}: it is not a squashfs file; make one with "
+            "enroot import or mksquashfs"
         )
     if info.st_size < size:
         raise RefusedError(
@@ -68,7 +67,7 @@ def _check(fd: int, *, given: str) -> None:
         )
 
 
-def _unpacked(fd: int, *, given: str, request: Request) -> Path:
+def _unpacked(fd: int, *, given: str, request: StepRequest) -> Path:
     info = os.fstat(fd)
     what = (request.user.uid, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
     place = Path(UNPACKED, hashlib.sha256(repr(what).encode()).hexdigest()[:24])
@@ -89,7 +88,7 @@ def _unpacked(fd: int, *, given: str, request: Request) -> Path:
     return place / "rootfs"
 
 
-def _run(fd: int, *, root: Path, given: str, request: Request) -> None:
+def _run(fd: int, *, root: Path, given: str, request: StepRequest) -> None:
     if not os.access(PROGRAM, os.X_OK):
         raise RefusedError(
             "there is no unsquashfs on this node; install Debian's package squashfs-tools on the machine"
@@ -116,15 +115,15 @@ def _run(fd: int, *, root: Path, given: str, request: Request) -> None:
     wrong = [line for line in lines if not _MAY_FAIL.search(line)]
     if done.returncode == 0 or (done.returncode == 2 and not wrong):  # 2: something was left out
         return
-    said = (wrong or lines or [f"exit status {done.returncode}"])[0]
+    reported = (wrong or lines or [f"exit status {done.returncode}"])[0]
     raise RefusedError(
-        f"failed to import image file: {given}: unsquashfs: {said}; make or copy the file again, and see that "
-        "the machine's disk has room for it"
+        f"failed to import image file: {given}: unsquashfs: {reported}; make or copy the file again, and check "
+        "the free space on the machine's disk"
     )
 
 
 def config(root: Path) -> Mapping[str, Any]:
-    """The image's configuration, in the words of the OCI image specification."""
+    """Return the image's configuration, as in the OCI image specification."""
     found: dict[str, Any] = {"Env": [line for line in file_of_etc(root, "environment").splitlines() if "=" in line[1:]]}
     folder = re.search(r'^\s*cd "([^"]+)"', file_of_etc(root, "rc"), re.MULTILINE)
     if folder:
@@ -133,7 +132,7 @@ def config(root: Path) -> Mapping[str, Any]:
 
 
 def file_of_etc(root: Path, name: str) -> str:
-    """A file below /etc of the image; nothing where it is a link, which might lead out of the image."""
+    """Return a file below /etc of the image; empty for a link, which might lead out of it."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         etc = os.open(root / "etc", os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""The system calls that Python 3.11 lacks, and acting as a user in between."""
+"""System calls that Python 3.11 lacks, and temporary user rights."""
 
 import contextlib
 import ctypes
@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 
-from .request import User
+from .request import StepUser
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
@@ -52,14 +52,14 @@ def _call(number: int, what: str, *arguments: object) -> int:
 
 
 def open_path(path: str, *, at: int = -100, flags: int = O_PATH) -> int:
-    """A descriptor of ``path``; a link of /proc that leads out of every root is not followed."""
+    """Open ``path`` without following magic links of /proc."""
     how = _OpenHow(flags=flags, resolve=_RESOLVE_NO_MAGICLINKS)
     raw = os.fsencode(path)
     return _call(_OPENAT2, path, ctypes.c_int(at), raw, ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
 
 
 def clone_tree(fd: int, *, attributes: int) -> int:
-    """A detached copy of what is mounted at ``fd`` and below, with attributes added to those it has."""
+    """Return a detached copy of the mounts at ``fd`` and below, with added attributes."""
     flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | _AT_EMPTY_PATH | os.O_CLOEXEC
     tree = _call(_OPEN_TREE, "open_tree", ctypes.c_int(fd), b"", ctypes.c_uint(flags))
     change = _MountAttributes(set=attributes, propagation=MS_PRIVATE)
@@ -70,7 +70,6 @@ def clone_tree(fd: int, *, attributes: int) -> int:
 
 
 def new_tmpfs(*, attributes: int, options: Mapping[str, str]) -> int:
-    """A detached file system of its own."""
     context = _call(_FSOPEN, "fsopen", b"tmpfs", ctypes.c_uint(1))
     try:
         for name, value in options.items():
@@ -84,13 +83,13 @@ def new_tmpfs(*, attributes: int, options: Mapping[str, str]) -> int:
 
 
 def chown(fd: int, *, uid: int, gid: int) -> None:
-    """Of what a descriptor is open on, also with O_PATH."""
+    """Change the owner of a descriptor's file, also with O_PATH."""
     where = (ctypes.c_int(fd), b"", ctypes.c_uint(uid), ctypes.c_uint(gid), ctypes.c_int(_AT_EMPTY_PATH))
     _checked(_libc.fchownat(*where), "chown")
 
 
 def attach(tree: int, *, at: int) -> None:
-    """Mount a detached tree on what ``at`` is open on."""
+    """Mount a detached tree on ``at``."""
     _call(_MOVE_MOUNT, "move_mount", ctypes.c_int(tree), b"", ctypes.c_int(at), b"", ctypes.c_uint(_FROM_FD_TO_FD))
 
 
@@ -104,7 +103,6 @@ def unshare(flags: int) -> None:
 
 
 def join_mounts(fd: int) -> None:
-    """Enter a mount namespace; its root becomes this process's."""
     _checked(_libc.setns(ctypes.c_int(fd), ctypes.c_int(CLONE_NEWNS)), "setns")
 
 
@@ -113,8 +111,8 @@ def die_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def acting_as(user: User) -> Iterator[None]:
-    """Files are opened and made with the user's rights, and with none of root's."""
+def acting_as(user: StepUser) -> Iterator[None]:
+    """Open and create files with the user's rights only."""
     groups = os.getgroups()
     os.setgroups(user.groups)
     os.setegid(user.gid)

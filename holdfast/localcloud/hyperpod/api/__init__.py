@@ -1,9 +1,6 @@
-"""
-The AWS APIs as the control plane uses them, its private plane, and the sessions of execution roles. Answers become
-values of `model`.
-"""
+"""AWS APIs of the control plane, its private plane, and sessions of execution roles."""
 
-from holdfast.localcloud.hyperpod.api.client import DEFAULT_REGION, Aws, Plane, Report, Waker
+from holdfast.localcloud.hyperpod.api.client import DEFAULT_REGION, Aws, PlaneClient, Report, Waker
 from holdfast.localcloud.hyperpod.api.sessions import RoleSessions
 
-__all__ = ["DEFAULT_REGION", "Aws", "Plane", "Report", "RoleSessions", "Waker"]
+__all__ = ["DEFAULT_REGION", "Aws", "PlaneClient", "Report", "RoleSessions", "Waker"]

@@ -1,8 +1,4 @@
-"""
-The AWS APIs as the control plane uses them, and the private plane that only it speaks with the embedded service.
-
-Answers become the values of ``model``; nothing is decided here.
-"""
+"""AWS APIs of the control plane, and its private plane. Answers become values of ``model``; nothing is decided here."""
 
 import json
 import logging
@@ -70,7 +66,6 @@ class Aws:
         self.eks = make("eks")
 
     def clusters(self) -> list[Cluster]:
-        """Every cluster with its nodes."""
         pages = self.sagemaker.get_paginator("list_clusters").paginate()
         names = [summary["ClusterArn"] for page in pages for summary in page["ClusterSummaries"]]
         found = (self._cluster(name) for name in names)
@@ -97,7 +92,6 @@ class Aws:
         return address
 
     def eks_clusters(self) -> list[EksCluster]:
-        """Every cluster of EKS."""
         pages = self.eks.get_paginator("list_clusters").paginate()
         found = (self._eks_cluster(name) for page in pages for name in page["clusters"])
         return [cluster for cluster in found if cluster is not None]
@@ -111,19 +105,17 @@ class Aws:
             raise
 
     def place_of(self, subnets: Sequence[str]) -> tuple[str, str]:
-        """The address range of the VPC that these subnets are in, and the zone of the first."""
+        """Return the VPC's address range of these subnets, and the zone of the first."""
         described = self.ec2.describe_subnets(SubnetIds=[subnets[0]])["Subnets"][0]
         vpc = self.ec2.describe_vpcs(VpcIds=[described["VpcId"]])["Vpcs"][0]
         return str(vpc["CidrBlock"]), str(described["AvailabilityZone"])
 
     def file_systems(self) -> list[FileSystem]:
-        """Every file system of Lustre or OpenZFS."""
         pages = self.fsx.get_paginator("describe_file_systems").paginate()
         described = [one for page in pages for one in page["FileSystems"]]
         return [parse_file_system(one) for one in described if one.get("FileSystemType", LUSTRE) in (LUSTRE, OPENZFS)]
 
     def associations(self) -> list[Association]:
-        """Every data repository association in use."""
         found: list[Association | None] = []
         token: dict[str, str] = {}
         while True:
@@ -141,8 +133,6 @@ def _client(name: str, *, endpoint: str, region: str, keys: Keys, config: Config
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What the service is to record about a cluster."""
-
     arn: str
     cluster_status: str = ""
     failure_message: str | None = None
@@ -162,39 +152,32 @@ class Report:
         return body
 
 
-class Plane:
-    """The private plane of the embedded SageMaker service."""
-
+class PlaneClient:
     def __init__(self, *, endpoint: str, region: str, keys: Keys) -> None:
         self._region, self._keys = region, keys
         self._url = endpoint.rstrip("/") + "/_holdfast/hyperpod"
         self._reports = Batcher(self._post_all)
 
     def watch(self, *, version: int, kubernetes: str = "", timeout_s: float = WATCH_TIMEOUT_S) -> int:
-        """
-        The version of the cluster records, as soon as it is another one than ``version`` or the time is over.
-
-        ``kubernetes``: the version that clusters of EKS would run. Default: they are records.
-        """
+        """Wait for another version of the records, or a timeout. ``kubernetes``: version for real EKS clusters."""
         query = f"version={version}&timeout_s={timeout_s:g}&kubernetes={kubernetes}"
         answer = self._call(f"watch?{query}", timeout_s=timeout_s + 5)
         return int(answer["version"])
 
     def tell(self, became: Became) -> None:
-        """Record what became of a cluster of EKS."""
+        """Report the state of an EKS cluster."""
         try:
             self._call("kubernetes", body=json.dumps(asdict(became)).encode())
         except urllib.error.HTTPError as error:
             if error.code != 404:
                 raise
-            _log.info("EKS knows no more of %s", became.arn)
+            _log.info("EKS no longer has %s", became.arn)
 
     def requests(self) -> dict[str, str]:
-        """Instance id -> what a caller of the API wants done with it."""
         return {one["instance_id"]: one["action"] for one in self._call("requests")["requests"]}
 
     def report(self, report: Report) -> None:
-        """Record ``report``; concurrent reports travel together."""
+        """Send ``report``; concurrent reports are batched."""
         self._reports.submit(report)
 
     def _post_all(self, reports: list[Report]) -> None:
@@ -202,10 +185,9 @@ class Plane:
             if not self._post(merged):
                 for report in reports:
                     if report.arn == merged.arn and not self._post(report):
-                        _log.info("the service knows no more of what was reported: %s", report.body())
+                        _log.info("report dropped: the service no longer has its object: %s", report.body())
 
     def _post(self, report: Report) -> bool:
-        """False when the service has no such cluster or instance any more."""
         try:
             self._call("report", body=json.dumps(report.body()).encode())
         except urllib.error.HTTPError as error:
@@ -227,7 +209,6 @@ class Plane:
 
 
 def _merged(reports: list[Report]) -> list[Report]:
-    """Neighbouring reports about instances of one cluster as one; order is kept."""
     merged: list[Report] = []
     for report in reports:
         last = merged[-1] if merged else None
@@ -239,7 +220,7 @@ def _merged(reports: list[Report]) -> list[Report]:
 
 
 class Waker:
-    """Wakes the control loop; remembers calls made while nobody waits."""
+    """Wakes the control loop; remembers calls between waits."""
 
     def __init__(self) -> None:
         self._event = threading.Event()

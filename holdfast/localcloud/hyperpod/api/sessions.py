@@ -1,8 +1,8 @@
 """
-Sessions of the nodes' execution roles, whose credentials instances find in their metadata.
+Sessions of execution roles for instance metadata.
 
-Source: EC2 user guide, "Retrieve security credentials from instance metadata": what is answered and its members, and
-that new ones are there at least five minutes before the old ones end. On HyperPod the session is SageMaker's.
+Source: EC2 user guide, "Retrieve security credentials from instance metadata": members, and renewal at least five
+minutes before expiry.
 """
 
 import datetime
@@ -17,7 +17,7 @@ RENEWED_BEFORE_S = 1200
 
 
 class RoleSessions:
-    """One session per role, renewed before it ends. Thread-safe."""
+    """One session per role, renewed before it expires. Thread-safe."""
 
     def __init__(self, *, sts: Any) -> None:
         self._sts = sts
@@ -25,7 +25,6 @@ class RoleSessions:
         self._kept: dict[str, dict[str, Any]] = {}
 
     def document(self, role: str) -> str:
-        """What instance metadata says of a role's credentials. Raises: what boto3 raises when there are none."""
         now = datetime.datetime.now(datetime.UTC)
         with self._lock:
             known = self._kept.get(role)
@@ -46,6 +45,6 @@ class RoleSessions:
         )
 
     def forget(self) -> None:
-        """The embedded AWS went away: it may come back without the latest sessions."""
+        """Drop all sessions: a restarted embedded AWS may not have the latest."""
         with self._lock:
             self._kept.clear()

@@ -1,7 +1,4 @@
-"""
-The control loop: observe, decide (`reconcile`, pure), execute, again; and where a cluster's controller is. How each
-thing is done is for the other rooms.
-"""
+"""Control loop: observe, decide (`reconcile`, pure), execute; and lookup of a cluster's controller."""
 
 from holdfast.localcloud.hyperpod.control.lookup import controller_node
 from holdfast.localcloud.hyperpod.control.plane import ControlPlane
@@ -9,9 +6,9 @@ from holdfast.localcloud.hyperpod.control.reconcile import (
     GATHER_S,
     Check,
     Health,
-    Hold,
+    HoldBack,
     MarkFailed,
-    Observed,
+    Observation,
     Prepare,
     Reboot,
     Remove,
@@ -26,9 +23,9 @@ __all__ = [
     "Check",
     "ControlPlane",
     "Health",
-    "Hold",
+    "HoldBack",
     "MarkFailed",
-    "Observed",
+    "Observation",
     "Prepare",
     "Reboot",
     "Remove",

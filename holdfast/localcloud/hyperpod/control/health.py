@@ -1,8 +1,4 @@
-"""
-Notices instances that died or froze. A death is seen at once, because the kernel tells; a freeze by looking.
-
-What follows from it is ``reconcile``'s.
-"""
+"""Detection of dead and frozen instances: deaths by the kernel's event, freezes by polling."""
 
 import contextlib
 import os
@@ -20,9 +16,7 @@ LOOK_S = 0.5
 FROZEN_AFTER_S = 2.0
 
 
-class Watch:
-    """One thread that watches the init processes of all nodes it was told of."""
-
+class HealthWatch:
     def __init__(self, *, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
         self._lock = threading.Lock()
@@ -46,7 +40,6 @@ class Watch:
         self._poller.close()
 
     def follow(self, nodes: Iterable[Node]) -> None:
-        """Watch these; ones that are watched already are not watched twice."""
         with self._lock:
             known = {(node.pid, node.start_ticks) for node in self._nodes.values()}
             for node in nodes:
@@ -58,7 +51,6 @@ class Watch:
                     self._poller.register(fd, select.EPOLLIN)
 
     def health(self, node: Node) -> Health:
-        """As known now."""
         if not node.alive():
             return Health.DEAD
         since = self._stopped_since.get(node.spec.instance_id)
@@ -82,7 +74,6 @@ class Watch:
                 self._stopped_since.pop(self._nodes.pop(fd).spec.instance_id, None)
 
     def _look(self) -> bool:
-        """Whether a node was found frozen just now: its init process has been stopped for a while."""
         with self._lock:
             nodes = list(self._nodes.values())
         now, found = time.monotonic(), False

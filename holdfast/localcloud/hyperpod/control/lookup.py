@@ -1,4 +1,4 @@
-"""Finding a cluster's nodes from outside the control plane; cheap, and works while it does not run."""
+"""Lookup of a cluster's nodes from outside the control plane, also while it is down."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,10 @@ from holdfast.localcloud.nodes import Fleet, Node
 
 def controller_node(home: Path, *, cluster: str = "") -> Node | None:
     """
-    The running node that holds the Slurm controller.
+    Return the running node with the Slurm controller, or None.
 
     Args:
-        cluster: Name of the cluster. Default: any, which is right where there is one.
-
-    Returns:
-        None when there is none, or it is not up yet.
+        cluster: Name of the cluster. Default: any.
     """
     for node in Fleet(home=home).nodes():
         if node.alive() and _is_controller(node) and cluster in ("", _cluster_of(node)):

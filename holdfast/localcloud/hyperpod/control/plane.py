@@ -1,9 +1,4 @@
-"""
-The control loop: observe, decide, execute, again, whenever something changed.
-
-Everything that takes time happens in threads; the loop itself only looks and decides, so a hanging lifecycle script or
-a slow boot never delays the replacement of another instance.
-"""
+"""Control loop: observe, decide, execute after each change. Slow work happens in threads."""
 
 import ipaddress
 import logging
@@ -15,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.localcloud.home import keys_of
-from holdfast.localcloud.hyperpod.api import Aws, Plane, Report, RoleSessions, Waker
+from holdfast.localcloud.hyperpod.api import Aws, PlaneClient, Report, RoleSessions, Waker
 from holdfast.localcloud.hyperpod.control import reconcile
-from holdfast.localcloud.hyperpod.control.health import Watch
-from holdfast.localcloud.hyperpod.control.reconcile import Action, Health, Observed
+from holdfast.localcloud.hyperpod.control.health import HealthWatch
+from holdfast.localcloud.hyperpod.control.reconcile import Action, Health, Observation
 from holdfast.localcloud.hyperpod.control.service import UNREACHABLE, Service
-from holdfast.localcloud.hyperpod.control.work import Work
+from holdfast.localcloud.hyperpod.control.work import InstanceWork
 from holdfast.localcloud.hyperpod.fsx import Storage
 from holdfast.localcloud.hyperpod.instances import Machines, Members, Memory, Procedure
 from holdfast.localcloud.hyperpod.lifecycle import TIMEOUT_S, Bundles, instance_metadata
@@ -34,9 +29,9 @@ from holdfast.localcloud.hyperpod.model import (
     Cluster,
     Instance,
 )
-from holdfast.localcloud.hyperpod.network import Item, Ways
-from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, Slurms
-from holdfast.localcloud.hyperpod.upkeep import Kept, Upkeep
+from holdfast.localcloud.hyperpod.network import Item, NodeLinks
+from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, SlurmClusters
+from holdfast.localcloud.hyperpod.upkeep import Upkeep, WatchedNode
 from holdfast.localcloud.kubernetes import Account, Binaries, Clusters, EksCluster
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.roster import Place
@@ -59,18 +54,16 @@ _ANNOUNCED = {
 
 class ControlPlane:
     """
-    The HyperPod service of one home.
+    HyperPod service of one home.
 
     Args:
         endpoint: Of the embedded AWS.
-        lifecycle_timeout_s: Bound on a lifecycle script. Default: 600 s.
+        lifecycle_timeout_s: Timeout of a lifecycle script. Default: 600 s.
         node_line_delay_s: Between the script of a node that joins a running cluster and its line in slurm.conf; on AWS
             it can be minutes. Default: 0 s.
-        form_timeout_s: How long instances wait for Slurm's controller, "the expected time" that AWS does not name.
-            Default: 40 s.
-        recovery_share: Of instances that are repaired within an hour when several seem to be broken at once; at least
-            one is. Default: 0.1
-        binaries: Of Kubernetes, asked whenever a cluster of EKS is made. Default: none, such clusters are records.
+        form_timeout_s: Wait for Slurm's controller, "the expected time" that AWS does not quantify. Default: 40 s.
+        recovery_share: Share of instances repaired within an hour when several seem broken; at least one. Default: 0.1
+        binaries: Of Kubernetes, called for each EKS cluster. Default: none, such clusters are records.
     """
 
     def __init__(
@@ -90,7 +83,7 @@ class ControlPlane:
         self._stopping = threading.Event()
         keys = keys_of(home)
         self._aws = Aws(endpoint=endpoint, region=region, keys=keys)
-        self._plane = Plane(endpoint=endpoint, region=region, keys=keys)
+        self._plane = PlaneClient(endpoint=endpoint, region=region, keys=keys)
         self._sessions = RoleSessions(sts=self._aws.sts)
         wake = self._waker.wake
         self._fleet = Fleet(home=home)
@@ -109,13 +102,13 @@ class ControlPlane:
             kubernetes=self._kubernetes.offers,
             on_loss=self._sessions.forget,
         )
-        self._work = Work(on_done=self._service.spoil, on_free=wake)
+        self._work = InstanceWork(on_done=self._service.spoil, on_free=wake)
         self._shipper = LogShipper(logs=self._aws.logs)
         self._events = EventSink(shipper=self._shipper)
         self._tailer = Tailer(shipper=self._shipper)
         self._memory = Memory(path=home / "hyperpod" / "memory.json")
-        self._ways = Ways(fleet=self._fleet, endpoint=endpoint, lookup=self._instance_metadata, on_silence=wake)
-        self._slurms = Slurms(home=home, form_timeout_s=form_timeout_s, node_line_delay_s=node_line_delay_s)
+        self._ways = NodeLinks(fleet=self._fleet, endpoint=endpoint, lookup=self._instance_metadata, on_silence=wake)
+        self._slurms = SlurmClusters(home=home, form_timeout_s=form_timeout_s, node_line_delay_s=node_line_delay_s)
         self._machines = Machines(
             home=home,
             fleet=self._fleet,
@@ -140,7 +133,7 @@ class ControlPlane:
             on_boot=wake,
         )
         self._members = Members(slurms=self._slurms, pool=self._work.pool, on_done=self._service.changed)
-        self._watch = Watch(on_change=wake)
+        self._watch = HealthWatch(on_change=wake)
         self._storage = Storage(home=home, aws=self._aws, events=self._events, clusters=lambda: self._service.clusters)
         self._recovery_share = recovery_share
         self._held: set[str] = set()
@@ -148,10 +141,9 @@ class ControlPlane:
         self._upkeep = Upkeep(kept=self._in_service, events=self._events, pool=self._work.pool)
         self._complaints = Complaints(log=_log, what="control loop", again_after_s=0.0)
         self._looped_at = time.monotonic()
-        self._passes = Passes(path=passes_path(home, HYPERPOD), told=self._told)
+        self._passes = Passes(path=passes_path(home, HYPERPOD), reported=self._reported)
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Work until ``stop`` is called from another thread or a signal handler. Nodes keep running afterwards."""
         parts = (self._shipper, self._tailer, self._watch, self._service, self._storage, self._upkeep)
         for part in (*parts, self._kubernetes):
             part.start()
@@ -172,15 +164,14 @@ class ControlPlane:
             self._close()
 
     def _offer_kubernetes(self) -> None:
-        """Before anybody can deploy: a cluster of EKS that is made now is to be real."""
         if offered := self._kubernetes.offers():
             try:
                 self._plane.watch(version=-1, kubernetes=offered, timeout_s=0.0)
             except UNREACHABLE as error:
-                _log.warning("the embedded AWS at %s does not answer yet: %s", self._endpoint, error)
+                _log.warning("embedded AWS at %s: not ready: %s", self._endpoint, error)
 
     def stop(self) -> None:
-        """Make ``run`` return soon. Work on single instances is left where it is and taken up by the next process."""
+        """Make ``run`` return soon. The next process continues work on instances."""
         self._stopping.set()
         self._waker.wake()
 
@@ -217,19 +208,17 @@ class ControlPlane:
         self._remove_strangers(nodes)
 
     def _refresh(self) -> bool:
-        """Ask the service, and follow it. False when it does not answer."""
         try:
             self._service.ask()
             self._memory.forget(keep=frozenset(cluster.arn for cluster in self._service.clusters))
             self._follow_clusters()
         except UNREACHABLE as error:
-            _log.warning("the embedded AWS at %s does not answer as expected: %s", self._endpoint, error)
+            _log.warning("embedded AWS at %s: request failed: %s", self._endpoint, error)
             self._service.spoil()
             return False
         return True
 
     def _serve_kubernetes(self, busy: frozenset[str]) -> None:
-        """Control planes of EKS: started when they are wanted or were lost, ended when they are not."""
         if not self._ways.is_open:
             return
         due = self._kubernetes.due(
@@ -251,20 +240,18 @@ class ControlPlane:
                     memory.judged = [*recent, time.time()]
             self._execute(cluster, action)
 
-    def _told(self) -> list[Pass]:
-        """How each thread does."""
+    def _reported(self) -> list[Pass]:
         loop = Pass(name="loop", at=self._looped_at, late_after_s=LATE_AFTER_S, problem=self._complaints.summary)
         parts = (self._service, self._storage, self._upkeep, self._watch, self._tailer, self._shipper)
         return [
             loop,
             *(
-                one.told()
+                one.reported()
                 for one in (*(part.worker for part in parts), *self._ways.workers(), *self._kubernetes.workers())
             ),
         ]
 
-    def _in_service(self) -> list[Kept]:
-        """Nodes whose daemons are looked after."""
+    def _in_service(self) -> list[WatchedNode]:
         clusters = {
             one.instance_id: (cluster, one)
             for cluster in self._service.clusters
@@ -273,7 +260,7 @@ class ControlPlane:
         }
         busy = self._work.busy()
         return [
-            Kept(node=node, cluster=cluster.name, place=_place(cluster, instance))
+            WatchedNode(node=node, cluster=cluster.name, place=_place(cluster, instance))
             for node in self._fleet.nodes()
             if node.spec.instance_id in clusters and node.spec.instance_id not in busy
             for cluster, instance in (clusters[node.spec.instance_id],)
@@ -281,7 +268,7 @@ class ControlPlane:
         ]
 
     def _follow_clusters(self) -> None:
-        """A network with the first cluster, and none after the last: the next one may be in another."""
+        """Open the network with the first cluster and close it after the last."""
         clusters, planes = self._service.clusters, self._service.eks_clusters
         if (clusters or planes) and not self._ways.is_open:
             self._open_network(clusters[0] if clusters else planes[0])
@@ -298,11 +285,10 @@ class ControlPlane:
         try:
             self._ways.open(network)
         except NodeError as error:
-            _log.error("nodes of cluster %s cannot be booted: %s", cluster.name, error)
+            _log.error("cluster %s: nodes cannot boot: %s", cluster.name, error)
             raise
 
     def _instance_metadata(self, address: str) -> dict[str, Item] | None:
-        """What the instance with this address is, for its metadata service."""
         known = self._service.at(address)
         if known is None:
             return None
@@ -313,7 +299,7 @@ class ControlPlane:
             found[f"iam/security-credentials/{name}"] = partial(self._sessions.document, role)
         return found
 
-    def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observed:
+    def _observe(self, cluster: Cluster, *, nodes: dict[str, Node], busy: frozenset[str]) -> Observation:
         busy |= self._work.busy()
         health = {}
         for one in cluster.instances:
@@ -331,7 +317,7 @@ class ControlPlane:
                     for one in cluster.instances
                     if one.status != "Pending" or one.instance_id in memory.settled
                 )
-            return Observed(
+            return Observation(
                 cluster=cluster,
                 health=health,
                 requests=self._service.requests,
@@ -351,7 +337,6 @@ class ControlPlane:
         return self._kubernetes.asked(cluster.eks_arn) if cluster.kubernetes else self._members.marks(cluster)
 
     def _announce(self, cluster: Cluster) -> None:
-        """An event for each status that a caller of the API brought about."""
         with self._memory.change(cluster.arn) as memory:
             before, memory.status = memory.status, cluster.status
         if before != cluster.status and cluster.status in _ANNOUNCED:
@@ -365,7 +350,7 @@ class ControlPlane:
             return
         instance = cluster.instance(action.instance_id)
         assert instance is not None
-        if isinstance(action, reconcile.Hold):
+        if isinstance(action, reconcile.HoldBack):
             self._hold(cluster, instance, message=action.message)
             return
         procedure = self._procedure(cluster=cluster, instance=instance)
@@ -385,7 +370,6 @@ class ControlPlane:
                 start(lambda: procedure.give_up(message=action.message))
 
     def _hold(self, cluster: Cluster, instance: Instance, *, message: str) -> None:
-        """Say once that nothing is done."""
         if instance.instance_id not in self._held:
             self._held.add(instance.instance_id)
             detail = {"group": instance.group, "host": instance.host_name}
@@ -424,14 +408,13 @@ class ControlPlane:
         self._service.changed()
 
     def _remove_strangers(self, nodes: dict[str, Node]) -> None:
-        """Destroy nodes of clusters that are gone, unless the service was not asked since they were seen."""
         known = {one.instance_id for cluster in self._service.clusters for one in cluster.instances}
         known |= {cluster.key for cluster in self._service.eks_clusters} | self._kubernetes.keys()
         strangers = [nodes[name] for name in nodes.keys() - known - self._work.busy()]
         if strangers and self._service.is_stale:
             return
         for node in strangers:
-            _log.warning("%s belongs to no cluster any more and is destroyed", node)
+            _log.warning("%s: destroyed: its cluster no longer exists", node)
             self._machines.end(node)
 
 
@@ -441,8 +424,7 @@ def _place(cluster: Cluster, instance: Instance) -> Place:
     return Place.CONTROLLER if instance in cluster.with_role(CONTROLLER) else Place.COMPUTE
 
 
-def _leaving(observed: Observed) -> frozenset[str]:
-    """Instances that are being deleted and so get no place in Slurm."""
+def _leaving(observed: Observation) -> frozenset[str]:
     requested = {name for name, verb in observed.requests.items() if verb == "delete"}
     if observed.cluster.status == ROLLING_BACK:
         requested |= {one.instance_id for one in observed.cluster.instances if one.instance_id not in observed.settled}

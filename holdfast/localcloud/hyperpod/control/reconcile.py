@@ -1,8 +1,8 @@
 """
-What to do next, decided from what is. Pure: no clock, no I/O; the driver gives both and executes the actions.
+Decisions of the control loop. Pure: no clock, no I/O.
 
-The service's records are the memory: a Pending instance is to be brought into service, whether it is new, a
-replacement, or was left half-way by a control plane that ended. So a restarted control plane goes on by deciding again.
+The service's records are the memory: a Pending instance is to be brought into service, so a restarted control plane
+continues by deciding again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,20 +40,18 @@ GATHER_S = 5.0
 
 
 class Health(Enum):
-    """What the machine says of an instance."""
-
     ABSENT = "absent"
     """Never started here, or everything of it is gone: the machine was restarted."""
     ALIVE = "alive"
     DEAD = "dead"
     FROZEN = "frozen"
     SILENT = "silent"
-    """It runs, and its network does not answer."""
+    """It runs, and its network is unreachable."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepare:
-    """Bring an instance into service: boot it unless it runs, Slurm, lifecycle scripts."""
+    """Bring an instance into service: boot, Slurm, lifecycle scripts."""
 
     arn: str
     instance_id: str
@@ -63,8 +61,6 @@ class Prepare:
 
 @dataclass(frozen=True, kw_only=True)
 class Replace:
-    """Put a new instance in the place of this one."""
-
     arn: str
     instance_id: str
     cause: str
@@ -74,8 +70,6 @@ class Replace:
 
 @dataclass(frozen=True, kw_only=True)
 class Reboot:
-    """Boot the same instance again."""
-
     arn: str
     instance_id: str
     cause: str
@@ -85,8 +79,6 @@ class Reboot:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """Run deep health checks on an instance."""
-
     arn: str
     instance_id: str
     checks: tuple[str, ...]
@@ -94,8 +86,6 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Remove:
-    """Delete an instance for good."""
-
     arn: str
     instance_id: str
 
@@ -110,8 +100,8 @@ class MarkFailed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hold:
-    """Leave an instance that seems to be broken: so many at once that the fault may be whoever looks at them."""
+class HoldBack:
+    """Leave an instance that seems broken: with so many at once the detector may be wrong."""
 
     arn: str
     instance_id: str
@@ -120,20 +110,16 @@ class Hold:
 
 @dataclass(frozen=True, kw_only=True)
 class SetStatus:
-    """Report a new status of the cluster itself."""
-
     arn: str
     status: str
     message: str = ""
 
 
-Action = Prepare | Replace | Reboot | Check | Remove | Hold | MarkFailed | SetStatus
+Action = Prepare | Replace | Reboot | Check | Remove | HoldBack | MarkFailed | SetStatus
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observed:
-    """One cluster with everything that bears on it."""
-
+class Observation:
     cluster: Cluster
     health: Mapping[str, Health] = field(default_factory=dict)
     """By instance id. Default: absent."""
@@ -161,8 +147,8 @@ class Observed:
     """Slurm's configuration is the one that the membership asks for, or there is none to be had."""
 
 
-def decide(observed: Observed) -> list[Action]:
-    """Actions for one cluster, instances first, then the cluster's own status."""
+def decide(observed: Observation) -> list[Action]:
+    """Return actions for one cluster, instances first, then its status."""
     if observed.cluster.status == ROLLING_BACK:
         return _roll_back(observed)
     if settled := _for_continuous(observed):
@@ -173,8 +159,10 @@ def decide(observed: Observed) -> list[Action]:
     for instance in observed.cluster.instances:
         if instance.instance_id in held:
             seen = f"{len(accused(observed))} of {len(observed.cluster.instances)} instances seem to be broken at once"
-            advice = "no more of them is replaced by itself; look at the machine, or call BatchReplaceClusterNodes"
-            holds.append(Hold(arn=observed.cluster.arn, instance_id=instance.instance_id, message=f"{seen}: {advice}"))
+            advice = "automatic replacement is paused; check the machine, or call BatchReplaceClusterNodes"
+            holds.append(
+                HoldBack(arn=observed.cluster.arn, instance_id=instance.instance_id, message=f"{seen}: {advice}")
+            )
             continue
         action = None if instance.instance_id in observed.busy else _for_instance(observed, instance)
         if action:
@@ -182,13 +170,8 @@ def decide(observed: Observed) -> list[Action]:
     return [*holds, *(actions or _for_cluster(observed))]
 
 
-def accused(observed: Observed) -> list[str]:
-    """
-    Instances that seem to be broken, though their init process is there: seen from outside, or by Slurm.
-
-    A process that is gone is a fact, and a request, a label or a reason is somebody else's decision: agents, which
-    write these, have a limit of their own.
-    """
+def accused(observed: Observation) -> list[str]:
+    """Return instances that seem broken, seen from outside or by Slurm, though their init process runs."""
     if observed.cluster.node_recovery != "Automatic":
         return []
     return [
@@ -204,8 +187,8 @@ def accused(observed: Observed) -> list[str]:
     ]
 
 
-def _held(observed: Observed) -> frozenset[str]:
-    """Of several that are accused at once only a share is believed within an hour; one alone always is."""
+def _held(observed: Observation) -> frozenset[str]:
+    """Limit repairs of several suspects to a share per hour; one alone is always repaired."""
     found = accused(observed)
     if len(found) <= 1:
         return frozenset()
@@ -213,11 +196,11 @@ def _held(observed: Observed) -> frozenset[str]:
     return frozenset(found[max(0, allowed - observed.judged_lately) :])
 
 
-def _for_continuous(observed: Observed) -> SetStatus | None:
+def _for_continuous(observed: Observation) -> SetStatus | None:
     """
-    In service as soon as controller and login nodes are; Failed for good when a controller's script failed.
+    In service when controller and login nodes are; Failed if a controller's script failed.
 
-    Developer guide, "Continuous provisioning", "Controller failure handling". Without Slurm nothing is waited for.
+    Source: developer guide, "Continuous provisioning", "Controller failure handling".
     """
     cluster = observed.cluster
     if not cluster.continuous or cluster.status not in (CREATING, UPDATING):
@@ -231,7 +214,7 @@ def _for_continuous(observed: Observed) -> SetStatus | None:
     return None
 
 
-def _for_instance(observed: Observed, instance: Instance) -> Action | None:
+def _for_instance(observed: Observation, instance: Instance) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     request = observed.requests.get(name, "")
     if cluster.status == DELETING or request == "delete":
@@ -249,8 +232,8 @@ def _for_instance(observed: Observed, instance: Instance) -> Action | None:
         verb, *checks = request.split() or [""]
         if health is Health.ALIVE and (verb == "check" or instance.status == CHECKING):
             # One that was begun before it was in service is its group's.
-            wanted = tuple(checks) or cluster.group(instance.group).deep_checks
-            return _marked(observed, instance) or Check(arn=cluster.arn, instance_id=name, checks=wanted)
+            desired = tuple(checks) or cluster.group(instance.group).deep_checks
+            return _marked(observed, instance) or Check(arn=cluster.arn, instance_id=name, checks=desired)
         return _for_running(observed, instance, health=health)
     if instance.status == FAILURE:
         return _for_failed(observed, instance, health=health)
@@ -260,9 +243,9 @@ def _for_instance(observed: Observed, instance: Instance) -> Action | None:
 
 
 _SEEN = {
-    Health.DEAD: "its init process is gone",
-    Health.FROZEN: "it does not answer: its processes are stopped",
-    Health.SILENT: "its network does not answer",
+    Health.DEAD: "its init process exited",
+    Health.FROZEN: "no response: its processes are stopped",
+    Health.SILENT: "its network is unreachable",
 }
 
 
@@ -272,7 +255,7 @@ _ASKED_ON_EKS = {
 }
 
 
-def _for_running(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
+def _for_running(observed: Observation, instance: Instance, *, health: Health) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     if health is Health.ABSENT:
         return Prepare(arn=cluster.arn, instance_id=name)
@@ -285,27 +268,22 @@ def _for_running(observed: Observed, instance: Instance, *, health: Health) -> A
     return _marked(observed, instance)
 
 
-def _marked(observed: Observed, instance: Instance) -> Action | None:
-    """What Slurm's state or the Kubernetes label asks for."""
+def _marked(observed: Observation, instance: Instance) -> Action | None:
     cluster, name = observed.cluster, instance.instance_id
     mark = observed.marks.get(name)
     if cluster.kubernetes and cluster.node_recovery != "Automatic":
         return None  # "If automatic node recovery is enabled": the developer guide, node labels
     if mark in ("replace", "reboot"):
-        said = _ASKED_ON_EKS[mark] if cluster.kubernetes else f"its Slurm node has the reason Action:{mark.title()}"
+        reported = _ASKED_ON_EKS[mark] if cluster.kubernetes else f"its Slurm node has the reason Action:{mark.title()}"
         made = Replace if mark == "replace" else Reboot
-        return made(arn=cluster.arn, instance_id=name, cause=said)
+        return made(arn=cluster.arn, instance_id=name, cause=reported)
     if mark == "unresponsive" and cluster.node_recovery == "Automatic":
-        return Reboot(arn=cluster.arn, instance_id=name, cause="Slurm gets no answer from it", unreachable=True)
+        return Reboot(arn=cluster.arn, instance_id=name, cause="Slurm gets no response from it", unreachable=True)
     return None
 
 
-def _for_failed(observed: Observed, instance: Instance, *, health: Health) -> Action | None:
-    """
-    A failed replacement is replaced again, at most MAX_ATTEMPTS times; what never ran is the cluster's failure.
-
-    With continuous provisioning what never ran is tried again, too, and both without an end.
-    """
+def _for_failed(observed: Observation, instance: Instance, *, health: Health) -> Action | None:
+    """Retry a failed replacement, at most MAX_ATTEMPTS times, or without end with continuous provisioning."""
     tried = observed.attempts.get(instance.address, 0)
     if observed.cluster.continuous:
         if observed.failed_for_s.get(instance.instance_id, 0.0) < _rest_s(tried):
@@ -320,7 +298,7 @@ def _rest_s(tried: int) -> float:
     return 0.0 if tried < MAX_ATTEMPTS else min(REST_S * 2 ** (tried - MAX_ATTEMPTS), LONGEST_REST_S)
 
 
-def _for_cluster(observed: Observed) -> list[Action]:
+def _for_cluster(observed: Observation) -> list[Action]:
     cluster, instances = observed.cluster, observed.cluster.instances
     if cluster.status == DELETING:
         return [] if instances or observed.busy else [SetStatus(arn=cluster.arn, status="Deleted")]
@@ -340,8 +318,7 @@ def _for_cluster(observed: Observed) -> list[Action]:
     return [SetStatus(arn=cluster.arn, status=IN_SERVICE)]
 
 
-def _roll_back(observed: Observed) -> list[Action]:
-    """Take away every instance that the failed update brought, then be in service as before."""
+def _roll_back(observed: Observation) -> list[Action]:
     cluster = observed.cluster
     new = [one for one in cluster.instances if one.instance_id not in observed.settled]
     if new:
@@ -353,8 +330,7 @@ def _roll_back(observed: Observed) -> list[Action]:
     return [SetStatus(arn=cluster.arn, status=IN_SERVICE, message=message)]
 
 
-def failure_message(observed: Observed, *, failed: Iterable[Instance]) -> str:
-    """The service's FailureMessage, which names the first instance that failed, or says that Slurm never came up."""
+def failure_message(observed: Observation, *, failed: Iterable[Instance]) -> str:
     failed = list(failed)
     if any(observed.failures.get(one.instance_id) == CONTROLLER_NOT_READY for one in failed):
         return CONTROLLER_NOT_READY

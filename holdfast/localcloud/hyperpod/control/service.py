@@ -1,4 +1,4 @@
-"""What the service says of clusters, requests and file systems: asked again whenever it has changed."""
+"""Cached answers of the service, refreshed after changes."""
 
 import logging
 import threading
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from holdfast.localcloud.hyperpod.api import Aws, Plane
+from holdfast.localcloud.hyperpod.api import Aws, PlaneClient
 from holdfast.localcloud.hyperpod.model import FAILURE, NOT_FOUND, Cluster, FileSystem, Instance
 from holdfast.localcloud.kubernetes import EksCluster
 from holdfast.localcloud.supervision import Complaints, Worker
@@ -21,19 +21,19 @@ _log = logging.getLogger(__name__)
 
 class Service:
     """
-    The last answers, and a thread that waits for news.
+    Last answers, and a thread that waits for changes.
 
     Args:
-        on_change: Called when the answers have become stale.
-        kubernetes: The version that clusters of EKS would run; empty where they are records.
-        on_loss: Called when the service does not answer.
+        on_change: Called when the answers are stale.
+        kubernetes: Version for EKS clusters; "" for records.
+        on_loss: Called when the service does not respond.
     """
 
     def __init__(
         self,
         *,
         aws: Aws,
-        plane: Plane,
+        plane: PlaneClient,
         on_change: Callable[[], None],
         kubernetes: Callable[[], str] = lambda: "",
         on_loss: Callable[[], None] = lambda: None,
@@ -59,29 +59,21 @@ class Service:
         self.worker.start()
 
     def stop(self) -> None:
-        """The thread ends when its question is answered; nobody waits for it."""
         self._stopping.set()
 
     def spoil(self) -> None:
-        """What was done makes the answers stale."""
         self.is_stale = True
 
     def changed(self) -> None:
-        """They are stale, and somebody waits to know."""
+        """Mark the answers as stale, and wake the loop."""
         self.spoil()
         self._on_change()
 
     def is_due(self) -> bool:
-        """The answers are stale or old."""
         return self.is_stale or time.monotonic() - self._asked_at > REFRESH_S
 
     def ask(self) -> None:
-        """
-        Ask for all.
-
-        Requests come after clusters: an update that begins meanwhile would have its status, and none of what it asks
-        for, and so seem to be over.
-        """
+        """Refresh all. Requests are read after clusters: a new update would otherwise seem to be over."""
         self.is_stale = False
         self.eks_clusters = self._aws.eks_clusters() if self._kubernetes() else []
         clusters = self._aws.clusters()
@@ -94,7 +86,7 @@ class Service:
         self._statuses = {cluster.arn: cluster.status for cluster in clusters}
 
     def failed_for_s(self) -> dict[str, float]:
-        """Instance id -> for how long its failure has been seen."""
+        """Return instance id -> seconds since its failure was seen."""
         now = time.monotonic()
         return {name: now - at for name, at in self._failed_at.items()}
 
@@ -102,7 +94,6 @@ class Service:
         return self._statuses.get(arn, NOT_FOUND)
 
     def at(self, address: str) -> tuple[Cluster, Instance] | None:
-        """The instance with this address."""
         found = ((cluster, one) for cluster in self.clusters for one in cluster.instances if one.address == address)
         return next(found, None)
 

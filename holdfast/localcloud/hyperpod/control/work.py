@@ -1,4 +1,4 @@
-"""Work on single instances, each in a thread, and which instances are busy with it."""
+"""Threads of work on single instances."""
 
 import logging
 import threading
@@ -15,13 +15,13 @@ POLL_S = 0.05
 _log = logging.getLogger(__name__)
 
 
-class Work:
+class InstanceWork:
     """
-    Thread-safe.
+    Work on instances, one thread each. Thread-safe.
 
     Args:
-        on_done: Called when work has ended, while its instance is still busy.
-        on_free: Called when the instance is not busy any more.
+        on_done: Called when work ended, while its instance is busy.
+        on_free: Called when the instance is free.
     """
 
     def __init__(self, *, on_done: Callable[[], None], on_free: Callable[[], None]) -> None:
@@ -32,18 +32,17 @@ class Work:
         self._busy: set[str] = set()
 
     def busy(self) -> frozenset[str]:
-        """Ids of instances."""
         with self._lock:
             return frozenset(self._busy)
 
     def start(self, instance_id: str, work: Callable[[], None]) -> None:
-        """Run ``work`` in a thread. Until it has ended, the instance is busy."""
+        """Run ``work`` in a thread; its instance is busy until it ends."""
         with self._lock:
             self._busy.add(instance_id)
         self.pool.submit(self._run, instance_id, work)
 
     def stop(self) -> None:
-        """Begin nothing more, and give what runs a moment; it is left where it is and taken up by the next process."""
+        """Start nothing more, and wait a moment; the next process continues."""
         self._stopping.set()
         self.pool.shutdown(wait=False, cancel_futures=True)
         deadline = time.monotonic() + END_WITHIN_S

@@ -1,20 +1,17 @@
-"""
-File systems as directories of this machine, and data repository associations served: listed, decided, copied. POSIX
-metadata of objects is for `localcloud.fsx`.
-"""
+"""File systems as directories of this machine, and data repository associations: list, plan, copy."""
 
-from holdfast.localcloud.hyperpod.fsx.lustre import Copied, Linked, ensure_directory, remove_others
+from holdfast.localcloud.hyperpod.fsx.lustre import AssociationSync, SyncResult, ensure_directory, remove_others
 from holdfast.localcloud.hyperpod.fsx.storage import Storage
-from holdfast.localcloud.hyperpod.fsx.sync import Entry, FileStat, ObjectStat, Plan, plan
+from holdfast.localcloud.hyperpod.fsx.sync import FileStat, ObjectStat, SyncEntry, SyncPlan, plan
 
 __all__ = [
-    "Copied",
-    "Entry",
+    "AssociationSync",
     "FileStat",
-    "Linked",
     "ObjectStat",
-    "Plan",
     "Storage",
+    "SyncEntry",
+    "SyncPlan",
+    "SyncResult",
     "ensure_directory",
     "plan",
     "remove_others",

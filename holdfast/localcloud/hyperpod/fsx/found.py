@@ -1,4 +1,4 @@
-"""What one look at a folder of a file system found, and where it could not look."""
+"""Result of a scan of a file system's folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,13 +7,11 @@ from holdfast.localcloud.hyperpod.fsx.sync import FileStat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
-    """One look."""
-
+class ScanResult:
     files: Mapping[str, FileStat]
     unseen: tuple[str, ...] = ()
     """Folders that could not be read, with a slash at the end of each."""
 
     def has_seen(self, path: str) -> bool:
-        """Whether a path that is not among the files is really not there."""
+        """Return True if a path that is not among the files does not exist."""
         return not path.startswith(self.unseen)

@@ -1,9 +1,9 @@
 """
-The Lustre stand-in: one directory per file system, and the data repository associations that link it with S3.
+Lustre stand-in: a directory per file system, and data repository associations with S3.
 
-Which paths to copy is decided in ``sync``; this lists, copies and keeps the book. A file is exported only when nobody
-has it open for writing and it has been at rest, so a half-written file never reaches the bucket. This is root of the
-machine at work in folders of the nodes' users: every path is opened beneath the file system, without links.
+``sync`` plans, this module lists, copies and records. A file is exported only when it is at rest without a writer, so a
+half-written file never reaches the bucket. Root works in folders of the nodes' users: paths are opened beneath the file
+system, without links.
 """
 
 import errno
@@ -27,8 +27,8 @@ from botocore.exceptions import ClientError, ParamValidationError
 from holdfast.localcloud.confined import Inside, Links, safe_path
 from holdfast.localcloud.fsx import of_metadata, to_metadata
 from holdfast.localcloud.home import remove_tree_quietly, spared
-from holdfast.localcloud.hyperpod.fsx.found import Found
-from holdfast.localcloud.hyperpod.fsx.sync import Entry, FileStat, ObjectStat, plan
+from holdfast.localcloud.hyperpod.fsx.found import ScanResult
+from holdfast.localcloud.hyperpod.fsx.sync import FileStat, ObjectStat, SyncEntry, plan
 from holdfast.localcloud.hyperpod.model import Association, FileSystem
 from holdfast.localcloud.supervision import Complaints
 
@@ -37,7 +37,7 @@ BIG_FILE = 64 << 20
 DIRECTORY_MODE = 0o1777
 LONGEST_KEY = 1024
 """Bytes of an S3 key (S3 user guide, "Naming Amazon S3 objects")."""
-NO_PLACE = "there is no place for it below the file system"
+NO_PLACE = "its key is no valid path below the file system"
 _HIDDEN = ".holdfast-import."
 _NO_PLACE = frozenset(
     {errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EISDIR, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL}
@@ -49,14 +49,11 @@ _CONCERN_ALL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE,
 _log = logging.getLogger(__name__)
 
 
-class PathError(Exception):
-    """One path cannot be copied, for a reason of its own."""
+class PathError(Exception): ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copied:
-    """What one pass over an association did."""
-
+class SyncResult:
     imported: tuple[str, ...] = ()
     exported: tuple[str, ...] = ()
     nbytes: int = 0
@@ -67,7 +64,7 @@ def file_system_path(home: Path, file_system_id: str) -> Path:
 
 
 def ensure_directory(home: Path, file_system: FileSystem) -> Path:
-    """The stand-in's directory, created when missing; any user of a node may create below it."""
+    """Create the stand-in's directory; any user of a node may write below it."""
     path = file_system_path(home, file_system.file_system_id)
     if not path.is_dir():
         path.mkdir(parents=True, exist_ok=True)
@@ -76,7 +73,7 @@ def ensure_directory(home: Path, file_system: FileSystem) -> Path:
 
 
 def remove_others(home: Path, *, keep: frozenset[str]) -> None:
-    """Delete stand-ins of file systems that do not exist any more, and not in a state that was set aside either."""
+    """Delete stand-ins of file systems that exist neither now nor in rejected state."""
     parent = home / "fsx"
     if not parent.is_dir():
         return
@@ -86,9 +83,7 @@ def remove_others(home: Path, *, keep: frozenset[str]) -> None:
             remove_tree_quietly(Path(entry.path))
 
 
-class Linked:
-    """One association at work."""
-
+class AssociationSync:
     def __init__(self, *, association: Association, root: Path, books: Path, s3: Any) -> None:
         self.association = association
         self._file_system = root
@@ -100,13 +95,8 @@ class Linked:
         """Names that cannot be copied at all, as the present pass finds them."""
         self.complaints = Complaints(log=_log, what=f"data repository association {association.association_id}")
 
-    def run_once(self, *, now_ns: Callable[[], int] = time.time_ns) -> Copied:
-        """
-        Bring both sides together, as far as the policies say.
-
-        Raises:
-            OSError: the association's folder leads out of the file system, among others.
-        """
+    def run_once(self, *, now_ns: Callable[[], int] = time.time_ns) -> SyncResult:
+        """Synchronize both sides by the policies. Raise OSError if the folder leads out of the file system."""
         link = self.association
         self._refused.clear()
         found = self._scan(at_rest_before_ns=now_ns() - REST_NS)
@@ -117,8 +107,8 @@ class Linked:
         )
         objects = {path: one for path, one in objects.items() if found.has_seen(path)}
         todo = plan(objects=objects, files=found.files, book=known, imports=link.imports, exports=link.exports)
-        wanted = {*todo.imports, *todo.exports, *todo.delete_files, *todo.delete_objects}
-        self.complaints.settle_others(wanted | self._refused)
+        desired = {*todo.imports, *todo.exports, *todo.delete_files, *todo.delete_objects}
+        self.complaints.settle_others(desired | self._refused)
         before = dict(self._book)
         try:
             imported = self._each(todo.imports, self._import)
@@ -131,14 +121,12 @@ class Linked:
             if self._book != before:
                 self._save()
         size = sum(self._book[path].size for path in (*imported, *exported) if path in self._book)
-        return Copied(imported=tuple(imported), exported=tuple(exported), nbytes=size)
+        return SyncResult(imported=tuple(imported), exported=tuple(exported), nbytes=size)
 
     def _inside(self, path: str) -> Inside:
-        """A path of the association. Users of the nodes may put a link anywhere in it, at any time."""
         return Inside(root=self._file_system, path=f"{self._folder}/{path}".strip("/"), links=Links.REFUSED)
 
     def _each(self, paths: Sequence[str], work: Callable[[str], bool]) -> list[str]:
-        """Those with which it succeeded. What is wrong with one path is no reason to leave the others."""
         attempt = partial(_alone, work)
         return [path for path in paths if self.complaints.attempt(path, partial(attempt, path), failures=(PathError,))]
 
@@ -146,8 +134,7 @@ class Linked:
         self._s3.delete_object(Bucket=self.association.bucket, Key=self.association.prefix + path)
         return True
 
-    def _scan(self, *, at_rest_before_ns: int) -> Found:
-        """Regular files, with whether they have been left alone for a while; the folder is made when missing."""
+    def _scan(self, *, at_rest_before_ns: int) -> ScanResult:
         folders = [""]
         files: dict[str, FileStat] = {}
         unseen: list[str] = []
@@ -173,7 +160,7 @@ class Linked:
                 elif stat.S_ISREG(info.st_mode) and not name.startswith(_HIDDEN):
                     at_rest = info.st_mtime_ns < at_rest_before_ns
                     files[path] = FileStat(size=info.st_size, mtime_ns=info.st_mtime_ns, at_rest=at_rest)
-        return Found(files=files, unseen=tuple(unseen))
+        return ScanResult(files=files, unseen=tuple(unseen))
 
     def _can_be_key(self, path: str) -> bool:
         try:
@@ -182,7 +169,7 @@ class Linked:
         except UnicodeEncodeError:
             pass
         if self.association.exports:
-            self._refuse(path, f"it is not exported: a key of S3 is at most {LONGEST_KEY} bytes of UTF-8")
+            self._refuse(path, f"not exported: an S3 key has at most {LONGEST_KEY} bytes of UTF-8")
         return False
 
     def _listed(self) -> dict[str, ObjectStat]:
@@ -197,7 +184,7 @@ class Linked:
                     continue
                 path = safe_path(relative)
                 if path is None:
-                    self._refuse(item["Key"], f"the object is not imported: {NO_PLACE}")
+                    self._refuse(item["Key"], f"not imported: {NO_PLACE}")
                     continue
                 found[path] = ObjectStat(etag=item["ETag"], size=item["Size"])
         return found
@@ -209,7 +196,7 @@ class Linked:
     def _import(self, path: str) -> bool:
         key = self.association.prefix + path
         if self._inside(path).is_directory():
-            raise PathError(f"the object is not imported: {NO_PLACE}")
+            raise PathError(f"not imported: {NO_PLACE}")
         try:
             with self._inside(path).fresh(make=DIRECTORY_MODE, prefix=_HIDDEN) as file:
                 answer = self._s3.get_object(Bucket=self.association.bucket, Key=key)
@@ -220,12 +207,12 @@ class Linked:
         except OSError as error:
             if error.errno not in _NO_PLACE:
                 raise
-            raise PathError(f"the object is not imported: {NO_PLACE}") from error
-        self._book[path] = Entry(etag=answer["ETag"], size=info.st_size, mtime_ns=info.st_mtime_ns)
+            raise PathError(f"not imported: {NO_PLACE}") from error
+        self._book[path] = SyncEntry(etag=answer["ETag"], size=info.st_size, mtime_ns=info.st_mtime_ns)
         return True
 
     def _delete(self, path: str) -> bool:
-        """Whether the file is gone. Where something else has taken its place meanwhile, the next pass decides anew."""
+        """Delete a file; return True if it is gone. If it was replaced meanwhile, the next pass decides."""
         try:
             self._inside(path).unlink()
         except OSError as error:
@@ -241,14 +228,14 @@ class Linked:
         except OSError:
             return False
         with file:
-            if not _nobody_writes(file.fileno()):
+            if not _has_no_writer(file.fileno()):
                 return False
             before = os.fstat(file.fileno())
-            said = to_metadata(
+            reported = to_metadata(
                 mode=before.st_mode, owner=before.st_uid, group=before.st_gid, mtime_ns=before.st_mtime_ns
             )
             if before.st_size > BIG_FILE:
-                more = {"Metadata": said}
+                more = {"Metadata": reported}
                 self._s3.upload_fileobj(_KeptOpen(file), self.association.bucket, key, ExtraArgs=more)
                 etag = self._s3.head_object(Bucket=self.association.bucket, Key=key)["ETag"]
             else:
@@ -256,9 +243,9 @@ class Linked:
                 after = os.fstat(file.fileno())
                 if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                     return False
-                put = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content, Metadata=said)
+                put = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content, Metadata=reported)
                 etag = put["ETag"]
-        self._book[path] = Entry(etag=etag, size=before.st_size, mtime_ns=before.st_mtime_ns)
+        self._book[path] = SyncEntry(etag=etag, size=before.st_size, mtime_ns=before.st_mtime_ns)
         return True
 
     def _save(self) -> None:
@@ -269,7 +256,7 @@ class Linked:
 
 
 def _alone(work: Callable[[str], bool], path: str) -> bool:
-    """``work``, with what is wrong with this path alone as ``PathError``; anything else ends the pass."""
+    """Run ``work``; errors of this path alone become ``PathError``, others end the pass."""
     try:
         return work(path)
     except S3UploadFailedError as error:
@@ -287,13 +274,12 @@ def _alone(work: Callable[[str], bool], path: str) -> bool:
 
 
 def _concerns_all(error: ClientError) -> bool:
-    """Whether the service refuses everything and not this path."""
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500))
     return status >= 500 or error.response["Error"]["Code"] == "NoSuchBucket"
 
 
 def _dress(descriptor: int, metadata: Mapping[str, str]) -> None:
-    """Give an imported file the owner, mode and time that its object tells, in an order that keeps all three."""
+    """Set owner, mode and time of an imported file, in an order that keeps all three."""
     posix = of_metadata(metadata)
     if posix.owner is not None or posix.group is not None:
         os.fchown(descriptor, -1 if posix.owner is None else posix.owner, -1 if posix.group is None else posix.group)
@@ -303,8 +289,6 @@ def _dress(descriptor: int, metadata: Mapping[str, str]) -> None:
 
 
 class _KeptOpen:
-    """A file that the transfer manager reads but must not close."""
-
     def __init__(self, file: Any) -> None:
         self._file = file
 
@@ -313,9 +297,9 @@ class _KeptOpen:
         return data
 
 
-def _load_book(path: Path) -> dict[str, Entry]:
+def _load_book(path: Path) -> dict[str, SyncEntry]:
     try:
-        return {name: Entry(**entry) for name, entry in json.loads(path.read_text()).items()}
+        return {name: SyncEntry(**entry) for name, entry in json.loads(path.read_text()).items()}
     except (FileNotFoundError, ValueError, TypeError):
         return {}
 
@@ -327,8 +311,8 @@ def _stat_of(entry: "os.DirEntry[str]") -> os.stat_result | None:
         return None
 
 
-def _nobody_writes(descriptor: int) -> bool:
-    """A read lease is granted only while no process has the file open for writing."""
+def _has_no_writer(descriptor: int) -> bool:
+    """Return True if no process has the file open for writing: only then a read lease is granted."""
     try:
         # SIGURG is ignored by default; a lease broken in this moment would otherwise end the process by SIGIO.
         fcntl.fcntl(descriptor, 10, signal.SIGURG)  # F_SETSIG

@@ -1,8 +1,4 @@
-"""
-The loop over file systems: directories made and removed with them, their data repository associations served.
-
-One pass over one association is ``lustre``'s.
-"""
+"""Loop over file systems: directories created and removed, associations synchronized."""
 
 import logging
 import threading
@@ -12,7 +8,7 @@ from pathlib import Path
 
 from holdfast.localcloud.hyperpod.api import Aws
 from holdfast.localcloud.hyperpod.fsx import lustre
-from holdfast.localcloud.hyperpod.fsx.lustre import Copied, Linked
+from holdfast.localcloud.hyperpod.fsx.lustre import AssociationSync, SyncResult
 from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.model import Association, Cluster, FileSystem
 from holdfast.localcloud.supervision import Complaints, Worker
@@ -30,12 +26,10 @@ _log = logging.getLogger(__name__)
 
 
 class Storage:
-    """One thread."""
-
     def __init__(self, *, home: Path, aws: Aws, events: EventSink, clusters: Callable[[], list[Cluster]]) -> None:
         self._home, self._aws, self._events = home, aws, events
         self._clusters = clusters
-        self._linked: dict[str, Linked] = {}
+        self._linked: dict[str, AssociationSync] = {}
         self._file_systems: list[FileSystem] = []
         self._missing: set[str] = set()
         self._stopping = threading.Event()
@@ -80,26 +74,26 @@ class Storage:
         self._remove_gone(existing)
 
     def _remove_gone(self, existing: frozenset[str]) -> None:
-        """Data goes only when the file system was missing at two looks, so a service that just restarted loses none."""
+        """Remove data only if the file system was missing twice, so a restarted service loses none."""
         present = {entry.name for entry in (self._home / "fsx").glob("fs-*")}
         gone = present - existing
         lustre.remove_others(self._home, keep=frozenset(present - (gone & self._missing)))
         self._missing = gone
 
-    def _link(self, association: Association) -> Linked:
+    def _link(self, association: Association) -> AssociationSync:
         known = self._linked.get(association.association_id)
         if known is not None and known.association == association:
             return known
         root = lustre.file_system_path(self._home, association.file_system_id)
         books = self._home / "hyperpod" / "books"
-        return Linked(association=association, root=root, books=books, s3=self._aws.s3)
+        return AssociationSync(association=association, root=root, books=books, s3=self._aws.s3)
 
-    def _pass(self, linked: Linked) -> None:
+    def _pass(self, linked: AssociationSync) -> None:
         copied = linked.run_once()
         if copied.imported or copied.exported:
             self._tell(linked.association, copied)
 
-    def _tell(self, association: Association, copied: Copied) -> None:
+    def _tell(self, association: Association, copied: SyncResult) -> None:
         for kind, paths in ((kinds.FILE_IMPORTED, copied.imported), (kinds.FILE_EXPORTED, copied.exported)):
             if not paths:
                 continue
@@ -115,7 +109,6 @@ class Storage:
                     self._events.emit(kind, cluster=cluster, detail=detail)
 
     def _using(self, file_system_id: str) -> list[str]:
-        """Names of the clusters that mount the file system."""
         ids = {(one.dns_name, one.mount_name) for one in self._file_systems if one.file_system_id == file_system_id}
         return [
             cluster.name

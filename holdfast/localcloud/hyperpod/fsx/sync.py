@@ -1,8 +1,8 @@
 """
-What a data repository association has to copy, decided from two listings and what was copied before. Pure.
+Plan of a data repository association, from two listings and the record of the last copies. Pure.
 
-The book remembers, per path, the object and the file as they were when last equal. A side that still looks as in the
-book has not changed, so an import is never exported back nor an export imported.
+The record has, per path, object and file when they were last equal. A side that equals its record has not changed, so
+nothing is copied back.
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,12 @@ NEW, CHANGED, DELETED = "NEW", "CHANGED", "DELETED"
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectStat:
-    """An S3 object as listed."""
-
     etag: str
     size: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileStat:
-    """A file as found."""
-
     size: int
     mtime_ns: int
     at_rest: bool = True
@@ -30,17 +26,15 @@ class FileStat:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
-    """A path when both sides were last equal."""
-
+class SyncEntry:
     etag: str
     size: int
     mtime_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """Paths to copy or delete, each list sorted."""
+class SyncPlan:
+    """Paths to copy or delete, sorted."""
 
     imports: tuple[str, ...] = ()
     exports: tuple[str, ...] = ()
@@ -54,22 +48,22 @@ def plan(
     *,
     objects: Mapping[str, ObjectStat],
     files: Mapping[str, FileStat],
-    book: Mapping[str, Entry],
+    book: Mapping[str, SyncEntry],
     imports: frozenset[str],
     exports: frozenset[str],
-) -> Plan:
+) -> SyncPlan:
     """
-    Compare both sides with the book.
+    Compare both sides with the record.
 
-    ``objects`` may be the book's own when nothing is imported, so that the bucket need not be listed. When both sides
-    changed, the object wins if imports are on: the bucket is the durable copy.
+    ``objects`` may be the record's if nothing is imported, so that the bucket need not be listed. If both sides
+    changed, the object wins with imports: the bucket is the durable copy.
     """
     found: dict[str, list[str]] = {"import": [], "export": [], "delete_file": [], "delete_object": [], "forget": []}
     for path in sorted(objects.keys() | files.keys() | book.keys()):
         verb = _verb(objects.get(path), files.get(path), book.get(path), imports=imports, exports=exports)
         if verb:
             found[verb].append(path)
-    return Plan(
+    return SyncPlan(
         imports=tuple(found["import"]),
         exports=tuple(found["export"]),
         delete_files=tuple(found["delete_file"]),
@@ -81,7 +75,7 @@ def plan(
 def _verb(
     remote: ObjectStat | None,
     local: FileStat | None,
-    entry: Entry | None,
+    entry: SyncEntry | None,
     *,
     imports: frozenset[str],
     exports: frozenset[str],

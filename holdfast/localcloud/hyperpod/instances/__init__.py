@@ -1,7 +1,4 @@
-"""
-What is done to instances: prepared, replaced, rebooted, removed; the nodes that they run on, the files that name all of
-a cluster, and what must be remembered of them. When is for `control`.
-"""
+"""Procedures on instances (prepare, replace, reboot, remove), their nodes, cluster-wide files, and memory."""
 
 from holdfast.localcloud.hyperpod.instances.ami import shared_home
 from holdfast.localcloud.hyperpod.instances.checks import AGENT

@@ -1,9 +1,8 @@
 """
-AMI-based configuration of one node: what HyperPod does where a group has no ``OnCreate`` script.
+AMI-based configuration of one node, in groups without ``OnCreate``.
 
-The list is AWS's ("Node lifecycle configuration options", SageMaker developer guide): Slurm's daemons, ubuntu's home
-on the shared file system, ssh between nodes, accounting on the controller. What of it is a file of every node alike is
-in the image; accounting is ``slurm``'s.
+Source: "Node lifecycle configuration options", SageMaker developer guide: Slurm's daemons, ubuntu's home on the shared
+file system, ssh between nodes, accounting on the controller.
 """
 
 import subprocess
@@ -31,17 +30,17 @@ _keys = threading.Lock()
 
 def shared_home(node: Node, *, mount_path: str) -> str:
     """
-    ubuntu's home on a shared file system, with its key pair, made by whoever comes first.
+    Create ubuntu's home on a shared file system, with its key pair; the first node does it.
 
     Args:
-        node: One that has the file system mounted.
-        mount_path: Where.
+        node: A node with the file system mounted.
+        mount_path: Its path.
 
     Returns:
-        The path on the nodes.
+        The home's path on the nodes.
 
     Raises:
-        SlurmError: something is in the way there.
+        SlurmError: The path is not usable.
     """
     home = f"{mount_path.rstrip('/')}/ubuntu"
     command = ["/bin/sh", "-c", _MAKE_HOME, "home", home, _KEY_TYPE]
@@ -49,7 +48,7 @@ def shared_home(node: Node, *, mount_path: str) -> str:
         try:
             done = node.run(command, user="ubuntu", timeout_s=COMMAND_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise SlurmError(f"making {home} took more than {COMMAND_TIMEOUT_S:g} s") from None
+            raise SlurmError(f"making {home} timed out after {COMMAND_TIMEOUT_S:g} s") from None
     if done.returncode:
         raise SlurmError(f"{home} could not be made: {last_words(done)}")
     return home

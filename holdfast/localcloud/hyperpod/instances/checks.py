@@ -1,9 +1,4 @@
-"""
-Deep health checks of one instance: jobs kept away, the checks run on its node, and what came of it written down.
-
-The checks are the health agent's where it is installed; without it a short one of our own does what AWS's does in
-outline. What follows from the outcome is ``procedures``'s.
-"""
+"""Deep health checks of one instance, by the health agent or a short substitute: hold jobs, check, record."""
 
 import json
 import subprocess
@@ -13,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.model import COMPUTE, RUNNING, Cluster, Instance
-from holdfast.localcloud.hyperpod.slurm import Slurms
+from holdfast.localcloud.hyperpod.slurm import SlurmClusters
 from holdfast.localcloud.kubernetes import Clusters
 from holdfast.localcloud.nodes import Node
 
@@ -49,8 +44,6 @@ exit $status
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of the checks of one instance."""
-
     failed: tuple[str, ...] = ()
     """What did not pass, each with what was seen. What could not be run is no failure."""
     results: tuple[dict[str, object], ...] = ()
@@ -59,11 +52,9 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class DeepCheck:
-    """Of one instance of one cluster."""
-
     cluster: Cluster
     instance: Instance
-    slurms: Slurms
+    slurms: SlurmClusters
     kubernetes: Clusters
     events: EventSink
     is_given_up: Callable[[], bool]
@@ -73,13 +64,13 @@ class DeepCheck:
         return self.cluster.group(self.instance.group).slurm_role == COMPUTE
 
     def hold(self) -> None:
-        """Let no more jobs begin there: a maintenance reservation of Slurm, or HyperPod's label and taint."""
+        """Hold new jobs: a maintenance reservation of Slurm, or HyperPod's label and taint."""
         if self._is_compute:
             self.slurms.of(self.cluster).reserve(self.instance.host_name)
         self.kubernetes.check_began(self.cluster.eks_arn, self.instance.instance_id)
 
     def is_free(self) -> bool:
-        """Whether no job of Slurm runs there, at once or within a moment."""
+        """Return True if no job of Slurm runs there, now or within a moment."""
         deadline = time.monotonic() + FREE_WITHIN_S
         while self._is_compute and not self.slurms.of(self.cluster).is_free(self.instance.host_name):
             if time.monotonic() > deadline or self.is_given_up():
@@ -88,13 +79,12 @@ class DeepCheck:
         return True
 
     def release(self, *, passed: bool) -> None:
-        """Jobs may begin again; where it has not passed, whatever keeps them away now is somebody else's."""
         if self._is_compute:
             self.slurms.of(self.cluster).release(self.instance.host_name)
         self.kubernetes.check_ended(self.cluster.eks_arn, self.instance.instance_id, passed=passed)
 
     def run(self, node: Node, *, checks: tuple[str, ...]) -> Outcome:
-        """Run them, one after the other; their results are in the instance's log and in CloudWatch."""
+        """Run the checks in order; results go to the instance's log and CloudWatch."""
         results = tuple(self._one(node, check) for check in checks)
         lines = [json.dumps(one) for one in results]
         node.inside(NODE_LOG).append("".join(f"{line}\n" for line in lines).encode())
@@ -125,14 +115,14 @@ class DeepCheck:
         has_agent = node.inside(AGENT).exists()
         command = [AGENT, "check", "--deep", "--json"] if has_agent else ["/bin/sh", "-c", _STRESS]
         done = node.run(command, timeout_s=CHECK_TIMEOUT_S)
-        said = " ".join((done.stdout.strip() or done.stderr.strip()).split())[-2000:]
+        reported = " ".join((done.stdout.strip() or done.stderr.strip()).split())[-2000:]
         by = "the health agent's check" if has_agent else "the built-in check"
         if done.returncode == 0:
             return "Passed", by
-        return ("Failed" if done.returncode == 1 else "NotRun"), f"{by} ended with {done.returncode}: {said}"
+        return ("Failed" if done.returncode == 1 else "NotRun"), f"{by} ended with {done.returncode}: {reported}"
 
     def _reach(self, node: Node) -> tuple[str, str]:
-        """Of its group: who reaches none of them is to blame, and who misses some is not."""
+        """Check reachability in the group: an instance that reaches none is at fault, one that misses some is not."""
         peers = [
             one.address
             for one in self.cluster.instances
@@ -147,5 +137,5 @@ class DeepCheck:
             for peer in peers
             if node.run(["timeout", limit, "bash", "-c", script, "reach", peer], timeout_s=30).returncode == 0
         ]
-        said = f"{len(reached)} of {len(peers)} instances of the group are reached"
-        return ("Passed" if reached else "Failed"), said
+        reported = f"{len(reached)} of {len(peers)} instances of the group are reachable"
+        return ("Passed" if reached else "Failed"), reported

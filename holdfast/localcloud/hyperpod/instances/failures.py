@@ -1,4 +1,4 @@
-"""What is known to go wrong with an instance; anything else is a fault of the control plane."""
+"""Known failures of instances; other errors are faults of the control plane."""
 
 import subprocess
 

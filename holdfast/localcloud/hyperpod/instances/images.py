@@ -1,5 +1,3 @@
-"""Images of the nodes, rendered once and kept beside them."""
-
 import logging
 import subprocess
 import threading
@@ -7,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.localcloud.hyperpod.model import Cluster
-from holdfast.localcloud.image import Image, build
+from holdfast.localcloud.image import NodeImage, build
 from holdfast.localcloud.nodes import Fleet
 
 COPY_TIMEOUT_S = 60.0
@@ -15,20 +13,19 @@ COPY_TIMEOUT_S = 60.0
 _log = logging.getLogger(__name__)
 
 
-class Images:
-    """What HyperPod's AMIs have and this machine has not, for each orchestrator. Thread-safe."""
+class NodeImages:
+    """Image of HyperPod's AMI for each orchestrator. Thread-safe."""
 
     def __init__(self, *, directory: Path, fleet: Fleet) -> None:
         self._directory = directory
         self._fleet = fleet
-        self._built: dict[str, Image] = {}
+        self._built: dict[str, NodeImage] = {}
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Render Slurm's image now, in a thread: the first node need not wait for it."""
         threading.Thread(target=build, args=(self._directory,), kwargs={"orchestrator": "slurm"}, daemon=True).start()
 
-    def of(self, cluster: Cluster) -> Image:
+    def of(self, cluster: Cluster) -> NodeImage:
         orchestrator = "eks" if cluster.kubernetes else "slurm"
         with self._lock:
             if orchestrator not in self._built:
@@ -38,12 +35,11 @@ class Images:
             return self._built[orchestrator]
 
     def forget(self) -> None:
-        """The fleet was closed, and the images with it."""
         with self._lock:
             self._built.clear()
 
     def _beside_nodes(self, image: Path) -> Path:
-        """A copy on the nodes' own file system: an overlay's lower layers must not lie in each other."""
+        """Return a copy on the nodes' file system: overlay layers must not be nested."""
         place = self._fleet.directory / "images" / image.name
         if not place.is_dir():
             place.parent.mkdir(exist_ok=True)

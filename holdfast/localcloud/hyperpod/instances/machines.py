@@ -1,4 +1,4 @@
-"""The node that an instance runs on: what is in it, its boot, what it logs, and its end."""
+"""Node of an instance: content, boot, logs, end."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ from holdfast.localcloud import containers, job_plugins
 from holdfast.localcloud.confined import Links
 from holdfast.localcloud.gpus import Gpus
 from holdfast.localcloud.hyperpod.fsx import ensure_directory
-from holdfast.localcloud.hyperpod.instances.images import Images
+from holdfast.localcloud.hyperpod.instances.images import NodeImages
 from holdfast.localcloud.hyperpod.instances.turns import turns_mount
 from holdfast.localcloud.hyperpod.lifecycle import (
     AWS_SETTINGS,
@@ -57,8 +57,6 @@ BOOTS_AT_ONCE = (os.cpu_count() or 1) + 1
 
 @dataclass(frozen=True, kw_only=True)
 class _ShippingLock:
-    """The lock of a running node; a node that is gone has none."""
-
     node: Node = field(compare=False)
     pid: int
     start_ticks: int
@@ -73,13 +71,13 @@ class _ShippingLock:
 
 class Machines:
     """
-    Of all instances of one home. Thread-safe.
+    Nodes of all instances of one home. Thread-safe.
 
     Args:
-        endpoint: Where nodes reach the embedded AWS, asked at each boot.
-        file_systems: Those that there are, asked at each boot.
-        kubernetes: Clusters of EKS that are real.
-        zone: Availability zone of the instances, asked at each boot.
+        endpoint: Address of the embedded AWS for nodes, called at each boot.
+        file_systems: Called at each boot.
+        kubernetes: Real EKS clusters.
+        zone: Availability zone of the instances, called at each boot.
     """
 
     def __init__(
@@ -94,7 +92,7 @@ class Machines:
         kubernetes: Clusters,
         zone: Callable[[], str],
     ) -> None:
-        self.images = Images(directory=home / "hyperpod" / "images", fleet=fleet)
+        self.images = NodeImages(directory=home / "hyperpod" / "images", fleet=fleet)
         self._home = home
         self._fleet = fleet
         self._tailer = tailer
@@ -119,7 +117,7 @@ class Machines:
         return node
 
     def follow(self, node: Node, *, cluster: Cluster, group: str, is_new: bool = False) -> None:
-        """Ship what the node logs. ``is_new``: it has shipped nothing yet."""
+        """Ship the node's logs. ``is_new``: nothing was shipped yet."""
         lock = _ShippingLock(node=node, pid=node.pid, start_ticks=node.start_ticks, path=SHIPPING_LOCK)
         self._tailer.follow(
             instance_id=node.spec.instance_id,
@@ -135,7 +133,7 @@ class Machines:
         )
 
     def end(self, node: Node) -> None:
-        """Nothing is left of it; what it logged has been shipped to the end before."""
+        """Remove the node after its logs were shipped."""
         node.destroy()
         self._tailer.finish(instance_id=node.spec.instance_id)
         node.remove()
@@ -174,7 +172,6 @@ class Machines:
         )
 
     def _parts(self, cluster: Cluster, instance: Instance) -> Parts | None:
-        """What makes the node one of Kubernetes; None where its cluster of EKS is a record, or there is none."""
         if not self._kubernetes.has(cluster.eks_arn):
             return None
         group = cluster.group(instance.group)
@@ -214,10 +211,10 @@ class Machines:
 
     def _plugstack(self, group: Group) -> str:
         """
-        plugstack.conf; configless Slurm hands the controller's on.
+        Return plugstack.conf; configless Slurm distributes the controller's.
 
-        Auto-resume is HyperPod's own and always there, and so are the variables of jobs. Containers stand in for Pyxis,
-        which AMI-based configuration sets up.
+        Auto-resume and job variables are always there. Containers stand in for Pyxis, which AMI-based configuration
+        sets up.
         """
         if not group.slurm_role:
             return ""
@@ -225,7 +222,6 @@ class Machines:
         return self._job_plugins.plugstack + by_ami
 
     def _reachable(self) -> list[Mount]:
-        """Where the node's mount helpers find every file system of the account."""
         return [
             Mount(
                 source=ensure_directory(self._home, one),
@@ -240,15 +236,17 @@ class Machines:
         if group.slurm_role and not group.has_ami_configuration:
             return []
         return [
-            Mount(source=ensure_directory(self._home, self._file_system(wanted, group=group)), target=wanted.mount_path)
-            for wanted in group.mounts
+            Mount(
+                source=ensure_directory(self._home, self._file_system(desired, group=group)), target=desired.mount_path
+            )
+            for desired in group.mounts
         ]
 
-    def _file_system(self, wanted: FsxMount, *, group: Group) -> FileSystem:
+    def _file_system(self, desired: FsxMount, *, group: Group) -> FileSystem:
         for one in self._file_systems():
-            if (one.dns_name, one.mount_name) == (wanted.dns_name, wanted.mount_name):
+            if (one.dns_name, one.mount_name) == (desired.dns_name, desired.mount_name):
                 return one
         raise NodeError(
-            f"no file system has the DNS name {wanted.dns_name} and the mount name {wanted.mount_name}; "
+            f"no file system has the DNS name {desired.dns_name} and the mount name {desired.mount_name}; "
             f"check InstanceStorageConfigs of instance group {group.name}"
         )

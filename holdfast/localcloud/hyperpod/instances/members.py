@@ -1,8 +1,4 @@
-"""
-What depends on the membership of a cluster as a whole: Slurm's configuration, and the files that name all instances.
-
-Single instances are ``procedures``'s.
-"""
+"""Cluster-wide files: Slurm's configuration, and files that name all instances."""
 
 import logging
 import os
@@ -20,7 +16,7 @@ from holdfast.localcloud.hyperpod.lifecycle import (
     resource_config,
 )
 from holdfast.localcloud.hyperpod.model import COMPUTE, CONTROLLER, CREATING, PENDING, Cluster
-from holdfast.localcloud.hyperpod.slurm import Machine, Slurms, gres_conf, mark_of, slurm_conf
+from holdfast.localcloud.hyperpod.slurm import MachineSize, SlurmClusters, gres_conf, mark_of, slurm_conf
 from holdfast.localcloud.nodes import Node, NodeError
 from holdfast.localcloud.spank import slurm_version
 
@@ -31,9 +27,9 @@ _log = logging.getLogger(__name__)
 
 
 class Members:
-    """Keeps every cluster's Slurm and its nodes' files in step with its membership."""
+    """Keeps every cluster's Slurm and node files in step with its members."""
 
-    def __init__(self, *, slurms: Slurms, pool: ThreadPoolExecutor, on_done: Callable[[], None]) -> None:
+    def __init__(self, *, slurms: SlurmClusters, pool: ThreadPoolExecutor, on_done: Callable[[], None]) -> None:
         self._slurms = slurms
         self._pool = pool
         self._on_done = on_done
@@ -46,7 +42,7 @@ class Members:
     def update(
         self, cluster: Cluster, *, nodes: Mapping[str, Node], leaving: frozenset[str], busy: frozenset[str]
     ) -> bool:
-        """Start what is needed; returns at once. True when Slurm needs nothing or has no controller."""
+        """Start updates; return True if Slurm needs nothing or has no controller."""
         self._update_files(cluster, nodes=nodes, busy=busy)
         controllers = cluster.with_role("Controller")
         node = nodes.get(controllers[0].instance_id) if len(controllers) == 1 else None
@@ -65,9 +61,9 @@ class Members:
 
     def _coming(self, cluster: Cluster, *, lines: frozenset[str]) -> frozenset[str]:
         """
-        Instances of a scale-up that get no line yet: theirs comes after their scripts have run.
+        Return instances of a scale-up without a line yet: it follows their scripts.
 
-        AWS's "physical AI" sample says so of UpdateCluster. A replacement keeps the name, and so the line.
+        Source: AWS's "physical AI" sample, of UpdateCluster. A replacement keeps its name and line.
         """
         if cluster.status == CREATING or not lines:
             return frozenset()
@@ -79,7 +75,7 @@ class Members:
         )
 
     def marks(self, cluster: Cluster) -> dict[str, str]:
-        """Instance id -> what its Slurm node's state asks for."""
+        """Return instance id -> request of its Slurm node's state."""
         if cluster.status not in ("InService", "Updating") or not self._slurms.of(cluster).conf:
             return {}
         states = self._slurms.of(cluster).states(max_age_s=MARKS_AGE_S)
@@ -125,8 +121,8 @@ class Members:
             self._written[one.instance_id, node.pid] = config
 
 
-def this_machine() -> Machine:
-    """What Slurm is told that each node has: all of this machine, minus a little memory."""
+def this_machine() -> MachineSize:
+    """Return the size of each node for Slurm: this machine, minus a little memory."""
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     memory_mib = max(512, pages * size // (1 << 20) - 512)
-    return Machine(cpus=os.cpu_count() or 1, memory_mib=memory_mib, slurm=slurm_version())
+    return MachineSize(cpus=os.cpu_count() or 1, memory_mib=memory_mib, slurm=slurm_version())

@@ -1,8 +1,4 @@
-"""
-What the control plane must remember beyond its own life and the service does not keep. One small JSON file.
-
-Where this and the service disagree the service is right; losing the file costs counts and reasons, no instance.
-"""
+"""Memory of the control plane beyond its process, in one small JSON file. The service wins in a conflict."""
 
 import json
 import os
@@ -16,8 +12,6 @@ from typing import Any
 
 @dataclass(kw_only=True)
 class Return:
-    """An instance on its way back into service."""
-
     verb: str
     """replace or reboot."""
     old: str
@@ -28,8 +22,6 @@ class Return:
 
 @dataclass(kw_only=True)
 class ClusterMemory:
-    """Of one cluster, by ARN."""
-
     status: str = ""
     """Last one that was announced by an event."""
     settled: list[str] = field(default_factory=list)
@@ -48,7 +40,7 @@ class ClusterMemory:
 
 
 class Memory:
-    """All of it, written through on every change."""
+    """Memory of all clusters, written on every change."""
 
     def __init__(self, *, path: Path) -> None:
         self._path = path
@@ -64,7 +56,7 @@ class Memory:
 
     @contextmanager
     def change(self, arn: str) -> Iterator[ClusterMemory]:
-        """The memory of one cluster, to be changed; other threads wait, and it is on disk afterwards."""
+        """Yield the memory of one cluster for a change, under a lock; it is on disk afterwards."""
         with self._lock:
             memory = self._clusters.setdefault(arn, ClusterMemory())
             before = asdict(memory)
@@ -73,7 +65,6 @@ class Memory:
                 self._write()
 
     def forget(self, *, keep: frozenset[str]) -> None:
-        """Drop every cluster but those."""
         with self._lock:
             gone = self._clusters.keys() - keep
             for arn in gone:

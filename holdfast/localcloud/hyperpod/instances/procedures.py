@@ -1,9 +1,4 @@
-"""
-What is done to one instance, each as one procedure that runs in a thread of its own: prepare, replace, reboot, remove.
-
-When to do it is ``control``'s. A procedure that ends early, or whose process ends, leaves records from which the
-next decision goes on.
-"""
+"""Procedures on one instance: prepare, replace, reboot, remove, each in a thread and resumable."""
 
 import logging
 import secrets
@@ -13,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.localcloud.hyperpod.api import Plane, Report
+from holdfast.localcloud.hyperpod.api import PlaneClient, Report
 from holdfast.localcloud.hyperpod.instances import ami
 from holdfast.localcloud.hyperpod.instances.checks import DeepCheck
 from holdfast.localcloud.hyperpod.instances.failures import KNOWN_FAILURES
@@ -51,8 +46,8 @@ from holdfast.localcloud.hyperpod.model import (
     script_missing,
 )
 from holdfast.localcloud.hyperpod.slurm import (
+    SlurmClusters,
     SlurmError,
-    Slurms,
     is_enabled,
     revive_compute,
     write_configuration,
@@ -66,17 +61,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Procedure:
-    """One instance of one cluster, and the procedures on it."""
-
     cluster: Cluster
     instance: Instance
     machines: Machines
-    slurms: Slurms
+    slurms: SlurmClusters
     kubernetes: Clusters
     bundles: Bundles
     memory: Memory
     events: EventSink
-    plane: Plane
+    plane: PlaneClient
     status_of: Callable[[str], str]
     """From the ARN of a cluster to its status, as the service said last."""
     lifecycle_timeout_s: float
@@ -94,7 +87,7 @@ class Procedure:
     # --- prepare
 
     def prepare(self, *, afresh: bool) -> None:
-        """Boot, AMI-based configuration, lifecycle scripts, in service; or Failure with the reason."""
+        """Boot, configure, run lifecycle scripts, put in service; or report Failure with the reason."""
         began = time.monotonic()
         uri = self._group.lifecycle_uri
         bundle = self.bundles.begin(uri) if uri and self._group.script else None
@@ -117,7 +110,6 @@ class Procedure:
             self._in_service(began=began)
 
     def _running(self, *, afresh: bool, reboot: bool) -> tuple[Node, bool]:
-        """The running node, and whether it came back with what it had written before."""
         name = self.instance.instance_id
         node = self.machines.find(name)
         kept = reboot and node is not None
@@ -137,7 +129,6 @@ class Procedure:
         return node, kept
 
     def _configure(self, node: Node) -> None:
-        """AMI-based configuration. On a scale-up Slurm knows the node only later, and starts then."""
         if self._group.mounts:
             # AWS's scripts, too, prefer OpenZFS for homes where there are both (utils/fsx_auto_detect.sh).
             first = max(self._group.mounts, key=lambda one: one.type == OPENZFS)
@@ -147,7 +138,7 @@ class Procedure:
         if self.role == LOGIN:
             # Slurm's commands need no daemon here.
             write_configuration(node, conf=slurm.conf)
-        if self.role == COMPUTE and slurm.knows(self.instance.host_name):
+        if self.role == COMPUTE and slurm.has_node(self.instance.host_name):
             slurm.wait_answering(is_given_up=self._is_given_up)
             if self.cluster.status != CREATING:
                 # Jobs may be waiting for it. One that is made while nobody can have a job is spared the registration
@@ -156,9 +147,8 @@ class Procedure:
             self.slurms.start_slurmd(node, cluster=self.cluster)
 
     def _wait_for_line(self, node: Node) -> None:
-        """On a scale-up the line comes after the scripts; slurmd, which knew of none till then, is started then."""
         slurm = self.slurms.of(self.cluster)
-        known = slurm.knows(self.instance.host_name)
+        known = slurm.has_node(self.instance.host_name)
         self.slurms.arrive(self.instance.instance_id)
         self.on_boot()
         slurm.wait_formed(host_name=self.instance.host_name, timeout_s=self.slurms.node_line_timeout_s)
@@ -187,11 +177,9 @@ class Procedure:
         self._note(node, "[SageMaker] The lifecycle scripts succeeded.")
 
     def _note(self, node: Node, line: str) -> None:
-        """A line of HyperPod's own in the log that its CloudWatch agent uploads."""
         node.inside(PROVISIONING_LOG).append(line.encode() + b"\n")
 
     def _join_slurm(self, node: Node) -> None:
-        """A node is in service when Slurm would start a job on it."""
         if not self.role:
             return
         slurm = self.slurms.of(self.cluster)
@@ -206,7 +194,6 @@ class Procedure:
         self._event(kinds.SLURM_READY)
 
     def _join_kubernetes(self, node: Node) -> None:
-        """A node is in service when Kubernetes would start a pod on it."""
         if self.kubernetes.has(self.cluster.eks_arn):
             self.kubernetes.join(self.cluster.eks_arn, node, is_over=self._is_given_up)
             self._event(kinds.KUBERNETES_READY)
@@ -227,23 +214,22 @@ class Procedure:
         self._report(status=RUNNING, events=[completed(self.cluster, self.instance, operation=operation)])
 
     def _fail(self, error: Exception) -> None:
-        """Tell AWS's clients in AWS's words, and the timeline what happened."""
         reason = str(error)
         short = reason if len(reason) <= 900 else reason[:897] + "..."
-        said = short
+        output = short
         if isinstance(error, LifecycleError):
-            said = script_missing() if error.missing else script_failed(self.cluster, self.instance)
+            output = script_missing() if error.missing else script_failed(self.cluster, self.instance)
         elif isinstance(error, SlurmError) and self.role in (CONTROLLER, LOGIN):
-            said = CONTROLLER_NOT_READY if self.cluster.status == CREATING else short
+            output = CONTROLLER_NOT_READY if self.cluster.status == CREATING else short
         with self.memory.change(self.cluster.arn) as memory:
-            memory.failures[self.instance.instance_id] = said
+            memory.failures[self.instance.instance_id] = output
             if isinstance(error, LifecycleError):
                 memory.scripts_failed = sorted({*memory.scripts_failed, self.instance.instance_id})
         self._event(kinds.NODE_FAILED, fault=fault_named("lifecycle-failed").name, evidence=short)
-        told = [provisioning_failed(self.cluster, self.instance)]
+        reported = [provisioning_failed(self.cluster, self.instance)]
         if isinstance(error, LifecycleError) and not error.missing:
-            told.insert(0, script_event(self.cluster, self.instance))
-        self._report(status=FAILURE, message=said, events=told, level="Error")
+            reported.insert(0, script_event(self.cluster, self.instance))
+        self._report(status=FAILURE, message=output, events=reported, level="Error")
 
     # --- deep health checks
 
@@ -260,10 +246,10 @@ class Procedure:
 
     def check(self, *, checks: tuple[str, ...], began: float | None = None) -> None:
         """
-        Deep health checks, once no job is on the node. What passes is in service; what fails is replaced.
+        Run deep health checks once no job is on the node. Passed: in service; failed: replaced.
 
         Args:
-            began: When its preparation began, of one that was not in service yet. Default: it was.
+            began: Start of its preparation, if it was not in service yet. Default: it was.
         """
         node, deep = self.machines.find(self.instance.instance_id), self._deep_check
         if node is None:
@@ -277,7 +263,7 @@ class Procedure:
         if not node.alive():
             return  # decided as a lost one
         if outcome.failed:
-            self._has_failed_checks(deep, said="; ".join(outcome.failed))
+            self._has_failed_checks(deep, output="; ".join(outcome.failed))
             return
         deep.release(passed=True)
         passed = [checking(self.cluster, self.instance, outcome="completed successfully")]
@@ -289,10 +275,10 @@ class Procedure:
         else:
             self._report(status=RUNNING, events=passed)
 
-    def _has_failed_checks(self, deep: DeepCheck, *, said: str) -> None:
-        """ "The unhealthy nodes will be automatically rebooted or replaced" (API): replaced, which takes both away."""
-        short = said if len(said) <= 900 else said[:897] + "..."
-        message = f"its deep health check failed: {short}"
+    def _has_failed_checks(self, deep: DeepCheck, *, output: str) -> None:
+        """ "The unhealthy nodes will be automatically rebooted or replaced" (API): replaced, which covers both."""
+        short = output if len(output) <= 900 else output[:897] + "..."
+        message = f"deep health check failed: {short}"
         with self.memory.change(self.cluster.arn) as memory:
             memory.failures[self.instance.instance_id] = message
             tried = memory.attempts.get(self.instance.address, 0)
@@ -311,7 +297,7 @@ class Procedure:
     # --- replace, reboot, remove, give up
 
     def replace(self, *, cause: str, lost: bool) -> None:
-        """Take the instance out and put a new one in its place; preparing that one is the next decision."""
+        """Replace the instance; the next decision prepares the new one."""
         since_ns = time.time_ns()
         old, new = self.instance.instance_id, "i-" + secrets.token_hex(9)[:17]
         if lost:
@@ -333,17 +319,17 @@ class Procedure:
             )
             memory.settled = [new if one == old else one for one in memory.settled]
         node = {"instance_id": new, "status": PENDING, "replaces": old, "private_ip": self.instance.address}
-        said = replacing(self.cluster, self.instance, new=new)
+        output = replacing(self.cluster, self.instance, new=new)
         self.plane.report(
             Report(
                 arn=self.cluster.arn,
                 nodes=({**node, "launch_time": time.time()},),
-                events=(self._service_event(said, level="Warn" if lost else "Info", instance_id=new),),
+                events=(self._service_event(output, level="Warn" if lost else "Info", instance_id=new),),
             )
         )
 
     def reboot(self, *, cause: str, unreachable: bool) -> None:
-        """Stop the instance; booting it again, on what it had written, is the next decision."""
+        """Stop the instance; the next decision boots it with its root."""
         if unreachable:
             fault = fault_named("instance-unreachable").name
             self._event(kinds.NODE_LOST, fault=fault, evidence=cause, action="reboot")
@@ -359,7 +345,7 @@ class Procedure:
         self._report(status=PENDING, events=[rebooting(self.cluster, self.instance)])
 
     def remove(self) -> None:
-        """Delete the instance; its event file has been shipped to the end before."""
+        """Delete the instance, after its events were shipped."""
         if self.role == "Compute" and self.cluster.status != DELETING:
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="the instance is deleted")
         self._shut_down()
@@ -372,7 +358,7 @@ class Procedure:
         self._report(status=NOT_FOUND, events=[completed(self.cluster, self.instance, operation="deletion")])
 
     def give_up(self, *, message: str) -> None:
-        """Report a lost instance as Failure and leave it to a person."""
+        """Report a lost instance as Failure."""
         with self.memory.change(self.cluster.arn) as memory:
             memory.failures[self.instance.instance_id] = message
         if self.role == "Compute":
@@ -381,7 +367,6 @@ class Procedure:
         self._report(status=FAILURE, message=message, events=[message], level="Error")
 
     def _shut_down(self) -> None:
-        """Where clients see Nodes, no instance is said to run whose Node is gone already."""
         if self.cluster.kubernetes and self.cluster.status != DELETING:
             self._report(status=SHUTTING_DOWN, events=[])
 
@@ -418,8 +403,8 @@ class Procedure:
         node = {"instance_id": self.instance.instance_id, "status": status}
         if message:
             node["message"] = message
-        told = tuple(self._service_event(one, level=level, instance_id=self.instance.instance_id) for one in events)
-        self.plane.report(Report(arn=self.cluster.arn, nodes=(node,), events=told))
+        reported = tuple(self._service_event(one, level=level, instance_id=self.instance.instance_id) for one in events)
+        self.plane.report(Report(arn=self.cluster.arn, nodes=(node,), events=reported))
 
     def _service_event(self, description: str, *, level: str, instance_id: str) -> dict[str, str]:
         return {

@@ -1,4 +1,4 @@
-"""Turns of burn-ins: nodes share this machine, and would fail their trials for the load of all others."""
+"""Turns of burn-ins: nodes share this machine, whose load would fail their trials."""
 
 import os
 from pathlib import Path
@@ -12,11 +12,7 @@ MOST_AT_ONCE = 4
 
 
 def turns_mount(home: Path, *, cores: int = os.cpu_count() or 1) -> Mount:
-    """
-    A folder that all nodes of a home see, with a file for each burn-in that may run at the same time.
-
-    The files are root's alone: a job takes no turn away.
-    """
+    """Return a mount that all nodes of a home see, with a file per concurrent burn-in, root's only."""
     place = home / "hyperpod" / "turns"
     for kind, count in (("joining", max(1, min(cores, MOST_AT_ONCE))), ("idle", 1)):
         folder = place / kind

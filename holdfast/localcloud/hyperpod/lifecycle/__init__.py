@@ -1,7 +1,4 @@
-"""
-Lifecycle scripts, fetched and run, and the files that an instance has before they run. What follows from a failed
-script is for `instances`.
-"""
+"""Lifecycle scripts: fetch and run; files of an instance before they run."""
 
 from holdfast.localcloud.hyperpod.lifecycle.node_files import (
     AWS_SETTINGS,
@@ -28,8 +25,8 @@ from holdfast.localcloud.hyperpod.lifecycle.scripts import (
     TIMEOUT_S,
     Bundles,
     LifecycleError,
+    OutputTail,
     Script,
-    Tail,
     failed_step,
     how_it_ended,
     last_lines,
@@ -50,8 +47,8 @@ __all__ = [
     "TIMEOUT_S",
     "Bundles",
     "LifecycleError",
+    "OutputTail",
     "Script",
-    "Tail",
     "client_environment",
     "client_settings",
     "failed_step",

@@ -1,6 +1,4 @@
-"""
-Files that are on an instance before anything runs on it, rendered from the cluster as described. Pure.
-"""
+"""Files of an instance before anything runs, rendered from the cluster. Pure."""
 
 import json
 import shlex
@@ -24,7 +22,7 @@ LEFT_BY_SCRIPTS = "/etc/holdfast/environment"
 
 
 def hosts(cluster: Cluster) -> str:
-    """/etc/hosts with every instance of the cluster; nodes have no DNS."""
+    """Return /etc/hosts with every instance of the cluster; nodes have no DNS."""
     lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost"]
     lines += [
         f"{one.address} {one.host_name}" for one in sorted(cluster.instances, key=lambda one: _numeric(one.address))
@@ -33,7 +31,7 @@ def hosts(cluster: Cluster) -> str:
 
 
 def resource_config(cluster: Cluster) -> str:
-    """resource_config.json as HyperPod writes it; Instances is null for an empty group."""
+    """Return resource_config.json as HyperPod writes it; Instances is null for an empty group."""
     groups = []
     for group in cluster.groups:
         members = sorted(
@@ -61,10 +59,10 @@ def resource_config(cluster: Cluster) -> str:
 
 def provisioning_parameters(cluster: Cluster) -> str:
     """
-    provisioning_parameters.json as HyperPod makes it of SlurmConfig; AWS's own extensions fail without it.
+    Return provisioning_parameters.json of SlurmConfig; AWS's own extensions fail without it.
 
-    Which keys it holds is documented nowhere. These are the ones that AWS's lifecycle scripts read, without those of
-    file systems, which the API states: their scripts look for mounts where the file names none.
+    Its keys are undocumented. Here are those that AWS's lifecycle scripts read, without file systems, which the API
+    has.
     """
     by_role: dict[str, list[str]] = {CONTROLLER: [], LOGIN: [], COMPUTE: []}
     for group in cluster.groups:
@@ -83,19 +81,18 @@ def provisioning_parameters(cluster: Cluster) -> str:
 
 
 def life_cycle_config(group: Group) -> str:
-    """life_cycle_config.json: where the scripts come from, and which one is run."""
+    """Return life_cycle_config.json: source and name of the script."""
     names = {"OnCreate": group.on_create, "OnInitComplete": group.on_init_complete}
     config = {"S3Uri": group.lifecycle_uri, **{key: value for key, value in names.items() if value}}
     return json.dumps(config, indent=2) + "\n"
 
 
 def job_variables(environment: Mapping[str, str]) -> str:
-    """The file of variables that Slurm's plugin adds to those of each task."""
+    """Return the variables that Slurm's plugin adds to each task."""
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in environment.items())
 
 
 def job_environment(cluster: Cluster, instance: Instance) -> dict[str, str]:
-    """What a job finds in its environment on this instance."""
     return {
         "HOLDFAST_CLUSTER": cluster.name,
         "HOLDFAST_INSTANCE_ID": instance.instance_id,
@@ -104,7 +101,7 @@ def job_environment(cluster: Cluster, instance: Instance) -> dict[str, str]:
 
 
 def instance_metadata(cluster: Cluster, instance: Instance, *, region: str, zone: str) -> dict[str, str]:
-    """What EC2's metadata service says of an instance, by path below meta-data/."""
+    """Return EC2's instance metadata by path below meta-data/."""
     return {
         "instance-id": instance.instance_id,
         # The type of the EC2 instance: AWS's scripts put "ml." before it.
@@ -118,13 +115,13 @@ def instance_metadata(cluster: Cluster, instance: Instance, *, region: str, zone
 
 
 def client_environment(*, endpoint: str, region: str) -> str:
-    """What the image's ``aws`` goes by. Credentials are those of the instance's role, in its metadata."""
+    """Return the environment of the image's ``aws``. Credentials come from instance metadata."""
     settings = client_settings(endpoint=endpoint, region=region)
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
 def client_settings(*, endpoint: str, region: str) -> dict[str, str]:
-    """Where AWS's clients find the embedded AWS. On a busy machine metadata may take longer than on EC2."""
+    """Return AWS clients' settings for the embedded AWS; metadata may be slower than on EC2."""
     return {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_DEFAULT_REGION": region,

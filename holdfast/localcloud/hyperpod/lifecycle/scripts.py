@@ -1,8 +1,4 @@
-"""
-Lifecycle scripts: fetched from S3 once per content, put on the instance, run as root, their output passed on.
-
-What the scripts do is theirs; that a failed one fails its instance is ``instances``'s.
-"""
+"""Lifecycle scripts: fetched from S3 once per content, copied to the instance, run as root."""
 
 import contextlib
 import hashlib
@@ -45,11 +41,11 @@ _NODE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 class LifecycleError(Exception):
     """
-    A bundle cannot be had or its script failed.
+    A bundle is not available or its script failed.
 
     Args:
-        reason: What happened, in one line, for the timeline.
-        missing: The script is not there to be run. Default: False, it ran.
+        reason: One line for the timeline.
+        missing: True if the script does not exist. Default: False, it ran.
     """
 
     def __init__(self, reason: str, *, missing: bool = False) -> None:
@@ -58,8 +54,6 @@ class LifecycleError(Exception):
 
 
 class Bundles:
-    """Local copies of lifecycle prefixes."""
-
     def __init__(self, *, s3: Any, directory: Path) -> None:
         self._s3 = s3
         self._directory = directory
@@ -68,12 +62,7 @@ class Bundles:
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="bundle")
 
     def begin(self, uri: str) -> "Future[Path]":
-        """
-        Start fetching what is under ``uri`` now, so that it is there when the instance has booted.
-
-        Instances that begin while a fetch is under way share it. The result raises LifecycleError when there is no such
-        bucket, or nothing under the prefix.
-        """
+        """Start fetching ``uri``. The result raises LifecycleError if it does not exist or is empty."""
         with self._lock:
             fetching = self._fetching.get(uri)
             if fetching is None or fetching.done():
@@ -98,9 +87,7 @@ class Bundles:
         found = {item["Key"][len(prefix) :]: item["ETag"] for page in pages for item in page.get("Contents", ())}
         objects = {name: etag for name, etag in found.items() if name and not name.endswith("/") and safe_path(name)}
         if not objects:
-            raise LifecycleError(
-                f"there are no lifecycle scripts at {uri}; upload them under this prefix", missing=True
-            )
+            raise LifecycleError(f"no lifecycle scripts at {uri}; upload them under this prefix", missing=True)
         return objects
 
     def _download(self, *, bucket: str, prefix: str, names: list[str], place: Path) -> None:
@@ -122,8 +109,6 @@ class Bundles:
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """One script of a bundle, to be run on one node."""
-
     node: Node
     bundle: Path
     name: str
@@ -135,16 +120,16 @@ class Script:
 
     def run(self) -> None:
         """
-        Put the bundle on the node and run the script to its end.
+        Copy the bundle to the node and run the script.
 
-        Nothing of its output goes to CloudWatch: only what scripts write to provisioning.log does (SageMaker developer
-        guide, "Logging at instance level"). The output is kept on the node, in the log of HyperPod's own agent.
+        Only provisioning.log goes to CloudWatch (SageMaker developer guide, "Logging at instance level"); the output
+        stays on the node, in the log of HyperPod's agent.
 
         Raises:
-            LifecycleError: it is missing, failed, or took too long.
+            LifecycleError: The script is missing, failed, or timed out.
         """
         if not (self.bundle / self.name).is_file():
-            raise LifecycleError(f"there is no script {self.name} among the lifecycle scripts", missing=True)
+            raise LifecycleError(f"no script {self.name} among the lifecycle scripts", missing=True)
         place = working_folder(self.uri)
         self._put(self.node.inside(place))
         with contextlib.suppress(OSError):
@@ -152,7 +137,7 @@ class Script:
             copy = f"{place}/{Path(PROVISIONING_PARAMETERS).name}"
             if not self.node.inside(copy).exists():
                 self.node.write_file(copy, self.node.read_file(PROVISIONING_PARAMETERS))
-        tail = Tail()
+        tail = OutputTail()
         code = self._execute(place=place, tail=tail)
         if code == 0:
             return
@@ -161,15 +146,14 @@ class Script:
         how = how_it_ended(code, timeout_s=self.timeout_s)
         if not self.node.alive():
             how = "did not finish: the instance was lost"
-        log = Tail()
+        log = OutputTail()
         log.add(_end_of(self.node.outside(PROVISIONING_LOG)))
-        last = " | ".join(last_lines(said=tail.lines(), logged=log.lines()))
+        last = " | ".join(last_lines(reported=tail.lines(), logged=log.lines()))
         if len(last) > LAST_CHARACTERS:
             last = "..." + last[3 - LAST_CHARACTERS :]
         raise LifecycleError(f"lifecycle script {self.name} {how}{where}" + (f": {last}" if last else ""))
 
     def _put(self, target: Inside) -> None:
-        """Copy the bundle. Many instances do it at once, and Python would take a multiple of the time for it."""
         # What somebody has put there before, links among it, is removed instead of written through.
         command = ["cp", "--recursive", "--preserve=mode", "--remove-destination", f"{self.bundle}/."]
         with target.directory(make=0o755) as place:
@@ -183,9 +167,9 @@ class Script:
                 text=True,
             )
         if done.returncode:
-            raise LifecycleError(f"the lifecycle scripts cannot be put on the instance: {last_words(done)}")
+            raise LifecycleError(f"the lifecycle scripts cannot be copied to the instance: {last_words(done)}")
 
-    def _execute(self, *, place: str, tail: "Tail") -> int | None:
+    def _execute(self, *, place: str, tail: "OutputTail") -> int | None:
         process = self.node.popen(
             [f"./{self.name}"],
             cwd=place,
@@ -207,15 +191,14 @@ class Script:
 
 
 def _end_of(path: Inside) -> bytes:
-    """The last bytes of a file that may be large or missing."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
         return file.read(TAIL_BYTES)
     return b""
 
 
-class Tail:
-    """The last lines of an output of any length."""
+class OutputTail:
+    """Last lines of an output of any length."""
 
     def __init__(self) -> None:
         self._kept = b""
@@ -224,19 +207,18 @@ class Tail:
         self._kept = (self._kept + chunk)[-TAIL_BYTES:]
 
     def lines(self) -> list[str]:
-        """Without empty ones, and without HyperPod's own."""
         lines = (line.strip("\0 \t\r") for line in self._kept.decode(errors="replace").splitlines())
         return [line for line in lines if line and not line.startswith(OWN_LINES)]
 
 
-def last_lines(*, said: list[str], logged: list[str]) -> list[str]:
-    """The last lines of what a script said and of what it logged: neither pushes the other out."""
+def last_lines(*, reported: list[str], logged: list[str]) -> list[str]:
+    """Return the last lines of a script's output and of its log, both represented."""
     half = LAST_LINES // 2
-    return [*said[-(LAST_LINES - min(half, len(logged))) :], *logged[-(LAST_LINES - min(half, len(said))) :]]
+    return [*reported[-(LAST_LINES - min(half, len(logged))) :], *logged[-(LAST_LINES - min(half, len(reported))) :]]
 
 
-def _pump(process: "subprocess.Popen[bytes]", log: Inside, tail: Tail) -> None:
-    """Read until the end, whatever becomes of the log: a script must not hang because its reader has gone."""
+def _pump(process: "subprocess.Popen[bytes]", log: Inside, tail: OutputTail) -> None:
+    """Read to the end even without a log, so that the script never blocks."""
     assert process.stdout is not None
     left = AGENT_LOG_BYTES
     with process.stdout as output:
@@ -249,7 +231,7 @@ def _pump(process: "subprocess.Popen[bytes]", log: Inside, tail: Tail) -> None:
 
 def how_it_ended(code: int | None, *, timeout_s: float) -> str:
     if code is None:
-        return f"took more than {timeout_s:g} s and was ended"
+        return f"timed out after {timeout_s:g} s"
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}"
     with contextlib.suppress(ValueError):
@@ -259,7 +241,7 @@ def how_it_ended(code: int | None, *, timeout_s: float) -> str:
 
 
 def failed_step(node: Node) -> str:
-    """The step that the scripts' own last step_failed event names; empty when there is none."""
+    """Return the step of the scripts' last step_failed event, or ""."""
     try:
         lines = node.outside(EVENTS).read_bytes().decode(errors="replace").splitlines()
     except OSError:
@@ -273,5 +255,5 @@ def failed_step(node: Node) -> str:
 
 
 def working_folder(uri: str) -> str:
-    """Where HyperPod puts the scripts and starts them: /tmp/<bucket>/<prefix> (a comment in AWS's own scripts)."""
+    """Return HyperPod's folder of the scripts: /tmp/<bucket>/<prefix> (a comment in AWS's own scripts)."""
     return f"{PLACE}/{uri.partition('://')[2].rstrip('/')}"

@@ -1,9 +1,6 @@
-"""
-Lines and events on their way to CloudWatch Logs, from the control plane and from the files of nodes. What is told is
-for those who tell it.
-"""
+"""Shipping of log lines and events to CloudWatch Logs, from the control plane and from files of nodes."""
 
-from holdfast.localcloud.hyperpod.logs.events import EventSink, Tail, Tailer, stamp
+from holdfast.localcloud.hyperpod.logs.events import EventSink, FileTail, Tailer, stamp
 from holdfast.localcloud.hyperpod.logs.shipping import LogShipper
 
-__all__ = ["EventSink", "LogShipper", "Tail", "Tailer", "stamp"]
+__all__ = ["EventSink", "FileTail", "LogShipper", "Tailer", "stamp"]

@@ -1,11 +1,10 @@
 """
-Events on their way to the cluster's log group: the control plane's own, and those in the files of nodes.
+Events on their way to the cluster's log group.
 
 Three files of a node are shipped: its events, those of its jobs, and provisioning.log, as the CloudWatch agent of
-HyperPod's images does (SageMaker developer guide, FAQ). A file is read from outside the node, so what a node wrote
-before it died is not lost. What jobs wrote is put as theirs, whatever it says (`holdfast_common.of_job`).
-How far a file was shipped is what its stream holds already: nothing has to be remembered, and no line is put twice.
-A node's health agent ships its events itself; here is put what it does not, when it does not (`turns`).
+HyperPod's images does (SageMaker developer guide, FAQ). They are read from outside the node, so nothing is lost when it
+dies. Lines of jobs are marked as theirs (`holdfast_common.of_job`). The stream's content is the position: no line is
+put twice. A health agent ships its node's events itself; `turns` arbitrates.
 """
 
 import json
@@ -44,8 +43,6 @@ _log = logging.getLogger(__name__)
 
 
 class EventSink:
-    """Writes the control plane's events."""
-
     def __init__(self, *, shipper: LogShipper) -> None:
         self._shipper = shipper
 
@@ -79,14 +76,11 @@ class EventSink:
         self._shipper.put(group=events_log_group(cluster), stream=OWN_STREAM, lines=lines)
 
     def note(self, *, group: str, stream: str, lines: list[str]) -> None:
-        """Lines of one of the service's own logs."""
         self._shipper.put(group=group, stream=stream, lines=[(now_ms(), line) for line in lines])
 
 
 @dataclass(kw_only=True)
-class Tail:
-    """One file of a node."""
-
+class FileTail:
     path: Path | Inside
     group: str
     stream: str
@@ -114,7 +108,6 @@ class Tail:
         return f"{self.group} {self.stream}"
 
     def read(self) -> list[str]:
-        """Complete lines that were not read before."""
         most = CHUNK_BYTES if self.most_bytes is None else min(CHUNK_BYTES, self.most_bytes - self.offset)
         try:
             with self.path.open("rb") as file:
@@ -132,8 +125,8 @@ class Tail:
             lines, self.torn = [*lines, self.torn], b""
         return [text for line in lines if (text := line.decode(errors="replace")).strip()]
 
-    def begin_anew(self) -> None:
-        """Somebody else may have shipped meanwhile."""
+    def start_fresh(self) -> None:
+        """Forget the position: another process may have shipped meanwhile."""
         self.to_skip, self.offset, self.torn = None, 0, b""
 
     def size(self) -> int:
@@ -150,12 +143,12 @@ class Tail:
 
 
 class Tailer:
-    """One thread that reads these files of every node and ships what is new."""
+    """Thread that ships new lines of every node's files."""
 
     def __init__(self, *, shipper: LogShipper) -> None:
         self._shipper = shipper
         self._lock = threading.Lock()
-        self._tails: dict[str, tuple[Tail, ...]] = {}
+        self._tails: dict[str, tuple[FileTail, ...]] = {}
         self._stopping = threading.Event()
         self._complaints = Complaints(log=_log, what="log files of nodes", again_after_s=1.0)
         self.worker = Worker(
@@ -184,12 +177,12 @@ class Tailer:
         is_new: bool = False,
     ) -> None:
         """
-        Ship these files of an instance from now on; a no-op for one that is followed.
+        Ship these files of an instance from now on; no-op if followed.
 
         Args:
-            lock: That of the node, by which its agent and this take turns. Default: no agent is there.
+            lock: Of the node, shared with its agent. Default: there is no agent.
             jobs_lock: The same, for the events of its jobs.
-            is_new: Nothing of it was ever shipped. Default: its streams are asked what they have.
+            is_new: Nothing was ever shipped. Default: its streams are read.
         """
         to_skip = 0 if is_new else None
         with self._lock:
@@ -198,14 +191,14 @@ class Tailer:
                     tail.turn.renew(renewed)
                 return
             self._tails[instance_id] = (
-                Tail(
+                FileTail(
                     path=events,
                     group=events_log_group(cluster.name),
                     stream=instance_id,
                     to_skip=to_skip,
                     turn=Turn(lock=lock),
                 ),
-                Tail(
+                FileTail(
                     path=job_events,
                     group=events_log_group(cluster.name),
                     stream=stream_of_jobs(instance_id),
@@ -213,7 +206,7 @@ class Tailer:
                     turn=Turn(lock=jobs_lock),
                     collected=lambda line: of_job(line, cluster=cluster.name, node=instance_id, now_ns=time.time_ns()),
                 ),
-                Tail(
+                FileTail(
                     path=provisioning_log,
                     group=f"/aws/sagemaker/Clusters/{cluster.name}/{cluster.cluster_id}",
                     stream=f"LifecycleConfig/{group}/{instance_id}",
@@ -226,11 +219,10 @@ class Tailer:
             )
 
     def finish(self, *, instance_id: str) -> None:
-        """Ship the rest of the files of a node that is gone, and let go of them."""
         with self._lock:
             for tail in self._tails.pop(instance_id, ()):
                 if tail.turn.lock is not None and not tail.turn.held and tail.size() != tail.seen:
-                    tail.begin_anew()
+                    tail.start_fresh()
                     time.sleep(LAST_REQUEST_S if tail.turn.is_shared else 0.0)
                 tail.turn.lock = None
                 for _ in range(LAST_CHUNKS):
@@ -255,12 +247,10 @@ class Tailer:
                         is_behind = tail.offset - before == CHUNK_BYTES
                         tail.next_at = now if is_behind else now + tail.every_s
 
-    def _try(self, tail: Tail) -> bool:
-        """What is wrong with one file keeps no other from being shipped."""
+    def _try(self, tail: FileTail) -> bool:
         return self._complaints.attempt(tail.about, lambda: self._ship(tail), failures=(Exception,))
 
-    def _ship(self, tail: Tail) -> bool:
-        """Whether something was read. A stream whose lines still wait is left, so any file takes bounded memory."""
+    def _ship(self, tail: FileTail) -> bool:
         waiting = self._shipper.waiting(group=tail.group, stream=tail.stream)
         if waiting > MOST_WAITING_LINES:
             return False
@@ -273,14 +263,14 @@ class Tailer:
         if not tail.turn.begin():
             return False
         if tail.turn.is_shared and tail.turn.held and not was_held:
-            tail.begin_anew()
+            tail.start_fresh()
         if tail.to_skip is None:
             if not tail.path.exists():
                 return False
             try:
                 tail.to_skip = self._shipper.count(group=tail.group, stream=tail.stream)
             except (ClientError, BotoCoreError) as error:
-                _log.warning("log lines of %s wait: %s", tail.stream, error)
+                _log.warning("log lines of %s: delayed: %s", tail.stream, error)
                 return False
         before = tail.offset
         lines = tail.read()
@@ -295,7 +285,7 @@ class Tailer:
 
 def stamp(line: str, *, otherwise: Callable[[], int]) -> Line:
     """
-    An event line with its own time; ``otherwise`` for one that has none, or one that CloudWatch Logs does not take.
+    Return an event line with its own time; ``otherwise`` without one that CloudWatch Logs takes.
 
     PutLogEvents takes nothing "more than 2 hours in the future" or "older than 14 days" (API reference). Any user of a
     node may write such a line.

@@ -1,9 +1,4 @@
-"""
-CloudWatch Logs shipping: lines from any thread, batched per stream, in order, until the service has them.
-
-A stream is created when it is missing. A group is created only for the service's own logs; the events group belongs to
-the stack, and lines for it wait until it exists.
-"""
+"""Shipping to CloudWatch Logs: lines from any thread, batched per stream, in order, with retries."""
 
 import logging
 import threading
@@ -25,7 +20,7 @@ MAX_BATCH_LINES = 1000
 MAX_BATCH_BYTES = 900_000
 MAX_LINE_BYTES = 200_000
 MAX_WAITING_LINES = 50_000
-STAND_IN = "[holdfast] a line was refused by CloudWatch Logs"
+STAND_IN = "[holdfast] CloudWatch Logs rejected a line"
 REFUSED = ("InvalidParameterException", "ValidationException", "SerializationException")
 """Said of what was put: to put it again cannot help."""
 OWN_GROUPS = "/aws/sagemaker/Clusters/"
@@ -39,7 +34,7 @@ Stream = tuple[str, str]
 
 
 class LogShipper:
-    """One thread that puts lines; ``start`` it, ``stop`` flushes."""
+    """Thread that puts lines; ``stop`` flushes."""
 
     def __init__(self, *, logs: Any) -> None:
         self._logs = logs
@@ -57,7 +52,7 @@ class LogShipper:
         self.worker.start()
 
     def stop(self, *, timeout_s: float = 5.0) -> None:
-        """Put what waits, at most for ``timeout_s``; lines that no group accepts are dropped."""
+        """Put pending lines for at most ``timeout_s``, then drop them."""
         self._stopping.set()
         self.worker.join(timeout_s)
 
@@ -73,12 +68,11 @@ class LogShipper:
             _log.warning("dropped %d oldest lines for log group %s, which does not take them", excess, group)
 
     def waiting(self, *, group: str, stream: str) -> int:
-        """Lines that are not yet put."""
         with self._lock:
             return len(self._waiting.get((group, stream), ()))
 
     def count(self, *, group: str, stream: str) -> int:
-        """How many events the stream has; 0 when there is no such stream or group."""
+        """Return the number of events of the stream; 0 if it or its group does not exist."""
         arguments = {"logGroupName": group, "logStreamName": stream, "startFromHead": True}
         counted, token = 0, ""
         while True:
@@ -114,7 +108,7 @@ class LogShipper:
                 self._retry_at.pop(name, None)
                 self._complaints.settled(" ".join(name))
             except Exception as error:  # noqa: BLE001 - one stream that is not taken must not keep others waiting
-                self._complaints.tell(" ".join(name), f"{error}; tried again until it is taken")
+                self._complaints.tell(" ".join(name), f"{error}; retrying until accepted")
                 self._retry_at[name] = time.monotonic() + RETRY_S
 
     def _put_some(self, name: Stream) -> bool:
@@ -129,7 +123,7 @@ class LogShipper:
         return True
 
     def _put(self, name: Stream, lines: list[Line]) -> None:
-        """Put lines; of those that are refused as they are, the half that is taken, until single lines are dropped."""
+        """Put lines; halve rejected batches until single lines are dropped."""
         events = [{"timestamp": time_ms, "message": text} for time_ms, text in lines]
         try:
             self._logs.put_log_events(logGroupName=name[0], logStreamName=name[1], logEvents=events)
@@ -137,7 +131,7 @@ class LogShipper:
             if isinstance(error, ClientError) and _code(error) not in REFUSED:
                 raise
             if len(lines) == 1:
-                _log.warning("log group %s, stream %s: a line is not taken: %s", *name, error)
+                _log.warning("log group %s, stream %s: line rejected: %s", *name, error)
                 if not lines[0][1].startswith(STAND_IN):
                     # One event for each line: how far a file was shipped is told by their number.
                     self._put(name, [(now_ms(), f"{STAND_IN}: {error}"[:300])])

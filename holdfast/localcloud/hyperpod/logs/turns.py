@@ -1,9 +1,8 @@
 """
-Whose turn it is to ship a node's events: the health agent's of the node, or that of whoever reads from outside.
+Turns of shipping a node's events: its health agent, or the control plane from outside.
 
-Both count the events that the stream has and go on from there, so only one may at a time: the one that holds the
-node's lock, which ends with its process. The agent comes first. It holds the lock for as long as it lives; from outside
-it is held only while lines are on their way.
+Both continue from the number of events in the stream, so only the holder of the node's lock ships. The agent holds it
+for its whole life, the control plane only for a batch.
 """
 
 import contextlib
@@ -17,17 +16,17 @@ AGENT_RESTARTS_S = 5.0
 
 
 class Lock(Protocol):
-    """Opens the file to be locked; OSError where the node is gone or has none."""
+    """Open the file to lock; raise OSError if the node is gone or has none."""
 
     def open(self) -> int: ...
 
 
 class Turn:
     """
-    Of one node, for its events. Not to be used by two threads.
+    Turn of one node's events, for one thread.
 
     Args:
-        lock: The node's. None: nobody else ships.
+        lock: The node's. None: no other process ships.
     """
 
     def __init__(self, *, lock: Lock | None) -> None:
@@ -45,7 +44,6 @@ class Turn:
         return self._held >= 0
 
     def begin(self) -> bool:
-        """Whether lines may be read and put now."""
         if self.held or self.lock is None:
             return True
         if self._resting:
@@ -72,13 +70,11 @@ class Turn:
         return True
 
     def end(self) -> None:
-        """What was read is in the stream."""
         if self.held:
             self._drop()
             self._resting = True
 
     def renew(self, lock: Lock | None) -> None:
-        """The node has booted again, and has another lock; that of the same node is known already."""
         if lock != self.lock:
             self.close()
             self.lock, self._free_since, self._touched = lock, None, 0

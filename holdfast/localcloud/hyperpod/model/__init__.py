@@ -1,7 +1,4 @@
-"""
-Clusters, instances and file systems as the APIs describe them, and what HyperPod says of failures. Pure; nothing is
-asked or decided here.
-"""
+"""Clusters, instances and file systems as the APIs describe them, and HyperPod's failure messages. Pure."""
 
 from holdfast.localcloud.hyperpod.model.clusters import (
     CHECKING,

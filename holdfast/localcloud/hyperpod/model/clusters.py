@@ -1,8 +1,4 @@
-"""
-What the control plane knows of the world, as plain values: clusters as the APIs describe them.
-
-Parsing of API answers is here; asking the APIs is ``api``'s, deciding is ``control``'s.
-"""
+"""Clusters as plain values, parsed from API answers."""
 
 import ipaddress
 import re
@@ -35,7 +31,7 @@ ROOT_VOLUME = "fsx"
 
 @dataclass(frozen=True, kw_only=True)
 class FsxMount:
-    """Where a group's instances see a file system of FSx, as InstanceStorageConfigs states it."""
+    """Mount of an FSx file system in a group, from InstanceStorageConfigs."""
 
     dns_name: str
     mount_name: str
@@ -45,8 +41,6 @@ class FsxMount:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """One instance group."""
-
     name: str
     instance_type: str
     slurm_role: str = ""
@@ -70,20 +64,19 @@ class Group:
 
     @property
     def script(self) -> str:
-        """The lifecycle script of its instances; empty when there is none."""
         return self.on_create or self.on_init_complete
 
     @property
     def has_ami_configuration(self) -> bool:
-        """Whether HyperPod configures mounts and Slurm itself. With OnCreate it "does not run AMI-based configuration
-        and does not start Slurm" (SageMaker developer guide, "Node lifecycle configuration options")."""
+        """
+        Return True if HyperPod configures mounts and Slurm itself. With OnCreate it "does not run AMI-based
+        configuration and does not start Slurm" (SageMaker developer guide, "Node lifecycle configuration options").
+        """
         return not self.on_create
 
 
 @dataclass(frozen=True, kw_only=True)
 class Instance:
-    """One node record of the service."""
-
     instance_id: str
     group: str
     address: str
@@ -96,8 +89,6 @@ class Instance:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """One cluster as described."""
-
     arn: str
     name: str
     status: str
@@ -112,7 +103,6 @@ class Cluster:
 
     @property
     def kubernetes(self) -> bool:
-        """The orchestrator is EKS."""
         return bool(self.eks_arn)
 
     @property
@@ -120,14 +110,14 @@ class Cluster:
         return self.arn.rpartition("/")[2]
 
     def group(self, name: str) -> Group:
-        """The group called ``name``; a bare one while there are instances of a group no longer described."""
+        """Return the group called ``name``; a bare one if it is no longer described."""
         return next((group for group in self.groups if group.name == name), Group(name=name, instance_type=""))
 
     def instance(self, instance_id: str) -> Instance | None:
         return next((one for one in self.instances if one.instance_id == instance_id), None)
 
     def with_role(self, role: str) -> tuple[Instance, ...]:
-        """Instances whose group has this Slurm role, by address."""
+        """Return instances whose group has this Slurm role, by address."""
         names = {group.name for group in self.groups if group.slurm_role == role}
         found = [one for one in self.instances if one.group in names]
         return tuple(sorted(found, key=lambda one: ipaddress.ip_address(one.address)))
@@ -135,8 +125,6 @@ class Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class FileSystem:
-    """One file system of FSx, Lustre or OpenZFS."""
-
     file_system_id: str
     dns_name: str
     mount_name: str
@@ -146,7 +134,7 @@ class FileSystem:
 
 @dataclass(frozen=True, kw_only=True)
 class Association:
-    """One data repository association: a path of a file system linked with a prefix of a bucket."""
+    """Data repository association: a path of a file system linked with a prefix of a bucket."""
 
     association_id: str
     file_system_id: str
@@ -160,18 +148,16 @@ class Association:
 
 
 def host_name(address: str) -> str:
-    """The name HyperPod gives the instance with this private address."""
     return "ip-" + address.replace(".", "-")
 
 
 def address_of(name: str) -> str | None:
-    """The private address inside a private DNS name such as ip-10-1-0-12.us-west-2.compute.internal; None if none."""
     match = _HOST_NAME.match(name)
     return ".".join(match.groups()) if match else None
 
 
 def parse_cluster(described: Mapping[str, Any], *, nodes: Iterable[tuple[Mapping[str, Any], str]]) -> Cluster:
-    """DescribeCluster's answer and (ListClusterNodes summary, private address) pairs as a Cluster."""
+    """Parse DescribeCluster's answer and (ListClusterNodes summary, private address) pairs."""
     return Cluster(
         arn=described["ClusterArn"],
         name=described["ClusterName"],
@@ -225,11 +211,10 @@ def _parse_group(group: Mapping[str, Any]) -> Group:
 
 
 def _asked(group: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Labels and taints of a group: DescribeCluster tells the wanted ones beside those that nodes have."""
-    told = group.get("KubernetesConfig", {})
+    reported = group.get("KubernetesConfig", {})
     return {
-        "Labels": told.get("DesiredLabels", told.get("Labels", {})),
-        "Taints": told.get("DesiredTaints", told.get("Taints", ())),
+        "Labels": reported.get("DesiredLabels", reported.get("Labels", {})),
+        "Taints": reported.get("DesiredTaints", reported.get("Taints", ())),
     }
 
 
@@ -255,7 +240,7 @@ def parse_file_system(described: Mapping[str, Any]) -> FileSystem:
 
 
 def parse_association(described: Mapping[str, Any]) -> Association | None:
-    """One DescribeDataRepositoryAssociations entry. None when it is not (any more) in use or not with S3."""
+    """Parse one entry of DescribeDataRepositoryAssociations; None if it is not in use or not with S3."""
     bucket, _, prefix = described.get("DataRepositoryPath", "").removeprefix("s3://").partition("/")
     if described.get("Lifecycle") not in ("AVAILABLE", "UPDATING", "MISCONFIGURED") or not bucket:
         return None

@@ -1,9 +1,9 @@
 """
-What HyperPod says of failures, in AWS's words. Pure.
+HyperPod's failure messages, in AWS's words. Pure.
 
 Sources: SageMaker developer guide, "SageMaker HyperPod cluster management", "Lifecycle script failure messages" (the
-first), awsome-distributed-ai issues 188 and 632 (the second, which that page seems to keep for scripts that are
-missing), and "SageMaker HyperPod cluster events reference" (events). AWS's typographic quotes are kept.
+first), awsome-distributed-ai issues 188 and 632 (the second, for missing scripts), "SageMaker HyperPod cluster events
+reference" (events). AWS's typographic quotes are kept.
 """
 
 from holdfast.localcloud.hyperpod.model.clusters import Cluster, Instance
@@ -14,7 +14,6 @@ LONGEST = 2048
 
 
 def script_failed(cluster: Cluster, instance: Instance) -> str:
-    """A lifecycle script did not end with 0."""
     return (
         "Lifecycle scripts did not run successfully. To view lifecycle script logs, visit log group "
         f"\u2018/aws/sagemaker/Clusters/{cluster.name}/{cluster.cluster_id}' and log stream "
@@ -25,7 +24,6 @@ def script_failed(cluster: Cluster, instance: Instance) -> str:
 
 
 def script_missing() -> str:
-    """A lifecycle script could not be started."""
     return (
         "Lifecycle scripts did not run successfully. Ensure the scripts exist in provided S3 path, are accessible, and "
         "run without errors. Please see CloudWatch logs for lifecycle script execution details."
@@ -33,22 +31,21 @@ def script_missing() -> str:
 
 
 def provisioning_failed(cluster: Cluster, instance: Instance) -> str:
-    """The event of an instance that did not come into service."""
     return f"Instance creation {instance.instance_id} in {_where(cluster, instance)} failed"
 
 
 def completed(cluster: Cluster, instance: Instance, *, operation: str) -> str:
-    """The event of an instance on which an operation has succeeded: creation, replacement, reboot, deletion."""
+    """Event of a successful operation: creation, replacement, reboot, deletion."""
     return f"Instance {operation} {instance.instance_id} in {_where(cluster, instance)} completed successfully"
 
 
 def checking(cluster: Cluster, instance: Instance, *, outcome: str) -> str:
-    """The event of a deep health check: started, completed successfully or failed. Assumed, after those of others."""
+    """Event of a deep health check: started, completed successfully or failed. Assumed, by analogy."""
     return f"Instance deep health check {instance.instance_id} in {_where(cluster, instance)} {outcome}"
 
 
 def script_event(cluster: Cluster, instance: Instance) -> str:
-    """The event of a lifecycle script that failed; what follows "log group" is assumed."""
+    """Event of a failed lifecycle script; the text after "log group" is assumed."""
     return (
         f"Instance lifecycle script execution for EC2 Instance {instance.instance_id} has Failed. To view lifecycle "
         f"script logs, visit log group /aws/sagemaker/Clusters/{cluster.name}/{cluster.cluster_id} and log stream "
@@ -57,12 +54,10 @@ def script_event(cluster: Cluster, instance: Instance) -> str:
 
 
 def replacing(cluster: Cluster, instance: Instance, *, new: str) -> str:
-    """The event of an instance that takes the place of another."""
     return f"Instance {new} is starting as part of instance replacement in {_where(cluster, instance)}"
 
 
 def rebooting(cluster: Cluster, instance: Instance) -> str:
-    """The event of an instance that boots again."""
     return f"Reboot of EC2 Instance {instance.instance_id} is currently in progress on {_where(cluster, instance)}"
 
 
@@ -71,7 +66,7 @@ def _where(cluster: Cluster, instance: Instance) -> str:
 
 
 def cluster_failed(instance: Instance, *, reason: str) -> str:
-    """FailureMessage of a creation or update: one instance is named, however many failed."""
+    """FailureMessage of a creation or update: it names one instance, however many failed."""
     text = (
         f'Instance {instance.instance_id} failed to provision with the following error: "{reason}'
         f"{'' if reason.endswith(chr(0x201D)) else chr(34)} Note that multiple instances may be impacted."

@@ -1,9 +1,9 @@
 """
-Instance metadata (IMDSv2) for all nodes, from one thread: the caller's address says which instance asks.
+Instance metadata (IMDSv2) for all nodes, from one thread, by the caller's address.
 
-What is answered is a list, from AWS's EC2 user guide, "Instance metadata categories"; anything else is not found. A
-token is asked for first, as with HttpTokens=required, which new instances have. The credentials are a session's of the
-instance's role: whoever runs on the instance may use them, as on EC2.
+Source: EC2 user guide, "Instance metadata categories"; other paths are not found. A token is required, as with
+HttpTokens=required, the default of new instances. Credentials are a session of the instance's role, for all users of
+the instance.
 """
 
 import logging
@@ -32,8 +32,6 @@ Lookup = Callable[[str], Mapping[str, Item] | None]
 
 
 class Metadata(HttpService):
-    """The service; one thread, plus one per open connection."""
-
     def __init__(self, *, listener: socket.socket, lookup: Lookup) -> None:
         class Handler(_Handler):
             pass
@@ -43,8 +41,6 @@ class Metadata(HttpService):
 
 
 class _Tokens:
-    """Which tokens were given to whom, and until when they hold."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[str, float]] = {}
@@ -120,7 +116,7 @@ class _Handler(RequestHandler):
 
 
 def listing(items: Mapping[str, Item], path: str) -> str | None:
-    """What is at ``path``: an item's value, the names below a folder, or None."""
+    """Return an item's value, the names below a folder, or None."""
     held = items.get(path)
     if held is not None:
         return held if isinstance(held, str) else held()

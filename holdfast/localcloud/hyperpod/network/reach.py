@@ -1,8 +1,4 @@
-"""
-Whether an instance's network answers, as EC2's reachability check asks: an ICMP echo a second, from the fabric.
-
-The kernel answers it, so a busy instance is never taken for a lost one. What follows from silence is ``control``'s.
-"""
+"""Reachability of instances, as EC2's check: an ICMP echo a second, answered by the kernel."""
 
 import select
 import socket
@@ -20,12 +16,12 @@ ECHO_REQUEST, ECHO_REPLY = 8, 0
 IPV4_HEADER_BYTES = 20
 
 
-class Reach:
+class ReachabilityProbe:
     """
-    One thread that probes the addresses of the nodes it was told of.
+    Thread that probes the addresses of nodes.
 
     Args:
-        on_change: Called when a node has just become silent.
+        on_change: Called when a node becomes silent.
     """
 
     def __init__(self, *, on_change: Callable[[], None]) -> None:
@@ -38,7 +34,7 @@ class Reach:
         self._socket: socket.socket | None = None
 
     def start(self, pinger: socket.socket) -> None:
-        """Begin to probe through a raw ICMP socket of the nodes' network, which is closed by ``stop``."""
+        """Start probing through a raw ICMP socket of the nodes' network; ``stop`` closes it."""
         self._socket = pinger
         self._stopping = threading.Event()
         self.worker = Worker(name="reach", work=partial(self._run, pinger, self._stopping), stopping=self._stopping)
@@ -52,13 +48,12 @@ class Reach:
         self.worker = self._socket = None
 
     def follow(self, nodes: Iterable[Node]) -> None:
-        """Probe these, and no others any more."""
-        wanted = {(node.spec.address, node.pid) for node in nodes}
+        desired = {(node.spec.address, node.pid) for node in nodes}
         with self._lock:
-            self._unanswered = {key: self._unanswered.get(key, 0) for key in wanted}
+            self._unanswered = {key: self._unanswered.get(key, 0) for key in desired}
 
     def is_silent(self, node: Node) -> bool:
-        """Whether the last five probes went without an answer."""
+        """Return True if the last five probes had no answer."""
         with self._lock:
             return self._unanswered.get((node.spec.address, node.pid), 0) >= SILENT_AFTER_PROBES
 
@@ -93,7 +88,6 @@ def _send(pinger: socket.socket, *, address: str, sequence: int) -> None:
 
 
 def _answers(pinger: socket.socket) -> set[str]:
-    """Addresses whose answers have arrived."""
     answered: set[str] = set()
     while select.select([pinger], [], [], 0)[0]:
         packet, (address, _) = pinger.recvfrom(2048)

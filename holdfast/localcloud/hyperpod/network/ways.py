@@ -1,4 +1,4 @@
-"""All ways between the nodes and the machine, opened together with their network and closed with it."""
+"""Connections between nodes and machine, opened and closed with the nodes' network."""
 
 import ipaddress
 from collections.abc import Callable, Iterable
@@ -6,26 +6,26 @@ from urllib.parse import urlsplit
 
 from holdfast.localcloud.forwarding import AWS_PORT, Forwarder
 from holdfast.localcloud.hyperpod.network.metadata import PORT, Lookup, Metadata
-from holdfast.localcloud.hyperpod.network.reach import Reach
+from holdfast.localcloud.hyperpod.network.reach import ReachabilityProbe
 from holdfast.localcloud.nodes import METADATA_ADDRESS, Fleet, Node
 from holdfast.localcloud.supervision import Worker
 
 
-class Ways:
+class NodeLinks:
     """
-    One network at a time.
+    Connections of one network at a time.
 
     Args:
-        endpoint: Of the embedded AWS, as this machine reaches it.
-        lookup: What the instance with an address is, for its metadata service.
-        on_silence: Called when a node has just become silent.
+        endpoint: Of the embedded AWS on this machine.
+        lookup: Returns the instance with an address, for instance metadata.
+        on_silence: Called when a node becomes silent.
     """
 
     def __init__(self, *, fleet: Fleet, endpoint: str, lookup: Lookup, on_silence: Callable[[], None]) -> None:
         self._fleet = fleet
         self._target = urlsplit(endpoint)
         self._lookup = lookup
-        self._reach = Reach(on_change=on_silence)
+        self._reach = ReachabilityProbe(on_change=on_silence)
         self._forwarder: Forwarder | None = None
         self._metadata: Metadata | None = None
         self.network, self.gateway = "", ""
@@ -36,16 +36,10 @@ class Ways:
         return self._forwarder is not None
 
     def endpoint(self) -> str:
-        """Where nodes reach the embedded AWS, once there is a network."""
         return f"http://{self.gateway}:{AWS_PORT}"
 
     def open(self, network: str) -> None:
-        """
-        Make the network and serve it.
-
-        Raises:
-            NodeError: this machine cannot have nodes, or they run on another network.
-        """
+        """Create the network and serve it. Raise NodeError if this machine cannot run nodes."""
         gateway = str(ipaddress.ip_network(network)[1])
         self._fleet.open(network=network, gateway=gateway)
         self.network, self.gateway = network, gateway
@@ -59,7 +53,6 @@ class Ways:
         self._reach.start(self._fleet.pinger())
 
     def stop(self) -> None:
-        """Serve no more; network and nodes stay."""
         self._reach.stop()
         if self._forwarder is not None:
             self._forwarder.stop()
@@ -69,18 +62,15 @@ class Ways:
             self._metadata = None
 
     def close(self) -> None:
-        """Nothing is left: the next network may be another one."""
         self.stop()
         self._fleet.close()
 
     def follow(self, nodes: Iterable[Node]) -> None:
-        """Probe these, and no others any more."""
         self._reach.follow(nodes)
 
     def is_silent(self, node: Node) -> bool:
         return self._reach.is_silent(node)
 
     def workers(self) -> list[Worker]:
-        """The threads that run now."""
         servers = (one.worker for one in (self._forwarder, self._metadata) if one is not None)
         return [*servers, *([] if self._reach.worker is None else [self._reach.worker])]

@@ -1,14 +1,11 @@
-"""
-Slurm of each cluster: its configuration, its daemons on single nodes, accounting, and the scheduler as its controller
-sees it. When to call what is for `control`.
-"""
+"""Slurm of each cluster: configuration, daemons of nodes, accounting, scheduler. `control` decides when."""
 
-from holdfast.localcloud.hyperpod.slurm.clusters import Slurms
+from holdfast.localcloud.hyperpod.slurm.clusters import SlurmClusters
 from holdfast.localcloud.hyperpod.slurm.configuration import (
     DEFAULT_PARTITION,
     PLUGSTACK_CONF,
     SLURM_CONF,
-    Machine,
+    MachineSize,
     accounting_conf,
     gres_conf,
     merged,
@@ -36,10 +33,10 @@ __all__ = [
     "FORM_TIMEOUT_S",
     "PLUGSTACK_CONF",
     "SLURM_CONF",
-    "Machine",
+    "MachineSize",
     "Slurm",
+    "SlurmClusters",
     "SlurmError",
-    "Slurms",
     "accounting_conf",
     "boot",
     "gres_conf",

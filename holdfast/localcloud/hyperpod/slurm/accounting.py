@@ -1,8 +1,8 @@
 """
-Slurm's accounting as AMI-based configuration makes it: MariaDB and slurmdbd on the controller.
+Slurm's accounting of AMI-based configuration: MariaDB and slurmdbd on the controller.
 
-Its data lies on the instance and goes with it, as on AWS; keeping it longer is the lifecycle scripts' business. An
-empty database is prepared once, beside everything else, because making one takes longer than booting six nodes.
+Data stays on the instance, as on AWS. An empty database is prepared once in the background, which takes longer than the
+boot of six nodes.
 """
 
 import os
@@ -60,12 +60,11 @@ _START_OUTSIDE = _FAIL + _START_SLURMDBD
 
 
 def missing_programs() -> list[str]:
-    """What this machine lacks for accounting; empty when it can be had."""
     return [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
 
 
 class Accounting:
-    """Of all clusters of one home. Thread-safe."""
+    """Accounting of all clusters of one home. Thread-safe."""
 
     def __init__(self, *, directory: Path) -> None:
         self._directory = directory
@@ -75,7 +74,7 @@ class Accounting:
         """(instance id, pid) of controllers whose accounting runs."""
 
     def prepare(self) -> None:
-        """Make the empty database now, in a thread; whoever starts accounting before it is there waits for it."""
+        """Create the empty database in a thread; later starts wait for it."""
         self._template = template = Future[Path]()
         threading.Thread(target=self._prepare, args=(template,), name="accounting", daemon=True).start()
 
@@ -83,7 +82,7 @@ class Accounting:
         try:
             template.set_result(_template(self._directory))
         except (OSError, subprocess.SubprocessError) as error:
-            template.set_exception(SlurmError(f"no database for Slurm's accounting could be made: {error}"))
+            template.set_exception(SlurmError(f"cannot create the database for Slurm's accounting: {error}"))
 
     def _prepared(self) -> Path:
         template = self._template
@@ -95,12 +94,7 @@ class Accounting:
             raise
 
     def start(self, node: Node) -> None:
-        """
-        Bring accounting up on a controller; a no-op where this was done since it booted.
-
-        Raises:
-            SlurmError: a daemon does not start.
-        """
+        """Start accounting on a controller, once per boot. Raise SlurmError if a daemon does not start."""
         if (node.spec.instance_id, node.pid) in self._started:
             return
         # A controller keeps what it has: the running slurmdbd knows no other password.
@@ -125,7 +119,6 @@ class Accounting:
 
 
 def _settings(node: Node) -> dict[str, str]:
-    """What slurmdbd.conf says, in small letters; empty where nobody wrote one."""
     try:
         text = node.read_file(f"{FOLDER}/slurmdbd.conf").decode()
     except OSError:
@@ -135,7 +128,6 @@ def _settings(node: Node) -> dict[str, str]:
 
 
 def _let_in(user: str, *, password: str) -> str:
-    """What makes this the password of the account that slurmdbd has in the database."""
     return (
         f"create database if not exists {DATABASE};"
         f"grant all on {DATABASE}.* to '{user}'@'localhost' identified by '{password}';"
@@ -150,7 +142,6 @@ def _write_settings(node: Node, *, password: str) -> None:
 
 
 def _template(directory: Path) -> Path:
-    """An empty database; made once per home."""
     if missing := missing_programs():
         raise OSError(f"{', '.join(missing)} not installed; install mariadb-server-core, mariadb-client and slurmdbd")
     place = directory / "template"
@@ -181,7 +172,6 @@ def _template(directory: Path) -> Path:
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """All of it, for the user whose folder it is in: MariaDB's, as the image has it."""
     owner = target.stat()
     shutil.copytree(source, target, dirs_exist_ok=True, copy_function=shutil.copyfile)
     for path in target.rglob("*"):

@@ -1,4 +1,4 @@
-"""The Slurm of every cluster, and which new instances are to get their line in slurm.conf."""
+"""Slurm of every cluster, and new instances without a line in slurm.conf."""
 
 import os
 import threading
@@ -14,12 +14,12 @@ STARTS_AT_ONCE = 3 * (os.cpu_count() or 1)
 """Of slurmd, each of which waits for its configuration. More starve the last boots."""
 
 
-class Slurms:
+class SlurmClusters:
     """
-    Of all clusters of one home. Thread-safe.
+    Slurm of all clusters of one home. Thread-safe.
 
     Args:
-        form_timeout_s: How long instances wait for Slurm's controller. Default: 40 s.
+        form_timeout_s: Wait for Slurm's controller. Default: 40 s.
         node_line_delay_s: Between the script of a node that joins a running cluster and its line. Default: 0 s.
     """
 
@@ -33,14 +33,13 @@ class Slurms:
 
     @property
     def node_line_timeout_s(self) -> float:
-        """How long an instance waits for its line in slurm.conf."""
         return self._node_line_delay_s + self._form_timeout_s
 
     def of(self, cluster: Cluster) -> Slurm:
         return self._known.setdefault(cluster.arn, Slurm(form_timeout_s=self._form_timeout_s))
 
     def arrive(self, instance_id: str) -> None:
-        """Its scripts have ended: it is to get its line in slurm.conf, after the delay."""
+        """Schedule the line of an instance whose scripts have ended."""
         if self._node_line_delay_s:
             timer = threading.Timer(self._node_line_delay_s, lambda: self._arrived.add(instance_id))
             timer.daemon = True

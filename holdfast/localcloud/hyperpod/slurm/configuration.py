@@ -1,10 +1,9 @@
 """
-slurm.conf, rendered from the cluster as described. Pure; starting daemons is ``daemons``'s.
+slurm.conf, rendered from the cluster. Pure.
 
-HyperPod owns the lines ClusterName, SlurmctldHost, NodeName and PartitionName ("What particular configurations
-HyperPod manages in Slurm configuration files", SageMaker developer guide); every other line belongs to whoever edits
-the file, once it is written. Timeouts are those of a development cluster: a lost node is noticed by the control plane
-first, Slurm's own timeout is the second line.
+HyperPod owns ClusterName, SlurmctldHost, NodeName and PartitionName ("What particular configurations HyperPod manages
+in Slurm configuration files", SageMaker developer guide); other lines belong to users once written. Timeouts are those
+of a development cluster: the control plane notices a lost node before Slurm does.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,8 +21,6 @@ ACCOUNTING_CONF = f"{FOLDER}/accounting.conf"
 DEFAULT_PARTITION = "dev"
 """Has every node, whatever other partition it is in (same guide, SlurmConfig)."""
 OWNED = ("ClusterName=", "SlurmctldHost=", "NodeName=", "PartitionName=")
-_FORMER = "TaskProlog=/opt/holdfast/slurm/task_prolog"
-"""Of clusters that an earlier version made; its file is not on nodes any more, and tasks would fail."""
 NO_NODES = '""'
 GPU = "gpu"
 STARTING_REASON = "lifecycle scripts are running"
@@ -77,8 +74,8 @@ _SETTINGS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
-    """What every instance really has, and has for Slurm where its instance type is not in the catalog."""
+class MachineSize:
+    """Size of every instance; for Slurm, where its type is not in the catalog."""
 
     cpus: int
     memory_mib: int
@@ -86,15 +83,12 @@ class Machine:
     """Version of the Slurm that is installed."""
 
 
-def slurm_conf(cluster: Cluster, *, machine: Machine, without: Iterable[str] = ()) -> str:
+def slurm_conf(cluster: Cluster, *, machine: MachineSize, without: Iterable[str] = ()) -> str:
     """
-    The whole file.
+    Return the whole file. Raise ValueError without exactly one controller.
 
     Args:
         without: Instance ids that are being removed and get no line.
-
-    Raises:
-        ValueError: the cluster has not exactly one controller.
     """
     controllers = cluster.with_role("Controller")
     if len(controllers) != 1:
@@ -120,7 +114,7 @@ def _controller_parameters(version: tuple[int, int]) -> Iterator[str]:
         yield "enable_expedited_requeue"
 
 
-def _node(instance: Instance, *, group: Group, machine: Machine) -> str:
+def _node(instance: Instance, *, group: Group, machine: MachineSize) -> str:
     gpus = _gpus(group)
     gres = f"Gres={GPU}:{gpus} " if gpus else ""
     return (
@@ -128,8 +122,8 @@ def _node(instance: Instance, *, group: Group, machine: Machine) -> str:
     )
 
 
-def _size(group: Group, *, machine: Machine) -> str:
-    """CPUs and memory of the instance type, as ``scontrol show node`` of HyperPod has them of a p5.48xlarge."""
+def _size(group: Group, *, machine: MachineSize) -> str:
+    """Return CPUs and memory of the instance type, as ``scontrol show node`` of HyperPod has them of a p5.48xlarge."""
     known = instance_types().get(group.instance_type)
     if known is None:
         return f"CPUs={machine.cpus} RealMemory={machine.memory_mib}"
@@ -143,7 +137,7 @@ def _size(group: Group, *, machine: Machine) -> str:
 
 
 def _gpus(group: Group) -> int:
-    """GPUs of the instance type, which this machine does not have: Slurm counts them and hands out their numbers."""
+    """Return GPUs of the instance type: Slurm counts them and assigns numbers."""
     known = instance_types().get(group.instance_type)
     if known is None or known.accelerator.startswith("Trainium"):
         return 0
@@ -151,7 +145,7 @@ def _gpus(group: Group) -> int:
 
 
 def gres_conf(cluster: Cluster) -> str:
-    """gres.conf, a line for each node with GPUs. Configless Slurm hands it on to the nodes."""
+    """Return gres.conf, a line for each node with GPUs. Configless Slurm distributes it."""
     counted = ((one, _gpus(cluster.group(one.group))) for one in cluster.with_role("Compute"))
     return "".join(
         f"NodeName={one.host_name} Name={GPU} File={DEVICES}{f'[0-{count - 1}]' if count > 1 else '0'}\n"
@@ -177,25 +171,24 @@ def _partitions(cluster: Cluster, *, compute: Sequence[Instance]) -> list[str]:
     ]
 
 
-def merged(*, present: str, wanted: str) -> str:
-    """``present`` with the owned lines of ``wanted`` at the end; all of ``wanted`` where there is nothing yet."""
+def merged(*, present: str, desired: str) -> str:
+    """Return ``present`` with the owned lines of ``desired`` at the end; all of ``desired`` if it is empty."""
     if not present.strip():
-        return wanted
+        return desired
     kept = [line for line in present.splitlines() if not _is_owned(line)]
-    return "\n".join([*kept, *owned_lines(wanted)]) + "\n"
+    return "\n".join([*kept, *owned_lines(desired)]) + "\n"
 
 
 def owned_lines(conf: str) -> list[str]:
-    """The lines that are HyperPod's."""
     return [line for line in conf.splitlines() if _is_owned(line)]
 
 
 def _is_owned(line: str) -> bool:
-    return line.lstrip().lower().startswith(tuple(key.lower() for key in (*OWNED, _FORMER)))
+    return line.lstrip().lower().startswith(tuple(key.lower() for key in OWNED))
 
 
 def accounting_conf(*, host: str) -> str:
-    """accounting.conf for a slurmdbd on this host, with the keys of AWS's setup_mariadb_accounting.sh."""
+    """Return accounting.conf for a slurmdbd on this host, with the keys of AWS's setup_mariadb_accounting.sh."""
     lines = (
         "JobAcctGatherType=jobacct_gather/linux",
         "JobAcctGatherFrequency=30",
@@ -208,7 +201,6 @@ def accounting_conf(*, host: str) -> str:
 
 
 def node_names(conf: str) -> frozenset[str]:
-    """Host names that have a NodeName line in a rendered file."""
     return frozenset(
         line.split()[0].removeprefix("NodeName=") for line in conf.splitlines() if line.startswith("NodeName=")
     )

@@ -1,9 +1,8 @@
 """
-Daemons of single nodes: those that run from the boot on, and Slurm's.
+Daemons of single nodes: those of the boot, and Slurm's.
 
-On the controller they are started with the node's own systemctl. On the many compute nodes a shell starts what the
-units would, and leaves systemctl's record of it: a third of the work, and the same to whoever asks.
-What the configuration says is ``configuration``'s; the cluster as Slurm's controller sees it is ``scheduler``'s.
+The controller uses its systemctl. On compute nodes a shell starts the units' programs and writes systemctl's records,
+at a third of the work.
 """
 
 import shlex
@@ -11,7 +10,7 @@ import subprocess
 
 from holdfast.localcloud.hyperpod.slurm.configuration import FOLDER, GRES_CONF, SLURM_CONF
 from holdfast.localcloud.image import NO_ACCOUNTING, START_ENABLED
-from holdfast.localcloud.nodes import Node, Sought, census
+from holdfast.localcloud.nodes import Node, ProgramQuery, census
 
 FORM_TIMEOUT_S = 40.0
 COMMAND_TIMEOUT_S = 15.0
@@ -106,26 +105,24 @@ _REVIVE_COMPUTE = """systemctl is-active --quiet slurmd || systemctl restart slu
 
 
 class SlurmError(Exception):
-    """Slurm could not be brought to do it; the message holds its last words."""
+    """A Slurm operation failed; the message holds its last output."""
 
 
 def write_configuration(node: Node, *, conf: str, gres: str = "") -> None:
-    """Make these the node's slurm.conf and gres.conf; their readers never see half of one."""
     _script(node, _WRITE, gres, text=conf, timeout_s=COMMAND_TIMEOUT_S)
 
 
 def start_controller(node: Node) -> None:
-    """Start slurmctld with what it needs; returns when it answers."""
+    """Start slurmctld and its dependencies; return when it answers."""
     _script(node, _START_CONTROLLER, timeout_s=FORM_TIMEOUT_S)
 
 
 def restart_controller(node: Node) -> None:
-    """Let a running slurmctld take up a new configuration, and all nodes with it. Jobs go on."""
+    """Apply a new configuration to slurmctld and all nodes. Jobs go on."""
     _script(node, _RESTART_CONTROLLER, timeout_s=FORM_TIMEOUT_S)
 
 
 def controller_answers(node: Node) -> bool:
-    """Whether slurmctld runs on this node and answers."""
     try:
         return "UP" in node.run(["scontrol", "ping"], timeout_s=COMMAND_TIMEOUT_S).stdout
     except (OSError, subprocess.SubprocessError):
@@ -133,17 +130,16 @@ def controller_answers(node: Node) -> bool:
 
 
 def controller_runs(node: Node) -> bool:
-    """Whether there is a slurmctld on this node that is not stopped, whether it answers or not."""
-    running = census([node], sought=[Sought(name="slurmctld")]).get(node.spec.instance_id, {})
+    running = census([node], sought=[ProgramQuery(name="slurmctld")]).get(node.spec.instance_id, {})
     return running.get("slurmctld", "T") not in "Tt"
 
 
 def boot(node: Node, *, starts_slurm: bool) -> None:
     """
-    Start what the image has enabled, MUNGE and sshd, and what the node's lifecycle has.
+    Start MUNGE, sshd and the units that the node's lifecycle enabled.
 
     Args:
-        starts_slurm: Slurm's daemons and the database are started by whoever configures Slurm, and not here.
+        starts_slurm: Slurm's daemons and the database are started by Slurm's configuration instead.
     """
     left = [*_IMAGE_UNITS, *(_SLURM_UNITS if starts_slurm else ())]
     arguments = [f"{name}.service" for name in left]
@@ -151,17 +147,15 @@ def boot(node: Node, *, starts_slurm: bool) -> None:
 
 
 def start_compute(node: Node, *, controller_address: str) -> None:
-    """Start slurmd, which fetches the configuration from the controller."""
     _script(node, _START_COMPUTE, f"{controller_address}:6817", timeout_s=FORM_TIMEOUT_S)
 
 
 def revive_compute(node: Node) -> None:
-    """Start slurmd again where it has ended meanwhile, as one does that the controller did not know."""
+    """Start slurmd if it has exited, as it does when the controller has no line for it."""
     _script(node, _REVIVE_COMPUTE, timeout_s=COMMAND_TIMEOUT_S * 2)
 
 
 def is_enabled(node: Node, unit: str) -> bool:
-    """Whether somebody asked for this unit to run on the node."""
     try:
         return node.run(["systemctl", "is-enabled", "--quiet", unit], timeout_s=COMMAND_TIMEOUT_S).returncode == 0
     except (OSError, subprocess.SubprocessError):
@@ -174,12 +168,12 @@ def _script(
     try:
         done = node.run(["/bin/sh", "-c", script, "holdfast", *arguments], timeout_s=timeout_s, input=text)
     except subprocess.TimeoutExpired:
-        raise SlurmError(f"{what} {node.spec.hostname} took more than {timeout_s:g} s") from None
+        raise SlurmError(f"{what} {node.spec.hostname} timed out after {timeout_s:g} s") from None
     if done.returncode:
         raise SlurmError(f"{what} {node.spec.hostname} failed with exit code {done.returncode}: {last_words(done)}")
 
 
 def last_words(done: "subprocess.CompletedProcess[str]") -> str:
-    """The end of what a program said, on one line."""
+    """Return the end of a program's output, on one line."""
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
     return " | ".join(lines)[-500:]

@@ -1,4 +1,4 @@
-"""The MUNGE key of each cluster, by which its nodes know each other."""
+"""MUNGE key of each cluster."""
 
 import contextlib
 import os
@@ -10,7 +10,6 @@ from holdfast.localcloud.hyperpod.model import Cluster
 
 
 def munge_key(home: Path, cluster: Cluster) -> bytes:
-    """The cluster's key, made once and kept."""
     path = home / "hyperpod" / "keys" / f"{cluster.cluster_id}.munge"
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with contextlib.suppress(FileExistsError):

@@ -1,8 +1,4 @@
-"""
-Slurm on the nodes of one cluster: daemons started, nodes drained, resumed and watched, all from outside the nodes.
-
-What the configuration says is ``configuration``'s; when to call what is the control loop's.
-"""
+"""Slurm of one cluster, from outside its nodes: start daemons, drain, resume and watch nodes."""
 
 import logging
 import subprocess
@@ -41,10 +37,10 @@ _log = logging.getLogger(__name__)
 
 def mark_of(node: slurm_answers.SlurmNode) -> str:
     """
-    What a node's state requests, once no job is on it any more: ``replace``, ``reboot``, ``unresponsive``, or nothing.
+    Return the request of a node's state without jobs: ``replace``, ``reboot``, ``unresponsive``, or "".
 
-    HyperPod documents the two reasons and not how it compares them: assumed that what slurmctld appends to a reason
-    does not take a request back, and that a reservation does not either.
+    HyperPod documents the two reasons, not their comparison: assumed that text appended by slurmctld, or a reservation,
+    does not cancel a request.
     """
     freed = node.base in ("IDLE", "DOWN") and "COMPLETING" not in node.flags
     if freed and (node.base == "DOWN" or node.flags & {"DRAIN", "FAIL"}) and node.request:
@@ -55,8 +51,6 @@ def mark_of(node: slurm_answers.SlurmNode) -> str:
 
 
 class Slurm:
-    """Slurm of one cluster. Thread-safe."""
-
     def __init__(self, *, form_timeout_s: float = FORM_TIMEOUT_S) -> None:
         self._form_timeout_s = form_timeout_s
         self._controller: Node | None = None
@@ -72,7 +66,7 @@ class Slurm:
 
     @property
     def conf(self) -> str:
-        """The configuration in force; empty when there is none."""
+        """Return the configuration in force, or ""."""
         controller = self._controller
         return self._conf if controller is not None and controller.alive() else ""
 
@@ -85,17 +79,16 @@ class Slurm:
         before_start: Callable[[Node], None] | None,
     ) -> None:
         """
-        Make ``conf`` the cluster's configuration. Running jobs go on.
+        Apply ``conf`` as the cluster's configuration. Running jobs go on.
 
         Args:
             gres: Its gres.conf.
-            before_start: Done on the controller before slurmctld is started where it does not run. None: lifecycle
-                scripts start it, and the configuration is only written.
+            before_start: Called on the controller before slurmctld starts. None: lifecycle scripts start it.
         """
         present = _read(controller, SLURM_CONF)
         changed = owned_lines(present) != owned_lines(conf)
         if changed:
-            daemons.write_configuration(controller, conf=merged(present=present, wanted=conf), gres=gres)
+            daemons.write_configuration(controller, conf=merged(present=present, desired=conf), gres=gres)
         if changed and daemons.controller_answers(controller):
             daemons.restart_controller(controller)
         elif before_start is not None:
@@ -106,13 +99,13 @@ class Slurm:
         self.tell(problem="")
 
     def tell(self, *, problem: str) -> None:
-        """Say why the cluster cannot be formed, or that it has been, to those who wait."""
+        """Report success or failure of the cluster's formation to waiting threads."""
         with self._formed:
             self._problem = problem
             self._formed.notify_all()
 
     def wait_formed(self, *, host_name: str = "", timeout_s: float | None = None) -> None:
-        """Return when the configuration is there and has ``host_name``; raises SlurmError after ``timeout_s``."""
+        """Wait until the configuration has ``host_name``; raise SlurmError after ``timeout_s``."""
         timeout_s = self._form_timeout_s if timeout_s is None else timeout_s
         with self._formed:
             if not self._formed.wait_for(
@@ -124,24 +117,23 @@ class Slurm:
                 )
 
     def lines(self, controller: Node) -> frozenset[str]:
-        """Nodes that have a line: in the configuration in force, or else in what an earlier process has written."""
+        """Return nodes with a line, in the configuration in force or the one of an earlier process."""
         return node_names(self.conf or _read(controller, SLURM_CONF))
 
-    def knows(self, host_name: str) -> bool:
-        """Whether the configuration has a line for this node."""
+    def has_node(self, host_name: str) -> bool:
         return host_name in node_names(self.conf)
 
     def wait_answering(
         self, *, timeout_s: float = REGISTER_TIMEOUT_S, is_given_up: Callable[[], bool] = lambda: False
     ) -> None:
         """
-        Return when slurmctld answers.
+        Wait until slurmctld answers.
 
         Args:
-            timeout_s: How long; one that runs by then is waited for longer, as far as it can be slow.
+            timeout_s: Timeout; extended for a slurmctld that runs by then.
 
         Raises:
-            SlurmError: it took too long, or nobody wants it any more.
+            SlurmError: It timed out, or the cluster is being deleted.
         """
         began = time.monotonic()
         while self._answered is None or self._answered is not self._controller:
@@ -149,14 +141,14 @@ class Slurm:
             if controller is not None and daemons.controller_answers(controller):
                 self._answered = controller
             elif is_given_up():
-                raise SlurmError("slurmctld did not answer, and its cluster is given up")
+                raise SlurmError("slurmctld did not respond; its cluster is being deleted")
             elif waited_s > timeout_s and (waited_s > SLOW_TIMEOUT_S or not _runs(controller)):
-                raise SlurmError(f"slurmctld did not answer within {waited_s:.0f} s")
+                raise SlurmError(f"slurmctld did not respond within {waited_s:.0f} s")
             else:
                 time.sleep(ANSWER_POLL_S)
 
     def join(self, host_name: str) -> None:
-        """Let jobs on a node; returns when Slurm would start one. Raises SlurmError when the node does not answer."""
+        """Resume a node; return when Slurm would start a job. Raise SlurmError if the node does not answer."""
         if not self._wait(host_name, lambda state: state.registered).usable:
             self._updates.submit((host_name, "State=RESUME"))
             # It counts as not responding until it has answered once more.
@@ -170,7 +162,6 @@ class Slurm:
         since: float | None = None,
         timeout_s: float = REGISTER_TIMEOUT_S,
     ) -> slurm_answers.SlurmNode:
-        """The node's state as soon as it ``holds``; one that was seen before ``since`` does not count."""
         deadline = time.monotonic() + timeout_s
         # Everybody asks for all nodes at once; asking often makes a large cluster slower.
         pause_s = SNAPSHOT_AGE_S + SNAPSHOT_AGE_PER_NODE_S * len(node_names(self._conf))
@@ -185,23 +176,22 @@ class Slurm:
             time.sleep(pause_s)
 
     def drain(self, host_name: str) -> None:
-        """Let no job start on a node that is back in a running cluster while its lifecycle scripts run."""
+        """Drain a node of a running cluster while its lifecycle scripts run."""
         self._updates.submit((host_name, "State=DRAIN", f"Reason={STARTING_REASON}"))
 
     def down(self, host_name: str, *, reason: str) -> None:
-        """Take a lost node out at once: its jobs are requeued now, not after SlurmdTimeout. Best effort."""
+        """Set a lost node DOWN: its jobs are requeued now, not after SlurmdTimeout. Best effort."""
         try:
             self._updates.submit((host_name, "State=DOWN", f"Reason={reason}"))
         except (SlurmError, NodeError, OSError, subprocess.TimeoutExpired) as error:
-            _log.warning("Slurm was not told that %s is down: %s", host_name, error)
+            _log.warning("%s: not set DOWN in Slurm: %s", host_name, error)
 
     def is_free(self, host_name: str) -> bool:
-        """Whether no job is on a node, as far as Slurm says; one that it does not know has none."""
+        """Return True if Slurm has no job on a node; also for an unknown node."""
         state = self.states().get(host_name)
         return state is None or state.free
 
     def reserve(self, host_name: str) -> None:
-        """A maintenance reservation of one node: jobs on it go on, and no other begins. One that is there stays."""
         fields = [
             f"ReservationName={RESERVATION}{host_name}", f"Nodes={host_name}", "StartTime=now", "Duration=UNLIMITED",
             "Users=root", "Flags=MAINT,IGNORE_JOBS",
@@ -213,14 +203,14 @@ class Slurm:
                 raise
 
     def release(self, host_name: str) -> None:
-        """Take the reservation back. Best effort: what is left of it keeps jobs away, and is in the log."""
+        """Remove the reservation. Best effort: a failure is logged."""
         try:
             self._scontrol(f"{RESERVATION}{host_name}", verb=("delete", "reservation"))
         except (SlurmError, NodeError, OSError, subprocess.TimeoutExpired) as error:
-            _log.warning("the maintenance reservation of %s was not taken back: %s", host_name, error)
+            _log.warning("%s: maintenance reservation not removed: %s", host_name, error)
 
     def states(self, *, max_age_s: float = 0.0) -> Mapping[str, slurm_answers.SlurmNode]:
-        """Every Slurm node's state, by host name; at most ``max_age_s`` old. Empty when Slurm does not answer."""
+        """Return every Slurm node's state by host name, at most ``max_age_s`` old; empty if Slurm does not answer."""
         asked = time.monotonic()
         with self._snapshot_lock:
             if self._snapshot_at >= asked - max_age_s and self._snapshot_at:

@@ -1,26 +1,26 @@
-"""Daemons of nodes in service: noticed when they end or stand still, started again, and reported."""
+"""Daemons of nodes in service: detect missing and stopped ones, restart and report."""
 
 from holdfast.localcloud.hyperpod.upkeep.decisions import (
     END_AFTER_S,
+    REPORT_AFTER_S,
     START_AFTER_S,
-    TELL_AFTER_S,
     Condition,
     Daemon,
     Decision,
     condition,
     decide,
 )
-from holdfast.localcloud.hyperpod.upkeep.thread import Kept, Upkeep
+from holdfast.localcloud.hyperpod.upkeep.thread import Upkeep, WatchedNode
 
 __all__ = [
     "END_AFTER_S",
+    "REPORT_AFTER_S",
     "START_AFTER_S",
-    "TELL_AFTER_S",
     "Condition",
     "Daemon",
     "Decision",
-    "Kept",
     "Upkeep",
+    "WatchedNode",
     "condition",
     "decide",
 ]

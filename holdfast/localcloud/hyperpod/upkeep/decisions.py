@@ -1,8 +1,8 @@
 """
-What is to be done about a daemon that was seen missing or stopped for some time. Pure.
+Decisions about a daemon that is missing or stopped. Pure.
 
-What HyperPod does is not documented. systemd's own turn comes first: a unit with ``Restart=`` is started again by it.
-A slurmd that stands still is left to Slurm, which gives its node up after SlurmdTimeout.
+HyperPod's behaviour is undocumented. systemd restarts a unit with ``Restart=`` first. A stopped slurmd is left to
+Slurm, which sets its node DOWN after SlurmdTimeout.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Literal
 
 from holdfast.localcloud.roster import EVERY, Place, upkept
 
-TELL_AFTER_S = 3.0
+REPORT_AFTER_S = 3.0
 """Longer than a restart on purpose."""
 START_AFTER_S = 8.0
 """Longer than RestartSec of the units of AWS's scripts and ours, which is 5 s."""
@@ -19,33 +19,31 @@ END_AFTER_S = 30.0
 _ENDED = frozenset(one.name for one in EVERY if one.ends_when_stopped)
 
 Condition = Literal["well", "gone", "stopped"]
-Decision = Literal["", "tell", "start", "end"]
+Decision = Literal["", "report", "start", "end"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Daemon:
-    """One of a node."""
-
     program: str
     condition: Condition
     for_s: float
     """How long it has been so."""
-    told: bool = False
+    reported: bool = False
 
 
 def condition(program: str, *, place: Place, running: str | None) -> Condition:
-    """From its state in /proc; what need not run on a node of this kind is well."""
+    """Return the condition by the state in /proc; a daemon that is not required is well."""
     if running is not None:
         return "stopped" if running in "Tt" else "well"
     return "gone" if program in {one.name for one in upkept(place)} else "well"
 
 
 def decide(daemon: Daemon) -> Decision:
-    """``end``: it stands still and nobody else would notice; it is killed and so started again."""
+    """Return the action; ``end``: a stopped daemon that nothing else detects is killed, and so restarted."""
     if daemon.condition == "well":
         return ""
     if daemon.condition == "gone" and daemon.for_s >= START_AFTER_S:
         return "start"
     if daemon.condition == "stopped" and daemon.for_s >= END_AFTER_S and daemon.program in _ENDED:
         return "end"
-    return "tell" if daemon.for_s >= TELL_AFTER_S and not daemon.told else ""
+    return "report" if daemon.for_s >= REPORT_AFTER_S and not daemon.reported else ""

@@ -1,4 +1,4 @@
-"""The thread that watches daemons of nodes. ``decisions`` has what is to be done, ``roster`` the daemons."""
+"""Thread that watches daemons of nodes, from ``roster``."""
 
 import logging
 import subprocess
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 from holdfast.localcloud.hyperpod.logs import EventSink
 from holdfast.localcloud.hyperpod.upkeep.decisions import Condition, Daemon, Decision, condition, decide
-from holdfast.localcloud.nodes import Node, NodeError, Sought, census
+from holdfast.localcloud.nodes import Node, NodeError, ProgramQuery, census
 from holdfast.localcloud.roster import Place, SystemProcess, upkept
 from holdfast.localcloud.supervision import Worker
 from holdfast_common import kinds
 
 LOOK_S = 1.0
-AGAIN_AFTER_S: dict[Decision, float] = {"tell": 2.0, "start": 10.0, "end": 10.0}
+AGAIN_AFTER_S: dict[Decision, float] = {"report": 2.0, "start": 10.0, "end": 10.0}
 COMMAND_TIMEOUT_S = 60.0
 _PLACES = (Place.CONTROLLER, Place.COMPUTE, Place.WORKER)
 _DAEMONS = {place: {one.name: one for one in upkept(place)} for place in _PLACES}
 _SOUGHT = tuple(
-    Sought(
+    ProgramQuery(
         name=name,
         shown=tuple(sorted({shown for one in same for shown in one.shown})),
         marks=tuple(sorted({mark for one in same for mark in one.marks})),
@@ -40,9 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
-    """A node that is in service, and which daemons it has."""
-
+class WatchedNode:
     node: Node
     cluster: str
     place: Place
@@ -52,21 +50,23 @@ class Kept:
 class _Trouble:
     condition: Condition
     since: float
-    told: bool = False
+    reported: bool = False
     next_at: float = 0.0
     left_alone: bool = False
 
 
 class Upkeep:
     """
-    One thread.
+    Upkeep thread.
 
     Args:
-        kept: The nodes to look after, asked at each pass. One that is left out, or replaced, is forgotten.
-        pool: Does what takes time.
+        kept: Returns the nodes, called at each pass.
+        pool: Runs slow work.
     """
 
-    def __init__(self, *, kept: Callable[[], Iterable[Kept]], events: EventSink, pool: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, *, kept: Callable[[], Iterable[WatchedNode]], events: EventSink, pool: ThreadPoolExecutor
+    ) -> None:
         self._kept, self._events, self._pool = kept, events, pool
         self._troubles: dict[tuple[str, int, str], _Trouble] = {}
         self._ran: set[tuple[str, int, str]] = set()
@@ -82,12 +82,11 @@ class Upkeep:
         self.worker.join(5.0)
 
     def problem(self) -> str:
-        """What is wrong now, for people."""
         now = time.monotonic()
         lines = [
             f"{program} of {instance_id} is {trouble.condition} since {now - trouble.since:.0f} s"
             for (instance_id, _, program), trouble in list(self._troubles.items())
-            if trouble.told and not trouble.left_alone
+            if trouble.reported and not trouble.left_alone
         ]
         return "; ".join(lines)
 
@@ -97,7 +96,6 @@ class Upkeep:
             self.worker.passed()
 
     def look(self) -> None:
-        """One pass."""
         kept = list(self._kept())
         found = census((one.node for one in kept), sought=_SOUGHT)
         present: set[tuple[str, int, str]] = set()
@@ -116,32 +114,33 @@ class Upkeep:
         self._troubles = {key: trouble for key, trouble in self._troubles.items() if key in present}
         self._ran &= present
 
-    def _consider(self, kept: Kept, key: tuple[str, int, str], now_is: Condition) -> None:
+    def _consider(self, kept: WatchedNode, key: tuple[str, int, str], now_is: Condition) -> None:
         now, program = time.monotonic(), key[2]
         trouble = self._troubles.get(key)
         if now_is == "well":
             if trouble is not None:
                 del self._troubles[key]
-                if trouble.told:
+                if trouble.reported:
                     self._tell(kinds.DAEMON_RESTORED, kept, program, trouble, since_s=now - trouble.since)
             return
         if trouble is None or trouble.condition != now_is:
-            trouble = self._troubles[key] = _Trouble(condition=now_is, since=now, told=bool(trouble and trouble.told))
-        seen = Daemon(program=program, condition=now_is, for_s=now - trouble.since, told=trouble.told)
+            trouble = self._troubles[key] = _Trouble(
+                condition=now_is, since=now, reported=bool(trouble and trouble.reported)
+            )
+        seen = Daemon(program=program, condition=now_is, for_s=now - trouble.since, reported=trouble.reported)
         decision = decide(seen)
         if not decision or trouble.left_alone or trouble.next_at > now:
             return
         trouble.next_at = now + AGAIN_AFTER_S[decision]
         self._pool.submit(self._act, kept, program, trouble, decision)
 
-    def _act(self, kept: Kept, program: str, trouble: _Trouble, decision: Decision) -> None:
-        """In a thread of its own: a node may take its time."""
+    def _act(self, kept: WatchedNode, program: str, trouble: _Trouble, decision: Decision) -> None:
         try:
-            if not trouble.told and trouble.condition == "gone" and self._was_stopped(kept, program):
+            if not trouble.reported and trouble.condition == "gone" and self._was_stopped(kept, program):
                 trouble.left_alone = True
                 return
-            if not trouble.told:
-                trouble.told = True
+            if not trouble.reported:
+                trouble.reported = True
                 self._tell(kinds.DAEMON_LOST, kept, program, trouble)
             if decision in _SCRIPTS:
                 done = self._on_node(kept, _SCRIPTS[decision], program)
@@ -151,16 +150,17 @@ class Upkeep:
         except (NodeError, OSError, subprocess.SubprocessError) as error:
             _log.warning("%s of %s cannot be looked after: %s", program, kept.node.spec.hostname, error)
 
-    def _was_stopped(self, kept: Kept, program: str) -> bool:
-        """By somebody who asked for it, as lifecycle scripts do while they move things."""
+    def _was_stopped(self, kept: WatchedNode, program: str) -> bool:
         return self._on_node(kept, 'systemctl is-active "$1"', program).stdout.strip() in ("inactive", "unknown")
 
     @staticmethod
-    def _on_node(kept: Kept, script: str, program: str) -> "subprocess.CompletedProcess[str]":
+    def _on_node(kept: WatchedNode, script: str, program: str) -> "subprocess.CompletedProcess[str]":
         argv = ["/bin/sh", "-c", script, "holdfast", _daemon(kept, program).unit, program]
         return kept.node.run(argv, timeout_s=COMMAND_TIMEOUT_S)
 
-    def _tell(self, kind: str, kept: Kept, program: str, trouble: _Trouble, *, since_s: float | None = None) -> None:
+    def _tell(
+        self, kind: str, kept: WatchedNode, program: str, trouble: _Trouble, *, since_s: float | None = None
+    ) -> None:
         host = kept.node.spec.hostname
         words = {"gone": "has ended", "stopped": "is stopped by a signal", "well": ""}[trouble.condition]
         back = kind == kinds.DAEMON_RESTORED
@@ -175,13 +175,13 @@ class Upkeep:
         )
 
 
-def _daemon(kept: Kept, program: str) -> SystemProcess:
+def _daemon(kept: WatchedNode, program: str) -> SystemProcess:
     return _DAEMONS[kept.place][program]
 
 
 def _action(program: str, now_is: Condition) -> str:
     if now_is == "gone":
-        return "it is started again, unless its unit was stopped on purpose"
+        return "it restarts, unless its unit was stopped on purpose"
     if program == "slurmd":
-        return "Slurm gives the node up after SlurmdTimeout, and it is rebooted"
-    return "it is ended and started again if it stays so"
+        return "Slurm sets the node DOWN after SlurmdTimeout, and it is rebooted"
+    return "it is killed and restarted if it stays stopped"

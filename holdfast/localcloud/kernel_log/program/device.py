@@ -1,9 +1,9 @@
 """
-/dev/kmsg as an answer to each of the kernel's requests, byte for byte, as ``devkmsg_*`` in printk.c has it.
+/dev/kmsg as answers to the kernel's requests, as ``devkmsg_*`` in printk.c.
 
-One record per read; a reader begins with the oldest record; without one it waits, or EAGAIN; EPIPE once where records
-were lost, and then the oldest; EINVAL for a buffer that is too small, which skips the record. Not as there: it is a
-regular file to ``stat``, and SEEK_END returns an offset that is not 0.
+One record per read, starting at the oldest; then block or EAGAIN; EPIPE once after lost records; EINVAL for a buffer
+that is too small, which skips the record. Differences: ``stat`` shows a regular file, and SEEK_END returns an offset
+that is not 0.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ _POLLIN, _POLLPRI, _POLLERR, _POLLRDNORM = 0x1, 0x2, 0x8, 0x40
 
 
 class Reader:
-    """One open file."""
-
     def __init__(self, at: int) -> None:
         self.at = at
         """Sequence number of the record that it reads next."""
@@ -37,7 +35,7 @@ class Reader:
 
 class Device:
     """
-    The kernel log of one node.
+    Kernel log of one node.
 
     Args:
         micros: Microseconds since boot.
@@ -52,12 +50,11 @@ class Device:
         """Reads without an answer yet: unique -> reader, size of its buffer."""
 
     def add(self, *, priority: int, text: bytes) -> list[bytes]:
-        """A record more; returns the answers to whoever waits for one."""
+        """Add a record; return the answers for blocked readers."""
         self.ring.add(priority=priority, micros=self._micros(), text=text)
         return self._woken()
 
     def handle(self, request: bytes) -> list[bytes]:
-        """The answers that the kernel gets to a request of its."""
         _, opcode, unique, _, user, *_ = fuse.IN.unpack_from(request)
         body = request[fuse.IN.size :]
         answer = _ANSWERS.get(opcode)

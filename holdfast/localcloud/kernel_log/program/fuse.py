@@ -1,9 +1,4 @@
-"""
-The kernel's FUSE protocol, as much of it as one file needs (include/uapi/linux/fuse.h, protocol 7.31).
-
-The root of a FUSE file system may be a regular file, and a file can be mounted on a file: a device without CUSE, which
-many kernels lack.
-"""
+"""The kernel's FUSE protocol for one file mounted on a file (include/uapi/linux/fuse.h, protocol 7.31)."""
 
 from __future__ import annotations
 
@@ -36,7 +31,7 @@ def reply(unique: int, payload: bytes = b"", *, error: int = 0) -> bytes:
 
 
 def notify_poll(handle: int) -> bytes:
-    """Wakes whoever polls the file that the kernel calls ``handle``."""
+    """Wake pollers of the file ``handle``."""
     return OUT.pack(OUT.size + U64.size, _NOTIFY_POLL, 0) + U64.pack(handle)
 
 
@@ -47,11 +42,10 @@ def init_reply(unique: int, body: bytes) -> bytes:
 
 
 def attributes(unique: int, *, size: int, seconds: int) -> bytes:
-    """Root's file 0644; valid for no time, so that the kernel asks each time it wants to know the size."""
+    """Return root's file 0644; valid for no time, so that the kernel asks for the size."""
     times = (seconds, seconds, seconds, 0, 0, 0)
     return reply(unique, _ATTRIBUTES.pack(0, 0, 0, 1, size, 0, *times, _REGULAR | 0o644, 1, 0, 0, 0, 4096, 0))
 
 
 def statistics(unique: int) -> bytes:
-    """Of a file system without blocks."""
     return reply(unique, struct.pack("<QQQQQIIII24x", 0, 0, 0, 0, 0, 4096, 255, 4096, 0))

@@ -1,5 +1,5 @@
 """
-The records of one kernel log, in the form that /dev/kmsg gives them (Documentation/ABI/testing/dev-kmsg).
+Records of one kernel log, in the form of /dev/kmsg (Documentation/ABI/testing/dev-kmsg).
 
 Numbers and escapes are those of ``kernel/printk/printk.c`` of Linux 6.18.
 """
@@ -17,14 +17,13 @@ WARNING = 4
 
 
 def escaped(text: bytes) -> bytes:
-    """As one line of ASCII."""
     if text.isascii() and b"\\" not in text and text.decode().isprintable():
         return text
     return b"".join(b"%c" % c if 32 <= c < 127 and c != 92 else b"\\x%02x" % c for c in text)
 
 
 def parsed(data: bytes) -> tuple[int, bytes]:
-    """The priority and the text of what a program writes: ``<N>text``, where N may name a facility of its own."""
+    """Parse ``<N>text`` of a program; N may name a facility."""
     level, facility, text = WARNING, USER, data
     number, bracket, rest = data[1:].partition(b">")
     if data[:1] == b"<" and bracket and number.isdigit():
@@ -33,7 +32,7 @@ def parsed(data: bytes) -> tuple[int, bytes]:
 
 
 class Ring:
-    """The newest records, as many as fit into ``size`` bytes."""
+    """Newest records within ``size`` bytes."""
 
     def __init__(self, size: int = BYTES) -> None:
         self.next = 0
@@ -44,7 +43,6 @@ class Ring:
         self._records: dict[int, bytes] = {}
 
     def add(self, *, priority: int, micros: int, text: bytes) -> None:
-        """Append a record; ``micros`` are since boot."""
         record = b"%d,%d,%d,-;%s\n" % (priority, self.next, micros, escaped(text))
         number, self.next = self.next, self.next + 1
         self._records[number] = record

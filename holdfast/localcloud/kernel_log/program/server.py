@@ -1,10 +1,10 @@
 """
-The process: one for all nodes of a home, which holds the other end of each node's /dev/kmsg.
+Server process of a home's kernel logs, at the other end of each node's /dev/kmsg.
 
-    python -I -S -c "import sys; sys.path.insert(0, FOLDER); from program.server import main; main()" --socket PATH
+python -I -S -c "import sys; sys.path.insert(0, FOLDER); from program.server import main; main()" --socket PATH
 
-It answers requests on a socket (SOCK_SEQPACKET, for root): ``attach`` with a descriptor of /dev/fuse that is mounted in
-a node, ``write`` with records, ``ask`` for the nodes. A log lives as long as its mount, which dies with the node.
+Requests on a socket (SOCK_SEQPACKET, for root): ``attach`` with a descriptor of /dev/fuse, ``write`` with records,
+``ask`` for the nodes. A log ends with its mount, and so with the node.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ def _banner() -> bytes:
 
 
 class Server:
-    """All logs of a home, and the socket by which others hand over mounts and write records."""
-
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
         self._poller = select.epoll()
@@ -73,7 +71,7 @@ class Server:
             try:
                 answers = device.handle(request)
             except (KeyError, ValueError, IndexError) as error:  # one wrong request must not silence other nodes
-                print(f"a request of {len(request)} bytes was not understood: {error!r}", file=sys.stderr, flush=True)
+                print(f"rejected a request of {len(request)} bytes: {error!r}", file=sys.stderr, flush=True)
                 continue
             self._send(descriptor, answers)
 
@@ -147,7 +145,7 @@ def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
 
 
 def main() -> None:
-    """Listen, leave the caller's process, and serve until killed. The caller sees exit code 0 when it may connect."""
+    """Listen, daemonize, and serve until killed. The caller sees exit code 0 when it may connect."""
     path = sys.argv[sys.argv.index("--socket") + 1]
     folder, _, name = path.rpartition("/")
     os.umask(0o077)
@@ -157,13 +155,13 @@ def main() -> None:
         os.unlink(name)  # noqa: PTH108
     listener.bind(name)
     os.chdir("/")
-    waits, says = os.pipe()
+    read_end, write_end = os.pipe()
     if os.fork():
-        os.close(says)
-        os._exit(0 if os.read(waits, 1) else 1)
+        os.close(write_end)
+        os._exit(0 if os.read(read_end, 1) else 1)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     listener.listen(128)  # by the child: the socket then tells who serves it
-    os.write(says, b"1")
-    os.close(says)
-    os.close(waits)
+    os.write(write_end, b"1")
+    os.close(write_end)
+    os.close(read_end)
     Server(listener).serve()

@@ -23,7 +23,7 @@ from holdfast.localcloud.kubernetes.control import components
 from holdfast.localcloud.kubernetes.control.components import FOLDER, KEYS, Program, Settings
 from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
 from holdfast.localcloud.kubernetes.model import EksCluster
-from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, Sought, census
+from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, ProgramQuery, census
 from holdfast.localcloud.roster import Place, at
 from holdfast.localcloud.supervision import Worker
 
@@ -45,7 +45,7 @@ if [ -z "$stopped" ]; then stopped=$(pgrep --full "$1(hyperkube )?kube-apiserver
 for pid in $stopped; do kill -KILL "$pid"; done
 """
 
-_SOUGHT = tuple(Sought(name=one.name, shown=one.shown, marks=one.marks) for one in at(Place.CONTROL_PLANE))
+_SOUGHT = tuple(ProgramQuery(name=one.name, shown=one.shown, marks=one.marks) for one in at(Place.CONTROL_PLANE))
 
 _log = logging.getLogger(__name__)
 

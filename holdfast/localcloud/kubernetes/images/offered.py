@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.localcloud.confined import Inside
-from holdfast.localcloud.containers import ImageError, Store, StoredImage
+from holdfast.localcloud.containers import ImageError, ImageStore, StoredImage
 from holdfast.localcloud.nodes import REACHABLE
 
 from .layers import Entry, Image, make_image
@@ -30,7 +30,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 class Offered:
     """The images of one local cloud."""
 
-    def __init__(self, *, store: Store, stand_ins: StandIns, root: NodeRoot) -> None:
+    def __init__(self, *, store: ImageStore, stand_ins: StandIns, root: NodeRoot) -> None:
         self._store, self._stand_ins, self._root = store, stand_ins, root
 
     def find(self, name: str) -> Image | None:

@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.nodes import REACHABLE, FileSpec, Mount
 
 from .node_root import NodeRoot
@@ -44,7 +44,7 @@ def node_files(*, registry: str, runc: str, root: NodeRoot, runtime: str = RUNTI
     }
 
 
-def node_mounts(store: Store) -> tuple[Mount, ...]:
+def node_mounts(store: ImageStore) -> tuple[Mount, ...]:
     """The unpacked images, which all nodes see and none holds a copy of."""
     store.create()
     return (Mount(source=store.directory, target=IMAGES_AT, read_only=True),)

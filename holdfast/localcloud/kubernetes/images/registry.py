@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.supervision import HttpService, RequestHandler
 
 from .layers import MANIFEST_TYPE, Image, digest_of
@@ -45,7 +45,7 @@ class Registry(HttpService):
         self,
         *,
         listener: socket.socket,
-        store: Store,
+        store: ImageStore,
         stand_ins: StandIns,
         root: NodeRoot,
         is_node: Callable[[str], bool],

@@ -14,7 +14,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.localcloud.containers import Store
+from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.kubernetes import stand_ins
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast.localcloud.kubernetes.control import Authority, Settings, kubeconfig
@@ -48,7 +48,7 @@ def parts(
     settings: Settings,
     authority: Authority,
     binaries: Binaries,
-    store: Store,
+    store: ImageStore,
     registry: str,
     root: NodeRoot,
     directory: Path,

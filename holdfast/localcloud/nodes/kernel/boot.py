@@ -1,9 +1,9 @@
-"""The program that turns a plan into a running node, and the system calls that Python 3.11 lacks.
+"""
+Program that boots a node from a plan, and system calls that Python 3.11 lacks.
 
-Run as a script (``python -I -S boot.py``, a marshalled plan on standard input): it makes the namespaces, plugs the
-node into the fabric, builds the root and leaves a small shell as the node's PID 1. It imports hardly anything, neither
-pathlib nor json, because 64 of these start at once. What goes into a root is decided in ``root``, which nodes exist in
-``fleet``. Until the caller has recorded the node and says so, every process here dies with the caller.
+Run as a script (``python -I -S boot.py``, a marshalled plan on standard input): creates the namespaces, connects the
+node to the fabric, builds the root and leaves a small shell as PID 1. Few imports, because 64 of these start at once.
+Until the caller has recorded the node, every process here dies with the caller.
 """
 
 # ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH110, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH106, PTH116, PTH211
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .plan import Bind, Cgroup, Layer, Plan
+    from .plan import Bind, BootPlan, Cgroup, Layer
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE, MS_SHARED = 32, 4096, 16384, 1 << 18, 1 << 20
@@ -64,7 +64,7 @@ def setns(fd: int, kind: int) -> None:
 
 
 def pivot_root() -> None:
-    """Make the working directory the root; the old root ends up stacked on top of it."""
+    """Make the working directory the root; the old root is stacked on top of it."""
     number = _SYS_PIVOT_ROOT.get(os.uname().machine)
     if number is None:
         raise OSError(f"pivot_root is not known for machine type {os.uname().machine!r}; use x86_64 or aarch64")
@@ -77,13 +77,12 @@ def die_with_parent(*, yes: bool = True) -> None:
 
 
 def overlay_options(*, lowers: list[str], upper: str, work: str) -> str:
-    """The mount data; a colon or comma in a path would otherwise end it. Folders below can be renamed, as on a disk."""
+    """Return the mount data, with colons and commas escaped. Folders below can be renamed, as on a disk."""
     escaped = [path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,") for path in (*lowers, upper, work)]
     return f"lowerdir={':'.join(escaped[:-2])},upperdir={escaped[-2]},workdir={escaped[-1]},index=off,redirect_dir=on"
 
 
 def _program(*argv: str, text: str) -> None:
-    """Run a program with ``text`` as its input; subprocess alone would double this script's start-up time."""
     reader, writer = os.pipe()
     os.write(writer, text.encode())
     os.close(writer)
@@ -93,8 +92,7 @@ def _program(*argv: str, text: str) -> None:
         raise OSError(f"{' '.join(argv)} ended with {code}, given: {text.strip()}")
 
 
-def _plug_in(plan: Plan) -> None:
-    """A virtual cable from this network namespace to the bridge of the fabric."""
+def _plug_in(plan: BootPlan) -> None:
     # The address fixes the MAC, so a replacement on the same address is reached at once despite old ARP entries.
     link, me = plan["link"], os.getpid()
     _program(
@@ -116,7 +114,6 @@ def _plug_in(plan: Plan) -> None:
 
 
 def _layer_of(path: str, layers: list[Layer]) -> tuple[str, str]:
-    """The upper directory that ``path`` lands in, and the path below it. Deepest layers come last."""
     for layer in reversed(layers):
         at = layer["at"].rstrip("/")
         if path == at or path.startswith(at + "/"):
@@ -125,7 +122,6 @@ def _layer_of(path: str, layers: list[Layer]) -> tuple[str, str]:
 
 
 def _upper_directory(path: str, layers: list[Layer]) -> str:
-    """Create ``path`` in its upper directory, with each parent looking like the machine's own."""
     upper, relative = _layer_of(path, layers)
     lower = path[: len(path) - len(relative)]
     for part in relative.split("/"):
@@ -138,8 +134,8 @@ def _upper_directory(path: str, layers: list[Layer]) -> str:
     return upper
 
 
-def _prepare_uppers(plan: Plan) -> None:
-    """Hide what is the machine's own: whiteouts for whole names, opaque directories for contents."""
+def _prepare_uppers(plan: BootPlan) -> None:
+    """Hide the machine's own files: whiteouts for names, opaque directories for contents."""
     for name in plan["hide"]:
         hidden = os.path.join(plan["layers"][0]["upper"], name)
         if not os.path.lexists(hidden):
@@ -154,7 +150,6 @@ def _prepare_uppers(plan: Plan) -> None:
 
 
 def _copy_tree(source: str, target: str) -> None:
-    """What the image has in an emptied directory: an opaque directory hides it together with the machine's."""
     if not os.path.isdir(source):
         return
     for entry in os.scandir(source):
@@ -177,8 +172,7 @@ def _write(path: str, content: bytes) -> None:
         file.write(content)
 
 
-def _mount_root(plan: Plan) -> None:
-    """Stack the layers; afterwards the working directory is the future root."""
+def _mount_root(plan: BootPlan) -> None:
     mount(source=None, target="/", flags=MS_REC | MS_PRIVATE)
     for layer in plan["layers"]:
         target = plan["root"] + layer["at"].rstrip("/")
@@ -213,7 +207,7 @@ def _mount_systems() -> None:
     mount(source="devpts", target="/dev/pts", kind="devpts", flags=MS_NOSUID | MS_NOEXEC, data=options)
 
 
-def _write_files(plan: Plan) -> None:
+def _write_files(plan: BootPlan) -> None:
     for directory in plan["directories"]:
         os.makedirs(directory["path"], exist_ok=True)
         os.chown(directory["path"], directory["uid"], directory["gid"])
@@ -241,13 +235,11 @@ def _bind(bind: Bind) -> None:
 
 
 def _restrict(target: str, *, flags: int) -> None:
-    """Add flags to those that a mount has; a remount would take the others away."""
     had = os.statvfs(target).f_flag & (MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)  # ST_* have the same numbers
     mount(source=None, target=target, flags=MS_BIND | MS_REMOUNT | flags | had)
 
 
-def _close_the_kernel(plan: Plan) -> None:
-    """What of /proc is the whole machine's cannot be written, or not be seen."""
+def _close_the_kernel(plan: BootPlan) -> None:
     for path in plan["read_only"]:
         if os.path.exists(path):
             mount(source=path, target=path, flags=MS_BIND)
@@ -258,14 +250,12 @@ def _close_the_kernel(plan: Plan) -> None:
 
 
 def _join(cgroups: list[Cgroup]) -> None:
-    """Become the root of cgroups of the node's own, in every hierarchy."""
     for each in cgroups:
         _write(f"{each['at']}/cgroup.procs", b"0")
     unshare(CLONE_NEWCGROUP)
 
 
 def _mount_cgroups(cgroups: list[Cgroup]) -> None:
-    """Each hierarchy as the node sees it: in a cgroup namespace its own cgroup is the root."""
     quiet = MS_NOSUID | MS_NODEV | MS_NOEXEC
     if [each["name"] for each in cgroups] == [""]:
         mount(source="cgroup2", target="/sys/fs/cgroup", kind="cgroup2", flags=quiet)
@@ -284,7 +274,6 @@ def _mount_cgroups(cgroups: list[Cgroup]) -> None:
 
 
 def _leave_top(top: str) -> None:
-    """Give the controllers of the node's own cgroup to those that its container runtime will make."""
     os.mkdir(f"{top}/{OWN_PROCESSES}")
     _write(f"{top}/{OWN_PROCESSES}/cgroup.procs", b"0")
     with open(f"{top}/cgroup.controllers") as file:
@@ -293,22 +282,21 @@ def _leave_top(top: str) -> None:
 
 
 def mount_kernel_log(fuse: int) -> None:
-    """The node's own kernel log; whoever has the other end of the descriptor of /dev/fuse serves it."""
+    """Mount the node's kernel log; the server holds the other end of the /dev/fuse descriptor."""
     _write("/dev/kmsg", b"")
     data = f"fd={fuse},rootmode=100644,user_id=0,group_id=0,allow_other,default_permissions"
     mount(source="kmsg", target="/dev/kmsg", kind="fuse.kmsg", flags=MS_NOSUID | MS_NODEV | MS_NOEXEC, data=data)
 
 
 def mount_kernel_log_again(pid: int, fuse: int) -> None:
-    """Replace the log of the node with this PID 1, which nobody serves any more. For a program of one thread."""
+    """Replace the kernel log of the node with this PID 1. For a program of one thread."""
     with open(f"/proc/{pid}/ns/mnt") as namespace:
         _call("setns", ctypes.c_int(namespace.fileno()), ctypes.c_int(CLONE_NEWNS))
     umount("/dev/kmsg", flags=MNT_DETACH)
     mount_kernel_log(fuse)
 
 
-def _cover(plan: Plan) -> None:
-    """Files that the node reads in place of the kernel's, and may write: the machine's own stay as they are."""
+def _cover(plan: BootPlan) -> None:
     for number, file in enumerate(plan["kernel_files"]):
         os.makedirs("/run/holdfast/kernel", exist_ok=True)
         cover = f"/run/holdfast/kernel/{number}"
@@ -318,7 +306,6 @@ def _cover(plan: Plan) -> None:
 
 
 def keep_capabilities(kept: list[int]) -> None:
-    """No program that starts from here on can have another, whoever runs it."""
     number = 0
     while _libc.prctl(_PR_CAPBSET_READ, ctypes.c_ulong(number)) >= 0:
         if number not in kept:
@@ -326,7 +313,7 @@ def keep_capabilities(kept: list[int]) -> None:
         number += 1
 
 
-def _build(plan: Plan) -> None:
+def _build(plan: BootPlan) -> None:
     console = os.open(plan["console"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     _prepare_uppers(plan)
     _mount_root(plan)
@@ -354,8 +341,8 @@ def _build(plan: Plan) -> None:
     os.dup2(console, 1)
 
 
-def _become_init(*, plan: Plan, ready: int, go: int) -> None:
-    """The future PID 1: report that the root stands, wait for permission to outlive the caller, become the shell."""
+def _become_init(*, plan: BootPlan, ready: int, go: int) -> None:
+    """Become PID 1: report the root, wait for permission to outlive the caller, exec the shell."""
     die_with_parent()
     os.setsid()
     if plan["cgroups"]:
@@ -373,7 +360,7 @@ def _become_init(*, plan: Plan, ready: int, go: int) -> None:
 
 
 def _guarded(action: Callable[[], None]) -> None:
-    """Run ``action`` in a forked child, which must never return into the parent's code."""
+    """Run ``action`` in a forked child, which never returns into the parent's code."""
     try:
         action()
     except Exception as error:  # noqa: BLE001  the entry point of a process
@@ -387,7 +374,7 @@ def main() -> int:
 
     os.umask(0o022)
     die_with_parent()
-    plan: Plan = marshal.load(sys.stdin.buffer)  # noqa: S302  the caller is this very interpreter
+    plan: BootPlan = marshal.load(sys.stdin.buffer)  # noqa: S302  the caller is this very interpreter
     if os.getppid() != plan["caller"]:
         return 1
     for fd in plan["inherited"]:  # as the fleet's lock is: held until the shell takes over, never by the shell

@@ -1,8 +1,8 @@
 """
-Devices that nobody in a cgroup of version 2 may open, whatever else is allowed: a program that the kernel asks.
+Device rules of a cgroup of version 2, as an eBPF program.
 
-Rules are those of a devices cgroup of version 1: ``b *:* rw``, ``c 1:11 rw``. The program is attached beside those of
-cgroups below, and all of them have to allow an access (linux/bpf.h: BPF_PROG_TYPE_CGROUP_DEVICE, BPF_F_ALLOW_MULTI).
+Rules are those of a devices cgroup of version 1: ``b *:* rw``, ``c 1:11 rw``. All programs of nested cgroups must allow
+an access (linux/bpf.h: BPF_PROG_TYPE_CGROUP_DEVICE, BPF_F_ALLOW_MULTI).
 """
 
 import ctypes
@@ -22,7 +22,6 @@ _RESULT, _CONTEXT, _ACCESS, _TYPE, _MAJOR, _MINOR, _SCRATCH = range(7)
 
 
 def deny(cgroup: Path, rules: Iterable[str]) -> None:
-    """Deny devices to all that is in a cgroup or below, until it is removed. Raises OSError."""
     folder = os.open(cgroup, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         program = _load(program_of(rules))
@@ -35,7 +34,7 @@ def deny(cgroup: Path, rules: Iterable[str]) -> None:
 
 
 def program_of(rules: Iterable[str]) -> bytes:
-    """Instructions that return 0 for an access that a rule names, else 1."""
+    """Return instructions that return 0 for an access that a rule names, else 1."""
     code = [
         _instruction(_LOAD_WORD, _ACCESS, source=_CONTEXT),
         _instruction(_MOVE, _TYPE, source=_ACCESS),
@@ -47,8 +46,8 @@ def program_of(rules: Iterable[str]) -> bytes:
     for rule in rules:
         kind, numbers, accesses = rule.split()
         major, _, minor = numbers.partition(":")
-        wanted = [(_TYPE, _TYPES[kind])]
-        wanted += [(register, int(n)) for register, n in ((_MAJOR, major), (_MINOR, minor)) if n != "*"]
+        desired = [(_TYPE, _TYPES[kind])]
+        desired += [(register, int(n)) for register, n in ((_MAJOR, major), (_MINOR, minor)) if n != "*"]
         rest = [
             _instruction(_MOVE, _SCRATCH, source=_ACCESS),
             _instruction(_AND, _SCRATCH, value=sum(_ACCESSES[name] for name in accesses)),
@@ -56,8 +55,8 @@ def program_of(rules: Iterable[str]) -> bytes:
             _instruction(_SET, _RESULT),
             _instruction(_EXIT),
         ]
-        for number, (register, value) in enumerate(wanted):
-            left = len(wanted) - number - 1 + len(rest)
+        for number, (register, value) in enumerate(desired):
+            left = len(desired) - number - 1 + len(rest)
             code.append(_instruction(_IF_OTHER, register, offset=left, value=value))
         code += rest
     return b"".join([*code, _instruction(_SET, _RESULT, value=1), _instruction(_EXIT)])

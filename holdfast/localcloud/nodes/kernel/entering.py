@@ -1,9 +1,8 @@
 """
-The threads from which programs enter nodes, without the capabilities that no such node has.
+Threads that enter nodes without the capabilities that nodes lack.
 
-What a program may ever have is set per thread and inherited by what it starts (capabilities(7), "Capability bounding
-set"). So each thread gives them up once, before any entrance: what runs behind it is the node's, and may be somebody
-else's by now. Asking ``setpriv`` to do it would start one program more for each that enters.
+The bounding set is per thread and inherited (capabilities(7), "Capability bounding set"): each thread drops it once,
+which saves a ``setpriv`` per program.
 """
 
 import subprocess
@@ -25,9 +24,9 @@ def start(
     **how: Any,
 ) -> "subprocess.Popen[bytes]":
     """
-    ``subprocess.Popen`` from the thread for nodes that run ``containers``, or from the one for all others.
+    Run ``subprocess.Popen`` in the thread for nodes with ``containers``, or in the other one.
 
-    ``on_abandoned`` gets the process when the caller was interrupted before it could have it. ``how``: for ``Popen``.
+    ``on_abandoned`` gets the process if the caller was interrupted. ``how``: arguments of ``Popen``.
     """
 
     def popen() -> "subprocess.Popen[bytes]":

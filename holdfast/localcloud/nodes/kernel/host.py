@@ -1,4 +1,4 @@
-"""Whether this machine can run nodes, asked before anything is made."""
+"""Checks of this machine before nodes are made."""
 
 import os
 import shutil
@@ -27,7 +27,6 @@ os.mknod("/tmp/upper/whiteout", 0o020000, 0)
 
 
 def check_host() -> list[str]:
-    """What is missing, each with what to do; empty if nodes can run."""
     if sys.platform != "linux":
         return [f"nodes are Linux namespaces and this is {sys.platform}; use a Linux machine or virtual machine"]
     if os.geteuid() != 0:

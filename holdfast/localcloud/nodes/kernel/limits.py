@@ -1,9 +1,8 @@
 """
-What root of a node may not do to the machine. Data only; the kernel is told in ``boot`` and ``entering``.
+Limits of a node's root towards the machine. Data only; applied by ``boot`` and ``entering``.
 
-A node has no user namespace, so its root is the machine's, in other namespaces. Taken from it is what nothing on a
-node needs and what reaches through namespaces: devices, modules, the clock, settings of the kernel, files by handle. It
-keeps CAP_SYS_ADMIN, with which scripts mount and containers start: root of a node is trusted, its users are not.
+A node has no user namespace. Removed is what reaches through namespaces: devices, modules, the clock, kernel settings,
+files by handle. CAP_SYS_ADMIN stays, for mounts and containers: root of a node is trusted, its users are not.
 """
 
 KEPT = {

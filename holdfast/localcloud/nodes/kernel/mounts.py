@@ -1,4 +1,4 @@
-"""The kernel's table of mounts, /proc/PID/mountinfo (proc_pid_mountinfo(5))."""
+"""Table of mounts, /proc/PID/mountinfo (proc_pid_mountinfo(5))."""
 
 import re
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ class MountEntry:
 
     Args:
         device: Major and minor number, ``8:1``.
-        root: Folder of the file system that is mounted.
-        point: Where, as the process sees it.
-        kind: Of file system, such as ext4.
+        root: Mounted folder of the file system.
+        point: Path in the process's view.
+        kind: File system, such as ext4.
         options: Of the file system itself, not of this mount.
     """
 
@@ -25,7 +25,7 @@ class MountEntry:
 
 
 def mount_entries(mountinfo: str) -> list[MountEntry]:
-    """The rows of a table, in the kernel's order: a later mount hides those below it."""
+    """Return the rows of a table, in the kernel's order: a later mount hides earlier ones."""
     found = []
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")

@@ -1,4 +1,4 @@
-"""System calls in namespaces of others, by a thread of this process that ends at once: namespaces belong to threads."""
+"""System calls in other namespaces, in a short-lived thread: namespaces belong to threads."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ _CLONE_FS = 0x200
 
 
 def in_thread(action: Callable[[], _T]) -> _T:
-    """What ``action`` returns, or raises, called where it can change namespaces and the caller's stay."""
+    """Call ``action`` in a thread whose namespaces can change; return or raise its result."""
     results: list[_T] = []
     failures: list[BaseException] = []
 
@@ -33,12 +33,11 @@ def in_thread(action: Callable[[], _T]) -> _T:
 
 def in_namespace(place: Path, kind: int, action: Callable[[], _T]) -> _T:
     """
-    What ``action`` returns, called in a namespace; a socket that it makes stays there.
+    Call ``action`` in a namespace; a socket that it creates stays there.
 
     Args:
         place: File of the namespace, such as /proc/PID/ns/net.
         kind: ``boot.CLONE_NEWNET``, or ``boot.CLONE_NEWNS`` for paths as they are there.
-        action: What to do.
     """
 
     def entered() -> _T:

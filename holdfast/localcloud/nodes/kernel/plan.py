@@ -1,4 +1,4 @@
-"""What a boot is told: written by ``booting``, read by the program of ``boot``."""
+"""Boot plan: written by ``booting``, read by ``boot``."""
 
 from typing import TypedDict
 
@@ -10,7 +10,7 @@ class Layer(TypedDict):
     work: str
 
 
-class File(TypedDict):
+class PlannedFile(TypedDict):
     path: str
     content: bytes
     mode: int
@@ -37,9 +37,7 @@ class Cgroup(TypedDict):
     at: str  # the node's own cgroup, as the machine sees it
 
 
-class Plan(TypedDict):
-    """Everything the program needs to know; made by ``booting``."""
-
+class BootPlan(TypedDict):
     caller: int
     inherited: list[int]
     hostname: str
@@ -57,11 +55,11 @@ class Plan(TypedDict):
     hide: list[str]
     empty: list[str]
     directories: list[Directory]
-    files: list[File]
+    files: list[PlannedFile]
     binds: list[Bind]
     capabilities: list[int]  # all that any process of the node can ever have
     read_only: list[str]
     masked: list[str]
     cgroups: list[Cgroup]  # empty: no cgroups of its own
-    kernel_files: list[File]
+    kernel_files: list[PlannedFile]
     kernel_log: int  # descriptor of /dev/fuse, to be mounted as /dev/kmsg; -1: none

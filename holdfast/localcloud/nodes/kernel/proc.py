@@ -1,4 +1,4 @@
-"""Processes as /proc shows them: identity that survives pid reuse, and who belongs to which namespace."""
+"""Processes in /proc: identity despite pid reuse, and namespaces."""
 
 import contextlib
 import fcntl
@@ -13,7 +13,7 @@ _NS_GET_PARENT = 0xB702
 
 
 def _stat_fields(pid: int) -> list[str]:
-    """Fields of /proc/PID/stat from the third on; the second is a name that may hold spaces and brackets."""
+    """Return fields of /proc/PID/stat from the third on; the second may hold spaces and brackets."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -21,13 +21,12 @@ def _stat_fields(pid: int) -> list[str]:
 
 
 def start_ticks(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot; None if there is none."""
+    """Return the process's start, in clock ticks since boot, or None."""
     fields = _stat_fields(pid)
     return int(fields[19]) if fields else None
 
 
 def state(pid: int) -> str:
-    """One letter as ps shows it; empty if there is no such process."""
     fields = _stat_fields(pid)
     return fields[0] if fields else ""
 
@@ -39,7 +38,7 @@ def alive(*, pid: int, ticks: int) -> bool:
 
 @contextlib.contextmanager
 def pidfd(*, pid: int, ticks: int) -> Iterator[int | None]:
-    """A handle that can never mean another process; None if the process is gone."""
+    """Return a handle that never means another process, or None."""
     try:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -53,7 +52,7 @@ def pidfd(*, pid: int, ticks: int) -> Iterator[int | None]:
 
 
 def kill(*, pid: int, ticks: int, timeout_s: float) -> bool:
-    """SIGKILL, then wait; True when the process is gone."""
+    """Send SIGKILL and wait; True if the process is gone."""
     with pidfd(pid=pid, ticks=ticks) as fd:
         if fd is None:
             return True
@@ -73,7 +72,7 @@ def pids() -> list[int]:
 
 
 def namespace(pid: int, kind: str) -> str:
-    """Name of a namespace like ``pid:[4026531836]``; empty if the process is gone."""
+    """Return the name of a namespace like ``pid:[4026531836]``, or ""."""
     try:
         return os.readlink(f"/proc/{pid}/ns/{kind}")  # noqa: PTH115
     except OSError:
@@ -81,21 +80,20 @@ def namespace(pid: int, kind: str) -> str:
 
 
 def members(pid: int) -> list[int]:
-    """Every process in the pid namespace of ``pid``, and in those inside it, as containers have them."""
-    wanted = namespace(pid, "pid")
-    inside: dict[str, bool] = {"": False, wanted: bool(wanted)}
+    """Return every process in the pid namespace of ``pid`` and in those inside it."""
+    desired = namespace(pid, "pid")
+    inside: dict[str, bool] = {"": False, desired: bool(desired)}
     found = []
     for other in pids():
         name = namespace(other, "pid")
         if name not in inside:
-            inside[name] = wanted in _ancestors(other)
+            inside[name] = desired in _ancestors(other)
         if inside[name]:
             found.append(other)
     return found
 
 
 def _ancestors(pid: int) -> list[str]:
-    """The pid namespaces that the one of ``pid`` lies in, as ``namespace`` names them (ioctl_ns(2))."""
     names: list[str] = []
     with contextlib.ExitStack() as opened, contextlib.suppress(OSError):
         handle = os.open(PROC / str(pid) / "ns/pid", os.O_RDONLY | os.O_CLOEXEC)
@@ -107,17 +105,13 @@ def _ancestors(pid: int) -> list[str]:
 
 
 def entrances(inside: list[int]) -> list[int]:
-    """
-    The nsenter processes that wait, outside, for programs they started among ``inside``.
-
-    nsenter stops itself when its program is stopped, and while it stands still a dying namespace cannot end.
-    """
+    """Return the nsenter processes of programs among ``inside``; a stopped one blocks the end of a namespace."""
     parents = {int(fields[1]) for fields in map(_stat_fields, inside) if fields} - {*inside, 0}
     return sorted(pid for pid in parents if program(pid) == "nsenter")
 
 
 def program(pid: int) -> str:
-    """What it runs, at most 15 characters; empty if there is no such process."""
+    """Return the program's name, at most 15 characters, or ""."""
     try:
         return (PROC / str(pid) / "comm").read_text().strip()
     except OSError:
@@ -125,7 +119,7 @@ def program(pid: int) -> str:
 
 
 def command_line(pid: int) -> bytes:
-    """Its words, each with a zero byte behind it; empty if there is no such process."""
+    """Return the command line, each word followed by a zero byte, or ""."""
     try:
         return (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
@@ -133,7 +127,6 @@ def command_line(pid: int) -> bytes:
 
 
 def parent(pid: int) -> int:
-    """The process that it is a child of; 0 if there is no such process."""
     fields = _stat_fields(pid)
     return int(fields[1]) if fields else 0
 
@@ -145,7 +138,7 @@ def signal_all(targets: list[int], sign: signal.Signals) -> None:
 
 
 def users_of_overlays_below(directory: Path) -> list[int]:
-    """Processes in other mount namespaces whose file systems include an overlay written below ``directory``."""
+    """Return processes in other mount namespaces that use an overlay written below ``directory``."""
     own, needle = namespace(os.getpid(), "mnt"), f"upperdir={directory}/"
     verdicts: dict[str, bool] = {own: False, "": False}
     found = []

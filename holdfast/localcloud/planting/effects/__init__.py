@@ -1,19 +1,16 @@
-"""
-What is done to a node, a file for each kind of means. An effect that lasts is a context manager: it is planted while
-it is entered, and leaving it undoes it. How long is for ``planting``.
-"""
+"""Effects on a node, by means. A lasting effect is a context manager: entered it is active, on exit it is reverted."""
 
 from holdfast.localcloud.planting.effects.disks import full_disk, read_only_disk
 from holdfast.localcloud.planting.effects.driver import hung_driver
 from holdfast.localcloud.planting.effects.gpus import answering, device_of
-from holdfast.localcloud.planting.effects.holding import Holding
+from holdfast.localcloud.planting.effects.holding import FaultHold
 from holdfast.localcloud.planting.effects.logs import say, victim
 from holdfast.localcloud.planting.effects.memory import run_out_of_memory
 from holdfast.localcloud.planting.effects.packets import lossy_link
 from holdfast.localcloud.planting.effects.stall import stalled_mount
 
 __all__ = [
-    "Holding",
+    "FaultHold",
     "answering",
     "device_of",
     "full_disk",

@@ -1,9 +1,9 @@
 """
-The node's own disk, read-only or full.
+Node's disk, read-only or full.
 
-Its root is an overlay whose writes share a tmpfs with those of other nodes, and daemons hold their logs open: neither
-limit nor remount of the root is to be had. So what the node writes to is mounted over itself, read-only or with a full
-layer on top. Programs that open a file from then on get the kernel's EROFS and ENOSPC; a file that was open stays so.
+Its root is an overlay on a shared tmpfs, and daemons hold logs open: no limit or remount is possible. So written
+folders are mounted over themselves, read-only or with a full layer. New opens get EROFS and ENOSPC; open files are not
+affected.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ _STAGE = "/run/holdfast/stage"
 
 @contextlib.contextmanager
 def read_only_disk(node: Node) -> Iterator[str]:
-    """While the root disk cannot be written; yields the folders."""
+    """Make the root disk read-only; yield the folders."""
     done: list[str] = []
 
     def cover() -> None:
@@ -49,8 +49,8 @@ def _cover(path: str, *, aside: str) -> None:
     """
     Mount a folder over itself, read-only.
 
-    Made aside and put in place as it is to be: mounts of services get what is put there, but not what is changed of it
-    later. Private meanwhile: else taking it away would take away the folder's own mounts, of which it has copies.
+    Prepared aside: mounts of services receive the new mount, not later changes. Private meanwhile, so that its removal
+    does not remove the folder's own mounts.
     """
     boot.mount(source=path, target=aside, flags=boot.MS_BIND | boot.MS_REC)
     try:
@@ -64,7 +64,7 @@ def _cover(path: str, *, aside: str) -> None:
 
 @contextlib.contextmanager
 def full_disk(node: Node) -> Iterator[str]:
-    """While there is no room; yields the folders."""
+    """Leave no free space; yield the folders."""
     done: list[str] = []
 
     def cover() -> None:
@@ -101,7 +101,7 @@ def _fill(path: str) -> None:
 
 @contextlib.contextmanager
 def _undone(node: Node, done: Sequence[str]) -> Iterator[None]:
-    """Afterwards what was mounted is not there, the last first; who still looks at it keeps it."""
+    """Remove the mounts, last first; processes that use one keep it."""
 
     def uncover() -> None:
         for path in reversed(done):

@@ -1,8 +1,8 @@
 """
-A driver that never answers: a FUSE file, opened by every call of the node's NVML, whose open is read and not answered.
+A hung driver: a FUSE file opened by every NVML call, whose open is never answered.
 
-Whoever waits for a request that was read cannot be killed. Closing the descriptor fails all of them (ENOTCONN), which
-is what this does when the fault is over, or when the node is to end: PID 1 of a node waits for its processes.
+A process that waits for it cannot be killed. Closing the descriptor fails all waits (ENOTCONN), at the fault's end or
+before the node ends: PID 1 waits for its processes.
 """
 
 import contextlib
@@ -13,15 +13,15 @@ from holdfast.localcloud.kernel_log.program import fuse
 from holdfast.localcloud.nodes import Node
 from holdfast.localcloud.nodes.kernel import boot
 from holdfast.localcloud.planting.effects.gpus import answering
-from holdfast.localcloud.planting.effects.holding import Holding
+from holdfast.localcloud.planting.effects.holding import FaultHold
 from holdfast.localcloud.planting.effects.inside import in_mounts_of
 
 _DEVICE = "/run/holdfast/driver"
 
 
 @contextlib.contextmanager
-def hung_driver(node: Node, *, name: str, holding: Holding) -> Iterator[str]:
-    """While calls into NVML hang; yields what they hang in."""
+def hung_driver(node: Node, *, name: str, holding: FaultHold) -> Iterator[str]:
+    """Hang calls into NVML; yield the file."""
     descriptor = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         in_mounts_of(node, lambda: _mount(descriptor))
@@ -48,7 +48,6 @@ def _unmount() -> None:
 
 
 def _serve(descriptor: int) -> None:
-    """Mount and stat it; all that opens it stays without an answer."""
     try:
         request = os.read(descriptor, fuse.READ_BUFFER)
     except OSError:  # nothing there, or unmounted

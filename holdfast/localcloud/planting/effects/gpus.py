@@ -1,4 +1,4 @@
-"""What the node's NVML says."""
+"""Answers of the node's NVML."""
 
 import contextlib
 import fcntl
@@ -13,10 +13,10 @@ from holdfast.localcloud.planting.lines import WITHOUT_GPUS
 
 def device_of(node: Node, *, gpu: int, required: bool) -> tuple[str, tuple[str, ...]]:
     """
-    Address of the GPU with this number, and those of all.
+    Return the address of the GPU with this number, and all addresses.
 
     Raises:
-        FaultError: the node has none, or fewer, where they are required.
+        FaultError: The node has none, or fewer, where required.
     """
     file = node.inside(ANSWERS)
     known = addresses(file.read_bytes().decode()) if file.exists() else ()
@@ -24,13 +24,12 @@ def device_of(node: Node, *, gpu: int, required: bool) -> tuple[str, tuple[str, 
         return WITHOUT_GPUS, ()
     if gpu >= len(known):
         has = f"GPUs 0 to {len(known) - 1}" if known else "no GPUs"
-        raise FaultError(f"node {node.spec.instance_id} has {has}, and GPU {gpu} was asked for")
+        raise FaultError(f"node {node.spec.instance_id} has {has}, got GPU {gpu}")
     return known[gpu], known
 
 
 @contextlib.contextmanager
 def answering(node: Node, *, name: str, lines: Mapping[str, str]) -> Iterator[None]:
-    """While NVML answers so."""
     _change(node, name=name, lines=lines)
     try:
         yield
@@ -43,7 +42,7 @@ def _change(node: Node, *, name: str, lines: Mapping[str, str]) -> None:
     lock = os.open(f"/proc/{node.pid}/root/run/holdfast", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another fault of this node may be planted or undone now
-        said = node.inside(ANSWERS).read_bytes().decode()
-        node.write_file(ANSWERS, changed(said, name=name, lines=lines).encode())
+        reported = node.inside(ANSWERS).read_bytes().decode()
+        node.write_file(ANSWERS, changed(reported, name=name, lines=lines).encode())
     finally:
         os.close(lock)

@@ -1,4 +1,4 @@
-"""Waits while a fault is planted: for its time, its node, or whoever ends it; and serves what it needs meanwhile."""
+"""Wait during a fault: for its time, its node, or an end request; serve requests meanwhile."""
 
 import os
 import select
@@ -14,11 +14,13 @@ _EXITING = 0x4
 _LOOK_S = 0.05
 
 
-class Holding:
+class FaultHold:
     """
+    Wait for the end of a fault.
+
     Args:
-        node: The one that it is planted on.
-        for_s: Default: until the node ends.
+        node: The faulty node.
+        for_s: Duration. Default: until the node ends.
     """
 
     def __init__(self, node: Node, *, for_s: float | None) -> None:
@@ -32,7 +34,7 @@ class Holding:
             signal.signal(number, lambda *_: None)
 
     def serve(self, descriptor: int, answer: Callable[[], None]) -> None:
-        """Call ``answer`` whenever there is something to read."""
+        """Call ``answer`` when there is something to read."""
         self._served[descriptor] = answer
 
     def regularly(self, action: Callable[[], None]) -> None:
@@ -40,7 +42,7 @@ class Holding:
         self._regular.append(action)
 
     def wait(self) -> None:
-        """Return when it is to be undone: its time is over, somebody asks for it, or its node is about to end."""
+        """Return when the fault is to be reverted."""
         poller = select.poll()
         for descriptor in (self._asked, *self._served):
             poller.register(descriptor, select.POLLIN)
@@ -56,10 +58,9 @@ class Holding:
 
     def goes_on(self) -> bool:
         """
-        Whether the node lives, and nobody ends it.
+        Return True if the node lives and no end was requested.
 
-        PID 1 cannot end before its processes have, and a process that waits for what is held here cannot end either: so
-        this looks whether PID 1 is on its way out, and not only whether it is gone.
+        PID 1 waits for its processes, which may wait for this fault, so an exiting PID 1 counts as ended.
         """
         try:
             fields = Path(f"/proc/{self._node.pid}/stat").read_text().rpartition(")")[2].split()

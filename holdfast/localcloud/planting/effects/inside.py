@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def in_mounts_of(node: Node, action: Callable[[], T]) -> T:
-    """What ``action`` returns, called where paths are the node's."""
+    """Call ``action`` with the node's paths."""
     return in_namespace(Path(f"/proc/{node.pid}/ns/mnt"), boot.CLONE_NEWNS, action)
 
 
 def in_network_of(node: Node, action: Callable[[], T]) -> T:
-    """What ``action`` returns, called where the network is the node's; a socket stays there."""
+    """Call ``action`` in the node's network; a socket stays there."""
     return in_namespace(Path(f"/proc/{node.pid}/ns/net"), boot.CLONE_NEWNET, action)

@@ -1,4 +1,4 @@
-"""Lines of the kernel: in the node's log, and where syslog would have put them."""
+"""Kernel messages: in the node's log, and in syslog's files."""
 
 import time
 from collections.abc import Sequence
@@ -7,18 +7,14 @@ from pathlib import Path
 from holdfast.localcloud.kernel_log import KernelLogs
 from holdfast.localcloud.nodes import Node
 from holdfast.localcloud.nodes.kernel import proc
-from holdfast.localcloud.planting.lines import Process
+from holdfast.localcloud.planting.lines import GpuProcess
 
 _SYSLOG = ("/var/log/messages", "/var/log/syslog", "/var/log/kern.log")
 _ERROR, _WARNING = 3, 4
 
 
 def say(node: Node, lines: Sequence[str], *, logs: KernelLogs, level: int = _ERROR) -> None:
-    """
-    Have the kernel say it.
-
-    HyperPod's own agent reads /var/log/messages: files of syslog that the node has get the lines, too.
-    """
+    """Write kernel messages, also to existing files of syslog: HyperPod's agent reads /var/log/messages."""
     logs.write(node.spec.instance_id, lines, level=level)
     stamp = time.strftime("%b %e %H:%M:%S")
     text = "".join(f"{stamp} {node.spec.hostname} kernel: {line}\n" for line in lines).encode()
@@ -28,8 +24,8 @@ def say(node: Node, lines: Sequence[str], *, logs: KernelLogs, level: int = _ERR
             file.append(text)
 
 
-def victim(node: Node) -> Process | None:
-    """A process that a line of the driver would name: of those that run Python on the node, the youngest."""
+def victim(node: Node) -> GpuProcess | None:
+    """Return the youngest Python process of the node, for a driver's message."""
     candidates = [pid for pid in proc.members(node.pid) if proc.program(pid).startswith(("python", "pt_main"))]
     for pid in sorted(candidates, key=lambda pid: proc.start_ticks(pid) or 0, reverse=True):
         try:
@@ -37,5 +33,5 @@ def victim(node: Node) -> Process | None:
         except OSError:
             continue
         inner = next(line.split()[-1] for line in status.splitlines() if line.startswith("NSpid:"))
-        return Process(pid=int(inner), name=proc.program(pid))
+        return GpuProcess(pid=int(inner), name=proc.program(pid))
     return None

@@ -1,4 +1,4 @@
-"""A process that runs out of memory, killed by the kernel in a memory cgroup of its own."""
+"""An out-of-memory kill in a small memory cgroup."""
 
 import contextlib
 import os
@@ -17,23 +17,18 @@ _TOP = Path("/sys/fs/cgroup")
 
 
 def run_out_of_memory(node: Node) -> tuple[list[str], int]:
-    """
-    Start a program on the node that takes more memory than it may; returns what the kernel said, and the exit code.
-
-    OSError: it was not killed for that, or the kernel's words cannot be had.
-    """
+    """Run a program into its memory limit; return kernel messages and exit code. Raise OSError without a kill."""
     log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         os.lseek(log, 0, os.SEEK_END)
         with _limited(f"holdfast-oom-{node.spec.instance_id}") as group:
             killed, code = _run(node, group)
-        return _said(log, killed), code
+        return _reported(log, killed), code
     finally:
         os.close(log)
 
 
 def _run(node: Node, group: Path) -> tuple[int, int]:
-    """Number of the process that was killed, as this machine counts, and the exit code of what started it."""
     entrance = node.popen(["/bin/sh", "-c", _GREEDY], stdin=subprocess.PIPE)
     try:
         greedy = _child(entrance.pid, of=node)
@@ -56,12 +51,11 @@ def _child(pid: int, *, of: Node) -> int:
                 if int(stat.rpartition(")")[2].split()[1]) == pid and proc.program(member) == "sh":
                     return member
         time.sleep(0.01)
-    raise OSError("the program that was to run out of memory did not start")
+    raise OSError("the out-of-memory program did not start")
 
 
 @contextlib.contextmanager
 def _limited(name: str) -> Iterator[Path]:
-    """A cgroup with little memory, in whichever version this machine has."""
     if (_TOP / "memory").is_dir():
         group, limits = _TOP / "memory" / name, {"memory.limit_in_bytes": _LIMIT}
     else:
@@ -82,8 +76,7 @@ def _limited(name: str) -> Iterator[Path]:
             time.sleep(0.01)
 
 
-def _said(log: int, killed: int) -> list[str]:
-    """The kernel's words on it: from the call of the OOM killer to the kill."""
+def _reported(log: int, killed: int) -> list[str]:
     found: list[str] = []
     deadline = time.monotonic() + _WITHIN_S
     while time.monotonic() < deadline:
@@ -102,4 +95,4 @@ def _said(log: int, killed: int) -> list[str]:
             found.append(text)
         if f"Killed process {killed} " in text:
             return found
-    raise OSError(f"this machine's kernel did not say that it killed process {killed} for want of memory")
+    raise OSError(f"this machine's kernel did not report an out-of-memory kill of process {killed} for want of memory")

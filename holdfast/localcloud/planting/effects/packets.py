@@ -1,8 +1,8 @@
 """
-A link that loses packets: a rule of nftables that drops at random what comes in, before anybody can see it.
+A lossy link: an nftables rule that drops incoming packets at random, silently.
 
-Silent, as on a bad cable: on the way out the sender would be told. The kernel's netlink is spoken here, because netem
-is often not built and ``nft`` often not installed. The table has an owner, so the kernel removes it with its socket.
+Written over netlink, because netem and ``nft`` are often missing. The table has an owner, so the kernel removes it with
+its socket.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _TIMEOUT_S = 5.0
 
 @contextlib.contextmanager
 def lossy_link(node: Node, *, link: str = "eth0") -> Iterator[str]:
-    """While one in ``ONE_IN`` of the packets that come to the node is lost; yields what loses them."""
+    """Drop one in ``ONE_IN`` of the packets to the node; yield the description."""
     connection = in_network_of(node, lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER))
     try:
         connection.settimeout(_TIMEOUT_S)
@@ -40,7 +40,7 @@ def lossy_link(node: Node, *, link: str = "eth0") -> Iterator[str]:
 
 
 def batch(link: str) -> bytes:
-    """A table, a chain at the device's ingress and the rule; the kernel takes all or nothing."""
+    """Return the batch for a table, a chain at the device's ingress and the rule; atomic in the kernel."""
     hook = _u32(1, 0) + _u32(2, 0) + _attribute(3, link.encode() + b"\0")
     chain = _attribute(1, _TABLE) + _attribute(3, _CHAIN) + _attribute(4 | _NESTED, hook)
     chain += _u32(5, 1) + _attribute(7, b"filter\0")

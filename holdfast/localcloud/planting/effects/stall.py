@@ -1,9 +1,8 @@
 """
-A shared file system that stalls on one node: fanotify permission events on its mounts, which nobody answers.
+A shared file system that stalls on one node: unanswered fanotify permission events on its mounts.
 
-The kernel asks this process before each open, listing and read on a marked mount, and waits. A node's bind mount is a
-mount of its own, so other nodes go on. Files that were open before are not asked about, nor are stat and statfs, as
-with a Lustre whose metadata server is away. Who waits can be killed. The descriptor must be no other process's.
+Opens, listings and reads on a marked mount wait; a node's bind mount is its own, so other nodes are not affected. Files
+open before, stat and statfs are not affected, as with Lustre without metadata server. Waiting processes can be killed.
 """
 
 import contextlib
@@ -15,7 +14,7 @@ from pathlib import Path
 from holdfast.localcloud.nodes import REACHABLE, Node
 from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.nodes.kernel.mounts import MountEntry, mount_entries
-from holdfast.localcloud.planting.effects.holding import Holding
+from holdfast.localcloud.planting.effects.holding import FaultHold
 from holdfast.localcloud.planting.faults import FaultError
 
 _FAN_CLASS_CONTENT, _FAN_CLOEXEC = 0x4, 0x1
@@ -26,12 +25,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @contextlib.contextmanager
-def stalled_mount(node: Node, *, path: str, holding: Holding) -> Iterator[str]:
+def stalled_mount(node: Node, *, path: str, holding: FaultHold) -> Iterator[str]:
     """
-    While what is at ``path`` stalls, with every other mount of that file system on the node; yields the mount points.
+    Stall ``path`` and every other mount of that file system on the node; yield the mount points.
 
     Raises:
-        FaultError: nothing is mounted there.
+        FaultError: Nothing is mounted there.
     """
     whose = _file_systems(node, path=path)
     descriptor = _libc.fanotify_init(ctypes.c_uint(_FAN_CLASS_CONTENT | _FAN_CLOEXEC), ctypes.c_uint(os.O_RDONLY))
@@ -63,7 +62,6 @@ def _mark(descriptor: int, place: str) -> bool:
 
 
 def _file_systems(node: Node, *, path: str) -> set[tuple[str, str]]:
-    """Device and folder in it of what is mounted at ``path``, or of all shared file systems that the node can mount."""
     mounted = _mounted(node.pid)
     known = [entry for entry in mounted if entry.point == path]
     if not known:
@@ -74,7 +72,6 @@ def _file_systems(node: Node, *, path: str) -> set[tuple[str, str]]:
 
 
 def _mounts(node: Node, *, of: set[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """A name for each mount of these file systems on the node, and a path to it from here."""
     seen = set()
     for pid in proc.members(node.pid):
         space = proc.namespace(pid, "mnt")

@@ -1,7 +1,4 @@
-"""
-CloudFormation's operations: which requests are allowed, what they start and what they read. The work on stacks is in
-`deployment`.
-"""
+"""CloudFormation's operations: validate requests, start and read deployments. The work on stacks is in `deployment`."""
 
 from holdfast.localcloud.aws.cloudformation.api.service import CloudFormation
 

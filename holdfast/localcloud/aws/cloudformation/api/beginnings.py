@@ -1,4 +1,4 @@
-"""How a stack comes to be, and how a deployment of it begins."""
+"""Creation of stacks and start of their deployments."""
 
 import copy
 import re
@@ -6,7 +6,14 @@ import uuid
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
-from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, STABLE, Engine, Stack, Surroundings, Target
+from holdfast.localcloud.aws.cloudformation.deployment import (
+    PAUSED,
+    STABLE,
+    DeploymentTarget,
+    Engine,
+    Stack,
+    Surroundings,
+)
 from holdfast.localcloud.aws.common import now
 
 UPDATABLE = STABLE | PAUSED
@@ -17,15 +24,21 @@ def check_updatable(stack: Stack) -> None:
         raise invalid(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
 
 
-class Beginnings:
-    """Makes stacks and starts their deployments; whoever calls a method holds the store's lock."""
+class StackStarter:
+    """Create stacks and start their deployments; callers hold the store's lock."""
 
     def __init__(self, *, surroundings: Surroundings, engine: Engine) -> None:
         self._surroundings, self._engine = surroundings, engine
         self._store = surroundings.store
 
     def deploy(
-        self, stack: Stack, target: Target, *, token: str | None, creating: bool, retain_except_on_create: bool = False
+        self,
+        stack: Stack,
+        target: DeploymentTarget,
+        *,
+        token: str | None,
+        creating: bool,
+        retain_except_on_create: bool = False,
     ) -> str:
         if stack.status in STABLE:
             stack.good = (stack.target, copy.deepcopy(stack.resources))
@@ -42,7 +55,7 @@ class Beginnings:
 
         return self._engine.start(stack, work, kind=f"{verb}_STACK", token=token)
 
-    def new_stack(self, request: dict[str, Any], target: Target, *, status: str, keep: bool = True) -> Stack:
+    def new_stack(self, request: dict[str, Any], target: DeploymentTarget, *, status: str, keep: bool = True) -> Stack:
         name = request["StackName"]
         if not re.fullmatch(r"[a-zA-Z][-a-zA-Z0-9]{0,127}", name):
             raise invalid(

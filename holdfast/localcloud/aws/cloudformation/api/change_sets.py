@@ -3,10 +3,10 @@
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
-from holdfast.localcloud.aws.cloudformation.api.beginnings import Beginnings, check_updatable
+from holdfast.localcloud.aws.cloudformation.api.beginnings import StackStarter, check_updatable
 from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
 from holdfast.localcloud.aws.cloudformation.api.targets import Targets
-from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Stack, Store
+from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Stack, StackStore
 from holdfast.localcloud.aws.cloudformation.template import TemplateError
 from holdfast.localcloud.aws.common import ServiceError, now
 
@@ -21,11 +21,10 @@ INVALID = (
 class ChangeSets:
     """Changes that are computed first and executed later."""
 
-    def __init__(self, *, store: Store, targets: Targets, beginnings: Beginnings) -> None:
+    def __init__(self, *, store: StackStore, targets: Targets, beginnings: StackStarter) -> None:
         self._store, self._targets, self._beginnings = store, targets, beginnings
 
     def create_change_set(self, **request: Any) -> dict[str, Any]:
-        """CreateChangeSet: the change is computed before the answer, so a describe sees it at once."""
         kind = request.get("ChangeSetType", "UPDATE")
         if kind not in ("CREATE", "UPDATE"):
             raise invalid(f"ChangeSetType {kind} is not supported by the embedded AWS; use CREATE or UPDATE")
@@ -81,7 +80,6 @@ class ChangeSets:
         made.status, made.execution = "CREATE_COMPLETE", "AVAILABLE"
 
     def execute_change_set(self, **request: Any) -> dict[str, Any]:
-        """ExecuteChangeSet."""
         with self._store.lock:
             stack, made = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))
             if made.execution != "AVAILABLE":
@@ -106,7 +104,7 @@ class ChangeSets:
         return {}
 
     def delete_change_set(self, **request: Any) -> dict[str, Any]:
-        """DeleteChangeSet: one that is not there is no error."""
+        """DeleteChangeSet: a missing one is no error."""
         with self._store.lock:
             try:
                 stack, made = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))

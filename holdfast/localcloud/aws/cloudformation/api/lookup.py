@@ -1,44 +1,39 @@
-"""Which stack or change set a request means, and how lists are answered in pages."""
+"""Lookup of the stack or change set that a request names, and paging."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Stack, Store
+from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Stack, StackStore
 from holdfast.localcloud.aws.common import ServiceError
 
 PAGE = 100
 
 
 def invalid(message: str) -> ServiceError:
-    """The error for nearly everything that CloudFormation refuses."""
     return ServiceError("ValidationError", message)
 
 
-def found(store: Store, name: str) -> Stack:
-    """The stack of a name or an id."""
+def found(store: StackStore, name: str) -> Stack:
     stack = store.find(name)
     if stack is None:
         raise invalid(f"Stack with id {name} does not exist")
     return stack
 
 
-def named(store: Store, request: dict[str, Any]) -> Stack:
-    """The stack that a request names, and has to."""
+def named(store: StackStore, request: dict[str, Any]) -> Stack:
     if not request.get("StackName"):
         raise invalid("StackName must be given")
     return found(store, request["StackName"])
 
 
-def owner(store: Store, physical_id: str | None) -> Stack:
-    """The stack that has a resource."""
+def owner(store: StackStore, physical_id: str | None) -> Stack:
     for stack in store.stacks.values():
         if physical_id and any(entry.physical_id == physical_id for entry in stack.resources.values()):
             return stack
     raise invalid(f"Stack for {physical_id} does not exist")
 
 
-def change_set(store: Store, name: str, stack_name: str | None) -> tuple[Stack, ChangeSet]:
-    """A change set by its id, or by its name in a stack."""
+def change_set(store: StackStore, name: str, stack_name: str | None) -> tuple[Stack, ChangeSet]:
     stacks = [found(store, stack_name)] if stack_name else list(store.stacks.values())
     for stack in stacks:
         for made in stack.change_sets.values():
@@ -54,7 +49,6 @@ def paged(items: Sequence[Any], token: str | None) -> tuple[list[Any], dict[str,
 
 
 def present(entry: dict[str, Any]) -> dict[str, Any]:
-    """The members of an answer that there are."""
     return {key: value for key, value in entry.items() if value not in (None, "")}
 
 

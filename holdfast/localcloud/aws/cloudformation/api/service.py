@@ -1,29 +1,27 @@
 """
-The API operations that change stacks: which requests are allowed, and what they start.
+API operations that change stacks.
 
-Change sets are in `change_sets`, reading operations in `views` and `template_views`. Methods are named like
-the API's operations and take and return its members.
+Change sets are in `change_sets`, reading operations in `views` and `template_views`. Methods are named like the API's
+operations and take and return its members.
 """
 
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
-from holdfast.localcloud.aws.cloudformation.api.beginnings import Beginnings, check_updatable
+from holdfast.localcloud.aws.cloudformation.api.beginnings import StackStarter, check_updatable
 from holdfast.localcloud.aws.cloudformation.api.change_sets import ChangeSets
 from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
 from holdfast.localcloud.aws.cloudformation.api.targets import Targets
 from holdfast.localcloud.aws.cloudformation.api.template_views import TemplateViews
 from holdfast.localcloud.aws.cloudformation.api.views import Views
-from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Engine, Store, Surroundings
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Machine
+from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Engine, StackStore, Surroundings
+from holdfast.localcloud.aws.cloudformation.resources.handlers import LocalMachine
 from holdfast.localcloud.aws.cloudformation.template import TemplateError
 from holdfast.localcloud.aws.common import Mishaps, ServiceError
 
 
 class CloudFormation:
-    """The embedded CloudFormation of one account and region."""
-
     PARTS: ClassVar[dict[str, type]] = {"change_sets": ChangeSets, "views": Views, "templates": TemplateViews}
 
     def __init__(
@@ -34,18 +32,18 @@ class CloudFormation:
         region: str,
         skip: bool = False,
         mishaps: Mishaps | None = None,
-        machine: Machine | None = None,
+        machine: LocalMachine | None = None,
     ) -> None:
         """
-        Make a service without stacks.
+        Create a service without stacks.
 
         Args:
-            client: Gives a thread-safe boto3 client for a service; everything is made through these.
-            skip: Whether waits are skipped, so that a deployment takes no longer than its calls.
-            mishaps: Default: none; what goes wrong on purpose.
-            machine: Default: none, everything is a record.
+            client: Returns a thread-safe boto3 client for a service.
+            skip: True if waits are skipped.
+            mishaps: Default: none; deliberate failures.
+            machine: Default: none, every resource is a record.
         """
-        self._store = Store()
+        self._store = StackStore()
         surroundings = Surroundings(
             store=self._store,
             client=client,
@@ -57,7 +55,7 @@ class CloudFormation:
         )
         self._engine = Engine(surroundings=surroundings)
         self._targets = Targets(surroundings=surroundings)
-        self._beginnings = Beginnings(surroundings=surroundings, engine=self._engine)
+        self._beginnings = StackStarter(surroundings=surroundings, engine=self._engine)
         self.change_sets = ChangeSets(store=self._store, targets=self._targets, beginnings=self._beginnings)
         self.views = Views(store=self._store)
         self.templates = TemplateViews(store=self._store, targets=self._targets)
@@ -66,7 +64,6 @@ class CloudFormation:
 
     @property
     def on_change(self) -> Callable[[], None]:
-        """Called after a change that no request made."""
         return self._store.on_change
 
     @on_change.setter
@@ -74,11 +71,10 @@ class CloudFormation:
         self._store.on_change = call
 
     def state(self) -> bytes:
-        """Everything to keep across restarts."""
         return self._store.dump()
 
     def restore(self, state: bytes) -> None:
-        """Take over ``state``; operations that were in progress fail as interrupted, and are rolled back."""
+        """Load ``state``; operations in progress fail as interrupted and are rolled back."""
         self._store.load(state)
         self._engine.resume()
 
@@ -87,7 +83,7 @@ class CloudFormation:
         self._engine.close()
 
     def releases(self) -> list[dict[str, Any]]:
-        """Every Helm release that a stack holds."""
+        """Return every Helm release of all stacks."""
         with self._store.lock:
             return [
                 {"StackName": stack.name, "LogicalResourceId": name, **entry.attributes}
@@ -99,7 +95,6 @@ class CloudFormation:
     # -- stacks
 
     def create_stack(self, **request: Any) -> dict[str, Any]:
-        """CreateStack."""
         with self._store.lock:
             if self._store.find(request["StackName"]) is not None:
                 raise ServiceError("AlreadyExistsException", f"Stack [{request['StackName']}] already exists")
@@ -119,7 +114,6 @@ class CloudFormation:
         return {"StackId": stack.id, "OperationId": operation}
 
     def update_stack(self, **request: Any) -> dict[str, Any]:
-        """UpdateStack."""
         stack = lookup.found(self._store, request["StackName"])
         check_updatable(stack)
         target = self._targets.target(request, stack)
@@ -138,7 +132,7 @@ class CloudFormation:
         return {"StackId": stack.id, "OperationId": operation}
 
     def delete_stack(self, **request: Any) -> dict[str, Any]:
-        """DeleteStack: one that is not there is no error."""
+        """DeleteStack: a missing one is no error."""
         retain = frozenset(request.get("RetainResources") or ())
         with self._store.lock:
             stack = self._store.find(request["StackName"])
@@ -170,7 +164,7 @@ class CloudFormation:
         return {}
 
     def rollback_stack(self, **request: Any) -> dict[str, Any]:
-        """RollbackStack: what an operation with DisableRollback left is taken back."""
+        """RollbackStack: undo what an operation with DisableRollback left."""
         with self._store.lock:
             stack = lookup.found(self._store, request["StackName"])
             if stack.status not in PAUSED:
@@ -186,7 +180,6 @@ class CloudFormation:
         return {"StackId": stack.id, "OperationId": operation}
 
     def continue_update_rollback(self, **request: Any) -> dict[str, Any]:
-        """ContinueUpdateRollback."""
         with self._store.lock:
             stack = lookup.found(self._store, request["StackName"])
             if stack.status != "UPDATE_ROLLBACK_FAILED":
@@ -205,7 +198,6 @@ class CloudFormation:
         return {}
 
     def cancel_update_stack(self, **request: Any) -> dict[str, Any]:
-        """CancelUpdateStack."""
         with self._store.lock:
             stack = lookup.found(self._store, request["StackName"])
             if stack.status != "UPDATE_IN_PROGRESS":
@@ -214,7 +206,6 @@ class CloudFormation:
         return {}
 
     def update_termination_protection(self, **request: Any) -> dict[str, Any]:
-        """UpdateTerminationProtection."""
         with self._store.lock:
             stack = lookup.found(self._store, request["StackName"])
             stack.protected = bool(request["EnableTerminationProtection"])

@@ -1,8 +1,4 @@
-"""
-What a request aims at: its template and parameters, whether they can be, and what they would change.
-
-Nothing is changed here.
-"""
+"""Target of a request: its template and parameters, their validation, and the resulting changes. Changes nothing."""
 
 import re
 import urllib.parse
@@ -12,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation import deployment, registry
 from holdfast.localcloud.aws.cloudformation.api.lookup import invalid
-from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, Stack, Surroundings, Target, system_tags
+from holdfast.localcloud.aws.cloudformation.deployment import PAUSED, DeploymentTarget, Stack, Surroundings, system_tags
 from holdfast.localcloud.aws.cloudformation.registry import attributes, prepared
 from holdfast.localcloud.aws.cloudformation.resources import supports
 from holdfast.localcloud.aws.cloudformation.template import (
@@ -29,13 +25,11 @@ from holdfast.localcloud.aws.common import ServiceError
 
 
 class Targets:
-    """Aims of requests, judged."""
-
     def __init__(self, *, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
 
-    def target(self, request: dict[str, Any], stack: Stack | None) -> Target:
-        """What the request aims at. Refuses templates and parameters that cannot be."""
+    def target(self, request: dict[str, Any], stack: Stack | None) -> DeploymentTarget:
+        """Return the target of the request. Reject invalid templates and parameters."""
         previous, region = stack.target if stack is not None else None, self._surroundings.region
         if request.get("UsePreviousTemplate"):
             if previous is None:
@@ -58,12 +52,12 @@ class Targets:
             pairs = dict(previous.tags)
         else:
             pairs = {tag["Key"]: tag["Value"] for tag in tags or []}
-        return Target(
+        return DeploymentTarget(
             body=body, document=document, parameters=values, looked_up=looked_up, tags=pairs, capabilities=sorted(given)
         )
 
     def body(self, request: dict[str, Any]) -> str:
-        """The template of a request, from wherever it says."""
+        """Return the template of a request, from the body, S3 or the stack."""
         if request.get("TemplateBody"):
             return str(request["TemplateBody"])
         url = request.get("TemplateURL")
@@ -80,8 +74,8 @@ class Targets:
             raise invalid(f"S3 error: {error.response['Error'].get('Message', '')} ({url})") from None
         return str(stored["Body"].read(LARGEST + 1).decode("utf-8", "replace"))
 
-    def judge(self, stack: Stack, target: Target) -> None:
-        """Rules, conditions and attribute names: what can be known before anything is made."""
+    def judge(self, stack: Stack, target: DeploymentTarget) -> None:
+        """Check rules, conditions and attribute names before anything is created."""
         scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
         failures = failed_rules(target.document.get("Rules", {}), scope)
         if failures:
@@ -93,18 +87,18 @@ class Targets:
                 raise TemplateError(
                     f"Template error: resource {name} does not support attribute type {key} in Fn::GetAtt"
                 )
-        deployment.wanted(target.document, scope)
+        deployment.desired(target.document, scope)
 
-    def changes(self, stack: Stack, target: Target) -> list[dict[str, Any]]:
-        """What would become of resources, as a change set shows it."""
+    def changes(self, stack: Stack, target: DeploymentTarget) -> list[dict[str, Any]]:
+        """Return the changes of resources as a change set shows them."""
         with self._surroundings.store.lock:
             current = dict(stack.resources)
         fresh: frozenset[str] = frozenset()
         while True:  # a replacement makes values unknown, which may replace more
             scope = self._surroundings.scope(stack, target, current, foreseeing=True, fresh=fresh)
             changes, replaced = [], set()
-            wanted = deployment.wanted(target.document, scope)
-            for name, definition in wanted.items():
+            desired = deployment.desired(target.document, scope)
+            for name, definition in desired.items():
                 kind = definition["Type"]
                 properties = prepared(kind, scope.resolve(definition.get("Properties", {})) or {})
                 sent = deployment.with_tags(kind, properties, target.tags, system_tags(stack, name))
@@ -116,13 +110,13 @@ class Targets:
             if replaced <= fresh:
                 break
             fresh |= replaced
-        return changes + [deployment.removal(entry) for name, entry in current.items() if name not in wanted]
+        return changes + [deployment.removal(entry) for name, entry in current.items() if name not in desired]
 
-    def problems(self, stack: Stack, target: Target) -> tuple[dict[str, str], ...]:
-        """What the registry has against the template's properties, while references are still unknown."""
+    def problems(self, stack: Stack, target: DeploymentTarget) -> tuple[dict[str, str], ...]:
+        """Return violations of the registry's schemas, while references are still unknown."""
         scope = self._surroundings.scope(stack, target, stack.resources, foreseeing=True)
         found = []
-        for name, definition in deployment.wanted(target.document, scope).items():
+        for name, definition in deployment.desired(target.document, scope).items():
             kind = definition["Type"]
             properties = prepared(kind, scope.resolve(definition.get("Properties", {})) or {})
             found += [
@@ -136,8 +130,8 @@ class Targets:
             ]
         return tuple(found)
 
-    def differs(self, stack: Stack, target: Target) -> bool:
-        """Whether anything but resources changes: outputs, tags, or a failed state that is to be left."""
+    def differs(self, stack: Stack, target: DeploymentTarget) -> bool:
+        """Return True if anything but resources changes: outputs, tags, or a failed state."""
         old = stack.target
         if stack.status in PAUSED or old.tags != target.tags:
             return True

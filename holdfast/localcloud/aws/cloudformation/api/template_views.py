@@ -1,4 +1,4 @@
-"""The API operations that only read templates, change sets and exports."""
+"""API operations that only read templates, change sets and exports."""
 
 import json
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 from holdfast.localcloud.aws.cloudformation.api import lookup
 from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present, tag_list
 from holdfast.localcloud.aws.cloudformation.api.targets import Targets
-from holdfast.localcloud.aws.cloudformation.deployment import Store
+from holdfast.localcloud.aws.cloudformation.deployment import StackStore
 from holdfast.localcloud.aws.cloudformation.template import TemplateError, capabilities, described, parse
 from holdfast.localcloud.aws.common import ServiceError
 
 
 class TemplateViews:
-    """What can be asked beside stacks. Every method takes the lock, so an answer is one moment's truth."""
+    """Reading operations on templates, change sets and exports. Each holds the lock, so an answer is consistent."""
 
-    def __init__(self, *, store: Store, targets: Targets) -> None:
+    def __init__(self, *, store: StackStore, targets: Targets) -> None:
         self._store, self._targets = store, targets
 
     def get_template(self, **request: Any) -> dict[str, Any]:
-        """GetTemplate: both stages are the same, there are no transforms."""
+        """GetTemplate: both stages are equal, since there are no transforms."""
         with self._store.lock:
             if request.get("ChangeSetName"):
                 target = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))[1].target
@@ -30,7 +30,6 @@ class TemplateViews:
         return {"TemplateBody": target.body, "StagesAvailable": ["Original", "Processed"]}
 
     def get_template_summary(self, **request: Any) -> dict[str, Any]:
-        """GetTemplateSummary."""
         document = self._document(request)
         needed = capabilities(document)
         return present(
@@ -59,7 +58,6 @@ class TemplateViews:
         )
 
     def validate_template(self, **request: Any) -> dict[str, Any]:
-        """ValidateTemplate."""
         summary = self.get_template_summary(**request)
         shown = [
             {key: entry[key] for key in ("ParameterKey", "DefaultValue", "NoEcho", "Description") if key in entry}
@@ -69,7 +67,6 @@ class TemplateViews:
         return {"Parameters": shown, **{key: summary[key] for key in kept if key in summary}}
 
     def describe_change_set(self, **request: Any) -> dict[str, Any]:
-        """DescribeChangeSet."""
         with self._store.lock:
             stack, made = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))
             page, more = paged(made.changes, request.get("NextToken"))
@@ -97,7 +94,6 @@ class TemplateViews:
             )
 
     def list_change_sets(self, **request: Any) -> dict[str, Any]:
-        """ListChangeSets."""
         with self._store.lock:
             stack = lookup.found(self._store, request["StackName"])
             found = [
@@ -120,7 +116,6 @@ class TemplateViews:
         return {"Summaries": page, **more}
 
     def list_exports(self, **request: Any) -> dict[str, Any]:
-        """ListExports."""
         found = [
             {"ExportingStackId": owner, "Name": name, "Value": value}
             for name, (value, owner) in sorted(self._store.exports().items())
@@ -129,7 +124,6 @@ class TemplateViews:
         return {"Exports": page, **more}
 
     def list_imports(self, **request: Any) -> dict[str, Any]:
-        """ListImports."""
         users = self._store.importers(request["ExportName"])
         if not users:
             raise ServiceError("ValidationError", f"Export '{request['ExportName']}' is not imported by any stack.")

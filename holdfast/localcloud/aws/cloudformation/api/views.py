@@ -1,4 +1,4 @@
-"""The API operations that only read stacks, their events and their resources."""
+"""API operations that only read stacks, their events and their resources."""
 
 import json
 import uuid
@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
 from holdfast.localcloud.aws.cloudformation.api.lookup import paged, present, tag_list
-from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Resource, Stack, Store
+from holdfast.localcloud.aws.cloudformation.deployment import ChangeSet, Resource, Stack, StackStore
 from holdfast.localcloud.aws.cloudformation.template import described
 from holdfast.localcloud.aws.common import ServiceError
 
@@ -15,13 +15,12 @@ NO_RESOURCE_DRIFT = {"StackResourceDriftStatus": "NOT_CHECKED"}
 
 
 class Views:
-    """What can be asked. Every method takes the lock, so an answer is one moment's truth."""
+    """Reading operations on stacks. Each holds the lock, so an answer is consistent."""
 
-    def __init__(self, *, store: Store) -> None:
+    def __init__(self, *, store: StackStore) -> None:
         self._store = store
 
     def describe_stacks(self, **request: Any) -> dict[str, Any]:
-        """DescribeStacks."""
         with self._store.lock:
             if request.get("StackName"):
                 return {"Stacks": [self._stack(lookup.found(self._store, request["StackName"]))]}
@@ -30,8 +29,7 @@ class Views:
         return {"Stacks": page, **more}
 
     def list_stacks(self, **request: Any) -> dict[str, Any]:
-        """ListStacks."""
-        wanted = request.get("StackStatusFilter")
+        desired = request.get("StackStatusFilter")
         with self._store.lock:
             found = [
                 present(
@@ -48,7 +46,7 @@ class Views:
                     }
                 )
                 for stack in reversed(self._store.stacks.values())
-                if not wanted or stack.status in wanted
+                if not desired or stack.status in desired
             ]
         page, more = paged(found, request.get("NextToken"))
         return {"StackSummaries": page, **more}
@@ -61,15 +59,14 @@ class Views:
         return {"StackEvents": [present(event) for event in page], **more}
 
     def describe_events(self, **request: Any) -> dict[str, Any]:
-        """DescribeEvents: the same events with the operation they belong to."""
         with self._store.lock:
             if request.get("ChangeSetName"):
                 stack, made = lookup.change_set(self._store, request["ChangeSetName"], request.get("StackName"))
                 return {"OperationEvents": [_validation_event(stack, made, one) for one in made.problems]}
             stack = lookup.named(self._store, request)
             kinds = {operation: kind for kind, operation in stack.operations}
-            wanted = request.get("OperationId")
-            events = [event for event in reversed(stack.events) if not wanted or event["OperationId"] == wanted]
+            desired = request.get("OperationId")
+            events = [event for event in reversed(stack.events) if not desired or event["OperationId"] == desired]
         if (request.get("Filters") or {}).get("FailedEvents"):
             events = [event for event in events if event["ResourceStatus"].endswith("_FAILED")]
         page, more = paged(events, request.get("NextToken"))
@@ -83,7 +80,6 @@ class Views:
         return {"OperationEvents": shown, **more}
 
     def describe_stack_resources(self, **request: Any) -> dict[str, Any]:
-        """DescribeStackResources."""
         logical_id, physical_id = request.get("LogicalResourceId"), request.get("PhysicalResourceId")
         with self._store.lock:
             name = request.get("StackName")
@@ -103,7 +99,6 @@ class Views:
             }
 
     def describe_stack_resource(self, **request: Any) -> dict[str, Any]:
-        """DescribeStackResource."""
         with self._store.lock:
             stack = lookup.found(self._store, request["StackName"])
             entry = stack.resources.get(request["LogicalResourceId"])
@@ -122,7 +117,6 @@ class Views:
             return {"StackResourceDetail": detail | ({"Metadata": json.dumps(metadata)} if metadata else {})}
 
     def list_stack_resources(self, **request: Any) -> dict[str, Any]:
-        """ListStackResources."""
         with self._store.lock:
             found = [
                 {**self._resource(entry), "LastUpdatedTimestamp": entry.changed, "DriftInformation": NO_RESOURCE_DRIFT}

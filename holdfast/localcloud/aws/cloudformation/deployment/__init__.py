@@ -1,28 +1,25 @@
-"""
-Stacks and the way from what is to what should be: state, plan, engine, and work on one resource. What a type needs is
-in `resources`, when it may begin in `timing`.
-"""
+"""Deployment of stacks: state, plan, engine, and work on one resource. Resource types are in `resources`."""
 
 from holdfast.localcloud.aws.cloudformation.deployment.engine import Engine
 from holdfast.localcloud.aws.cloudformation.deployment.plan import (
-    Step,
+    ResourceStep,
     attributes_used,
     change,
+    desired,
     parameters_of_outputs,
     removal,
     retained,
     step,
-    wanted,
     with_tags,
 )
 from holdfast.localcloud.aws.cloudformation.deployment.store import (
     PAUSED,
     STABLE,
     ChangeSet,
+    DeploymentTarget,
     Resource,
     Stack,
-    Store,
-    Target,
+    StackStore,
 )
 from holdfast.localcloud.aws.cloudformation.deployment.surroundings import Surroundings
 from holdfast.localcloud.aws.cloudformation.deployment.worker import system_tags
@@ -31,20 +28,20 @@ __all__ = [
     "PAUSED",
     "STABLE",
     "ChangeSet",
+    "DeploymentTarget",
     "Engine",
     "Resource",
+    "ResourceStep",
     "Stack",
-    "Step",
-    "Store",
+    "StackStore",
     "Surroundings",
-    "Target",
     "attributes_used",
     "change",
+    "desired",
     "parameters_of_outputs",
     "removal",
     "retained",
     "step",
     "system_tags",
-    "wanted",
     "with_tags",
 ]

@@ -1,9 +1,8 @@
 """
-Take stacks from where they are to where they should be.
+Deployment engine.
 
-Drives what `plan` decides: works on resources in dependency order and in parallel, records every step,
-goes back when a step fails, and takes up what a stopped process left half done. Which requests are allowed is
-`api`'s business.
+Executes what `plan` decides: resources in dependency order and in parallel, each step recorded, rollback on failure,
+resume after a restart. `api` decides which requests are allowed.
 """
 
 import copy
@@ -15,9 +14,9 @@ from collections.abc import Callable
 from botocore.exceptions import BotoCoreError, ClientError
 
 from holdfast.localcloud.aws.cloudformation.deployment import plan
-from holdfast.localcloud.aws.cloudformation.deployment.store import Resource, Stack, Target
+from holdfast.localcloud.aws.cloudformation.deployment.store import DeploymentTarget, Resource, Stack
 from holdfast.localcloud.aws.cloudformation.deployment.surroundings import Surroundings
-from holdfast.localcloud.aws.cloudformation.deployment.worker import Worker
+from holdfast.localcloud.aws.cloudformation.deployment.worker import ResourceWorker
 from holdfast.localcloud.aws.cloudformation.resources.handlers import Stopped
 from holdfast.localcloud.aws.cloudformation.template import TemplateError
 from holdfast.localcloud.aws.cloudformation.timing import course, run, run_in_time
@@ -28,28 +27,28 @@ log = logging.getLogger(__name__)
 INTERRUPTED = "interrupted: the embedded AWS was stopped during the operation"
 
 
-class Failed(Exception):  # noqa: N818 - a turn of events, not an error of ours
-    """A deployment did not reach its target; the text is the stack's status reason."""
+class DeploymentFailed(Exception):  # noqa: N818 - a turn of events, not an error of ours
+    """A deployment failed; the text is the stack's status reason."""
 
 
 class Engine:
-    """Every operation runs in a thread of its own; different stacks do not wait for each other."""
+    """Engine of deployments. Every operation runs in its own thread; stacks do not wait for each other."""
 
     def __init__(self, *, surroundings: Surroundings) -> None:
         self.surroundings, self.store = surroundings, surroundings.store
         self._stopping = threading.Event()
         self._cancels: dict[str, threading.Event] = {}
         self._threads: set[threading.Thread] = set()
-        self._worker = Worker(surroundings=surroundings)
+        self._worker = ResourceWorker(surroundings=surroundings)
 
     def close(self) -> None:
-        """End all waits and join; what was in progress stays so and is taken up by ``resume``."""
+        """Stop all waits and join; ``resume`` continues what was in progress."""
         self._stopping.set()
         for thread in list(self._threads):
             thread.join()
 
     def start(self, stack: Stack, work: Callable[[], None], *, kind: str, token: str | None = None) -> str:
-        """Run an operation of a stack in the background; its id."""
+        """Run an operation of a stack in the background; return its id."""
         with self.store.lock:
             stack.operation, stack.token = str(uuid.uuid4()), token
             stack.operations.append((kind, stack.operation))
@@ -75,13 +74,13 @@ class Engine:
 
     # -- create and update
 
-    def deploy(self, stack: Stack, target: Target, *, retain_except_on_create: bool = False) -> None:
-        """Take the stack to the target; back again, or nowhere, when that fails."""
+    def deploy(self, stack: Stack, target: DeploymentTarget, *, retain_except_on_create: bool = False) -> None:
+        """Deploy the target; roll back if that fails."""
         creating = stack.status == "CREATE_IN_PROGRESS"
         try:
             self._converge(stack, target)
             self._finish(stack, target, creating=creating)
-        except Failed as failure:
+        except DeploymentFailed as failure:
             with self.store.lock:
                 if creating:
                     stack.target = target
@@ -92,23 +91,23 @@ class Engine:
             else:
                 self.roll_back(stack, reason=str(failure), except_on_create=retain_except_on_create)
 
-    def _converge(self, stack: Stack, target: Target) -> None:
+    def _converge(self, stack: Stack, target: DeploymentTarget) -> None:
         imports: set[str] = set()
         try:
             scope = self.surroundings.scope(stack, target, stack.resources, imports=imports)
-            wanted = plan.wanted(target.document, scope)
+            desired = plan.desired(target.document, scope)
         except TemplateError as error:
-            raise Failed(str(error)) from None
-        needs = plan.needs(target.document, wanted)
+            raise DeploymentFailed(str(error)) from None
+        needs = plan.needs(target.document, desired)
 
         def work(name: str, switch: object) -> None:
-            self._worker.converge(stack, name, wanted[name], needs[name], scope, target, switch)
+            self._worker.converge(stack, name, desired[name], needs[name], scope, target, switch)
 
         cancelled = self._cancels[stack.id]
         errors = run_in_time(
             needs,
             work,
-            courses={name: course(wanted[name]["Type"]) for name in needs},
+            courses={name: course(desired[name]["Type"]) for name in needs},
             stopping=self._stopping,
             cancelled=cancelled,
             skip=self.surroundings.skip,
@@ -119,18 +118,18 @@ class Engine:
             self.store.changed()
         if errors:
             verb = "create" if stack.status == "CREATE_IN_PROGRESS" else "update"
-            raise Failed(f"The following resource(s) failed to {verb}: [{', '.join(sorted(errors))}]. ")
+            raise DeploymentFailed(f"The following resource(s) failed to {verb}: [{', '.join(sorted(errors))}]. ")
         if cancelled.is_set():
-            raise Failed("User Initiated cancellation of the update")
+            raise DeploymentFailed("User Initiated cancellation of the update")
 
-    def _finish(self, stack: Stack, target: Target, *, creating: bool) -> None:
+    def _finish(self, stack: Stack, target: DeploymentTarget, *, creating: bool) -> None:
         try:
-            outputs, wanted = self._outputs(stack, target)
+            outputs, desired = self._outputs(stack, target)
         except TemplateError as error:
-            raise Failed(str(error)) from None
+            raise DeploymentFailed(str(error)) from None
         with self.store.lock:
             stack.target, stack.outputs, stack.good = target, outputs, None
-            removed = [entry for name, entry in stack.resources.items() if name not in wanted]
+            removed = [entry for name, entry in stack.resources.items() if name not in desired]
             stack.garbage += removed
             for entry in removed:
                 del stack.resources[entry.logical_id]
@@ -140,7 +139,7 @@ class Engine:
         self.store.event(stack, status="UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
         self.clean_up(stack, then="UPDATE_COMPLETE")
 
-    def _outputs(self, stack: Stack, target: Target) -> tuple[list[dict[str, str]], set[str]]:
+    def _outputs(self, stack: Stack, target: DeploymentTarget) -> tuple[list[dict[str, str]], set[str]]:
         scope = self.surroundings.scope(stack, target, stack.resources)
         outputs = []
         for name, output in target.document.get("Outputs", {}).items():
@@ -153,7 +152,7 @@ class Engine:
                 entry["ExportName"] = str(scope.resolve(output["Export"]["Name"]))
             outputs.append(entry)
         self._check_exports(stack, outputs)
-        return outputs, set(plan.wanted(target.document, scope))
+        return outputs, set(plan.desired(target.document, scope))
 
     def _check_exports(self, stack: Stack, outputs: list[dict[str, str]]) -> None:
         exported = {entry["ExportName"]: entry["OutputValue"] for entry in outputs if "ExportName" in entry}
@@ -170,7 +169,7 @@ class Engine:
                 raise TemplateError(f"Export {name} cannot be {verb} as it is in use by {', '.join(users)}")
 
     def clean_up(self, stack: Stack, *, then: str, except_on_create: bool = False) -> None:
-        """Delete what was replaced or removed. A failure is recorded and changes nothing else, as in AWS."""
+        """Delete replaced and removed resources. A failure is recorded only, as in AWS."""
         creating = "ROLLBACK" in then
         garbage = {f"{entry.logical_id} {number}": entry for number, entry in enumerate(stack.garbage)}
         order = plan.reverse(garbage.values())
@@ -199,7 +198,7 @@ class Engine:
     def roll_back(
         self, stack: Stack, *, reason: str, except_on_create: bool = False, skip: frozenset[str] = frozenset()
     ) -> None:
-        """Back to the last good state; a stack that never had one loses its resources."""
+        """Roll back to the last good state; a stack without one loses its resources."""
         if stack.good is None:
             why = f"{reason} Rollback requested by user.".strip()
             self.store.event(stack, status="ROLLBACK_IN_PROGRESS", reason=why)
@@ -228,7 +227,6 @@ class Engine:
         self.clean_up(stack, then="UPDATE_ROLLBACK_COMPLETE", except_on_create=except_on_create)
 
     def _take_back(self, stack: Stack, good: dict[str, Resource], skip: frozenset[str]) -> set[str]:
-        """Put replaced resources back in their place and new ones to the garbage; the names to be updated back."""
         changed = set()
         with self.store.lock:
             for name, current in list(stack.resources.items()):
@@ -253,7 +251,7 @@ class Engine:
     # -- delete
 
     def delete(self, stack: Stack, *, reason: str = "User Initiated", retain: frozenset[str] = frozenset()) -> None:
-        """Delete the stack's resources, then the stack; what cannot be deleted keeps the stack."""
+        """Delete the stack's resources, then the stack; a resource that cannot be deleted keeps the stack."""
         self.store.event(stack, status="DELETE_IN_PROGRESS", reason=reason)
         errors = self._delete_all(stack, creating=False, retain=retain)
         if errors:
@@ -293,7 +291,7 @@ class Engine:
     # -- after a restart
 
     def resume(self) -> None:
-        """End the operations which a stopped process left in progress."""
+        """Finish the operations that a stopped process left in progress."""
         with self.store.lock:
             busy = [stack for stack in self.store.stacks.values() if stack.busy]
             for stack in busy:
@@ -318,8 +316,6 @@ class Engine:
                 self._later(stack, "ROLLBACK", lambda: self.roll_back(stack, reason=INTERRUPTED))
 
     def _later(self, stack: Stack, kind: str, work: Callable[[], None]) -> None:
-        """Work as soon as the services answer: state is restored before they are served."""
-
         def patient() -> None:
             for _ in range(300):
                 if self._served():

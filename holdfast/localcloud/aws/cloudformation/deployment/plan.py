@@ -1,8 +1,4 @@
-"""
-Pure decisions of a deployment: which resources are wanted, what is done to each, in which order.
-
-The engine does what is decided here; a change set shows it.
-"""
+"""Decisions of a deployment: resources, steps, order. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,22 +8,20 @@ from typing import Any
 from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.deployment.store import Resource
 from holdfast.localcloud.aws.cloudformation.resources import handler_for
-from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, Scope, dependencies, references
+from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, TemplateScope, dependencies, references
 
 ATTRIBUTES = ("Metadata", "DeletionPolicy", "UpdatePolicy", "UpdateReplacePolicy", "CreationPolicy")
 
 
-class Step(Enum):
-    """What a deployment does to one resource."""
-
+class ResourceStep(Enum):
     NOTHING = "nothing"
     CREATE = "create"
     UPDATE = "update"
     REPLACE = "replace"
 
 
-def wanted(document: Mapping[str, Any], scope: Scope) -> dict[str, dict[str, Any]]:
-    """The resources whose condition holds."""
+def desired(document: Mapping[str, Any], scope: TemplateScope) -> dict[str, dict[str, Any]]:
+    """Return the resources whose condition holds."""
     return {
         name: definition
         for name, definition in document["Resources"].items()
@@ -36,13 +30,11 @@ def wanted(document: Mapping[str, Any], scope: Scope) -> dict[str, dict[str, Any
 
 
 def needs(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, set[str]]:
-    """For each of the names, which others must be there first."""
     everything, chosen = dependencies(document), set(names)
     return {name: everything[name] & chosen for name in chosen}
 
 
 def reverse(resources: Iterable[Resource]) -> dict[str, set[str]]:
-    """Deletion order: for each resource, the ones that must be gone first, namely those which need it."""
     listed = list(resources)
     return {
         entry.logical_id: {other.logical_id for other in listed if entry.logical_id in other.needs} - {entry.logical_id}
@@ -50,21 +42,22 @@ def reverse(resources: Iterable[Resource]) -> dict[str, set[str]]:
     }
 
 
-def step(current: Resource | None, resource_type: str, properties: Mapping[str, Any], sent: Mapping[str, Any]) -> Step:
-    """What takes a resource to its properties."""
+def step(
+    current: Resource | None, resource_type: str, properties: Mapping[str, Any], sent: Mapping[str, Any]
+) -> ResourceStep:
     if current is None or not current.physical_id:
-        return Step.CREATE
+        return ResourceStep.CREATE
     if current.type != resource_type or current.status == "CREATE_FAILED":
-        return Step.REPLACE
+        return ResourceStep.REPLACE
     if registry.replaced_by(resource_type, current.properties, properties):
-        return Step.REPLACE
+        return ResourceStep.REPLACE
     if current.sent == sent and not current.status.endswith("_FAILED"):
-        return Step.NOTHING
-    return Step.UPDATE
+        return ResourceStep.NOTHING
+    return ResourceStep.UPDATE
 
 
 def name_clash(current: Resource, properties: Mapping[str, Any]) -> str:
-    """The name that the new resource would share with the one it replaces; "" when there is no clash."""
+    """Return the name that the new resource would share with the replaced one, or ""."""
     key = handler_for(current.type).custom_name
     same = bool(key) and key in properties and properties[key] == current.properties.get(key)
     return str(properties[key]) if same else ""
@@ -73,7 +66,7 @@ def name_clash(current: Resource, properties: Mapping[str, Any]) -> str:
 def with_tags(
     resource_type: str, properties: Mapping[str, Any], stack_tags: Mapping[str, str], system_tags: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The properties with the stack's tags and CloudFormation's own, where the type takes them."""
+    """Add the stack's tags and CloudFormation's own, where the type has tags."""
     key = registry.tag_property(resource_type)
     if not key:
         return dict(properties)
@@ -88,7 +81,7 @@ def with_tags(
 
 
 def retained(resource: Resource, policy: str, *, creating: bool, except_on_create: bool = False) -> bool:
-    """Whether a resource outlives its stack; ``creating``: in the operation that made it."""
+    """Return True if a resource outlives its stack; ``creating``: in the operation that created it."""
     value = resource.definition.get(policy, "Delete")
     if value == "Retain":
         return not (creating and except_on_create)
@@ -102,16 +95,16 @@ def change(
     properties: Mapping[str, Any],
     sent: Mapping[str, Any],
 ) -> dict[str, Any] | None:
-    """One entry of a change set; None when nothing happens to the resource."""
+    """Return one entry of a change set; None if nothing happens to the resource."""
     entry: dict[str, Any] = {"LogicalResourceId": logical_id, "ResourceType": definition["Type"]}
     if current is None:
         return _entry({**entry, "Action": "Add", "Scope": [], "Details": []})
     entry["PhysicalResourceId"] = current.physical_id
     decided = step(current, definition["Type"], properties, sent)
     attributes = [key for key in ATTRIBUTES if current.definition.get(key) != definition.get(key)]
-    if decided is Step.NOTHING and not attributes:
+    if decided is ResourceStep.NOTHING and not attributes:
         return None
-    if decided is Step.CREATE:
+    if decided is ResourceStep.CREATE:
         return _entry({**entry, "Action": "Add", "Scope": [], "Details": []})
     details = [*_property_details(current, properties, definition["Type"]), *_tag_details(current, sent, properties)]
     details += [
@@ -126,12 +119,12 @@ def change(
     uncertain = any(
         detail["Target"]["RequiresRecreation"] == "Always" and detail["Evaluation"] == "Dynamic" for detail in details
     )
-    replacement = "False" if decided is not Step.REPLACE else "Conditional" if uncertain else "True"
+    replacement = "False" if decided is not ResourceStep.REPLACE else "Conditional" if uncertain else "True"
     return _entry({**entry, "Action": "Modify", "Replacement": replacement, "Scope": scope, "Details": details})
 
 
 def removal(resource: Resource) -> dict[str, Any]:
-    """The entry of a change set for a resource that goes."""
+    """Return the change set's entry for a removed resource."""
     policy = "Retain" if retained(resource, "DeletionPolicy", creating=False) else "Delete"
     return _entry(
         {
@@ -197,12 +190,12 @@ def _shown(value: Any) -> str:
 
 
 def attributes_used(document: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Every (resource, attribute) that the template asks for by a plain name."""
+    """Return every (resource, attribute) that the template names literally."""
     everything = [document["Resources"], document.get("Outputs", {})]
     return {(name, key) for name, key in references(everything) if key and key != "*" and name in document["Resources"]}
 
 
 def parameters_of_outputs(document: Mapping[str, Any]) -> set[str]:
-    """The parameters that outputs refer to, directly or through conditions."""
+    """Return the parameters that outputs refer to, directly or through conditions."""
     parts = [document.get("Outputs", {}), document.get("Conditions", {})]
     return {name for name, key in references(parts) if not key and name in document.get("Parameters", {})}

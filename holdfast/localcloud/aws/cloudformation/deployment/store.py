@@ -1,8 +1,8 @@
 """
 State of the embedded CloudFormation: stacks, their resources, events and change sets.
 
-Plain dataclasses: no locks, threads or clients, so that the whole graph pickles. Whoever changes it holds
-``Store.lock`` and reports through ``Store.changed``. Snapshots name this module: a move is a row in `common.pickles`.
+Plain dataclasses without locks, threads or clients, so that all of it pickles. Changes require ``Store.lock`` and
+are reported by ``Store.changed``.
 """
 
 import datetime
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.localcloud.aws.common import now, unpickled
+from holdfast.localcloud.aws.common import now
 
 EVENT_SPACING = datetime.timedelta(milliseconds=1)
 """Clients order events by their millisecond; two of one stack never share one."""
@@ -24,8 +24,6 @@ PAUSED = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
 
 @dataclass(kw_only=True)
 class Resource:
-    """One resource of a stack, as last deployed."""
-
     logical_id: str
     type: str
     definition: dict[str, Any]
@@ -42,8 +40,8 @@ class Resource:
 
 
 @dataclass(kw_only=True)
-class Target:
-    """What a deployment aims at; the last good one is where a rollback goes."""
+class DeploymentTarget:
+    """Target of a deployment; a rollback goes to the last good one."""
 
     body: str
     document: dict[str, Any]
@@ -56,12 +54,10 @@ class Target:
 
 @dataclass(kw_only=True)
 class ChangeSet:
-    """A computed change, waiting to be executed."""
-
     id: str
     name: str
     type: str
-    target: Target
+    target: DeploymentTarget
     description: str | None
     created: datetime.datetime
     status: str = "CREATE_PENDING"
@@ -75,11 +71,9 @@ class ChangeSet:
 
 @dataclass(kw_only=True)
 class Stack:
-    """A stack and everything known about it."""
-
     id: str
     name: str
-    target: Target
+    target: DeploymentTarget
     status: str
     created: datetime.datetime
     reason: str = ""
@@ -96,7 +90,7 @@ class Stack:
     resources: dict[str, Resource] = field(default_factory=dict)
     garbage: list[Resource] = field(default_factory=list)
     """Replaced or removed resources which are deleted when the new ones work."""
-    good: "tuple[Target, dict[str, Resource]] | None" = None
+    good: "tuple[DeploymentTarget, dict[str, Resource]] | None" = None
     """Target and resources of the last stable state while an update is not over."""
     outputs: list[dict[str, str]] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
@@ -112,8 +106,8 @@ class Stack:
         return self.status != "DELETE_COMPLETE"
 
 
-class Store:
-    """Every stack of one account and region, behind one lock."""
+class StackStore:
+    """All stacks of one account and region, behind one lock."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -123,18 +117,18 @@ class Store:
         self._pickled: tuple[int, bytes] = (-1, b"")
 
     def changed(self) -> None:
-        """Note a change; the caller holds the lock."""
+        """Record a change; the caller holds the lock."""
         self._version += 1
 
     def find(self, name: str) -> Stack | None:
-        """By id, deleted ones too; by name, living ones only."""
+        """Find by id, deleted ones too; by name, living ones only."""
         with self.lock:
             if name in self.stacks:
                 return self.stacks[name]
             return next((stack for stack in self.stacks.values() if stack.name == name and stack.alive), None)
 
     def exports(self) -> dict[str, tuple[str, str]]:
-        """Name to (value, id of the exporting stack)."""
+        """Return name to (value, id of the exporting stack)."""
         with self.lock:
             return {
                 output["ExportName"]: (output["OutputValue"], stack.id)
@@ -145,27 +139,23 @@ class Store:
             }
 
     def importers(self, export: str) -> list[str]:
-        """Names of the stacks that use an export."""
         with self.lock:
             return [stack.name for stack in self.stacks.values() if stack.alive and export in stack.imports]
 
     def dump(self) -> bytes:
-        """The whole state; cheap while nothing has changed."""
         with self.lock:
             if self._pickled[0] != self._version:
                 self._pickled = (self._version, pickle.dumps(self.stacks))
             return self._pickled[1]
 
     def load(self, data: bytes) -> None:
-        """Take over what ``dump`` gave."""
         with self.lock:
-            self.stacks = unpickled(data)
+            self.stacks = pickle.loads(data)  # noqa: S301 - a private file of this user
             self.changed()
 
     def event(
         self, stack: Stack, *, status: str, reason: str = "", resource: Resource | None = None, quiet: bool = False
     ) -> None:
-        """Set the status of a stack or of one of its resources, and record it."""
         with self.lock:
             moment = now()
             if stack.events:

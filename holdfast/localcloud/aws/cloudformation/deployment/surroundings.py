@@ -1,4 +1,4 @@
-"""What template values of a stack refer to: its parameters and resources, other stacks' exports, SSM."""
+"""References of template values: parameters, resources, other stacks' exports, SSM."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,32 +7,28 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from holdfast.localcloud.aws.cloudformation.deployment.store import Resource, Stack, Store, Target
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Machine
-from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, Scope, TemplateError, typed
+from holdfast.localcloud.aws.cloudformation.deployment.store import DeploymentTarget, Resource, Stack, StackStore
+from holdfast.localcloud.aws.cloudformation.resources.handlers import LocalMachine
+from holdfast.localcloud.aws.cloudformation.template import KNOWN_AFTER_APPLY, TemplateError, TemplateScope, typed
 from holdfast.localcloud.aws.common import Mishaps
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """The account and region that stacks live in."""
-
-    store: Store
+    store: StackStore
     client: Callable[[str], Any]
     account: str
     region: str
     skip: bool = False
     """Whether waits are skipped."""
     mishaps: Mishaps = field(default_factory=Mishaps)
-    machine: Machine | None = None
+    machine: LocalMachine | None = None
     """Default: none, everything is a record."""
 
     def function(self, arn: str) -> dict[str, Any]:
-        """The properties of a Lambda function of any stack; {} when none has it."""
         return self._sent("AWS::Lambda::Function", arn, named_by="Arn")
 
     def layer(self, arn: str) -> dict[str, Any]:
-        """The same of a version of a layer."""
         return self._sent("AWS::Lambda::LayerVersion", arn, named_by="LayerVersionArn")
 
     def _sent(self, kind: str, arn: str, *, named_by: str) -> dict[str, Any]:
@@ -42,7 +38,7 @@ class Surroundings:
         return next((entry.sent for entry in made if entry.attributes.get(named_by) == arn), {})
 
     def ssm_value(self, name: str) -> str:
-        """The value of an SSM parameter; ``name:version`` asks for a version."""
+        """Return the value of an SSM parameter, given as ``name`` or ``name:version``."""
         try:
             return str(self.client("ssm").get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
         except ClientError as error:
@@ -52,7 +48,7 @@ class Surroundings:
             ) from None
 
     def secret_value(self, argument: str) -> str:
-        """A secret, or a member of one: ``name-or-ARN:SecretString:key:stage:version``, all but the first optional."""
+        """Return a secret or a member: ``name-or-ARN:SecretString:key:stage:version``, all but the first optional."""
         name, _, rest = argument.partition(":SecretString")
         key, stage, version = [*rest.removeprefix(":").split(":"), "", "", ""][:3]
         asked = {"VersionStage": stage, "VersionId": version}
@@ -68,13 +64,11 @@ class Surroundings:
             raise TemplateError(f"Could not find a value associated with JSONKey in SecretString: {key}") from None
 
     def zones(self) -> list[str]:
-        """Names of the availability zones."""
         return sorted(
             zone["ZoneName"] for zone in self.client("ec2").describe_availability_zones()["AvailabilityZones"]
         )
 
     def pseudo(self, stack: Stack) -> dict[str, Any]:
-        """The pseudo parameters of a stack."""
         return {
             "AWS::AccountId": self.account,
             "AWS::Region": self.region,
@@ -88,20 +82,20 @@ class Surroundings:
     def scope(
         self,
         stack: Stack,
-        target: Target,
+        target: DeploymentTarget,
         resources: Mapping[str, Resource],
         *,
         imports: set[str] | None = None,
         foreseeing: bool = False,
         fresh: frozenset[str] = frozenset(),
-    ) -> Scope:
+    ) -> TemplateScope:
         """
-        What values of ``target`` refer to, given the resources made so far.
+        Return the scope in which values of ``target`` resolve.
 
         Args:
-            imports: Default: nobody asks; collects the exports that are used.
-            foreseeing: Whether what is not there yet is a placeholder instead of an error, for change sets.
-            fresh: Resources which the change will replace, so that nothing about them is known.
+            imports: Collects the exports that are used. Default: not collected.
+            foreseeing: True if missing values are placeholders instead of errors, for change sets.
+            fresh: Resources that the change will replace.
         """
         document = target.document
 
@@ -139,7 +133,7 @@ class Surroundings:
                 imports.add(name)
             return export[0]
 
-        return Scope(
+        return TemplateScope(
             pseudo=self.pseudo(stack),
             parameters=typed(document, target.parameters, target.looked_up),
             mappings=document.get("Mappings", {}),

@@ -1,4 +1,4 @@
-"""Work on one resource: call its handler, record what happens. Called from many threads at once."""
+"""Work on one resource: call its handler and record the events. Called from many threads at once."""
 
 import copy
 import logging
@@ -9,21 +9,19 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.deployment import plan
-from holdfast.localcloud.aws.cloudformation.deployment.store import Resource, Stack, Target
+from holdfast.localcloud.aws.cloudformation.deployment.store import DeploymentTarget, Resource, Stack
 from holdfast.localcloud.aws.cloudformation.deployment.surroundings import Surroundings
 from holdfast.localcloud.aws.cloudformation.registry import prepared
 from holdfast.localcloud.aws.cloudformation.resources import handler_for
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Made, ResourceError, Stopped
-from holdfast.localcloud.aws.cloudformation.template import Scope, TemplateError
+from holdfast.localcloud.aws.cloudformation.resources.handlers import Made, ResourceContext, ResourceError, Stopped
+from holdfast.localcloud.aws.cloudformation.template import TemplateError, TemplateScope
 from holdfast.localcloud.aws.cloudformation.timing import Cancelled
 from holdfast.localcloud.aws.common import acting_for, root_of
 
 log = logging.getLogger(__name__)
 
 
-class Worker:
-    """Makes, changes and deletes single resources of stacks."""
-
+class ResourceWorker:
     def __init__(self, *, surroundings: Surroundings) -> None:
         self.surroundings, self.store = surroundings, surroundings.store
 
@@ -33,26 +31,25 @@ class Worker:
         name: str,
         definition: dict[str, Any],
         needs: set[str],
-        scope: Scope,
-        target: Target,
+        scope: TemplateScope,
+        target: DeploymentTarget,
         switch: Any,
     ) -> None:
-        """Take one resource to its definition."""
         kind = definition["Type"]
         with self.store.lock:
             current = stack.resources.get(name)
-        wanted = Resource(logical_id=name, type=kind, definition=definition, needs=needs)
+        desired = Resource(logical_id=name, type=kind, definition=definition, needs=needs)
         verb = "CREATE" if current is None or not current.physical_id else "UPDATE"
         try:
             properties = prepared(kind, scope.resolve(definition.get("Properties", {})) or {})
             sent = plan.with_tags(kind, properties, target.tags, system_tags(stack, name))
             decided = plan.step(current, kind, properties, sent)
-            if decided is plan.Step.NOTHING:
+            if decided is plan.ResourceStep.NOTHING:
                 assert current is not None
                 with self.store.lock:
                     current.definition, current.needs, current.properties = definition, needs, properties
                 return
-            clash = plan.name_clash(current, properties) if decided is plan.Step.REPLACE and current else ""
+            clash = plan.name_clash(current, properties) if decided is plan.ResourceStep.REPLACE and current else ""
             if clash and current is not None and current.type == kind and current.status != "CREATE_FAILED":
                 raise ResourceError(  # noqa: TRY301
                     "CloudFormation cannot update a stack when a custom-named resource requires "
@@ -60,37 +57,35 @@ class Worker:
                 )
             found = registry.violations(kind, properties, region=self.surroundings.region)
             if found:
-                told = ", ".join(str(one) for one in found)
-                raise ResourceError(f"Properties validation failed for resource {name} with message:\n[{told}]")  # noqa: TRY301
+                reported = ", ".join(str(one) for one in found)
+                raise ResourceError(f"Properties validation failed for resource {name} with message:\n[{reported}]")  # noqa: TRY301
         except (TemplateError, ResourceError) as error:
             with self.store.lock:
-                entry = stack.resources.setdefault(name, wanted)
+                entry = stack.resources.setdefault(name, desired)
             self.store.event(stack, status=f"{verb}_FAILED", reason=str(error), resource=entry)
             raise
-        wanted.properties, wanted.sent = properties, sent
-        if decided is plan.Step.UPDATE:
+        desired.properties, desired.sent = properties, sent
+        if decided is plan.ResourceStep.UPDATE:
             assert current is not None
-            self._update(stack, current, wanted, switch)
+            self._update(stack, current, desired, switch)
         else:
-            self._create(stack, current, wanted, switch)
+            self._create(stack, current, desired, switch)
 
     def restore(self, stack: Stack, current: Resource, good: Resource, switch: Any) -> None:
-        """Update a resource back to what it was."""
         self._update(stack, current, copy.deepcopy(good), switch)
 
     def delete(self, stack: Stack, entry: Resource, switch: Any) -> None:
-        """Delete a resource."""
         if not entry.physical_id:
             return
         self.store.event(stack, status="DELETE_IN_PROGRESS", resource=entry)
 
-        def work(context: Context) -> None:
+        def work(context: ResourceContext) -> None:
             handler_for(entry.type).delete(context, _made(entry), entry.sent)
 
         self._guard(stack, entry, "DELETE", work, switch)
         self.store.event(stack, status="DELETE_COMPLETE", resource=entry)
 
-    def _create(self, stack: Stack, current: Resource | None, wanted: Resource, switch: Any) -> None:
+    def _create(self, stack: Stack, current: Resource | None, desired: Resource, switch: Any) -> None:
         replacing = current is not None and bool(current.physical_id)
         if replacing and current is not None and current.status == "CREATE_FAILED":
             self.delete(stack, current, switch)
@@ -99,38 +94,38 @@ class Worker:
         with self.store.lock:
             if replacing and current is not None:
                 stack.garbage.append(current)
-            stack.resources[wanted.logical_id] = wanted
+            stack.resources[desired.logical_id] = desired
         reason = (
             "Requested update requires the creation of a new physical resource; hence creating one."
             if replacing
             else ""
         )
-        self.store.event(stack, status=f"{verb}_IN_PROGRESS", reason=reason, resource=wanted)
+        self.store.event(stack, status=f"{verb}_IN_PROGRESS", reason=reason, resource=desired)
 
         remarks = []
 
-        def work(context: Context) -> None:
-            made = handler_for(wanted.type).create(context, copy.deepcopy(wanted.sent))
+        def work(context: ResourceContext) -> None:
+            made = handler_for(desired.type).create(context, copy.deepcopy(desired.sent))
             remarks.append(made.remark)
             with self.store.lock:
-                wanted.physical_id, wanted.attributes = made.physical_id, dict(made.attributes)
-            trouble = self.surroundings.mishaps.strike(wanted.logical_id)
+                desired.physical_id, desired.attributes = made.physical_id, dict(made.attributes)
+            trouble = self.surroundings.mishaps.strike(desired.logical_id)
             if trouble:
                 raise ResourceError(trouble)
 
-        self._guard(stack, wanted, "CREATE" if not replacing else "UPDATE", work, switch)
-        self.store.event(stack, status=f"{verb}_COMPLETE", reason="".join(remarks), resource=wanted)
+        self._guard(stack, desired, "CREATE" if not replacing else "UPDATE", work, switch)
+        self.store.event(stack, status=f"{verb}_COMPLETE", reason="".join(remarks), resource=desired)
 
-    def _update(self, stack: Stack, current: Resource, wanted: Resource, switch: Any) -> None:
+    def _update(self, stack: Stack, current: Resource, desired: Resource, switch: Any) -> None:
         before = current.sent
         self.store.event(stack, status="UPDATE_IN_PROGRESS", resource=current)
         remarks = []
         with self.store.lock:
-            current.definition, current.needs = wanted.definition, wanted.needs
-            current.properties, current.sent = wanted.properties, wanted.sent
+            current.definition, current.needs = desired.definition, desired.needs
+            current.properties, current.sent = desired.properties, desired.sent
 
-        def work(context: Context) -> None:
-            made = handler_for(current.type).update(context, _made(current), copy.deepcopy(wanted.sent), before)
+        def work(context: ResourceContext) -> None:
+            made = handler_for(current.type).update(context, _made(current), copy.deepcopy(desired.sent), before)
             remarks.append(made.remark)
             with self.store.lock:
                 current.physical_id, current.attributes = made.physical_id, dict(made.attributes)
@@ -139,15 +134,13 @@ class Worker:
         self.store.event(stack, status="UPDATE_COMPLETE", reason="".join(remarks), resource=current)
 
     def _guard(self, stack: Stack, entry: Resource, verb: str, work: Any, switch: Any) -> None:
-        """Call a handler; whatever it raises ends as the resource's failure."""
-
         def note(physical_id: str) -> None:
             with self.store.lock:
                 fresh, entry.physical_id = not entry.physical_id, physical_id
             if fresh and physical_id:
                 self.store.event(stack, status=entry.status, reason="Resource creation Initiated", resource=entry)
 
-        context = Context(
+        context = ResourceContext(
             client=self.surroundings.client,
             account=self.surroundings.account,
             region=self.surroundings.region,
@@ -173,7 +166,7 @@ class Worker:
 
 
 def system_tags(stack: Stack, logical_id: str) -> Mapping[str, str]:
-    """The tags which CloudFormation puts on what it makes."""
+    """Return the tags that CloudFormation puts on a resource."""
     return {
         "aws:cloudformation:stack-name": stack.name,
         "aws:cloudformation:logical-id": logical_id,
@@ -182,15 +175,15 @@ def system_tags(stack: Stack, logical_id: str) -> Mapping[str, str]:
 
 
 def worded(error: Exception, verb: str) -> str:
-    """The reason in an event, as CloudFormation words it."""
+    """Return the reason of an event, as CloudFormation words it."""
     if isinstance(error, Cancelled):
         return f"Resource {'creation' if verb == 'CREATE' else 'update'} cancelled"
     if isinstance(error, ClientError):
-        told = error.response["Error"]
+        reported = error.response["Error"]
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
         return (
-            f'Resource handler returned message: "{told.get("Message", "")} '
-            f'(Status Code: {status}, Error Code: {told["Code"]}, Operation: {error.operation_name})"'
+            f'Resource handler returned message: "{reported.get("Message", "")} '
+            f'(Status Code: {status}, Error Code: {reported["Code"]}, Operation: {error.operation_name})"'
         )
     return str(error) or type(error).__name__
 

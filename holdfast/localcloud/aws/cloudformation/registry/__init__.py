@@ -1,8 +1,4 @@
-"""
-The CloudFormation registry: which resource types a region has, and what their schemas allow.
-
-The schemas are those that CloudFormation itself publishes; cfn-lint carries a dated copy of each region's.
-"""
+"""The CloudFormation registry: resource types of a region and their schemas, as cfn-lint carries them, dated."""
 
 from holdfast.localcloud.aws.cloudformation.registry.foresight import foreseen
 from holdfast.localcloud.aws.cloudformation.registry.properties import (

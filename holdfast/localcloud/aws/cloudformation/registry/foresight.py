@@ -1,5 +1,5 @@
 """
-CloudFormation's validation before a deployment: what can be judged while references are still unknown.
+CloudFormation's validation before a deployment, while references are unknown.
 
 Source: CloudFormation user guide, "Validate stack deployments" (validate-stack-deployments).
 """
@@ -18,7 +18,7 @@ ABOUT_KEYS = ("required key", "extraneous key")
 
 
 def foreseen(resource_type: str, properties: Mapping[str, Any], *, region: str) -> list[Violation]:
-    """What is wrong whatever the unknown values will be."""
+    """Return the violations that hold whatever the unknown values are."""
     if resource_type in NOT_SUPPORTED or resource_type.startswith("Custom::"):
         return []
     found = violations(resource_type, properties, region=region)

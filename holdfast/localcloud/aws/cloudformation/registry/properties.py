@@ -1,4 +1,4 @@
-"""What the registry schema of a type says about its identifiers, attributes, tags and values."""
+"""Identifiers, attributes, tags and values of a type, from its registry schema."""
 
 import re
 from collections.abc import Mapping
@@ -8,12 +8,11 @@ from holdfast.localcloud.aws.cloudformation.registry.schemas import schema
 
 
 def paths(resource_type: str, key: str) -> list[str]:
-    """Property paths of a schema section: ``/properties/A/B`` becomes ``A/B``."""
     return [path.removeprefix("/properties/") for path in schema(resource_type).get(key) or []]
 
 
 def attributes(resource_type: str) -> set[str]:
-    """What Fn::GetAtt accepts: read-only properties, and the inputs that come back as they are; {} when unknown."""
+    """Return the attributes of Fn::GetAtt: read-only properties and echoed inputs; {} if unknown."""
     if resource_type == "AWS::CloudFormation::Stack" or resource_type.startswith("Custom::"):
         return set()  # the outputs of its template; what its function answers
     readable = {path.replace("/", ".") for path in paths(resource_type, "readOnlyProperties")}
@@ -21,7 +20,7 @@ def attributes(resource_type: str) -> set[str]:
 
 
 def tag_property(resource_type: str) -> str:
-    """Name of the property that takes tags; "" when the type has none."""
+    """Return the name of the property that takes tags, or ""."""
     tagging = schema(resource_type).get("tagging")
     if tagging is None:
         return "Tags" if "Tags" in schema(resource_type).get("properties", {}) else ""
@@ -31,7 +30,7 @@ def tag_property(resource_type: str) -> str:
 
 
 def value_at(properties: Any, path: str) -> Any:
-    """The value at ``A/B``; a list of values for ``A/*/B``; None when absent."""
+    """Return the value at ``A/B``; a list for ``A/*/B``; None if absent."""
     if not path:
         return properties
     head, _, rest = path.partition("/")
@@ -41,12 +40,11 @@ def value_at(properties: Any, path: str) -> Any:
 
 
 def replaced_by(resource_type: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Create-only properties that differ, so that only a new resource can have them."""
     return [path for path in paths(resource_type, "createOnlyProperties") if value_at(old, path) != value_at(new, path)]
 
 
 def coerce(value: Any, rule: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
-    """Numbers and booleans written as text become what the schema says, and the other way round."""
+    """Convert numbers and booleans from and to text, as the schema requires."""
     if not isinstance(rule, dict) or depth > 30:
         return value
     rule = _follow(rule, root)
@@ -86,7 +84,6 @@ def _from_text(value: str, kinds: list[str]) -> Any:
 
 
 def prepared(resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties with the types of the schema."""
     rules = schema(resource_type)
     result: dict[str, Any] = coerce(dict(properties), rules, rules)
     return result

@@ -1,4 +1,4 @@
-"""Schemas of resource types by region, read from the files inside cfn-lint; cfn-lint itself is never imported."""
+"""Schemas of resource types by region, read from the files of cfn-lint, which is never imported."""
 
 import importlib.util
 import json
@@ -22,7 +22,6 @@ NO_SCHEMA = frozenset({"AWS::CDK::Metadata"})
 
 
 def schema(resource_type: str, region: str = "") -> Mapping[str, Any]:
-    """The registry schema of a type; {} where there is none."""
     if resource_type.startswith("Custom::"):
         return CUSTOM
     for place in (region,) if region else HOME_REGIONS:
@@ -33,14 +32,12 @@ def schema(resource_type: str, region: str = "") -> Mapping[str, Any]:
 
 
 def available(resource_type: str, region: str) -> bool:
-    """Whether CloudFormation knows the type in the region."""
     if resource_type in NO_SCHEMA or resource_type.startswith("Custom::"):
         return True
     return resource_type in _types(region)
 
 
 def dated() -> str:
-    """When the schemas were taken from AWS."""
     found: str = json.loads((_folder() / "version.json").read_text())["schema_date"]
     return found
 

@@ -1,8 +1,8 @@
 """
-Properties against their registry schema, in CloudFormation's words.
+Validation of properties against the registry schema, in CloudFormation's words.
 
-The words are those of AWS's open validator (aws-cloudformation/cloudformation-resource-schema, ValidationException):
-it hides the values, so that an enumeration or a pattern is told by its keyword alone.
+The words are those of AWS's open validator (aws-cloudformation/cloudformation-resource-schema, ValidationException),
+which hides values: an enumeration or pattern is named by its keyword alone.
 """
 
 import re
@@ -31,8 +31,6 @@ JAVA_NAMES = {
 
 @dataclass(frozen=True, order=True, kw_only=True)
 class Violation:
-    """One thing that the schema has against some properties."""
-
     path: tuple[str, ...]
     words: str
     instance: Any = None
@@ -43,7 +41,6 @@ class Violation:
 
 
 def violations(resource_type: str, properties: Mapping[str, Any], *, region: str) -> list[Violation]:
-    """Everything that the region's schema has against the properties."""
     rules = schema(resource_type, region)
     if not rules:
         return []
@@ -55,7 +52,7 @@ def violations(resource_type: str, properties: Mapping[str, Any], *, region: str
 
 
 def _read_only(rules: Mapping[str, Any], properties: Mapping[str, Any]) -> Iterator[Violation]:
-    """What only the service may say; CloudFormation's words for it are assumed."""
+    """Reject read-only properties; CloudFormation's words are assumed."""
     writable = set(rules.get("createOnlyProperties", ()))
     for path in set(rules.get("readOnlyProperties", ())) - writable:
         *parents, name = path.removeprefix("/properties/").split("/")
@@ -76,8 +73,8 @@ def _worded(error: ValidationError, root: Mapping[str, Any]) -> list[str]:
         case "additionalProperties":
             return [f"extraneous key [{key}] is not permitted" for key in _extra(error)]
         case "type":
-            wanted = limit if isinstance(limit, str) else limit[0]
-            return [f"expected type: {JAVA_NAMES[wanted]}, found: {_java_name(value)}"]
+            desired = limit if isinstance(limit, str) else limit[0]
+            return [f"expected type: {JAVA_NAMES[desired]}, found: {_java_name(value)}"]
         case "minLength" | "maxLength":
             return [f"expected {error.validator}: {limit}, actual: {len(value)}"]
         case "minItems" | "maxItems":

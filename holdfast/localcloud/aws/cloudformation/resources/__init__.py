@@ -1,9 +1,4 @@
-"""
-Resource types: what the embedded CloudFormation can make, and how.
-
-Every handler works as CloudFormation's own do, by calling the services' public APIs. A new type is one row in
-`table`; see `handlers.generic` for what a row need not say.
-"""
+"""Resource types of the embedded CloudFormation: handlers that call public APIs. A new type is one row in `table`."""
 
 from holdfast.localcloud.aws.cloudformation.resources.table import HANDLERS, handler_for, supports
 

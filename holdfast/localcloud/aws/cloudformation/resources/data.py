@@ -1,4 +1,4 @@
-"""Where data rests, and what guards it: FSx, RDS, KMS, Secrets Manager, ECR, SSM."""
+"""Data stores and their protection: FSx, RDS, KMS, Secrets Manager, ECR, SSM."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import json
@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Generic,
-    Handler,
+    GenericHandler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     ignore_gone,
 )
 
 
-class Parameter(Generic):
-    """An SSM parameter; the same operation makes and changes it."""
-
+class Parameter(GenericHandler):
     def update_arguments(
         self, made: Made, properties: Properties, old: Properties, changed: set[str]
     ) -> dict[str, Any] | None:
@@ -27,8 +25,8 @@ class Parameter(Generic):
         return {**arguments, "Overwrite": True} if arguments else None
 
 
-class Key(Generic):
-    """A KMS key; deletion is scheduled, as the service does it."""
+class Key(GenericHandler):
+    """A KMS key; deletion is scheduled, as in the service."""
 
     elsewhere = frozenset(
         {"EnableKeyRotation", "RotationPeriodInDays", "KeyPolicy", "Enabled", "PendingWindowInDays", "Description"}
@@ -38,7 +36,7 @@ class Key(Generic):
         result = super().arguments(verb, properties)
         return result | ({"Policy": json.dumps(properties["KeyPolicy"])} if "KeyPolicy" in properties else {})
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, key = context.client("kms"), made.physical_id
         rotate = properties.get("EnableKeyRotation", False)
         period = properties.get("RotationPeriodInDays")
@@ -54,19 +52,19 @@ class Key(Generic):
         if enabled != old.get("Enabled", True):
             (client.enable_key if enabled else client.disable_key)(KeyId=key)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         days = properties.get("PendingWindowInDays", 30)
         ignore_gone(context.client("kms").schedule_key_deletion, KeyId=made.physical_id, PendingWindowInDays=days)
 
 
-class Repository(Generic):
+class Repository(GenericHandler):
     """An ECR repository with its policies."""
 
     elsewhere = frozenset(
         {"LifecyclePolicy", "RepositoryPolicyText", "EmptyOnDelete", "ImageTagMutability", "ImageScanningConfiguration"}
     )
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, name = context.client("ecr"), {"repositoryName": made.physical_id}
         rules = properties.get("LifecyclePolicy", {}).get("LifecyclePolicyText")
         if rules != old.get("LifecyclePolicy", {}).get("LifecyclePolicyText"):
@@ -89,12 +87,12 @@ class Repository(Generic):
             on_push = {"scanOnPush": scanning.get("ScanOnPush", False)}
             client.put_image_scanning_configuration(imageScanningConfiguration=on_push, **name)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         force = bool(properties.get("EmptyOnDelete", False))
         ignore_gone(context.client("ecr").delete_repository, repositoryName=made.physical_id, force=force)
 
 
-class FileSystem(Generic):
+class FileSystemHandler(GenericHandler):
     """An FSx file system; mount name and root volume are inside the configuration of its type."""
 
     elsewhere = frozenset({"OpenZFSConfiguration/Options"})
@@ -116,8 +114,8 @@ DEFAULT_ENGINE_VERSIONS = {"mariadb": "11.4.8"}
 """For engines that moto knows no default version of."""
 
 
-class DbInstance(Generic):
-    """A database. It is deleted without a final snapshot: the embedded AWS has nothing to restore one into."""
+class DbInstance(GenericHandler):
+    """A database, deleted without a final snapshot: the embedded AWS cannot restore one."""
 
     elsewhere = frozenset(
         {
@@ -171,8 +169,8 @@ class DbInstance(Generic):
         return {key: str(value) for key, value in known.items() if value is not None}
 
 
-class DbParameterGroup(Generic):
-    """A parameter group; its parameters are set by an operation that only changes."""
+class DbParameterGroup(GenericHandler):
+    """A parameter group; its parameters are set by an update operation."""
 
     elsewhere = frozenset({"Family", "Parameters"})
 
@@ -180,7 +178,7 @@ class DbParameterGroup(Generic):
         result = super().arguments(verb, {key: value for key, value in properties.items() if key != "Parameters"})
         return {**result, "DBParameterGroupFamily": properties["Family"]}
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, group = context.client("rds"), made.physical_id
         before, after = old.get("Parameters", {}), properties.get("Parameters", {})
         changed = [
@@ -191,23 +189,23 @@ class DbParameterGroup(Generic):
         if changed:
             client.modify_db_parameter_group(DBParameterGroupName=group, Parameters=changed)
         if before.keys() - after.keys():
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to reset a parameter")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot reset a parameter")
 
 
-class Secret(Generic):
-    """A secret, given or generated. It is deleted at once."""
+class Secret(GenericHandler):
+    """A secret, given or generated; deleted at once."""
 
     elsewhere = frozenset({"GenerateSecretString"})
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         return super().arguments(verb, {key: value for key, value in properties.items() if key != "Type"})
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         if "GenerateSecretString" in properties:
             properties = {**properties, "SecretString": self._generated(context, properties["GenerateSecretString"])}
         return super().create(context, properties)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         generate = properties.get("GenerateSecretString")
         if generate is not None and generate != old.get("GenerateSecretString"):
             properties = {**properties, "SecretString": self._generated(context, generate)}
@@ -219,15 +217,15 @@ class Secret(Generic):
     def found(self, description: Mapping[str, Any], properties: Properties) -> dict[str, Any]:
         return {"Id": description["ARN"]} if "ARN" in description else {}
 
-    def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
-        told = ignore_gone(context.client("secretsmanager").describe_secret, SecretId=made.physical_id)
-        return None if told is None or "DeletedDate" in told else {"ARN": told["ARN"]}
+    def describe(self, context: ResourceContext, made: Made, properties: Properties) -> dict[str, Any] | None:
+        reported = ignore_gone(context.client("secretsmanager").describe_secret, SecretId=made.physical_id)
+        return None if reported is None or "DeletedDate" in reported else {"ARN": reported["ARN"]}
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         now = {"ForceDeleteWithoutRecovery": True} if verb == "delete" else {}
         return {"SecretId": made.physical_id, **now}
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         client, lost = context.client("secretsmanager"), sorted(old.keys() - tags.keys())
         if lost:
             client.untag_resource(SecretId=made.physical_id, TagKeys=lost)
@@ -235,7 +233,7 @@ class Secret(Generic):
         client.tag_resource(SecretId=made.physical_id, Tags=listed)
 
     @staticmethod
-    def _generated(context: Context, rules: Properties) -> str:
+    def _generated(context: ResourceContext, rules: Properties) -> str:
         inside = ("SecretStringTemplate", "GenerateStringKey")
         asked = {key: value for key, value in rules.items() if key not in inside}
         password = context.client("secretsmanager").get_random_password(**asked)["RandomPassword"]
@@ -244,16 +242,16 @@ class Secret(Generic):
         return json.dumps({**json.loads(rules["SecretStringTemplate"]), rules["GenerateStringKey"]: password})
 
 
-class SecretTargetAttachment(Handler):
-    """Writes into a secret where the database is that it opens."""
+class SecretTargetAttachment(ResourceHandler):
+    """Writes the address of a database into its secret; the secret keeps it after deletion, as on AWS."""
 
     type = "AWS::SecretsManager::SecretTargetAttachment"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         if properties["TargetType"] != "AWS::RDS::DBInstance":
             raise ResourceError(f"{self.type}: the embedded AWS attaches secrets to AWS::RDS::DBInstance only")
-        told = context.client("rds").describe_db_instances(DBInstanceIdentifier=properties["TargetId"])
-        database, secret = told["DBInstances"][0], properties["SecretId"]
+        reported = context.client("rds").describe_db_instances(DBInstanceIdentifier=properties["TargetId"])
+        database, secret = reported["DBInstances"][0], properties["SecretId"]
         endpoint = database.get("Endpoint") or {}
         known = {
             "engine": database["Engine"],
@@ -269,26 +267,23 @@ class SecretTargetAttachment(Handler):
         client.put_secret_value(SecretId=secret, SecretString=json.dumps(content))
         return Made(physical_id=secret, attributes={"Id": secret})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         return self.create(context, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
-        """The secret keeps what was written, as on AWS."""
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None: ...
 
 
-class SecretPolicy(Handler):
-    """The resource policy of a secret."""
-
+class SecretPolicy(ResourceHandler):
     type = "AWS::SecretsManager::ResourcePolicy"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         secret, document = properties["SecretId"], properties["ResourcePolicy"]
         text = document if isinstance(document, str) else json.dumps(document)
         context.client("secretsmanager").put_resource_policy(SecretId=secret, ResourcePolicy=text)
         return Made(physical_id=secret, attributes={"Id": secret})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         return self.create(context, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("secretsmanager").delete_resource_policy, SecretId=properties["SecretId"])

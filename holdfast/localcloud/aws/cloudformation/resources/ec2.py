@@ -4,34 +4,34 @@
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Generic,
-    Handler,
+    GenericHandler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     ignore_gone,
 )
 
 
-def _only_own(context: Context, call: str, key: str, filters: dict[str, str]) -> list[dict[str, Any]]:
+def _only_own(context: ResourceContext, call: str, key: str, filters: dict[str, str]) -> list[dict[str, Any]]:
     listed = [{"Name": name, "Values": [value]} for name, value in filters.items()]
     found: list[dict[str, Any]] = getattr(context.client("ec2"), call)(Filters=listed)[key]
     return found
 
 
-class Vpc(Generic):
-    """A VPC; its DNS settings are separate calls, its defaults are made by the service."""
+class Vpc(GenericHandler):
+    """A VPC; DNS settings are separate calls."""
 
     elsewhere = frozenset({"EnableDnsHostnames", "EnableDnsSupport"})
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         for name in ("EnableDnsSupport", "EnableDnsHostnames"):
             if name in properties and properties[name] != old.get(name):
                 value = {"Value": properties[name]}
                 context.client("ec2").modify_vpc_attribute(VpcId=made.physical_id, **{name: value})
 
-    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
         made, vpc = super().read(context, made, properties), {"vpc-id": made.physical_id}
         groups = _only_own(context, "describe_security_groups", "SecurityGroups", {**vpc, "group-name": "default"})
         acls = _only_own(context, "describe_network_acls", "NetworkAcls", {**vpc, "default": "true"})
@@ -45,12 +45,10 @@ class Vpc(Generic):
         return Made(physical_id=made.physical_id, attributes={**made.attributes, **more})
 
 
-class Subnet(Generic):
-    """A subnet; public addresses on launch are an attribute."""
-
+class Subnet(GenericHandler):
     elsewhere = frozenset({"MapPublicIpOnLaunch"})
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         public = properties.get("MapPublicIpOnLaunch", False)
         if public != old.get("MapPublicIpOnLaunch", False):
             context.client("ec2").modify_subnet_attribute(
@@ -62,31 +60,31 @@ class Subnet(Generic):
         return {key: value for key, value in result.items() if isinstance(value, str)}
 
 
-class Eip(Generic):
-    """An address: Ref is the address, the API wants the allocation."""
+class Eip(GenericHandler):
+    """An address: Ref is the address, the API takes the allocation."""
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         allocation = made.attributes["AllocationId"]
         return {"AllocationIds": [allocation]} if verb == "read" else {"AllocationId": allocation}
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         super().retag(context, Made(physical_id=str(made.attributes["AllocationId"])), tags, old)
 
 
-class NatGateway(Generic):
+class NatGateway(GenericHandler):
     """A NAT gateway; the API lists deleted ones for a while."""
 
-    def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
+    def describe(self, context: ResourceContext, made: Made, properties: Properties) -> dict[str, Any] | None:
         found = super().describe(context, made, properties)
         return None if found is None or found.get("State") == "deleted" else found
 
 
-class VpcEndpoint(Generic):
+class VpcEndpoint(GenericHandler):
     """A VPC endpoint; changed by lists of what to add and to remove."""
 
     elsewhere = frozenset({"RouteTableIds", "SecurityGroupIds", "SubnetIds"})
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         changes: dict[str, Any] = {}
         for name, noun in (
             ("RouteTableIds", "RouteTableIds"),
@@ -101,12 +99,10 @@ class VpcEndpoint(Generic):
             context.client("ec2").modify_vpc_endpoint(VpcEndpointId=made.physical_id, **changes)
 
 
-class Attachment(Handler):
-    """An internet gateway attached to a VPC."""
-
+class GatewayAttachment(ResourceHandler):
     type = "AWS::EC2::VPCGatewayAttachment"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         if "InternetGatewayId" not in properties:
             raise ResourceError("VPCGatewayAttachment: only internet gateways can be attached in the embedded AWS")
         context.client("ec2").attach_internet_gateway(
@@ -114,11 +110,11 @@ class Attachment(Handler):
         )
         return Made(physical_id=f"IGW|{properties['VpcId']}", attributes={"AttachmentType": "IGW"})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         self.delete(context, made, old)
         return self.create(context, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(
             context.client("ec2").detach_internet_gateway,
             InternetGatewayId=properties["InternetGatewayId"],
@@ -126,41 +122,37 @@ class Attachment(Handler):
         )
 
 
-class Association(Handler):
-    """A route table associated with a subnet."""
-
+class RouteTableAssociation(ResourceHandler):
     type = "AWS::EC2::SubnetRouteTableAssociation"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         response = context.client("ec2").associate_route_table(
             RouteTableId=properties["RouteTableId"], SubnetId=properties["SubnetId"]
         )
         return Made(physical_id=response["AssociationId"], attributes={"Id": response["AssociationId"]})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("ec2").disassociate_route_table, AssociationId=made.physical_id)
 
 
-class Route(Handler):
-    """A route: no id of its own, the destination tells it apart."""
-
+class Route(ResourceHandler):
     type = "AWS::EC2::Route"
     DESTINATIONS = ("DestinationCidrBlock", "DestinationIpv6CidrBlock", "DestinationPrefixListId")
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         context.client("ec2").create_route(**self._targets(properties))
         return self._made(properties)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         context.client("ec2").replace_route(**self._targets(properties))
         return self._made(properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
-        wanted = {key: properties[key] for key in ("RouteTableId", *self.DESTINATIONS) if key in properties}
-        ignore_gone(context.client("ec2").delete_route, **wanted)
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
+        desired = {key: properties[key] for key in ("RouteTableId", *self.DESTINATIONS) if key in properties}
+        ignore_gone(context.client("ec2").delete_route, **desired)
 
     @staticmethod
     def _targets(properties: Properties) -> Properties:
@@ -172,9 +164,7 @@ class Route(Handler):
         return Made(physical_id=f"{properties['RouteTableId']}|{destination}", attributes={"CidrBlock": destination})
 
 
-class SecurityGroup(Generic):
-    """A security group with its inline rules."""
-
+class SecurityGroup(GenericHandler):
     elsewhere = frozenset({"GroupDescription", "SecurityGroupEgress", "SecurityGroupIngress"})
 
     def found_id(self, response: Any, properties: Properties) -> str:
@@ -191,7 +181,7 @@ class SecurityGroup(Generic):
         known = {"GroupId": description["GroupId"], "Id": description["GroupId"]}
         return known | ({"VpcId": description["VpcId"]} if "VpcId" in description else {})
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, group = context.client("ec2"), made.physical_id
         if not old and properties.get("SecurityGroupEgress"):
             everything = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
@@ -229,29 +219,27 @@ def _permission(rule: Properties, direction: str) -> dict[str, Any]:
     return result
 
 
-class SecurityGroupRule(Handler):
-    """A rule of a security group as a resource of its own."""
-
+class SecurityGroupRule(ResourceHandler):
     def __init__(self, direction: str) -> None:
         self.type, self.direction = f"AWS::EC2::SecurityGroup{direction}", direction
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         authorize = getattr(context.client("ec2"), f"authorize_security_group_{self.direction.lower()}")
         response = authorize(GroupId=properties["GroupId"], IpPermissions=[_permission(properties, self.direction)])
         rules = response.get("SecurityGroupRules") or [{"SecurityGroupRuleId": context.name()}]
         rule_id = str(rules[0]["SecurityGroupRuleId"])
         return Made(physical_id=rule_id, attributes={"Id": rule_id})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         self.delete(context, made, old)
         return self.create(context, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         revoke = getattr(context.client("ec2"), f"revoke_security_group_{self.direction.lower()}")
         ignore_gone(revoke, GroupId=properties["GroupId"], IpPermissions=[_permission(properties, self.direction)])
 
 
-class FlowLog(Generic):
+class FlowLog(GenericHandler):
     """A flow log: the API takes a list of resources and gives a list of ids."""
 
     elsewhere = frozenset({"ResourceId"})

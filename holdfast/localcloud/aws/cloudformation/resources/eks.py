@@ -1,4 +1,4 @@
-"""EKS: clusters and what belongs to one."""
+"""EKS clusters and their parts."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from collections.abc import Mapping
@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Generic,
+    GenericHandler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
     ignore_gone,
 )
@@ -27,8 +27,8 @@ def _logging(properties: Properties) -> dict[str, Any]:
     return {"clusterLogging": [entry for entry in entries if entry["types"]]}
 
 
-class Cluster(Generic):
-    """A control plane. The service takes one kind of change at a time, so an update is several."""
+class EksClusterHandler(GenericHandler):
+    """A control plane. The service takes one kind of change per call."""
 
     elsewhere = frozenset({"Logging", "Version", "Force"})
 
@@ -51,7 +51,7 @@ class Cluster(Generic):
         }
         return {key: value for key, value in known.items() if value is not None}
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         name, client = made.physical_id, context.client("eks")
         changed = [key for key in sorted(properties.keys() | old.keys()) if properties.get(key) != old.get(key)]
         self.refuse(self.unsettable("update", properties, old), "change")
@@ -76,25 +76,25 @@ def _tags(properties: Properties) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in properties.get("Tags", [])}
 
 
-class Addon(Generic):
-    """An add-on; whether its software stays behind is said when it is deleted."""
+class Addon(GenericHandler):
+    """An add-on; keeping its software is an argument of the deletion."""
 
     elsewhere = frozenset({"PreserveOnDelete"})
 
-    def read(self, context: Context, made: Made, properties: Properties) -> Made:
-        """As any other; where Kubernetes runs, what has no stand-in there is said to be missing."""
+    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
+        """Name in the remark an add-on without stand-in, where Kubernetes runs."""
         found, machine, name = super().read(context, made, properties), context.machine, str(properties["AddonName"])
         if machine is None or stand_in(name) or not machine.runs(str(properties["ClusterName"])):
             return found
-        return replace(found, remark=f"add-on {name} is recorded alone: nothing stands in for it here")
+        return replace(found, remark=f"add-on {name} is recorded only: the local cluster has no stand-in for it")
 
     def judge(self, description: Mapping[str, Any], status: str, made: Made) -> None:
-        """A degraded add-on never becomes stable: CloudFormation gives it up after its time."""
+        """Fail for a degraded add-on, which never becomes stable: CloudFormation gives up."""
         super().judge(description, status, made)
         if status == "DEGRADED":
             issues = description.get("health", {}).get("issues", [])
-            told = "; ".join(f"{issue['code']}: {issue['message']}" for issue in issues)
-            raise ResourceError(f"{made.physical_id} did not stabilize: it is DEGRADED. {told}")
+            reported = "; ".join(f"{issue['code']}: {issue['message']}" for issue in issues)
+            raise ResourceError(f"{made.physical_id} did not stabilize: it is DEGRADED. {reported}")
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         result = super().identity(verb, made, properties)
@@ -102,12 +102,10 @@ class Addon(Generic):
         return {**result, **keep}
 
 
-class AccessEntry(Generic):
-    """An access entry with its policies."""
-
+class AccessEntry(GenericHandler):
     elsewhere = frozenset({"AccessPolicies"})
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client = context.client("eks")
         where = {"clusterName": properties["ClusterName"], "principalArn": properties["PrincipalArn"]}
         before = {policy["PolicyArn"]: policy for policy in old.get("AccessPolicies", [])}
@@ -120,15 +118,15 @@ class AccessEntry(Generic):
                 client.associate_access_policy(policyArn=arn, accessScope=scope, **where)
 
 
-class PodIdentityAssociation(Generic):
+class PodIdentityAssociation(GenericHandler):
     """A pod identity association: Ref is its ARN, the API wants cluster and id."""
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         return {"clusterName": properties["ClusterName"], "associationId": made.physical_id.rsplit("/", 1)[-1]}
 
 
-class Nodegroup(Generic):
-    """A node group: what it is and which software it has are changed by different operations."""
+class Nodegroup(GenericHandler):
+    """A node group: its settings and its software are changed by different operations."""
 
     elsewhere = VERSION_SETTINGS | {"Labels", "Taints"}
 
@@ -161,17 +159,17 @@ class Nodegroup(Generic):
             result["taints"] = {"addOrUpdateTaints": after, **({"removeTaints": gone} if gone else {})}
         return {**result, **self.identity("update", made, properties)} if result else None
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         changed = {key for key in VERSION_SETTINGS if old and properties.get(key) != old.get(key)}
         if changed - {"ForceUpdateEnabled"}:
             self.wait(context, made, properties)
             names = {"Version": "version", "ReleaseVersion": "releaseVersion"}
-            wanted = {names[key]: properties[key] for key in changed if key in names and key in properties}
+            desired = {names[key]: properties[key] for key in changed if key in names and key in properties}
             if "LaunchTemplate" in properties:
                 template = properties["LaunchTemplate"]
-                wanted["launchTemplate"] = {key[0].lower() + key[1:]: value for key, value in template.items()}
+                desired["launchTemplate"] = {key[0].lower() + key[1:]: value for key, value in template.items()}
             context.client("eks").update_nodegroup_version(
-                **wanted, force=bool(properties.get("ForceUpdateEnabled")), **self.identity("update", made, properties)
+                **desired, force=bool(properties.get("ForceUpdateEnabled")), **self.identity("update", made, properties)
             )
 
 

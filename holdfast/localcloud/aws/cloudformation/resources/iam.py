@@ -1,31 +1,31 @@
-"""IAM: principals with the policies attached to them and written into them."""
+"""IAM principals and their policies."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import json
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Generic,
-    Handler,
+    GenericHandler,
     Made,
     Properties,
+    ResourceContext,
+    ResourceHandler,
     ignore_gone,
 )
 
 PRINCIPALS = (("Roles", "role", "RoleName"), ("Users", "user", "UserName"), ("Groups", "group", "GroupName"))
 
 
-class Role(Generic):
-    """A role; its attached and inline policies are calls of their own."""
+class Role(GenericHandler):
+    """A role; attached and inline policies are separate calls."""
 
     elsewhere = frozenset({"AssumeRolePolicyDocument", "ManagedPolicyArns", "Policies"})
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
-        wanted = {key: value for key, value in properties.items() if key not in ("Policies", "ManagedPolicyArns")}
-        return super().arguments(verb, wanted)
+        desired = {key: value for key, value in properties.items() if key not in ("Policies", "ManagedPolicyArns")}
+        return super().arguments(verb, desired)
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, role = context.client("iam"), made.physical_id
         if old and properties["AssumeRolePolicyDocument"] != old["AssumeRolePolicyDocument"]:
             document = json.dumps(properties["AssumeRolePolicyDocument"])
@@ -35,22 +35,22 @@ class Role(Generic):
             client.attach_role_policy(RoleName=role, PolicyArn=arn)
         for arn in sorted(before - after):
             ignore_gone(client.detach_role_policy, RoleName=role, PolicyArn=arn)
-        wanted = {entry["PolicyName"]: entry["PolicyDocument"] for entry in properties.get("Policies", [])}
+        desired = {entry["PolicyName"]: entry["PolicyDocument"] for entry in properties.get("Policies", [])}
         had = {entry["PolicyName"]: entry["PolicyDocument"] for entry in old.get("Policies", [])}
-        for name, document in wanted.items():
+        for name, document in desired.items():
             if had.get(name) != document:
                 client.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=json.dumps(document))
-        for name in had.keys() - wanted.keys():
+        for name in had.keys() - desired.keys():
             ignore_gone(client.delete_role_policy, RoleName=role, PolicyName=name)
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         client, lost = context.client("iam"), sorted(old.keys() - tags.keys())
         if lost:
             client.untag_role(RoleName=made.physical_id, TagKeys=lost)
         if tags:
             client.tag_role(RoleName=made.physical_id, Tags=[{"Key": k, "Value": v} for k, v in tags.items()])
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         client, role = context.client("iam"), made.physical_id
         for arn in properties.get("ManagedPolicyArns", []):
             ignore_gone(client.detach_role_policy, RoleName=role, PolicyArn=arn)
@@ -59,17 +59,15 @@ class Role(Generic):
         super().delete(context, made, properties)
 
 
-class InlinePolicy(Handler):
-    """A policy document written into roles, users and groups."""
-
+class InlinePolicy(ResourceHandler):
     type = "AWS::IAM::Policy"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         made = Made(physical_id=context.name(length=64))
         self._put(context, properties)
         return made
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         self._put(context, properties)
         for key, kind, member in PRINCIPALS:
             for name in set(old.get(key, [])) - set(properties.get(key, [])):
@@ -78,13 +76,13 @@ class InlinePolicy(Handler):
             self.delete(context, made, old)
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         for key, kind, member in PRINCIPALS:
             for name in properties.get(key, []):
                 self._remove(context, kind, member, name, properties["PolicyName"])
 
     @staticmethod
-    def _put(context: Context, properties: Properties) -> None:
+    def _put(context: ResourceContext, properties: Properties) -> None:
         document = json.dumps(properties["PolicyDocument"])
         for key, kind, member in PRINCIPALS:
             put = getattr(context.client("iam"), f"put_{kind}_policy")
@@ -92,19 +90,19 @@ class InlinePolicy(Handler):
                 put(PolicyName=properties["PolicyName"], PolicyDocument=document, **{member: name})
 
     @staticmethod
-    def _remove(context: Context, kind: str, member: str, name: str, policy: str) -> None:
+    def _remove(context: ResourceContext, kind: str, member: str, name: str, policy: str) -> None:
         ignore_gone(getattr(context.client("iam"), f"delete_{kind}_policy"), PolicyName=policy, **{member: name})
 
 
-class ManagedPolicy(Generic):
-    """A policy with an ARN of its own; changing the document makes a new default version."""
+class ManagedPolicy(GenericHandler):
+    """A managed policy; a changed document becomes a new default version."""
 
     elsewhere = frozenset({"ManagedPolicyName", "PolicyDocument", "Groups", "Roles", "Users"})
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         return {"PolicyName": properties["ManagedPolicyName"], **super().arguments(verb, properties)}
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, arn = context.client("iam"), made.physical_id
         if old and properties["PolicyDocument"] != old["PolicyDocument"]:
             stale = [entry["VersionId"] for entry in client.list_policy_versions(PolicyArn=arn)["Versions"]]
@@ -120,7 +118,7 @@ class ManagedPolicy(Generic):
             for name in sorted(before - after):
                 ignore_gone(getattr(client, f"detach_{kind}_policy"), PolicyArn=arn, **{member: name})
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         for key, kind, member in PRINCIPALS:
             for name in properties.get(key, []):
                 detach = getattr(context.client("iam"), f"detach_{kind}_policy")
@@ -128,19 +126,17 @@ class ManagedPolicy(Generic):
         super().delete(context, made, properties)
 
 
-class InstanceProfile(Generic):
-    """An instance profile and the role in it."""
-
+class InstanceProfile(GenericHandler):
     elsewhere = frozenset({"Roles"})
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, before, after = context.client("iam"), set(old.get("Roles", [])), set(properties.get("Roles", []))
         for role in sorted(before - after):
             ignore_gone(client.remove_role_from_instance_profile, InstanceProfileName=made.physical_id, RoleName=role)
         for role in sorted(after - before):
             client.add_role_to_instance_profile(InstanceProfileName=made.physical_id, RoleName=role)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         remove = context.client("iam").remove_role_from_instance_profile
         for role in properties.get("Roles", []):
             ignore_gone(remove, InstanceProfileName=made.physical_id, RoleName=role)

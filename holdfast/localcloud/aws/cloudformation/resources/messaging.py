@@ -1,4 +1,4 @@
-"""SNS, SQS and EventBridge: topics, queues, rules, and who may use them."""
+"""SNS, SQS and EventBridge."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import json
@@ -6,12 +6,12 @@ from typing import Any
 
 from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Generic,
-    Handler,
+    GenericHandler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     ignore_gone,
     service_model,
     tag_pairs,
@@ -20,7 +20,6 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
 
 
 def _text(value: Any) -> str:
-    """A value as queue and topic attributes hold it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else json.dumps(value)
@@ -31,8 +30,8 @@ def _attributes(resource_type: str, properties: Properties, *others: str) -> dic
     return {key: _text(value) for key, value in properties.items() if key not in left}
 
 
-class Topic(Generic):
-    """A topic; most of its properties are attributes of one map."""
+class Topic(GenericHandler):
+    """A topic; most properties are attributes of one map."""
 
     ATTRIBUTES = (
         "ArchivePolicy",
@@ -55,45 +54,42 @@ class Topic(Generic):
         arn = description.get("TopicArn")
         return {"TopicArn": arn, "TopicName": arn.rsplit(":", 1)[-1]} if arn else {}
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, topic = context.client("sns"), made.physical_id
         if old:
             for key in self.ATTRIBUTES:
                 if properties.get(key) != old.get(key):
                     value = _text(properties.get(key, ""))
                     client.set_topic_attributes(TopicArn=topic, AttributeName=key, AttributeValue=value)
-        wanted = [(entry["Protocol"], entry["Endpoint"]) for entry in properties.get("Subscription", [])]
+        desired = [(entry["Protocol"], entry["Endpoint"]) for entry in properties.get("Subscription", [])]
         had = [(entry["Protocol"], entry["Endpoint"]) for entry in old.get("Subscription", [])]
-        for protocol, endpoint in wanted:
+        for protocol, endpoint in desired:
             if (protocol, endpoint) not in had:
                 client.subscribe(TopicArn=topic, Protocol=protocol, Endpoint=endpoint)
         for entry in client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] if had else []:
             pair = (entry["Protocol"], entry["Endpoint"])
-            if pair in had and pair not in wanted:
+            if pair in had and pair not in desired:
                 ignore_gone(client.unsubscribe, SubscriptionArn=entry["SubscriptionArn"])
 
 
-class Policy(Handler):
-    """A resource policy as a resource of its own: of topics, or of queues."""
-
+class ResourcePolicy(ResourceHandler):
     def __init__(self, resource_type: str, *, of: str, service: str, default: str) -> None:
-        """``of`` is the property that lists what it is for; ``default`` the policy that is there without one."""
         self.type, self._of, self._service, self._default = resource_type, of, service, default
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         name = context.name()
         self._put(context, properties[self._of], json.dumps(properties["PolicyDocument"]))
         return Made(physical_id=name, attributes={"Id": name})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         self._put(context, properties[self._of], json.dumps(properties["PolicyDocument"]))
         self._put(context, [one for one in old[self._of] if one not in properties[self._of]], self._default)
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         self._put(context, properties[self._of], self._default)
 
-    def _put(self, context: Context, targets: list[str], document: str) -> None:
+    def _put(self, context: ResourceContext, targets: list[str], document: str) -> None:
         client = context.client(self._service)
         for target in targets:
             if self._service == "sns":
@@ -104,7 +100,7 @@ class Policy(Handler):
                 ignore_gone(client.set_queue_attributes, QueueUrl=target, Attributes={"Policy": document})
 
     @staticmethod
-    def _owner_only(context: Context, topic: str) -> str:
+    def _owner_only(context: ResourceContext, topic: str) -> str:
         statement = {
             "Sid": "__default_statement_ID",
             "Effect": "Allow",
@@ -116,9 +112,7 @@ class Policy(Handler):
         return json.dumps({"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]})
 
 
-class Subscription(Handler):
-    """A subscription to a topic."""
-
+class Subscription(ResourceHandler):
     type = "AWS::SNS::Subscription"
     ATTRIBUTES = (
         "DeliveryPolicy",
@@ -129,10 +123,10 @@ class Subscription(Handler):
         "SubscriptionRoleArn",
     )
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         unknown = sorted(set(properties) - {"TopicArn", "Protocol", "Endpoint", *self.ATTRIBUTES})
         if unknown:
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to set {', '.join(unknown)}")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot set {', '.join(unknown)}")
         attributes = {key: _text(properties[key]) for key in self.ATTRIBUTES if key in properties}
         response = context.client("sns").subscribe(
             TopicArn=properties["TopicArn"],
@@ -143,7 +137,7 @@ class Subscription(Handler):
         )
         return Made(physical_id=response["SubscriptionArn"], attributes={"Arn": response["SubscriptionArn"]})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         client = context.client("sns")
         for key in self.ATTRIBUTES:
             if properties.get(key) != old.get(key):
@@ -153,13 +147,11 @@ class Subscription(Handler):
                 )
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("sns").unsubscribe, SubscriptionArn=made.physical_id)
 
 
-class Queue(Generic):
-    """A queue; its properties are attributes of one map."""
-
+class Queue(GenericHandler):
     def unsettable(self, verb: str, properties: Properties, old: Properties) -> list[str]:
         return []  # every property is an attribute of the same name
 
@@ -173,37 +165,35 @@ class Queue(Generic):
             "tags": tag_pairs(properties.get("Tags")),
         }
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         if not old:
             return
         client, names = context.client("sqs"), ("QueueName", "FifoQueue")
         before, after = _attributes(self.type, old, *names), _attributes(self.type, properties, *names)
         lost = sorted(before.keys() - after.keys())
         if lost:
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to take back {', '.join(lost)}")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot take back {', '.join(lost)}")
         if before != after:
             client.set_queue_attributes(QueueUrl=made.physical_id, Attributes=after)
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         client, gone = context.client("sqs"), sorted(old.keys() - tags.keys())
         if gone:
             client.untag_queue(QueueUrl=made.physical_id, TagKeys=gone)
         if tags:
             client.tag_queue(QueueUrl=made.physical_id, Tags=tags)
 
-    def read(self, context: Context, made: Made, properties: Properties) -> Made:
+    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
         answer = context.client("sqs").get_queue_attributes(QueueUrl=made.physical_id, AttributeNames=["QueueArn"])
         arn = answer["Attributes"]["QueueArn"]
         known = {"Arn": arn, "QueueName": arn.rsplit(":", 1)[-1], "QueueUrl": made.physical_id}
         return Made(physical_id=made.physical_id, attributes=known)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("sqs").delete_queue, QueueUrl=made.physical_id)
 
 
-class Rule(Handler):
-    """An EventBridge rule with its targets."""
-
+class EventRule(ResourceHandler):
     type = "AWS::Events::Rule"
     SIMPLE = ("Description", "RoleArn", "ScheduleExpression", "State")
 
@@ -211,7 +201,7 @@ class Rule(Handler):
     def custom_name(self) -> str:
         return "Name"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         client = context.client("events")
         name, bus = properties.get("Name") or context.name(length=64), self._bus(properties)
         if ignore_gone(client.describe_rule, Name=name, EventBusName=bus) is not None:
@@ -222,7 +212,7 @@ class Rule(Handler):
         self._target(context, name, bus, properties.get("Targets", []))
         return Made(physical_id=made.physical_id, attributes={"Arn": arn, "RuleName": name})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         client, name, bus = context.client("events"), made.physical_id.split("|")[-1], self._bus(properties)
         client.put_rule(**self._rule(name, properties))
         self._target(context, name, bus, properties.get("Targets", []))
@@ -238,13 +228,13 @@ class Rule(Handler):
             client.tag_resource(ResourceARN=arn, Tags=properties["Tags"])
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         client, where = context.client("events"), {"EventBusName": self._bus(properties)}
         name = made.physical_id.split("|")[-1]
-        told = ignore_gone(client.list_targets_by_rule, Rule=name, **where)
-        if told is None:
+        reported = ignore_gone(client.list_targets_by_rule, Rule=name, **where)
+        if reported is None:
             return
-        ids = [target["Id"] for target in told["Targets"]]
+        ids = [target["Id"] for target in reported["Targets"]]
         if ids:
             client.remove_targets(Rule=name, Ids=ids, **where)
         ignore_gone(client.delete_rule, Name=name, **where)
@@ -260,7 +250,7 @@ class Rule(Handler):
         return {"Name": name, "EventBusName": self._bus(properties), **result}
 
     @staticmethod
-    def _target(context: Context, name: str, bus: str, targets: list[dict[str, Any]]) -> None:
+    def _target(context: ResourceContext, name: str, bus: str, targets: list[dict[str, Any]]) -> None:
         if not targets:
             return
         shape = service_model("events").shape_for("TargetList")

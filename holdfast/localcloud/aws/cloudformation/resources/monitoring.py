@@ -1,30 +1,35 @@
 """CloudWatch, its logs, Prometheus and Grafana."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Generic,
+    GenericHandler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
     service_model,
     to_shape,
 )
+from holdfast.localcloud.aws.monitoring.not_evaluated import alarm_remark, filter_remark
 
 
-class Alarm(Generic):
-    """An alarm, composite or not. The operation that makes it would change another one of its name."""
+class Alarm(GenericHandler):
+    """A metric or composite alarm. The operation that creates it would overwrite another one of its name."""
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         name = properties.get("AlarmName")
         if name and self._look_up(context, name) is not None:
             raise ResourceError(f"{name} already exists")
         return super().create(context, properties)
 
-    def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
+    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
+        return dataclasses.replace(super().read(context, made, properties), remark=alarm_remark(properties))
+
+    def describe(self, context: ResourceContext, made: Made, properties: Properties) -> dict[str, Any] | None:
         found = self._look_up(context, made.physical_id)
         return {key: found[key] for key in ("AlarmArn",)} if found else None
 
@@ -32,36 +37,41 @@ class Alarm(Generic):
         return {"Arn": description["AlarmArn"]} if "AlarmArn" in description else {}
 
     @staticmethod
-    def _look_up(context: Context, name: str) -> dict[str, Any] | None:
+    def _look_up(context: ResourceContext, name: str) -> dict[str, Any] | None:
         kinds = ["MetricAlarm", "CompositeAlarm"]
-        told = context.client("cloudwatch").describe_alarms(AlarmNames=[name], AlarmTypes=kinds)
-        found: list[dict[str, Any]] = [*told.get("MetricAlarms", []), *told.get("CompositeAlarms", [])]
+        answer = context.client("cloudwatch").describe_alarms(AlarmNames=[name], AlarmTypes=kinds)
+        found: list[dict[str, Any]] = [*answer.get("MetricAlarms", []), *answer.get("CompositeAlarms", [])]
         return found[0] if found else None
 
 
-class Dashboard(Generic):
-    """A dashboard. Its tags are left out: the embedded CloudWatch keeps none for dashboards."""
+class Dashboard(GenericHandler):
+    """A dashboard. The embedded CloudWatch keeps no tags of dashboards."""
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         return super().arguments(verb, {key: value for key, value in properties.items() if key != "Tags"})
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
-        """Nothing to tag."""
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None: ...
 
 
-class LogGroup(Generic):
-    """A log group; how long it keeps events and its key are calls of their own."""
+class MetricFilter(GenericHandler):
+    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
+        remark = filter_remark(properties["FilterPattern"])
+        return dataclasses.replace(super().read(context, made, properties), remark=remark)
+
+
+class LogGroup(GenericHandler):
+    """A log group; retention and key are separate calls."""
 
     elsewhere = frozenset({"RetentionInDays", "KmsKeyId", "DeletionProtectionEnabled"})
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         if properties.get("DeletionProtectionEnabled"):
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to set DeletionProtectionEnabled")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot set DeletionProtectionEnabled")
         result = super().arguments(verb, properties)
         result.pop("deletionProtectionEnabled", None)
         return result
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, days = context.client("logs"), properties.get("RetentionInDays")
         if days != old.get("RetentionInDays"):
             if days is None:
@@ -79,17 +89,17 @@ class LogGroup(Generic):
         arn = description.get("arn")
         return {"Arn": arn if arn.endswith(":*") else f"{arn}:*"} if arn else {}
 
-    def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
+    def describe(self, context: ResourceContext, made: Made, properties: Properties) -> dict[str, Any] | None:
         found = context.client("logs").describe_log_groups(logGroupNamePrefix=made.physical_id)["logGroups"]
         return next((entry for entry in found if entry["logGroupName"] == made.physical_id), None)
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         arn = str(made.attributes["Arn"]).removesuffix(":*")
         super().retag(context, Made(physical_id=made.physical_id, attributes={"Arn": arn}), tags, old)
 
 
-class PrometheusWorkspace(Generic):
-    """A Prometheus workspace with its alert manager, its logging and its limits."""
+class PrometheusWorkspace(GenericHandler):
+    """A Prometheus workspace with alert manager, logging and limits."""
 
     PARTS = ("AlertManagerDefinition", "LoggingConfiguration", "QueryLoggingConfiguration")
     elsewhere = frozenset({*PARTS, "WorkspaceConfiguration"})
@@ -97,7 +107,7 @@ class PrometheusWorkspace(Generic):
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         return {"workspaceId": made.physical_id.rsplit("/", 1)[-1]}
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, workspace = context.client("amp"), made.physical_id.rsplit("/", 1)[-1]
         self.wait(context, made, properties)
         for key in self.PARTS:
@@ -123,8 +133,8 @@ class PrometheusWorkspace(Generic):
             client.update_workspace_configuration(workspaceId=workspace, **to_shape(model.input_shape, limits))
 
 
-class RuleGroups(Generic):
-    """Prometheus rules in a workspace; the workspace is named by its ARN."""
+class RuleGroups(GenericHandler):
+    """Prometheus rules in a workspace, named by its ARN."""
 
     elsewhere = frozenset({"Workspace"})
 
@@ -141,9 +151,7 @@ class RuleGroups(Generic):
         return {"workspaceId": workspace, "name": name}
 
 
-class GrafanaWorkspace(Generic):
-    """A Grafana workspace; log-in is an operation of its own, and most members have a prefix."""
-
+class GrafanaWorkspace(GenericHandler):
     PREFIXED = ("DataSources", "Description", "Name", "NotificationDestinations", "OrganizationalUnits", "RoleArn")
     AUTHENTICATION = ("AuthenticationProviders", "SamlConfiguration")
     CONFIGURATION = ("PluginAdminEnabled", "GrafanaVersion")
@@ -171,7 +179,7 @@ class GrafanaWorkspace(Generic):
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         return {"workspaceId": made.physical_id}
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client = context.client("grafana")
         differs = old and any(properties.get(key) != old.get(key) for key in self.AUTHENTICATION)
         if differs or (not old and "SamlConfiguration" in properties):
@@ -199,7 +207,7 @@ class GrafanaWorkspace(Generic):
         }
         return {key: str(value) for key, value in known.items() if value is not None}
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         arn = f"arn:aws:grafana:{context.region}:{context.account}:/workspaces/{made.physical_id}"
         super().retag(context, Made(physical_id=made.physical_id, attributes={"Arn": arn}), tags, old)
 

@@ -1,4 +1,3 @@
-"""Stacks inside stacks."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from typing import Any
@@ -6,11 +5,11 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Handler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     ignore_gone,
 )
 
@@ -20,12 +19,12 @@ STABLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 NO_UPDATES = "No updates are to be performed."
 
 
-class NestedStack(Handler):
-    """A stack made by its parent through the same API that callers use."""
+class NestedStack(ResourceHandler):
+    """A stack created by its parent through the public API."""
 
     type = "AWS::CloudFormation::Stack"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         name = context.name(length=128)
         answer = context.client("cloudformation").create_stack(
             StackName=name, OnFailure="ROLLBACK", **self._arguments(properties)
@@ -33,7 +32,7 @@ class NestedStack(Handler):
         context.note(answer["StackId"])
         return self._settled(context, answer["StackId"], ("CREATE_COMPLETE",), "created")
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         try:
             context.client("cloudformation").update_stack(StackName=made.physical_id, **self._arguments(properties))
         except ClientError as error:
@@ -42,7 +41,7 @@ class NestedStack(Handler):
             return self._settled(context, made.physical_id, (*STABLE, "UPDATE_ROLLBACK_COMPLETE"), "updated")
         return self._settled(context, made.physical_id, STABLE, "updated")
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         client = context.client("cloudformation")
         ignore_gone(client.delete_stack, StackName=made.physical_id)
         self._settled(context, made.physical_id, ("DELETE_COMPLETE",), "deleted")
@@ -58,7 +57,7 @@ class NestedStack(Handler):
         }
 
     @staticmethod
-    def _settled(context: Context, stack_id: str, good: tuple[str, ...], verb: str) -> Made:
+    def _settled(context: ResourceContext, stack_id: str, good: tuple[str, ...], verb: str) -> Made:
         client = context.client("cloudformation")
         while True:
             stack = client.describe_stacks(StackName=stack_id)["Stacks"][0]

@@ -1,4 +1,4 @@
-"""S3: a bucket is many calls, one for each of its settings."""
+"""S3 buckets: one call for each setting."""
 
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Handler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     ignore_gone,
 )
 
@@ -52,7 +52,7 @@ RULE_KEYS = frozenset(
 def _lifecycle_rule(rule: Properties) -> dict[str, Any]:
     unknown = sorted(rule.keys() - RULE_KEYS)
     if unknown:
-        raise ResourceError(f"AWS::S3::Bucket: the embedded AWS has no way to set {', '.join(unknown)} of a rule")
+        raise ResourceError(f"AWS::S3::Bucket: the embedded AWS cannot set {', '.join(unknown)} of a rule")
     result: dict[str, Any] = {"Status": rule["Status"], "Filter": {"Prefix": rule.get("Prefix", "")}}
     result |= {"ID": rule["Id"]} if "Id" in rule else {}
     expiration = {
@@ -108,8 +108,8 @@ SETTINGS: dict[str, Setting] = {
 """Property -> (put_<call>, its member, how the value is rewritten, delete_<call> where it differs; "-" for none)."""
 
 
-class Bucket(Handler):
-    """A bucket with its settings. A bucket that holds objects is not deleted."""
+class Bucket(ResourceHandler):
+    """A bucket with its settings. A bucket with objects is not deleted."""
 
     type = "AWS::S3::Bucket"
 
@@ -117,7 +117,7 @@ class Bucket(Handler):
     def custom_name(self) -> str:
         return "BucketName"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         self._refuse_unknown(properties)
         name = properties.get("BucketName") or context.name(length=63, lower=True)
         where = (
@@ -130,12 +130,12 @@ class Bucket(Handler):
         self._settle(context, name, properties, {})
         return self._made(context, name)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         self._refuse_unknown(properties)
         self._settle(context, made.physical_id, properties, old)
         return self._made(context, made.physical_id)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("s3").delete_bucket, Bucket=made.physical_id)
 
     @staticmethod
@@ -147,7 +147,7 @@ class Bucket(Handler):
                 f"it supports {', '.join(sorted(SETTINGS))}"
             )
 
-    def _settle(self, context: Context, name: str, properties: Properties, old: Properties) -> None:
+    def _settle(self, context: ResourceContext, name: str, properties: Properties, old: Properties) -> None:
         client = context.client("s3")
         for key, (call, member, rewrite, remove) in SETTINGS.items():
             if properties.get(key) == old.get(key):
@@ -164,7 +164,7 @@ class Bucket(Handler):
                 getattr(client, f"delete_{remove or call}")(Bucket=name)
 
     @staticmethod
-    def _made(context: Context, name: str) -> Made:
+    def _made(context: ResourceContext, name: str) -> Made:
         return Made(
             physical_id=name,
             attributes={
@@ -177,18 +177,16 @@ class Bucket(Handler):
         )
 
 
-class BucketPolicy(Handler):
-    """The policy of a bucket."""
-
+class BucketPolicy(ResourceHandler):
     type = "AWS::S3::BucketPolicy"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         document = json.dumps(properties["PolicyDocument"])
         context.client("s3").put_bucket_policy(Bucket=properties["Bucket"], Policy=document)
         return Made(physical_id=properties["Bucket"], attributes={"Bucket": properties["Bucket"]})
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         return self.create(context, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         ignore_gone(context.client("s3").delete_bucket_policy, Bucket=properties["Bucket"])

@@ -1,21 +1,21 @@
-"""SageMaker: HyperPod clusters, their task governance, and MLflow."""
+"""HyperPod clusters, task governance and MLflow."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from collections.abc import Mapping
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Generic,
+    GenericHandler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
     pick,
 )
 
 
-class Cluster(Generic):
-    """A SageMaker HyperPod cluster: an update that fails leaves it InService, with a message."""
+class HyperPodClusterHandler(GenericHandler):
+    """A HyperPod cluster: a failed update leaves it InService, with a message."""
 
     def update_arguments(
         self, made: Made, properties: Properties, old: Properties, changed: set[str]
@@ -27,8 +27,8 @@ class Cluster(Generic):
             return arguments
         return {**(arguments or self.identity("update", made, properties)), "InstanceGroupsToDelete": lost}
 
-    def call(self, context: Context, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A group that an update did not bring into service is gone already when a rollback comes to it (assumed)."""
+    def call(self, context: ResourceContext, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Tolerate a group that the rollback of an update finds deleted (assumed)."""
         if verb == "update" and "InstanceGroupsToDelete" in arguments:
             there = _group_names(super().call(context, "read", {"ClusterName": arguments["ClusterName"]}))
             lost = [name for name in arguments["InstanceGroupsToDelete"] if name in there]
@@ -36,7 +36,7 @@ class Cluster(Generic):
             arguments = {**kept, "InstanceGroupsToDelete": lost} if lost else kept
         return super().call(context, verb, arguments)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         result = super().update(context, made, properties, old)
         names = {key for key in properties.keys() | old.keys() if properties.get(key) != old.get(key)} - {"Tags"}
         message = pick(self.describe(context, made, properties) or {}, "FailureMessage")
@@ -55,8 +55,8 @@ def _group_names(properties: Properties) -> list[str]:
     return [group["InstanceGroupName"] for group in groups]
 
 
-class Governance(Generic):
-    """A scheduler configuration or a compute quota: Ref is its ARN, the API wants id and version."""
+class GovernanceHandler(GenericHandler):
+    """A scheduler configuration or compute quota: Ref is its ARN, the API takes id and version."""
 
     @property
     def custom_name(self) -> str:
@@ -65,7 +65,7 @@ class Governance(Generic):
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         return {f"{self.noun}Id": made.physical_id.rsplit("/", 1)[-1]}
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         now = self.describe(context, made, properties) or {}
         version = {f"{self.noun}Version": now.get(f"{self.noun}Version")}
         fresh = Made(physical_id=made.physical_id, attributes={**made.attributes, **version})

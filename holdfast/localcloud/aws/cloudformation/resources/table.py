@@ -1,4 +1,4 @@
-"""The resource types, one row each. What a row leaves out follows from the schema and the service model."""
+"""Resource types, one row each; defaults come from schema and service model."""
 
 from holdfast.localcloud.aws.cloudformation.resources import (
     custom,
@@ -12,13 +12,13 @@ from holdfast.localcloud.aws.cloudformation.resources import (
     s3,
     sagemaker,
 )
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Generic, Handler
+from holdfast.localcloud.aws.cloudformation.resources.handlers import GenericHandler, ResourceHandler
 
 _LAMBDA = "arn:aws:lambda:{region}:{account}"
 
-HANDLERS: tuple[Handler, ...] = (
-    custom.Inert("AWS::CDK::Metadata"),
-    custom.Inert("AWS::CloudFormation::WaitConditionHandle"),
+HANDLERS: tuple[ResourceHandler, ...] = (
+    custom.InertHandler("AWS::CDK::Metadata"),
+    custom.InertHandler("AWS::CloudFormation::WaitConditionHandle"),
     nested_stacks.NestedStack(),
     monitoring.PrometheusWorkspace("AWS::APS::Workspace", service="amp", update="UpdateWorkspaceAlias"),
     monitoring.RuleGroups("AWS::APS::RuleGroupsNamespace", service="amp", update="PutRuleGroupsNamespace"),
@@ -49,43 +49,47 @@ HANDLERS: tuple[Handler, ...] = (
         tag_kind="elastic-ip",
     ),
     ec2.FlowLog("AWS::EC2::FlowLog", create="CreateFlowLogs", delete="DeleteFlowLogs", tag_kind="vpc-flow-log"),
-    Generic("AWS::EC2::InternetGateway"),
+    GenericHandler("AWS::EC2::InternetGateway"),
     ec2.NatGateway("AWS::EC2::NatGateway", tag_kind="natgateway"),
     ec2.Route(),
-    Generic("AWS::EC2::RouteTable"),
+    GenericHandler("AWS::EC2::RouteTable"),
     ec2.SecurityGroup("AWS::EC2::SecurityGroup", ref="GroupId", name="GroupName"),
     ec2.SecurityGroupRule("Egress"),
     ec2.SecurityGroupRule("Ingress"),
     ec2.Subnet("AWS::EC2::Subnet"),
-    ec2.Association(),
+    ec2.RouteTableAssociation(),
     ec2.Vpc("AWS::EC2::VPC"),
     ec2.VpcEndpoint("AWS::EC2::VPCEndpoint", delete="DeleteVpcEndpoints", tag_kind="vpc-endpoint"),
-    ec2.Attachment(),
+    ec2.GatewayAttachment(),
     data.Repository("AWS::ECR::Repository", lower_name=True, update=None),
     eks.AccessEntry("AWS::EKS::AccessEntry"),
     eks.Addon("AWS::EKS::Addon"),
-    eks.Cluster("AWS::EKS::Cluster", update="UpdateClusterConfig", name_length=100),
+    eks.EksClusterHandler("AWS::EKS::Cluster", update="UpdateClusterConfig", name_length=100),
     eks.Nodegroup("AWS::EKS::Nodegroup", name="NodegroupName", update="UpdateNodegroupConfig"),
     eks.PodIdentityAssociation("AWS::EKS::PodIdentityAssociation"),
-    messaging.Rule(),
-    Generic("AWS::FSx::DataRepositoryAssociation"),
-    data.FileSystem("AWS::FSx::FileSystem"),
+    messaging.EventRule(),
+    GenericHandler("AWS::FSx::DataRepositoryAssociation"),
+    data.FileSystemHandler("AWS::FSx::FileSystem"),
     monitoring.GrafanaWorkspace("AWS::Grafana::Workspace"),
     iam.InstanceProfile("AWS::IAM::InstanceProfile", read="GetInstanceProfile", name_length=128),
     iam.ManagedPolicy("AWS::IAM::ManagedPolicy", noun="Policy", read="GetPolicy", aliases=("Arn",), update=None),
     iam.InlinePolicy(),
     iam.Role("AWS::IAM::Role", read="GetRole"),
     data.Key("AWS::KMS::Key", delete="ScheduleKeyDeletion", update=None),
-    Generic("AWS::KMS::Alias", read=None),
-    custom.Inert("AWS::Lambda::Function", name="FunctionName", arn=f"{_LAMBDA}:function:{{name}}"),
-    custom.Inert("AWS::Lambda::LayerVersion", name="LayerName", arn=f"{_LAMBDA}:layer:{{name}}:1", ref_is_arn=True),
-    custom.Inert("AWS::Lambda::Permission"),
-    custom.Inert("AWS::Lambda::Version", arn=f"{_LAMBDA}:function:{{name}}:1", ref_is_arn=True),
+    GenericHandler("AWS::KMS::Alias", read=None),
+    custom.InertHandler("AWS::Lambda::Function", name="FunctionName", arn=f"{_LAMBDA}:function:{{name}}"),
+    custom.InertHandler(
+        "AWS::Lambda::LayerVersion", name="LayerName", arn=f"{_LAMBDA}:layer:{{name}}:1", ref_is_arn=True
+    ),
+    custom.InertHandler("AWS::Lambda::Permission"),
+    custom.InertHandler("AWS::Lambda::Version", arn=f"{_LAMBDA}:function:{{name}}:1", ref_is_arn=True),
     monitoring.LogGroup("AWS::Logs::LogGroup", name_length=512),
-    Generic("AWS::Logs::MetricFilter", create="PutMetricFilter", update="PutMetricFilter", read=None, ref="FilterName"),
+    monitoring.MetricFilter(
+        "AWS::Logs::MetricFilter", create="PutMetricFilter", update="PutMetricFilter", read=None, ref="FilterName"
+    ),
     s3.Bucket(),
     s3.BucketPolicy(),
-    Generic(
+    GenericHandler(
         "AWS::Logs::ResourcePolicy",
         create="PutResourcePolicy",
         update="PutResourcePolicy",
@@ -96,21 +100,21 @@ HANDLERS: tuple[Handler, ...] = (
         "AWS::RDS::DBInstance", name="DBInstanceIdentifier", update="ModifyDBInstance", name_length=63, lower_name=True
     ),
     data.DbParameterGroup("AWS::RDS::DBParameterGroup", update=None, name_length=255, lower_name=True),
-    Generic("AWS::RDS::DBSubnetGroup", update="ModifyDBSubnetGroup", name_length=255, lower_name=True),
+    GenericHandler("AWS::RDS::DBSubnetGroup", update="ModifyDBSubnetGroup", name_length=255, lower_name=True),
     messaging.Topic("AWS::SNS::Topic", read=None, update=None, name_length=256),
     messaging.Subscription(),
-    messaging.Policy("AWS::SNS::TopicPolicy", of="Topics", service="sns", default=""),
+    messaging.ResourcePolicy("AWS::SNS::TopicPolicy", of="Topics", service="sns", default=""),
     messaging.Queue("AWS::SQS::Queue", update=None, name_length=80),
-    messaging.Policy("AWS::SQS::QueuePolicy", of="Queues", service="sqs", default=""),
+    messaging.ResourcePolicy("AWS::SQS::QueuePolicy", of="Queues", service="sqs", default=""),
     data.SecretPolicy(),
     data.Secret("AWS::SecretsManager::Secret", read="DescribeSecret", name="Name"),
     data.SecretTargetAttachment(),
     data.Parameter("AWS::SSM::Parameter", create="PutParameter", update="PutParameter", read=None, name_length=128),
-    sagemaker.Cluster("AWS::SageMaker::Cluster", aliases=("ClusterName",)),
-    sagemaker.Governance("AWS::SageMaker::ClusterSchedulerConfig"),
-    sagemaker.Governance("AWS::SageMaker::ComputeQuota"),
-    Generic("AWS::SageMaker::MlflowApp"),
-    Generic("AWS::SageMaker::MlflowTrackingServer"),
+    sagemaker.HyperPodClusterHandler("AWS::SageMaker::Cluster", aliases=("ClusterName",)),
+    sagemaker.GovernanceHandler("AWS::SageMaker::ClusterSchedulerConfig"),
+    sagemaker.GovernanceHandler("AWS::SageMaker::ComputeQuota"),
+    GenericHandler("AWS::SageMaker::MlflowApp"),
+    GenericHandler("AWS::SageMaker::MlflowTrackingServer"),
     custom.AutoDeleteObjects(),
     custom.BucketDeployment(),
     custom.RestrictDefaultSecurityGroup(),
@@ -124,10 +128,9 @@ _BY_TYPE = {handler.type: handler for handler in HANDLERS}
 
 
 def supports(resource_type: str) -> bool:
-    """Whether the type can be made here."""
     return resource_type in _BY_TYPE
 
 
-def handler_for(resource_type: str) -> Handler:
-    """The type's handler. The template check has refused types without one."""
+def handler_for(resource_type: str) -> ResourceHandler:
+    """Return the type's handler. Templates with other types were rejected before."""
     return _BY_TYPE[resource_type]

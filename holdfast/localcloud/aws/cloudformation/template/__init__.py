@@ -1,8 +1,6 @@
-"""
-What a template says: parsing, parameters, intrinsic functions. Pure, but for the SSM lookup that is handed in.
-"""
+"""Templates: parsing, parameters, intrinsic functions. Pure, except for the SSM lookup passed in."""
 
-from holdfast.localcloud.aws.cloudformation.template.intrinsics import KNOWN_AFTER_APPLY, Scope, failed_rules
+from holdfast.localcloud.aws.cloudformation.template.intrinsics import KNOWN_AFTER_APPLY, TemplateScope, failed_rules
 from holdfast.localcloud.aws.cloudformation.template.parameters import chosen, described, resolved, typed
 from holdfast.localcloud.aws.cloudformation.template.parsing import (
     LARGEST,
@@ -17,8 +15,8 @@ from holdfast.localcloud.aws.cloudformation.template.parsing import (
 __all__ = [
     "KNOWN_AFTER_APPLY",
     "LARGEST",
-    "Scope",
     "TemplateError",
+    "TemplateScope",
     "capabilities",
     "check",
     "chosen",

@@ -1,8 +1,4 @@
-"""
-Turn template values into plain values: intrinsic functions, pseudo parameters, conditions, rules.
-
-Pure: everything outside the template comes in through a ``Scope``.
-"""
+"""Resolution of template values: intrinsic functions, pseudo parameters, conditions, rules. Pure."""
 
 import base64
 import ipaddress
@@ -20,17 +16,14 @@ KNOWN_AFTER_APPLY = "{{changeSet:KNOWN_AFTER_APPLY}}"
 DYNAMIC = re.compile(r"\{\{resolve:([^:}]+):([^}]+)\}\}")
 
 
-class _NoValue:
-    """AWS::NoValue: the property or list item that holds it disappears."""
+class _NoValue: ...
 
 
 NO_VALUE = _NoValue()
 
 
 @dataclass(kw_only=True)
-class Scope:
-    """What a value may refer to."""
-
+class TemplateScope:
     pseudo: Mapping[str, Any]
     parameters: Mapping[str, Any]
     mappings: Mapping[str, Any]
@@ -43,12 +36,10 @@ class Scope:
     _truth: dict[str, bool] = field(default_factory=dict)
 
     def resolve(self, value: Any) -> Any:
-        """The plain value; dictionaries and lists lose what is AWS::NoValue."""
         result = _resolve(self, value)
         return None if result is NO_VALUE else result
 
     def holds(self, condition: str) -> bool:
-        """Whether a named condition is true."""
         if condition not in self._truth:
             if condition not in self.conditions:
                 raise TemplateError(f"Template error: condition {condition} is not defined")
@@ -56,8 +47,7 @@ class Scope:
         return self._truth[condition]
 
 
-def failed_rules(rules: Mapping[str, Any], scope: Scope) -> list[str]:
-    """Descriptions of the assertions which do not hold."""
+def failed_rules(rules: Mapping[str, Any], scope: TemplateScope) -> list[str]:
     failures = []
     for name, rule in rules.items():
         if "RuleCondition" in rule and not _truth(scope, rule["RuleCondition"]):
@@ -70,7 +60,7 @@ def failed_rules(rules: Mapping[str, Any], scope: Scope) -> list[str]:
     return failures
 
 
-def _resolve(scope: Scope, value: Any) -> Any:
+def _resolve(scope: TemplateScope, value: Any) -> Any:
     match value:
         case str():
             return _dynamic(scope, value) if "{{resolve:" in value else value
@@ -89,7 +79,7 @@ def _resolve(scope: Scope, value: Any) -> Any:
             return value
 
 
-def _dynamic(scope: Scope, text: str) -> str:
+def _dynamic(scope: TemplateScope, text: str) -> str:
     return DYNAMIC.sub(lambda match: scope.dynamic(match[1], match[2]), text)
 
 
@@ -101,7 +91,7 @@ def _text(value: Any, *, where: str) -> str:
     raise TemplateError(f"Template error: every value of {where} must be a string, got {value!r}")
 
 
-def _ref(scope: Scope, name: Any) -> Any:
+def _ref(scope: TemplateScope, name: Any) -> Any:
     if name == "AWS::NoValue":
         return NO_VALUE
     for known in (scope.pseudo, scope.parameters):
@@ -110,14 +100,14 @@ def _ref(scope: Scope, name: Any) -> Any:
     return scope.reference(name)
 
 
-def _get_att(scope: Scope, argument: Any) -> Any:
+def _get_att(scope: TemplateScope, argument: Any) -> Any:
     parts = argument.split(".", 1) if isinstance(argument, str) else argument
     if not isinstance(parts, list) or len(parts) != 2:
         raise TemplateError("Template error: every Fn::GetAtt object requires two non-empty parameters")
     return scope.attribute(parts[0], str(_resolve(scope, parts[1])))
 
 
-def _sub(scope: Scope, argument: Any) -> str:
+def _sub(scope: TemplateScope, argument: Any) -> str:
     text, given = (argument, {}) if isinstance(argument, str) else (argument[0], argument[1])
     names = {name: _resolve(scope, value) for name, value in given.items()}
 
@@ -134,7 +124,7 @@ def _sub(scope: Scope, argument: Any) -> str:
     return _dynamic(scope, re.sub(r"\$\{([^}]*)\}", put, text))
 
 
-def _join(scope: Scope, argument: Any) -> str:
+def _join(scope: TemplateScope, argument: Any) -> str:
     if not isinstance(argument, list) or len(argument) != 2:
         raise TemplateError(
             "Template error: every Fn::Join object requires two parameters, "
@@ -146,7 +136,7 @@ def _join(scope: Scope, argument: Any) -> str:
     return _dynamic(scope, str(argument[0]).join(_text(item, where="Fn::Join") for item in items))
 
 
-def _select(scope: Scope, argument: Any) -> Any:
+def _select(scope: TemplateScope, argument: Any) -> Any:
     index, items = int(_resolve(scope, argument[0])), _resolve(scope, argument[1])
     if items == KNOWN_AFTER_APPLY:
         return KNOWN_AFTER_APPLY
@@ -157,12 +147,12 @@ def _select(scope: Scope, argument: Any) -> Any:
     return items[index]
 
 
-def _split(scope: Scope, argument: Any) -> Any:
+def _split(scope: TemplateScope, argument: Any) -> Any:
     text = _resolve(scope, argument[1])
     return text if text == KNOWN_AFTER_APPLY else str(text).split(argument[0])
 
 
-def _find_in_map(scope: Scope, argument: Any) -> Any:
+def _find_in_map(scope: TemplateScope, argument: Any) -> Any:
     name, top, second = (_resolve(scope, part) for part in argument[:3])
     try:
         return _resolve(scope, scope.mappings[name][str(top)][str(second)])
@@ -172,13 +162,13 @@ def _find_in_map(scope: Scope, argument: Any) -> Any:
         raise TemplateError(f"Template error: Unable to get mapping for {name}::{top}::{second}") from None
 
 
-def _if(scope: Scope, argument: Any) -> Any:
+def _if(scope: TemplateScope, argument: Any) -> Any:
     if not isinstance(argument, list) or len(argument) != 3:
         raise TemplateError("Template error: Fn::If requires a list argument with three elements")
     return _resolve(scope, argument[1] if scope.holds(argument[0]) else argument[2])
 
 
-def _truth(scope: Scope, expression: Any) -> bool:
+def _truth(scope: TemplateScope, expression: Any) -> bool:
     value = _resolve(scope, expression)
     if isinstance(value, bool):
         return value
@@ -187,18 +177,18 @@ def _truth(scope: Scope, expression: Any) -> bool:
     raise TemplateError(f"Template error: a condition must be true or false, got {value!r}")
 
 
-def _condition(scope: Scope, argument: Any) -> Any:
+def _condition(scope: TemplateScope, argument: Any) -> Any:
     return scope.holds(argument) if isinstance(argument, str) else {"Condition": _resolve(scope, argument)}
 
 
-def _equals(scope: Scope, argument: Any) -> bool:
+def _equals(scope: TemplateScope, argument: Any) -> bool:
     left, right = (_resolve(scope, part) for part in argument)
     if isinstance(left, (dict, list)) or isinstance(right, (dict, list)):
         return bool(left == right)
     return _text(left, where="Fn::Equals") == _text(right, where="Fn::Equals")
 
 
-def _cidr(scope: Scope, argument: Any) -> Any:
+def _cidr(scope: TemplateScope, argument: Any) -> Any:
     resolved = _resolve(scope, argument)
     if resolved[0] == KNOWN_AFTER_APPLY:
         return KNOWN_AFTER_APPLY
@@ -211,7 +201,7 @@ def _cidr(scope: Scope, argument: Any) -> Any:
     return found
 
 
-def _get_azs(scope: Scope, argument: Any) -> list[str]:
+def _get_azs(scope: TemplateScope, argument: Any) -> list[str]:
     region = _resolve(scope, argument)
     if region not in ("", None, scope.pseudo["AWS::Region"]):
         raise TemplateError(
@@ -221,16 +211,16 @@ def _get_azs(scope: Scope, argument: Any) -> list[str]:
     return scope.zones()
 
 
-def _contains(scope: Scope, argument: Any) -> bool:
+def _contains(scope: TemplateScope, argument: Any) -> bool:
     items, value = (_resolve(scope, part) for part in argument)
     return _text(value, where="Fn::Contains") in [str(item) for item in items]
 
 
-def _to_json(scope: Scope, argument: Any) -> str:
+def _to_json(scope: TemplateScope, argument: Any) -> str:
     return json.dumps(_resolve(scope, argument), separators=(",", ":"))
 
 
-_FUNCTIONS: dict[str, Callable[[Scope, Any], Any]] = {
+_FUNCTIONS: dict[str, Callable[[TemplateScope, Any], Any]] = {
     "Ref": _ref,
     "Condition": _condition,
     "Fn::And": lambda scope, items: all(_truth(scope, item) for item in items),

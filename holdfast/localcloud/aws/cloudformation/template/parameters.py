@@ -1,4 +1,4 @@
-"""Template parameters: which value each has, whether it may, and what it means. Pure but for the SSM lookup given."""
+"""Template parameters: values, constraints, types. Pure, except for the SSM lookup passed in."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ SSM_VALUE = "AWS::SSM::Parameter::Value<"
 def chosen(
     document: Mapping[str, Any], given: list[dict[str, Any]], previous: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """The raw value of every parameter: given, previous, or default. Refuses what the template does not allow."""
+    """Return the raw value of every parameter: given, previous, or default. Reject what the template forbids."""
     declared = document.get("Parameters", {})
     unknown = sorted(entry["ParameterKey"] for entry in given if entry["ParameterKey"] not in declared)
     if unknown:
@@ -72,7 +72,7 @@ def _judge(name: str, rule: Mapping[str, Any], value: str) -> None:
 
 
 def resolved(document: Mapping[str, Any], values: Mapping[str, str], lookup: Callable[[str], str]) -> dict[str, str]:
-    """The values of parameters that stand for an SSM parameter."""
+    """Return the values of parameters that stand for an SSM parameter."""
     return {
         name: lookup(value)
         for name, value in values.items()
@@ -81,7 +81,7 @@ def resolved(document: Mapping[str, Any], values: Mapping[str, str], lookup: Cal
 
 
 def typed(document: Mapping[str, Any], values: Mapping[str, str], looked_up: Mapping[str, str]) -> dict[str, Any]:
-    """What Ref gives for each parameter: text, or a list."""
+    """Return the value of Ref for each parameter: text, or a list."""
     result: dict[str, Any] = {}
     for name, value in values.items():
         kind = document["Parameters"][name].get("Type", "String")
@@ -94,7 +94,7 @@ def typed(document: Mapping[str, Any], values: Mapping[str, str], looked_up: Map
 def described(
     document: Mapping[str, Any], values: Mapping[str, str], looked_up: Mapping[str, str]
 ) -> list[dict[str, str]]:
-    """Parameters as the API shows them; NoEcho ones are masked."""
+    """Return parameters as the API shows them, NoEcho ones masked."""
     result = []
     for name, value in values.items():
         hidden = str(document["Parameters"][name].get("NoEcho", "")).lower() == "true"

@@ -1,9 +1,4 @@
-"""
-Parse a template (JSON or YAML with short-form tags) and judge it as a whole.
-
-Pure: no AWS call, no clock. What a value resolves to is decided in `intrinsics`; what a resource type
-is, in ``resources``.
-"""
+"""Parsing of templates (JSON or YAML with short-form tags) and checks of the whole. Pure: no AWS call, no clock."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -48,12 +43,10 @@ DEEPEST = 200
 
 
 class TemplateError(ValueError):
-    """The template, or a value in it, cannot be used; the message is worded as AWS words it."""
+    """The template, or a value in it, is invalid; the message is worded as AWS words it."""
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with CloudFormation's tags; dates stay text, as CloudFormation reads them."""
-
     yaml_implicit_resolvers = {  # noqa: RUF012
         key: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for key, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -61,7 +54,7 @@ class _Loader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Bounded: aliases are refused as CloudFormation refuses them, and what is too deep is not gone into."""
+        """Reject aliases, as CloudFormation does, and too deep nesting."""
         if self.check_event(yaml.AliasEvent):
             raise TemplateError("Template error: YAML aliases are not allowed in CloudFormation templates")
         self.depth += 1
@@ -89,7 +82,7 @@ _Loader.add_multi_constructor("!", _short_form)
 
 
 def parse(body: str) -> dict[str, Any]:
-    """The template's document. Raises TemplateError when it is no template at all."""
+    """Return the template's document. Raise TemplateError if it is invalid."""
     if len(body) > LARGEST:
         raise TemplateError(f"Template may not exceed {LARGEST} bytes in size.")
     try:
@@ -118,7 +111,6 @@ def parse(body: str) -> dict[str, Any]:
 
 
 def _bound(document: Any) -> None:
-    """Refuse what is nested deeper than those who walk through a template go."""
     level = [document]
     for _ in range(DEEPEST):
         level = [each for one in level for each in _below(one)]
@@ -139,7 +131,7 @@ def _too_deep() -> TemplateError:
 
 
 def references(value: Any) -> Iterator[tuple[str, str]]:
-    """Every (name, attribute) which a value refers to; attribute is "" for Ref."""
+    """Return every (name, attribute) that a value refers to; attribute is "" for Ref."""
     if isinstance(value, list):
         for item in value:
             yield from references(item)
@@ -166,7 +158,7 @@ def _own_references(key: Any, argument: Any) -> Iterator[tuple[str, str]]:
 
 
 def sub_names(text: str) -> list[str]:
-    """The names between ``${`` and ``}`` of a Fn::Sub text, without the literal ``${!...}``."""
+    """Return the names in ``${...}`` of a Fn::Sub text, without the literal ``${!...}``."""
     names = []
     for part in text.split("${")[1:]:
         name, closed, _ = part.partition("}")
@@ -176,7 +168,6 @@ def sub_names(text: str) -> list[str]:
 
 
 def dependencies(document: Mapping[str, Any]) -> dict[str, set[str]]:
-    """For each resource, the resources it needs first: its references and its DependsOn."""
     resources = document["Resources"]
     needs: dict[str, set[str]] = {}
     for name, definition in resources.items():
@@ -188,7 +179,7 @@ def dependencies(document: Mapping[str, Any]) -> dict[str, set[str]]:
 
 
 def check(document: Mapping[str, Any], *, supports: Callable[[str], bool]) -> None:
-    """Refuse unknown types, references to nothing, and cycles, before anything is made."""
+    """Reject unknown types, dangling references and cycles."""
     resources, parameters = document["Resources"], document.get("Parameters", {})
     unknown = sorted({entry["Type"] for entry in resources.values() if not supports(entry["Type"])})
     if unknown:
@@ -220,7 +211,6 @@ def check(document: Mapping[str, Any], *, supports: Callable[[str], bool]) -> No
 
 
 def find_cycle(needs: Mapping[str, set[str]]) -> set[str]:
-    """The nodes that are left when everything whose needs are met has been taken away."""
     left = {name: set(needed) for name, needed in needs.items()}
     while True:
         ready = {name for name, needed in left.items() if not needed & left.keys()}
@@ -231,7 +221,7 @@ def find_cycle(needs: Mapping[str, set[str]]) -> set[str]:
 
 
 def capabilities(document: Mapping[str, Any]) -> list[str]:
-    """Which capability the caller must acknowledge: named IAM resources need more than unnamed ones."""
+    """Return the capabilities to acknowledge: named IAM resources require more than unnamed ones."""
     names = {
         "AWS::IAM::Role": "RoleName",
         "AWS::IAM::ManagedPolicy": "ManagedPolicyName",

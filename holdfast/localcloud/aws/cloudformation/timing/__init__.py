@@ -1,8 +1,8 @@
 """
-When resources of a deployment begin and when they can be used, in time that nobody waits for.
+Start and end times of resources in a deployment, in simulated time.
 
-CloudFormation promises an order between two resources only where one refers to the other or depends on it. Here, too,
-what is not ordered overlaps: see `courses`.
+CloudFormation orders two resources only where one refers to the other or depends on it; other work overlaps, as
+`courses` describes.
 """
 
 from holdfast.localcloud.aws.cloudformation.timing.courses import Course, course

@@ -1,12 +1,11 @@
 """
-How long the creation of a resource takes, and at which end of that time it meets the others.
+Durations of resource creations.
 
-A *provider* can be used when its creation is over: a policy takes effect, a rule lets packets through, a gateway is
-attached. A *user* looks at its surroundings when its creation begins: a file system probes its network, a cluster
-assumes its role, a function's code calls AWS. So a user that does not depend on a provider which it needs begins
-before the provider is there, however fast the machine is.
+A *provider* is usable when its creation is over (a policy takes effect, a gateway is attached). A *user* uses its
+surroundings when its creation starts (a file system probes its network, a cluster assumes its role). So a user without
+a dependency on its provider starts too early, however fast the machine is.
 
-The seconds are assumed, in the proportions in which deployments show them; what needs what is in the services.
+The seconds are assumed, in the proportions of real deployments.
 """
 
 from dataclasses import dataclass
@@ -14,8 +13,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """How the creation of one resource goes."""
-
     seconds: float
     user: bool = False
     """Whether the others matter when it begins; else it matters to the others when it is over."""
@@ -65,7 +62,6 @@ _FUNCTION = Course(seconds=30, user=True)
 
 
 def course(resource_type: str) -> Course:
-    """The course of a type."""
     if resource_type.startswith("Custom::"):
         return _FUNCTION
     if resource_type in _USERS:

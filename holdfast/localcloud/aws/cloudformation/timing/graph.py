@@ -1,8 +1,4 @@
-"""
-Run work over a dependency graph in threads: what does not depend on each other runs at the same time.
-
-``run`` starts each node as soon as what it needs is done; ``run_in_time`` goes by the nodes' courses.
-"""
+"""Work over a dependency graph in threads: as soon as possible (``run``), or by courses (``run_in_time``)."""
 
 import heapq
 import queue
@@ -22,12 +18,12 @@ USE, PROVIDE, END = range(3)
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: another resource's failure ends this one's wait
-    """Another resource has failed, so this one is given up."""
+    ...
 
 
 @dataclass(kw_only=True)
 class Switch:
-    """Ends the waits of one run: the process stops, or the run has failed."""
+    """Switch that ends the waits of one run: the process stops, or the run failed."""
 
     stopping: threading.Event
     failed: threading.Event = field(default_factory=threading.Event)
@@ -39,7 +35,7 @@ class Switch:
         return self.failed.is_set() or self.stopping.is_set()
 
     def pause(self, seconds: float) -> None:
-        """Sleep, unless there is a reason not to go on."""
+        """Sleep, unless the run has ended."""
         if self.failed.is_set():
             raise Cancelled
         if self.stopping.wait(0 if self.skip else seconds):
@@ -58,13 +54,12 @@ def run(
     skip: bool = False,
 ) -> dict[str, BaseException]:
     """
-    Call ``work`` for every node after all it needs; the errors by node.
+    Call ``work`` for every node after its dependencies; return the errors by node.
 
     Args:
-        go_on: Whether nodes that do not need a failed one still run; else the first failure ends the run,
-            and what is in flight sees it in ``Switch.pause``.
-        cancelled: Default: never; when set, nothing more is started.
-        skip: Whether waits are skipped.
+        go_on: True if nodes that do not depend on a failed one still run; else the first failure ends the run.
+        cancelled: Default: never; once set, nothing more starts.
+        skip: True if waits are skipped.
     """
     switch = Switch(stopping=stopping, failed=cancelled or threading.Event(), skip=skip)
     left = {name: set(needed) & needs.keys() for name, needed in needs.items()}
@@ -96,26 +91,22 @@ def run(
 
 @dataclass(kw_only=True)
 class _Own:
-    """One node's switch: tells the driver when its work first waits."""
-
     name: str
     shared: Switch
-    told: "queue.SimpleQueue[tuple[str, bool]]"
+    reported: "queue.SimpleQueue[tuple[str, bool]]"
     waiting: bool = False
 
     def pause(self, seconds: float) -> None:
         if not self.waiting:
             self.waiting = True
-            self.told.put((self.name, False))
+            self.reported.put((self.name, False))
         self.shared.pause(seconds)
 
 
 class _Timed:
     """
-    A run in which each node has its time.
-
-    The work of a *user* is called when its time begins, that of a *provider* when its time is over. What happens at
-    the same moment happens at the same time; users' calls come before providers'.
+    Run with a course for each node: the work of a *user* starts when its time begins, that of a *provider* when its
+    time is over. At one moment, users' calls come before providers'.
     """
 
     def __init__(
@@ -132,7 +123,7 @@ class _Timed:
         self.errors: dict[str, BaseException] = {}
         self._agenda: list[tuple[float, int, str]] = []
         self._flying: dict[str, Future[None]] = {}
-        self._told: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
+        self._reported: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
 
     def drive(self, pool: ThreadPoolExecutor, work: Callable[[str, "_Own"], None]) -> None:
         moment = 0.0
@@ -169,22 +160,20 @@ class _Timed:
     def _call(
         self, pool: ThreadPoolExecutor, work: Callable[[str, "_Own"], None], names: list[str], *, finish: bool
     ) -> None:
-        """Start the works and go on when each has finished or, unless it must finish, has begun to wait."""
-
         def one(name: str) -> None:
             try:
-                work(name, _Own(name=name, shared=self.switch, told=self._told))
+                work(name, _Own(name=name, shared=self.switch, reported=self._reported))
             except BaseException:
                 self.switch.failed.set()
                 raise
             finally:
-                self._told.put((name, True))
+                self._reported.put((name, True))
 
         for name in names:
             self._flying[name] = pool.submit(one, name)
         awaited = set(names)
         while awaited:
-            name, finished = self._told.get()
+            name, finished = self._reported.get()
             if finished or not finish:
                 awaited.discard(name)
 
@@ -210,11 +199,11 @@ def run_in_time(
     late: Container[str] = frozenset(),
 ) -> dict[str, BaseException]:
     """
-    Like ``run``, which ends at the first failure, but in the order in which the courses' times come.
+    Like ``run``, ending at the first failure, in the order of the courses' times.
 
     Args:
-        skip: Whether waits are skipped; then one thing is done after the other, so that a run can be repeated.
-        late: Nodes that begin only when nothing else is left to do: the order that nobody has asked for.
+        skip: True if waits are skipped; then work is serial, so that a run can be repeated.
+        late: Nodes that start only when nothing else is left.
     """
     switch = Switch(stopping=stopping, failed=cancelled or threading.Event(), skip=skip)
     timed = _Timed(needs=needs, courses=courses, switch=switch, late=late)

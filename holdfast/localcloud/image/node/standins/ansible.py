@@ -1,4 +1,4 @@
-"""ansible and ansible-galaxy: single modules on localhost, really done, with ansible's answers and exit statuses."""
+"""ansible and ansible-galaxy: single modules on localhost, executed, with ansible's answers and exit statuses."""
 
 from __future__ import annotations
 
@@ -127,7 +127,6 @@ def _link(source: str, path: str, *, force: bool) -> bool:
 
 
 def _attributes(path: str, arguments: Arguments) -> bool:
-    """owner, group and mode; whether one of them was another."""
     info, changed = os.lstat(path), False
     if "owner" in arguments or "group" in arguments:
         import grp
@@ -148,10 +147,9 @@ def _attributes(path: str, arguments: Arguments) -> bool:
 
 
 def _mount(arguments: Arguments) -> dict[str, Any]:
-    """state=mounted: an entry of /etc/fstab, and mount(8) unless it is mounted."""
     path, state = arguments["path"], arguments.get("state", "")
     if state != "mounted":
-        raise ModuleError(f"holdfast's stand-in knows state=mounted, got: {state}")
+        raise ModuleError(f"holdfast's stand-in supports state=mounted, got: {state}")
     fields = [arguments["src"], path, arguments["fstype"], arguments.get("opts", "defaults")]
     line = " ".join([*fields, arguments.get("dump", "0"), arguments.get("passno", "0")])
     with open("/etc/fstab", encoding="utf-8") as file:
@@ -173,7 +171,7 @@ def _mount(arguments: Arguments) -> dict[str, Any]:
 
 def _modprobe(arguments: Arguments) -> dict[str, Any]:
     if arguments.get("state", "present") != "present":
-        raise ModuleError("holdfast's stand-in knows state=present")
+        raise ModuleError("holdfast's stand-in supports state=present")
     _run("modprobe", arguments["name"])
     return {"name": arguments["name"], "state": "present", "changed": True}
 
@@ -197,7 +195,7 @@ def _systemd(arguments: Arguments) -> dict[str, Any]:
 def _user(arguments: Arguments) -> dict[str, Any]:
     name, home = arguments["name"], arguments.get("home", "")
     if set(arguments) - {"name", "home", "move_home"} or not home:
-        raise ModuleError("holdfast's stand-in knows name, home and move_home of an existing user")
+        raise ModuleError("holdfast's stand-in supports name, home and move_home of an existing user")
     import pwd
 
     changed = pwd.getpwnam(name).pw_dir != home

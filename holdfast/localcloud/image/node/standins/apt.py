@@ -1,4 +1,4 @@
-"""apt, apt-get, apt-cache and equivs-build: packages that the node has, and those whose absence changes nothing."""
+"""apt, apt-get, apt-cache and equivs-build: packages of the node, and those whose absence changes nothing."""
 
 from __future__ import annotations
 
@@ -83,7 +83,6 @@ def _has(package: str) -> bool:
 
 
 def _effect(package: str) -> None:
-    """What the scripts use of a package that only a stand-in brings."""
     if package == "equivs" and not os.path.lexists("/usr/local/bin/equivs-build"):
         os.symlink("/usr/local/lib/holdfast/bin/equivs-build", "/usr/local/bin/equivs-build")
     if package == "enroot":
@@ -91,7 +90,7 @@ def _effect(package: str) -> None:
 
 
 def cache(argv: list[str]) -> int:
-    """apt-cache for the driver's package; everything else is the machine's own."""
+    """apt-cache for the driver's package; else the machine's own."""
     if len(argv) == 2 and argv[0] in ("show", "policy") and argv[1].startswith("libnvidia-compute-"):
         package, _, version = argv[1].partition("=")
         if package != f"libnvidia-compute-{DRIVER.partition('.')[0]}" or version not in ("", f"{DRIVER}-1ubuntu1"):

@@ -1,4 +1,4 @@
-"""aws: operations of AWS's API through boto3, against the endpoint that the node is given; no custom commands."""
+"""aws: operations of AWS's API through boto3, at the node's endpoint; no custom commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(argv: list[str]) -> int:
 
     options, plain, parameters = _split(argv)
     if len(plain) != 2:
-        sys.stderr.write("aws: holdfast's stand-in knows: aws <service> <operation> [--parameter value ...]\n")
+        sys.stderr.write("aws: holdfast's stand-in supports: aws <service> <operation> [--parameter value ...]\n")
         return 252
     _read_settings()
     try:
@@ -77,7 +77,7 @@ def _call(service: str, operation: str, parameters: dict[str, list[str]], option
     model = client.meta.service_model
     names = {xform_name(name, "-"): name for name in model.operation_names}
     if operation not in names:
-        raise ValueError(f"aws: holdfast's stand-in does not know {service} {operation}")
+        raise ValueError(f"aws: holdfast's stand-in does not support {service} {operation}")
     shape = model.operation_model(names[operation]).input_shape
     members = dict(shape.members) if shape is not None else {}
     known = {xform_name(name, "-"): (name, member) for name, member in members.items()}

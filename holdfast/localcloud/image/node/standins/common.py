@@ -1,4 +1,4 @@
-"""What the stand-ins share."""
+"""Shared parts of the stand-ins."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ STATE = "/var/lib/holdfast"
 
 
 def refuse(program: str, argv: list[str], *, status: int = 1) -> int:
-    """The answer to a usage that AWS's scripts do not have."""
-    sys.stderr.write(f"{program}: holdfast's stand-in does not know: {' '.join(argv)}\n")
+    """Reject a usage that AWS's scripts do not have."""
+    sys.stderr.write(f"{program}: holdfast's stand-in does not support: {' '.join(argv)}\n")
     return status
 
 
 def real(path: str, argv: list[str]) -> int:
-    """Become the machine's own program; returns only if it is not there."""
+    """Run the machine's own program; return only if it does not exist."""
     if os.access(path, os.X_OK):
         sys.stdout.flush()
         os.execv(path, [path, *argv])  # noqa: S606

@@ -1,4 +1,4 @@
-"""docker: names of images, and a sleeping process for each container. Nothing is pulled and no image runs."""
+"""docker: names of images, and a sleeping process per container. Nothing is pulled, no image runs."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def _ps(argv: list[str]) -> int:
     rows = []
     for one in _containers():
         state = "running" if one["running"] else "exited"
-        wanted = everything or one["running"] or any(text.startswith("status=") for text in filters)
+        desired = everything or one["running"] or any(text.startswith("status=") for text in filters)
         for text in filters:
             key, _, value = text.partition("=")
             if key not in ("name", "status"):
                 return refuse("docker ps", argv, status=125)
-            wanted = wanted and (value in str(one["name"]) if key == "name" else value == state)
-        if wanted:
+            desired = desired and (value in str(one["name"]) if key == "name" else value == state)
+        if desired:
             shown = "Up" if one["running"] else "Exited (137)"
             rows.append(str(one["id"]) if quiet else f"{one['id']}   {one['image']}   {shown}   {one['name']}")
     if not quiet:
@@ -200,7 +200,6 @@ def _run(argv: list[str]) -> int:
 
 
 def _sleeper() -> int:
-    """A process that is there and does nothing; it belongs to the node's init from the start."""
     read, write = os.pipe()
     if (child := os.fork()) == 0:
         os.setsid()

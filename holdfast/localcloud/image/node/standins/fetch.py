@@ -1,4 +1,4 @@
-"""curl, wget and git for the few addresses that AWS's scripts fetch; everything else is the machine's own program."""
+"""curl, wget and git for the addresses that AWS's scripts fetch; else the machine's own program."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def curl(argv: list[str]) -> int:
 
 
 def wget(argv: list[str]) -> int:
-    """``wget -q <tar of Go> -O <file>``: a Go that says that it is none."""
+    """``wget -q <tar of Go> -O <file>``: a placeholder of Go."""
     if len(argv) == 4 and argv[0] == "-q" and GO.fullmatch(argv[1]) and argv[2] == "-O":
         import io
         import tarfile
@@ -74,7 +74,7 @@ def wget(argv: list[str]) -> int:
 
 
 def git(argv: list[str]) -> int:
-    """``git clone`` of pyxis and of the Slurm exporter: a Makefile that installs what the script goes on with."""
+    """``git clone`` of pyxis and of the Slurm exporter: a Makefile with the install target that the script uses."""
     known = {PYXIS: {"Makefile": _PYXIS_MAKEFILE}, EXPORTER: {"Makefile": _EXPORTER_MAKEFILE, "exporter": _EXPORTER}}
     if len(argv) > 2 and argv[0] == "clone" and argv[-2] in known:
         os.makedirs(argv[-1], exist_ok=True)
@@ -90,10 +90,10 @@ def git(argv: list[str]) -> int:
 
 
 def pip(argv: list[str]) -> int:
-    """``pip install ansible==...``; for every other package what pip says without a network."""
+    """``pip install ansible==...``; other packages fail as without a network."""
     names = [word for word in argv[1:] if not word.startswith("-")]
     if argv[:1] != ["install"] or not names:
-        sys.stderr.write(f"pip: holdfast's stand-in does not know: {' '.join(argv)}\n")
+        sys.stderr.write(f"pip: holdfast's stand-in does not support: {' '.join(argv)}\n")
         return 1
     for name in names:
         if not re.fullmatch(r"ansible(==[0-9.]+)?", name):

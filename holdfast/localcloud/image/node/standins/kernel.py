@@ -81,7 +81,7 @@ def lnetctl(argv: list[str]) -> int:
 
 
 def fi_info(argv: list[str]) -> int:
-    """No EFA provider; fi_info(1) ends with the code of fi_getinfo, -FI_ENODATA."""
+    """No EFA provider; fi_info(1) exits with fi_getinfo's code, -FI_ENODATA."""
     if argv not in (["-p", "efa"], ["-p", "efa", "-t", "FI_EP_RDM"]):
         return refuse("fi_info", argv)
     sys.stderr.write("fi_getinfo: -61 (No data available)\n")

@@ -1,4 +1,4 @@
-"""mount.lustre and mount.nfs: helpers of mount(8) that bind the directory in which Holdfast keeps a file system."""
+"""mount.lustre and mount.nfs: helpers of mount(8) that bind the directory of a file system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LUSTRE, NFS = "/run/holdfast/lustre", "/run/holdfast/nfs"
 
 
 def lustre(argv: list[str]) -> int:
-    """``mount.lustre <DNS>@tcp:/<name> <path> -o ...``; what it says is of Lustre's utils/mount_lustre.c."""
+    """``mount.lustre <DNS>@tcp:/<name> <path> -o ...``; messages of Lustre's utils/mount_lustre.c."""
     source, target = _arguments(argv)
     match = re.fullmatch(r"([^@:/]+)@tcp[0-9]*:/([^/]+)", source)
     if match is None:
@@ -33,7 +33,7 @@ def lustre(argv: list[str]) -> int:
 
 
 def nfs(argv: list[str]) -> int:
-    """``mount.nfs <DNS>:<path> <path> -o ...``; what it says is of nfs-utils."""
+    """``mount.nfs <DNS>:<path> <path> -o ...``; messages of nfs-utils."""
     source, target = _arguments(argv)
     host, colon, path = source.partition(":")
     if not colon or not path.startswith("/"):

@@ -1,4 +1,4 @@
-"""What systemd does as PID 1 at a boot: it starts what is enabled, in order, and what fails keeps none back."""
+"""Boot, as systemd does as PID 1: start enabled units in order; a failure stops no other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from .units import Root, Unit, UnitError
 
 
 def main(argv: list[str]) -> int:
-    """Start every enabled unit but those named, which somebody else starts."""
     manager = Manager(Root(os.environ.get("HOLDFAST_SYSTEMD_ROOT", "")))
     failed = 0
     for unit, awaited in enabled(manager.root, but=frozenset(argv)):
@@ -24,12 +23,12 @@ def main(argv: list[str]) -> int:
 
 
 def enabled(root: Root, *, but: frozenset[str]) -> list[tuple[Unit, bool]]:
-    """What the targets of a boot want, in order, and whether another one waits for it."""
-    wanted = {
+    """Return units that the boot targets pull in, in order, and whether another one waits for each."""
+    desired = {
         name for target in records.AT_BOOT for kind in ("wants", "requires") for name in root.linked(target, kind)
     }
     units: dict[str, Unit] = {}
-    for name in sorted(wanted - but):
+    for name in sorted(desired - but):
         unit = root.load(name)
         if unit.load_state == "loaded" and unit.kind in ("service", "mount", "automount") and unit.name not in but:
             units[unit.name] = unit

@@ -1,4 +1,4 @@
-"""Processes below a supervisor: it adopts every orphan of its service, so they are all its descendants."""
+"""Processes below a supervisor, which adopts every orphan of its service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def adopt_orphans() -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every living process below ``pid``, zombies left out."""
+    """Return every living process below ``pid``, without zombies."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -50,9 +50,7 @@ def send(pids: list[int], number: int) -> None:
             pass
 
 
-class Watch:
-    """Waits for ends of children, requests on the control socket and readiness messages, all in one place."""
-
+class ChildWatch:
     def __init__(self, *, control: socket.socket, notify: socket.socket | None) -> None:
         self.ended: dict[int, int] = {}
         """Exit code, or minus the signal number, of each child that was reaped."""
@@ -70,7 +68,6 @@ class Watch:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def until(self, true: Callable[[], bool], *, timeout: float) -> bool:
-        """Wait until ``true`` returns so, at most ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         while True:
             self.reap()

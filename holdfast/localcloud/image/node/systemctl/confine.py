@@ -1,8 +1,8 @@
 """
-What a process of a unit may do and which files it may write; systemd.exec(5), "Sandboxing" and "Capabilities".
+Sandbox of a unit's process; systemd.exec(5), "Sandboxing" and "Capabilities".
 
-Honoured are capabilities, ``NoNewPrivileges`` and what is told by mounts. What needs seccomp or a cgroup is read over,
-as systemd does where a kernel lacks it. Pure: ``sees`` and ``capabilities``; the rest is done between fork and exec.
+Supported: capabilities, ``NoNewPrivileges``, mounts. Settings that need seccomp or a cgroup are ignored, as systemd
+does on a kernel without them. Pure: ``sees`` and ``capabilities``; the rest runs between fork and exec.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HOMES = ("/home", "/root", "/run/user")
 
 
 class ConfineError(OSError):
-    """It could not be set up; ``exit_status`` is what systemd ends the process with."""
+    """The sandbox failed; ``exit_status`` is systemd's."""
 
     def __init__(self, text: str, *, exit_status: int) -> None:
         super().__init__(text)
@@ -51,7 +51,7 @@ class ConfineError(OSError):
 
 
 def capabilities(unit: Unit, key: str, *, default: frozenset[int]) -> frozenset[int]:
-    """The numbers of CapabilityBoundingSet= or AmbientCapabilities=; a first word ``~X`` means all but X."""
+    """Return the numbers of CapabilityBoundingSet= or AmbientCapabilities=; a first word ``~X`` means all but X."""
     if key not in unit.sections.get("Service", {}):
         return default
     found: set[int] = set()
@@ -73,10 +73,10 @@ def _number(unit: Unit, word: str) -> int:
 
 def sees(unit: Unit, *, own: tuple[str, ...]) -> dict[str, str]:
     """
-    Path to what a process of the unit finds there: ``rw``, ``ro``, ``none`` or ``fresh``; the nearest one above counts.
+    Return path to access: ``rw``, ``ro``, ``none`` or ``fresh``; the nearest parent counts.
 
     Args:
-        own: RuntimeDirectory= and its kin, which it may always write.
+        own: RuntimeDirectory= and the like, always writable.
     """
     found: dict[str, str] = {}
     system = unit.one("Service", "ProtectSystem").lower()
@@ -97,20 +97,19 @@ def sees(unit: Unit, *, own: tuple[str, ...]) -> dict[str, str]:
 
 
 def files(root: Root, unit: Unit, *, own: tuple[str, ...]) -> None:
-    """Give this process a view of the files of its own, where the unit asks for one."""
-    wanted = sees(unit, own=own)
-    if not wanted:
+    """Give this process its own view of the files, where the unit requires one."""
+    desired = sees(unit, own=own)
+    if not desired:
         return
     try:
-        _enter_view(_present(root, unit, wanted))
+        _enter_view(_present(root, unit, desired))
     except OSError as error:
         raise ConfineError(f"no view of the files of its own: {error}", exit_status=226) from None
 
 
-def _present(root: Root, unit: Unit, wanted: dict[str, str]) -> dict[str, str]:
-    """By the path on disk, outer ones first. ``-`` before a path: it may be missing; ``+`` is for portable roots."""
+def _present(root: Root, unit: Unit, desired: dict[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for path, means in wanted.items():
+    for path, means in desired.items():
         bare = path.lstrip("-+")
         at = "/" if bare == "/" else os.path.realpath(root.at(bare))
         if os.path.exists(at):
@@ -123,12 +122,12 @@ def _present(root: Root, unit: Unit, wanted: dict[str, str]) -> dict[str, str]:
 _NAMED = ("ReadOnlyPaths", "ReadWritePaths", "InaccessiblePaths")
 
 
-def _enter_view(wanted: dict[str, str]) -> None:
+def _enter_view(desired: dict[str, str]) -> None:
     libc = _libc()
     _checked(libc.unshare(CLONE_NEWNS), "unshare")
     _mount(None, "/", flags=MS_REC | MS_SLAVE)  # what is mounted on the node later appears here, too
     mounted = set(_mount_points())
-    for path, means in wanted.items():
+    for path, means in desired.items():
         if not os.path.lexists(path):
             continue  # hidden by one of the mounts above it
         if means == "none":
@@ -137,24 +136,23 @@ def _enter_view(wanted: dict[str, str]) -> None:
             _mount("tmpfs", path, kind="tmpfs", flags=MS_NOSUID | MS_NODEV, data="mode=1777")
         elif path not in mounted:
             _mount(path, path, flags=MS_BIND | MS_REC)
-    for path in to_remount(_mount_points(), wanted):
+    for path in to_remount(_mount_points(), desired):
         if os.path.lexists(path):
             had = os.statvfs(path).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
             _mount(None, path, flags=MS_BIND | MS_REMOUNT | MS_RDONLY | had)
     os.chdir("/")
 
 
-def to_remount(mount_points: list[str], wanted: dict[str, str]) -> list[str]:
-    """Those that are to be read-only. No other is looked at: one that stands still would hold the start for ever."""
-    return [path for path in dict.fromkeys(mount_points) if _means(path, wanted) == "ro"]
+def to_remount(mount_points: list[str], desired: dict[str, str]) -> list[str]:
+    """Return mounts to make read-only. Others are not touched: a hung one would block the start."""
+    return [path for path in dict.fromkeys(mount_points) if _means(path, desired) == "ro"]
 
 
-def _means(path: str, wanted: dict[str, str]) -> str:
-    """What the nearest path above says; the kernel's own file systems only where they are named."""
+def _means(path: str, desired: dict[str, str]) -> str:
     above = path
     while True:
-        if above in wanted and not (above == "/" and any(_below(path, one) for one in _NEVER_REMOUNTED)):
-            return wanted[above]
+        if above in desired and not (above == "/" and any(_below(path, one) for one in _NEVER_REMOUNTED)):
+            return desired[above]
         if above == "/":
             return ""
         above = os.path.dirname(above)
@@ -172,51 +170,50 @@ def _hide(path: str) -> None:
 
 
 def _mount_points() -> list[str]:
-    """Those that this process can reach, as it names them."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         found = [line.split(" ")[4] for line in file]
     return [path.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\") for path in found]
 
 
 def bound(unit: Unit) -> frozenset[int]:
-    """Leave in the bounding set what the unit leaves in; what may stay."""
+    """Reduce the bounding set; return the remaining capabilities."""
     everything = frozenset(range(len(CAPABILITIES)))
     if (
         not any(unit.raw("Service", key) for key in _TAKEN_BY)
         and "CapabilityBoundingSet" not in unit.sections["Service"]
     ):
         return everything  # and ctypes, which takes its time, is not imported
-    wanted = capabilities(unit, "CapabilityBoundingSet", default=everything)
+    desired = capabilities(unit, "CapabilityBoundingSet", default=everything)
     for key, names in _TAKEN_BY.items():
         if unit.flag("Service", key):
-            wanted -= {CAPABILITIES.index(name) for name in names}
+            desired -= {CAPABILITIES.index(name) for name in names}
     libc = _libc()
     left = {number for number in everything if libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1}
-    for number in sorted(left - wanted):
+    for number in sorted(left - desired):
         _checked(libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0), "prctl(PR_CAPBSET_DROP)", exit_status=218)
-    return wanted & frozenset(left)
+    return desired & frozenset(left)
 
 
-def keep_for(wanted: frozenset[int]) -> None:
-    """Before another user is taken on: the kernel would take all capabilities away."""
-    if wanted:
+def keep_for(desired: frozenset[int]) -> None:
+    """Keep capabilities across the change of user."""
+    if desired:
         _checked(_libc().prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0), "prctl(PR_SET_KEEPCAPS)", exit_status=218)
 
 
-def raise_ambient(wanted: frozenset[int]) -> None:
-    """After another user was taken on: these and no others, also for the program that is run."""
+def raise_ambient(desired: frozenset[int]) -> None:
+    """Set exactly these ambient capabilities, after the change of user."""
     import ctypes
 
-    if not wanted:
+    if not desired:
         return
     libc = _libc()
-    bits = sum(1 << number for number in wanted)
+    bits = sum(1 << number for number in desired)
     low, high = bits & 0xFFFFFFFF, bits >> 32
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     # Effective, permitted and inheritable, of the first 32 and of the others.
     data = (ctypes.c_uint32 * 6)(low, low, low, high, high, high)
     _checked(libc.capset(header, data), "capset", exit_status=218)
-    for number in sorted(wanted):
+    for number in sorted(desired):
         _checked(libc.prctl(_PR_CAP_AMBIENT, _RAISE, number, 0, 0), "prctl(PR_CAP_AMBIENT)", exit_status=218)
 
 

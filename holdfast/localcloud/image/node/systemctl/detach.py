@@ -1,4 +1,4 @@
-"""From the process of a ``systemctl start`` to a supervisor: a daemon that keeps nothing of its caller."""
+"""Detachment of a supervisor from ``systemctl start``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .units import Root, Unit
 _PR_SET_NAME = 15
 
 
-def detach(root: Root, unit: Unit, *, told: int, lock: int) -> None:
-    """Never returns. ``told``: where to say how the start went; ``lock``: held for as long as this process lives."""
+def detach(root: Root, unit: Unit, *, reported: int, lock: int) -> None:
+    """Become the supervisor; never returns. ``reported``: pipe for the result; ``lock``: held for its life."""
     try:
         os.setsid()
         if os.fork():
@@ -24,12 +24,12 @@ def detach(root: Root, unit: Unit, *, told: int, lock: int) -> None:
         for fd, source in ((0, null), (1, log), (2, log)):
             os.dup2(source, fd)
         for entry in os.listdir("/proc/self/fd"):
-            if int(entry) > 2 and int(entry) not in (told, lock):
+            if int(entry) > 2 and int(entry) not in (reported, lock):
                 _close(int(entry))
         _rename(unit.name)
         from .supervisor import Supervisor
 
-        Supervisor(root, unit, told=told).run()
+        Supervisor(root, unit, reported=reported).run()
     except BaseException:  # noqa: BLE001  the entry point of a process
         os.write(2, traceback.format_exc().encode())
         records.write(root, unit.name, dict(records.NONE, active="failed", sub="failed", result="resources"))
@@ -45,7 +45,7 @@ def _close(fd: int) -> None:
 
 
 def _rename(name: str) -> None:
-    """No ``pkill -f slurmd`` shall find the supervisor by the arguments of the systemctl that it was."""
+    """Hide systemctl's arguments from ``pkill -f slurmd``."""
     import ctypes
 
     libc = ctypes.CDLL(None)

@@ -1,4 +1,4 @@
-"""enable, disable, mask, unmask, is-enabled: links between unit files, nothing that runs."""
+"""enable, disable, mask, unmask, is-enabled: links between unit files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ETC = "/etc/systemd/system"
 
 
 def state(root: Root, name: str) -> str:
-    """As is-enabled prints it; empty where there is no unit file."""
+    """Return the state as is-enabled prints it; "" without a unit file."""
     path = root.find(name)
     if not path:
         return ""
@@ -42,9 +42,9 @@ def _links(unit: Unit, name: str) -> list[str]:
 
 
 def enable(root: Root, name: str, *, seen: tuple[str, ...] = ()) -> list[str]:
-    """Make the links of [Install]; what systemctl says about each."""
+    """Create the links of [Install]; return systemctl's lines."""
     unit = _existing(root, name, verb="enable")
-    said = []
+    reported = []
     for link in _links(unit, unit.name):
         at, target = root.at(link), unit.path[len(root.prefix) :]
         if os.path.islink(at) and os.readlink(at) == target:
@@ -53,27 +53,27 @@ def enable(root: Root, name: str, *, seen: tuple[str, ...] = ()) -> list[str]:
         if os.path.lexists(at):
             os.unlink(at)
         os.symlink(target, at)
-        said.append(f"Created symlink {link} → {target}.")
+        reported.append(f"Created symlink {link} → {target}.")
     for other in unit.names("Install", "Also"):
         if other not in (*seen, name):
-            said += enable(root, other, seen=(*seen, name))
-    return said
+            reported += enable(root, other, seen=(*seen, name))
+    return reported
 
 
 def disable(root: Root, name: str) -> list[str]:
     """Remove every link to the unit below /etc."""
     unit = _existing(root, name, verb="disable")
-    said = []
+    reported = []
     folder = root.at(_ETC)
     names = {unit.name, *unit.names("Install", "Alias")}
     for place, _, files in os.walk(folder):
         for file in files:
             path = os.path.join(place, file)
-            wanted = place.endswith((".wants", ".requires")) or file in unit.names("Install", "Alias")
-            if file in names and wanted and os.path.islink(path):
+            desired = place.endswith((".wants", ".requires")) or file in unit.names("Install", "Alias")
+            if file in names and desired and os.path.islink(path):
                 os.unlink(path)
-                said.append(f'Removed "{path[len(root.prefix) :]}".')
-    return said
+                reported.append(f'Removed "{path[len(root.prefix) :]}".')
+    return reported
 
 
 def _existing(root: Root, name: str, *, verb: str) -> Unit:
@@ -101,10 +101,10 @@ def mask(root: Root, name: str, *, runtime: bool = False) -> list[str]:
 
 
 def unmask(root: Root, name: str) -> list[str]:
-    said = []
+    reported = []
     for folder in SEARCH[:2]:
         at = root.at(f"{folder}/{name}")
         if os.path.islink(at) and os.readlink(at) == "/dev/null":
             os.unlink(at)
-            said.append(f'Removed "{folder}/{name}".')
-    return said
+            reported.append(f'Removed "{folder}/{name}".')
+    return reported

@@ -1,4 +1,4 @@
-"""journalctl for one unit: what it wrote to its standard output and error. No times, no fields, no boots."""
+"""journalctl for one unit: its standard output and error, without times, fields or boots."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
         elif name in ("-r", "--reverse"):
             reverse = True
         elif name not in _FLAGS:
-            sys.stderr.write(f"journalctl: stand-in does not know {option!r}; it knows -u UNIT [-n N] and -r\n")
+            sys.stderr.write(f"journalctl: stand-in does not support {option!r}; it supports -u UNIT [-n N] and -r\n")
             return 1
     if not units:
         sys.stderr.write("journalctl: stand-in has the output of units only; name one with -u\n")
@@ -53,7 +53,6 @@ def main(argv: list[str]) -> int:
 
 
 def _split(argv: list[str]) -> list[str]:
-    """``-xeu X`` and ``-n5`` as separate options."""
     found = []
     for word in argv:
         if word.startswith("-") and not word.startswith("--") and len(word) > 2:
@@ -68,7 +67,6 @@ def _split(argv: list[str]) -> list[str]:
 
 
 def tail(root: Root, unit: str, lines: int) -> list[str]:
-    """The last lines of a unit's output; all of them for 0."""
     try:
         with open(f"{root.logs}/{unit}.log", "rb") as file:
             size = os.fstat(file.fileno()).st_size

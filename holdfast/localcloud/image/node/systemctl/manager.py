@@ -1,4 +1,4 @@
-"""Starting and stopping units in order, each under its supervisor; systemd.unit(5) for what pulls in what."""
+"""Start and stop of units in order, each under its supervisor; systemd.unit(5) for dependencies."""
 
 from __future__ import annotations
 
@@ -16,23 +16,19 @@ _SETTLE_S = 900.0
 
 
 class JobError(Exception):
-    """A verb failed for one unit: what systemctl prints, and its exit status."""
-
     def __init__(self, text: str, status: int = 1) -> None:
         super().__init__(text)
         self.status = status
 
 
 class Manager:
-    """The verbs that change something."""
-
     def __init__(self, root: Root) -> None:
         self.root = root
 
     # --- start
 
     def start(self, name: str, *, wait: bool = True, verb: str = "start") -> None:
-        """Start a unit and what it requires and wants, in the order of After= and Before=."""
+        """Start a unit and its requirements, in the order of After= and Before=."""
         unit = self.usable(name, verb=verb)
         for one in self._order(unit):
             if one.name == unit.name:
@@ -49,7 +45,7 @@ class Manager:
     def usable(self, name: str, *, verb: str) -> Unit:
         unit = self.root.load(name)
         if unit.load_state == "loaded" and unit.kind not in (*_RUN_BY_ITSELF, "target"):
-            raise JobError(f"Failed to {verb} {unit.name}: this systemctl does not know units of type {unit.kind}")
+            raise JobError(f"Failed to {verb} {unit.name}: this systemctl does not support units of type {unit.kind}")
         if unit.load_state == "not-found" and unit.name not in records.AT_BOOT:
             raise JobError(f"Failed to {verb} {unit.name}: Unit {unit.name} not found.", 5)
         if unit.load_state == "masked":
@@ -67,7 +63,6 @@ class Manager:
         return {*names, *self.root.linked(unit.name, "requires")}
 
     def _order(self, unit: Unit) -> list[Unit]:
-        """The unit and what it pulls in, dependencies first where they are ordered before it."""
         pulled: dict[str, Unit] = {}
         pending = [unit]
         while pending:
@@ -108,18 +103,17 @@ class Manager:
         child = os.fork()
         if child == 0:
             os.close(read)
-            detach(self.root, unit, told=write, lock=lock)
+            detach(self.root, unit, reported=write, lock=lock)
         os.close(write)
         os.close(lock)
         os.waitpid(child, 0)
         answer = os.read(read, 4096) if wait else b'{"ok": true}'
         os.close(read)
-        told = json.loads(answer or b'{"ok": false, "result": "resources"}')
-        if not told["ok"] and told["result"] != "success":
-            raise JobError(_job_failed(unit.name, told["result"]))
+        reported = json.loads(answer or b'{"ok": false, "result": "resources"}')
+        if not reported["ok"] and reported["result"] != "success":
+            raise JobError(_job_failed(unit.name, reported["result"]))
 
     def _wait_settled(self, name: str, *, tolerate: bool) -> None:
-        """Another start or stop is under way; its outcome is ours."""
         deadline = time.monotonic() + _SETTLE_S
         while time.monotonic() < deadline:
             record = records.read(self.root, name)
@@ -131,7 +125,6 @@ class Manager:
         raise JobError(f"Job for {name} timed out.")
 
     def _mount(self, unit: Unit) -> None:
-        """An automount mounts at once: there is no autofs to wait for the first access."""
         where = where_of(unit)
         mount = unit if unit.kind == "mount" else self.root.load(unit.name.removesuffix("automount") + "mount")
         if not is_mounted(where):
@@ -149,7 +142,7 @@ class Manager:
     # --- stop
 
     def stop(self, name: str, *, verb: str = "stop") -> list[str]:
-        """Stop a unit, and first the active ones that require it; the latter's names."""
+        """Stop a unit after the active ones that require it; return their names."""
         unit = self.root.load(name)
         known = unit.name in records.known(self.root)
         if unit.load_state == "not-found" and not known:
@@ -206,7 +199,6 @@ class Manager:
             time.sleep(_POLL_S / 5)
 
     def _end_orphan(self, pid: int) -> None:
-        """The supervisor was killed, the service was not."""
         for number in (15, 9):
             try:
                 os.kill(pid, number)
@@ -232,7 +224,6 @@ class Manager:
         self._run_now(unit, "ExecReload", main=record["main_pid"])
 
     def _run_now(self, unit: Unit, key: str, *, main: int = 0) -> None:
-        """Run commands of a service from here, which needs no watching."""
         from . import spawn
         from .units import commands
 
@@ -253,7 +244,7 @@ class Manager:
 
 
 def in_order(units: dict[str, Unit], *, last: str = "") -> list[Unit]:
-    """Topological by After= and Before=; a circle is broken where it is met. ``last``: after those of no order."""
+    """Sort by After= and Before=; cycles are broken. ``last``: after unordered ones."""
     before: dict[str, set[str]] = {name: set() for name in units}
     for name, unit in units.items():
         before[name].update(other for other in unit.names("Unit", "After") if other in units)
@@ -277,7 +268,7 @@ def in_order(units: dict[str, Unit], *, last: str = "") -> list[Unit]:
 
 
 def _job_failed(name: str, result: str) -> str:
-    """systemctl's sentence about a start job; src/shared/bus-wait-for-jobs.c."""
+    """Return systemctl's sentence about a failed start job; src/shared/bus-wait-for-jobs.c."""
     reasons = {
         "exit-code": "the control process exited with error code", "timeout": "a timeout was exceeded",
         "signal": "a fatal signal was delivered to the control process",

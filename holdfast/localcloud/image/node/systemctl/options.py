@@ -1,4 +1,4 @@
-"""The command line of systemctl: a verb, its arguments, flags, values; systemctl(1)."""
+"""Command line of systemctl: verb, arguments, flags, values; systemctl(1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLAGS = {
 
 
 class Options:
-    """What was asked: the verb, its arguments, flags, values."""
+    """Parsed command line: verb, arguments, flags, values."""
 
     def __init__(self, argv: list[str]) -> None:
         self.flags: set[str] = set()
@@ -45,7 +45,7 @@ class Options:
             elif word == "-a":
                 self.flags.add("all")
             elif word not in _IGNORED:
-                raise JobError(f"systemctl: unrecognized option '{word}' (holdfast's systemctl does not know it)")
+                raise JobError(f"systemctl: unrecognized option '{word}' (not supported by holdfast's systemctl)")
         self.verb = plain[0] if plain else "list-units"
         self.arguments = plain[1:]
 

@@ -1,8 +1,4 @@
-"""
-What is known about each unit that was started: a JSON record, and a lock that its supervisor holds.
-
-A record without a supervisor is that of a service which something else has started, as at a node's boot.
-"""
+"""Records of started units: JSON, and a lock that the supervisor, if any, holds."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ NONE: Record = {
 
 
 def read(root: Root, name: str) -> Record:
-    """The record of a unit; that of a unit which never ran, if there is none. A lost supervisor shows as failed."""
+    """Return the record of a unit, or an empty one. A lost supervisor shows as failed."""
     try:
         with open(f"{root.state}/{name}.json", encoding="utf-8") as file:
             record: Record = {**NONE, **json.load(file)}
@@ -64,7 +60,7 @@ def forget(root: Root, name: str) -> None:
 
 
 def mark_reloaded(root: Root) -> None:
-    """Supervisors read their unit files again before they use them the next time."""
+    """Make supervisors read their unit files again before the next use."""
     os.makedirs(root.state, exist_ok=True)
     path = f"{root.state}/reloaded"
     temporary = f"{path}.{os.getpid()}"
@@ -74,7 +70,7 @@ def mark_reloaded(root: Root) -> None:
 
 
 def reloaded(root: Root) -> tuple[int, int]:
-    """Another value after each ``daemon-reload``."""
+    """Return a value that changes with each ``daemon-reload``."""
     try:
         found = os.stat(f"{root.state}/reloaded")
     except FileNotFoundError:
@@ -83,14 +79,13 @@ def reloaded(root: Root) -> tuple[int, int]:
 
 
 def known(root: Root) -> list[str]:
-    """Units that have a record."""
     if not os.path.isdir(root.state):
         return []
     return sorted(entry[: -len(".json")] for entry in os.listdir(root.state) if entry.endswith(".json"))
 
 
 def held(root: Root, name: str) -> bool:
-    """Whether a supervisor lives. The lock goes with its process, so a recycled pid cannot deceive."""
+    """Return True if a supervisor lives. The lock ends with its process, so a recycled pid does not matter."""
     try:
         fd = os.open(f"{root.state}/{name}.lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -105,7 +100,7 @@ def held(root: Root, name: str) -> bool:
 
 
 def take(root: Root, name: str) -> int:
-    """The lock, for a supervisor about to be; -1 where another lives."""
+    """Take the lock for a new supervisor; -1 if another lives."""
     os.makedirs(root.state, exist_ok=True)
     fd = os.open(f"{root.state}/{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

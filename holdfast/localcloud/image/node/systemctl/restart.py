@@ -1,4 +1,4 @@
-"""Whether a service that ended is started again. Pure; the table in systemd.service(5) under Restart=."""
+"""Restart decisions. Pure; table of Restart= in systemd.service(5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CORE_SIGNALS = frozenset(
 
 
 def result_of(unit: Unit, status: int, *, dumped: bool = False) -> str:
-    """The service result of a main process that ended with an exit code, or minus a signal number."""
+    """Return the service result of an exit code, or minus a signal number."""
     clean = {0} | statuses(unit, "SuccessExitStatus")
     if unit.type != "oneshot":
         clean |= _CLEAN_SIGNALS
@@ -34,8 +34,7 @@ def result_of(unit: Unit, status: int, *, dumped: bool = False) -> str:
     return "core-dump" if dumped or status in _CORE_SIGNALS else "signal"
 
 
-def wanted(unit: Unit, *, result: str, status: int) -> bool:
-    """Whether Restart= and the lists of exit statuses ask for another start."""
+def should_restart(unit: Unit, *, result: str, status: int) -> bool:
     if status in statuses(unit, "RestartPreventExitStatus"):
         return False
     if status in statuses(unit, "RestartForceExitStatus"):
@@ -44,5 +43,5 @@ def wanted(unit: Unit, *, result: str, status: int) -> bool:
 
 
 def allowed(*, starts: list[float], now: float, interval: float, burst: int) -> bool:
-    """StartLimitBurst= starts within StartLimitIntervalSec= are allowed; ``starts`` has the earlier ones."""
+    """Return True if StartLimitBurst= within StartLimitIntervalSec= allows a start after ``starts``."""
     return interval <= 0 or burst <= 0 or len([when for when in starts if now - when < interval]) < burst

@@ -1,4 +1,4 @@
-"""status, show, cat, list-units, list-unit-files: what systemctl tells about units."""
+"""status, show, cat, list-units, list-unit-files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .units import Root, Unit
 
 
 def properties(root: Root, name: str) -> dict[str, str]:
-    """The properties of ``systemctl show``, those that scripts read."""
+    """Return the properties of ``systemctl show`` that scripts read."""
     unit = root.load(name)
     record = records.read(root, unit.name)
     found = {
@@ -63,7 +63,7 @@ def _stamp(when: float) -> str:
 
 
 def status(root: Root, name: str, *, lines: int) -> tuple[int, str]:
-    """Exit status and text of ``systemctl status``; LSB codes: 0 runs, 3 does not, 4 is not known."""
+    """Return exit status and text of ``systemctl status``; LSB codes: 0 running, 3 not running, 4 unknown."""
     unit = root.load(name)
     record = records.read(root, unit.name)
     if unit.load_state == "not-found" and unit.name not in records.known(root) and record["active"] == "inactive":
@@ -116,8 +116,8 @@ def list_units(root: Root, *, everything: bool, kinds: list[str], states: list[s
     for name in sorted(names):
         record, unit = records.read(root, name), root.load(name)
         shown = everything or record["active"] not in ("inactive",)
-        wanted = not states or record["active"] in states or record["sub"] in states
-        if shown and wanted and (not kinds or unit.kind in kinds):
+        desired = not states or record["active"] in states or record["sub"] in states
+        if shown and desired and (not kinds or unit.kind in kinds):
             rows.append([name, unit.load_state, record["active"], record["sub"], unit.description])
     text = _table([["UNIT", "LOAD", "ACTIVE", "SUB", "DESCRIPTION"], *rows] if legend else rows)
     return text + (f"\n\n{len(rows)} loaded units listed." if legend else "")

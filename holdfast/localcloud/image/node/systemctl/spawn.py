@@ -1,4 +1,4 @@
-"""One process of a unit: its user, folders, limits, environment and output; systemd.exec(5)."""
+"""One process of a unit: user, folders, limits, environment, output; systemd.exec(5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOLDERS = {"Runtime": "/run", "State": "/var/lib", "Cache": "/var/cache", "Logs
 
 
 def environment(root: Root, unit: Unit, *, extra: dict[str, str]) -> dict[str, str]:
-    """What a process of the unit finds; a later source goes over an earlier one."""
+    """Return the environment of a unit's process; later sources win."""
     found = {"PATH": _PATH, "LANG": "C.UTF-8"}
     if user := unit.one("Service", "User"):
         import pwd
@@ -42,7 +42,7 @@ def environment(root: Root, unit: Unit, *, extra: dict[str, str]) -> dict[str, s
 
 
 def folders_of(unit: Unit) -> list[tuple[str, str, int]]:
-    """Kind, path and mode of RuntimeDirectory= and its kin."""
+    """Return kind, path and mode of RuntimeDirectory= and the like."""
     found = []
     for kind, parent in _FOLDERS.items():
         mode = int(unit.one("Service", f"{kind}DirectoryMode", "0755"), 8)
@@ -65,12 +65,11 @@ def make_folders(root: Root, unit: Unit) -> None:
 
 
 def _is_shared(root: Root, path: str) -> bool:
-    """A node's own files lie in it: the records of units, and file systems that wait to be mounted."""
     return root.state.startswith(root.at(path) + "/")
 
 
 def remove_folders(root: Root, unit: Unit) -> None:
-    """RuntimeDirectory= goes with the service, unless it is to be preserved."""
+    """Remove RuntimeDirectory=, unless it is preserved."""
     if unit.one("Service", "RuntimeDirectoryPreserve", "no") != "no":
         return
     import shutil
@@ -81,7 +80,7 @@ def remove_folders(root: Root, unit: Unit) -> None:
 
 
 def account(unit: Unit) -> tuple[int, int, str]:
-    """uid, gid and the user's name of User= and Group=; -1 and an empty name leave them as they are."""
+    """Return uid, gid and user name of User= and Group=; -1 and "" for unchanged."""
     user, group = unit.one("Service", "User"), unit.one("Service", "Group")
     if not user and not group:
         return -1, -1, ""
@@ -98,8 +97,8 @@ def account(unit: Unit) -> tuple[int, int, str]:
     return (entry.pw_uid if entry else -1), gid, (entry.pw_name if entry else "")
 
 
-def start(root: Root, unit: Unit, command: Command, *, extra: dict[str, str], told: int = -1) -> int:
-    """Fork and run one command; ``told`` is a pipe that closes on exec and carries an error otherwise."""
+def start(root: Root, unit: Unit, command: Command, *, extra: dict[str, str], reported: int = -1) -> int:
+    """Fork and run one command; ``reported`` is a pipe that closes on exec and carries an error otherwise."""
     pid = os.fork()
     if pid:
         return pid
@@ -108,8 +107,8 @@ def start(root: Root, unit: Unit, command: Command, *, extra: dict[str, str], to
     except (OSError, KeyError, ValueError, UnitError) as error:
         text = f"{unit.name}: failed to execute {command.argv[0]}: {getattr(error, 'strerror', None) or error}"
         os.write(2, (text + "\n").encode(errors="replace"))
-        if told >= 0:
-            os.write(told, text.encode(errors="replace"))
+        if reported >= 0:
+            os.write(reported, text.encode(errors="replace"))
         # 203/EXEC, 217/USER, 218/CAPABILITIES, 226/NAMESPACE: systemd.exec(5), "Process exit codes".
         os._exit(getattr(error, "exit_status", 217 if isinstance(error, KeyError) else 203))
     finally:
@@ -146,7 +145,7 @@ def _which(name: str) -> str:
 
 
 def _redirect(root: Root, unit: Unit) -> None:
-    """Standard input is /dev/null; output goes to the unit's log or where StandardOutput= sends it."""
+    """Redirect input to /dev/null, output to the unit's log or StandardOutput=."""
     null = os.open("/dev/null", os.O_RDWR)
     os.dup2(null, 0)
     for fd, key in ((1, "StandardOutput"), (2, "StandardError")):
@@ -167,12 +166,12 @@ def log_path(root: Root, name: str) -> str:
 
 
 def _limits(unit: Unit) -> None:
-    wanted = [(name, unit.one("Service", f"Limit{name}")) for name in _LIMITS]
-    if not any(value for _, value in wanted):
+    desired = [(name, unit.one("Service", f"Limit{name}")) for name in _LIMITS]
+    if not any(value for _, value in desired):
         return
     import resource
 
-    for name, value in wanted:
+    for name, value in desired:
         number = getattr(resource, f"RLIMIT_{name}", None)
         if not value or number is None:
             continue
@@ -192,7 +191,7 @@ def _drop(unit: Unit) -> None:
     if missing := sorted(asked - left):
         # systemd would end it with 218; a node has less than a machine, and the rest of the service is worth having.
         names = ", ".join(f"CAP_{confine.CAPABILITIES[number].upper()}" for number in missing)
-        sys.stderr.write(f"{unit.name}: AmbientCapabilities={names}: a node has not got it; started without\n")
+        sys.stderr.write(f"{unit.name}: AmbientCapabilities={names}: not available on a node; started without it\n")
         sys.stderr.flush()
     if gid >= 0:
         os.setgid(gid)
@@ -207,7 +206,6 @@ def _drop(unit: Unit) -> None:
 
 
 def _join_groups(unit: Unit) -> None:
-    """SupplementaryGroups=, beside those that the user is in."""
     if names := unit.names("Service", "SupplementaryGroups"):
         import grp
 

@@ -1,4 +1,4 @@
-"""One process per service that was started: starts it, reaps it, records how it is, restarts it, stops it."""
+"""Supervisor of one service: start, reap, record, restart, stop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import time
 
 from . import records, restart, spawn
-from .children import Watch, adopt_orphans, descendants, listening, pid_in, send
+from .children import ChildWatch, adopt_orphans, descendants, listening, pid_in, send
 from .units import INFINITY, Command, Root, Unit, UnitError, commands, signal_number, span
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without what importing typing takes
@@ -24,12 +24,12 @@ _FINE: Outcome = ("success", 0)
 
 
 class Supervisor:
-    """Runs in a process of its own until the service is down for good."""
+    """Supervisor in its own process until the service is down for good."""
 
-    def __init__(self, root: Root, unit: Unit, *, told: int) -> None:
+    def __init__(self, root: Root, unit: Unit, *, reported: int) -> None:
         self.root, self.unit = root, unit
         self._read_at = records.reloaded(root)
-        self._told = told
+        self._reported = reported
         self._record = dict(records.NONE, supervised=True)
         self._main = 0
         self._starts: list[float] = []
@@ -41,12 +41,12 @@ class Supervisor:
         # Also for a service of another type, which may become one that notifies.
         notify = listening(f"/proc/self/fd/{place}/{unit.name}.notify", socket.SOCK_DGRAM, mode=0o777)
         adopt_orphans()
-        self._watch = Watch(control=control, notify=notify)
+        self._watch = ChildWatch(control=control, notify=notify)
 
     # --- life
 
     def run(self) -> None:
-        """Start, watch, restart; returns when nothing is left to do."""
+        """Start, watch, restart; return when the service is down."""
         while True:
             self._starts.append(time.monotonic())
             outcome = self._cycle()
@@ -55,7 +55,7 @@ class Supervisor:
             result, status = outcome
             asked = bool(self._watch.asked)
             self._read_again()
-            if asked or not restart.wanted(self.unit, result=result, status=status):
+            if asked or not restart.should_restart(self.unit, result=result, status=status):
                 self._settle(result)
                 return self._finish()
             self._write(active="activating", sub="auto-restart", result=result, main_pid=0)
@@ -73,7 +73,6 @@ class Supervisor:
             self._record["restarts"] += 1
 
     def _read_again(self) -> None:
-        """After a ``daemon-reload``; a unit whose files are gone or bad has no settings, and is not restarted."""
         if (now := records.reloaded(self.root)) != self._read_at:
             self._read_at = now
             found = self.root.load(self.unit.name)
@@ -146,7 +145,7 @@ class Supervisor:
         return self._stop()
 
     def _serve(self) -> bool:
-        """Until the main process has ended or a stop is asked for. False: its watchdog was not fed in time."""
+        """Serve until the main process ends or a stop is requested. Return False on a watchdog timeout."""
         limit = self._watchdog()
         self._watch.fed_at = time.monotonic()
         while not self._watch.until(
@@ -157,7 +156,7 @@ class Supervisor:
         return True
 
     def _bite(self) -> Outcome:
-        """End a service that stands still; SIGABRT first, for the sake of a core dump."""
+        """Kill a service that missed its watchdog; SIGABRT first, for a core dump."""
         self._log(f"{self.unit.name}: Watchdog timeout (limit {self.unit.one('Service', 'WatchdogSec')})!")
         number = signal_number(self.unit.one("Service", "WatchdogSignal", "SIGABRT"))
         send([self._main], number)
@@ -186,7 +185,7 @@ class Supervisor:
         return outcome
 
     def _wait_forked(self, timeout: float) -> Outcome:
-        """The daemon has detached when its first process ended; PIDFile= or its only process is the main one."""
+        """Wait for a forking daemon's first process; PIDFile= or the only process is the main one."""
         first, deadline = self._main, time.monotonic() + timeout
         if not self._watch.until(lambda: first in self._watch.ended or self._stopping(), timeout=timeout):
             return ("timeout", -signal.SIGTERM)
@@ -258,7 +257,7 @@ class Supervisor:
         return outcome if in_time else ("timeout", outcome[1])
 
     def _kill(self, *, remaining: bool) -> bool:
-        """End the service as KillMode= says; False where it took SIGKILL. ``remaining``: the main process is gone."""
+        """End the service by KillMode=; return False if SIGKILL was needed. ``remaining``: the main process is gone."""
         mode, unit = self.unit.one("Service", "KillMode", "control-group"), self.unit
         me = os.getpid()
         if mode == "none":
@@ -315,14 +314,13 @@ class Supervisor:
         if not wait_exec:
             return spawn.start(self.root, self.unit, command, extra=self._variables())
         read, write = os.pipe()
-        pid = spawn.start(self.root, self.unit, command, extra=self._variables(), told=write)
+        pid = spawn.start(self.root, self.unit, command, extra=self._variables(), reported=write)
         os.close(write)
         os.read(read, 4096)  # to its end: the program runs now, or its process ends with 203
         os.close(read)
         return pid
 
     def _run_all(self, key: str, *, timeout: float, main: bool = False, even_if_stopping: bool = False) -> Outcome:
-        """Commands one after the other; the first failure ends it, unless it is marked with ``-``."""
         for command in commands(self.unit, key):
             pid = self._spawn(command)
             if main:
@@ -349,14 +347,13 @@ class Supervisor:
         records.write(self.root, self.unit.name, self._record)
 
     def _tell(self, *, ok: bool, result: str) -> None:
-        """The caller of ``start`` learns once how it went, after the record says so."""
-        if self._told >= 0:
+        if self._reported >= 0:
             try:
-                os.write(self._told, json.dumps({"ok": ok, "result": result}).encode())
+                os.write(self._reported, json.dumps({"ok": ok, "result": result}).encode())
             except BrokenPipeError:
                 pass  # a caller that did not want to wait has gone
-            os.close(self._told)
-            self._told = -1
+            os.close(self._reported)
+            self._reported = -1
 
     def _log(self, text: str) -> None:
         with open(spawn.log_path(self.root, self.unit.name), "a", encoding="utf-8") as file:

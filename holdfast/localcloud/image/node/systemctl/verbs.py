@@ -1,4 +1,4 @@
-"""The command line of systemctl: options, verbs, exit statuses; systemctl(1)."""
+"""Command line of systemctl: options, verbs, exit statuses; systemctl(1)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ def main(argv: list[str]) -> int:
 
 
 class Verbs:
-    """One method per verb."""
-
     def __init__(self, root: Root, options: Options) -> None:
         self.root, self.options = root, options
         self.manager = Manager(root)
@@ -42,12 +40,11 @@ class Verbs:
                 name = self.root.full_name(self.options.arguments[0]) if self.options.arguments else "unit"
                 raise JobError(f"Failed to {verb} {name}: Interactive authentication required.", 4)
             return self._change(verb)
-        if verb in _TELLING:
-            return _TELLING[verb](self)
+        if verb in _REPORTING:
+            return _REPORTING[verb](self)
         raise JobError(f"Unknown command verb {verb}.")
 
     def _names(self) -> list[str]:
-        """The units named, patterns matched against those loaded."""
         found = []
         for argument in self.options.arguments:
             if any(character in argument for character in "*?["):
@@ -119,16 +116,16 @@ class Verbs:
         self.manager.kill(name, number=number, whom=self.options.values.get("whom", ["all"])[-1])
 
     def _enable(self, name: str) -> None:
-        said = enable.enable(self.root, name)
+        reported = enable.enable(self.root, name)
         unit = self.root.load(name)
-        if not said and enable.state(self.root, name) == "static":
+        if not reported and enable.state(self.root, name) == "static":
             self._say(
                 "The unit files have no installation config (WantedBy=, RequiredBy=, Also=,\nAlias= settings in the "
                 "[Install] section, and DefaultInstance= for template\nunits). This means they are not meant to be "
                 "enabled using systemctl.",
                 error=True,
             )
-        self._say("\n".join(said), error=True)
+        self._say("\n".join(reported), error=True)
         if "now" in self.options.flags:
             self.manager.start(unit.name, wait="no-block" not in self.options.flags)
 
@@ -164,7 +161,6 @@ class Verbs:
         return self._check(("failed",), otherwise=1)
 
     def _check(self, good: tuple[str, ...], *, otherwise: int) -> int:
-        """0 if one of the units at least is in a good state."""
         found = otherwise
         for name in self._names():
             state = str(records.read(self.root, self.root.load(name).name)["active"])
@@ -199,13 +195,13 @@ class Verbs:
         return worst
 
     def _show(self) -> int:
-        wanted = self.options.list("property") + self.options.list("only")
+        desired = self.options.list("property") + self.options.list("only")
         bare = "value" in self.options.flags or "only" in self.options.values
         for number, name in enumerate(self._names()):
             found = show.properties(self.root, name)
             if number:
                 print()
-            for key in wanted or found:
+            for key in desired or found:
                 if key in found:
                     print(found[key] if bare else f"{key}={found[key]}")
         return 0
@@ -258,7 +254,7 @@ _CHANGING: dict[str, Callable[[Verbs, str], None]] = {
     "daemon-reexec": Verbs._start,
     "reset-failed": Verbs._start,
 }
-_TELLING: dict[str, Callable[[Verbs], int]] = {
+_REPORTING: dict[str, Callable[[Verbs], int]] = {
     "is-active": Verbs._is_active,
     "is-failed": Verbs._is_failed,
     "is-enabled": Verbs._is_enabled,

@@ -1,13 +1,10 @@
-"""
-Custom resources of the CDK and of Holdfast, done here instead of in a Lambda function; those that work on a real
-Kubernetes are done by their functions. AWS's own types are in `resources`.
-"""
+"""Custom resources of the CDK and of Holdfast: done by handlers, or by their functions on a real Kubernetes."""
 
 from holdfast.localcloud.aws.cloudformation.resources.custom.answers import Answers
 from holdfast.localcloud.aws.cloudformation.resources.custom.cdk import (
     AutoDeleteObjects,
     BucketDeployment,
-    Inert,
+    InertHandler,
     RestrictDefaultSecurityGroup,
 )
 from holdfast.localcloud.aws.cloudformation.resources.custom.first_nodes import FirstNodes, GuardDutyLeftovers
@@ -21,7 +18,7 @@ __all__ = [
     "FirstNodes",
     "GuardDutyLeftovers",
     "HelmRelease",
-    "Inert",
+    "InertHandler",
     "RestrictDefaultSecurityGroup",
     "SdkCall",
 ]

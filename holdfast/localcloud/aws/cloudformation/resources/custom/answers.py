@@ -1,4 +1,4 @@
-"""Where a custom resource's function puts its answer: an address for one answer, with a secret, on the loopback."""
+"""Address for one answer of a custom resource's function: with a secret, on the loopback."""
 
 import json
 import secrets
@@ -14,7 +14,7 @@ SOCKET_TIMEOUT_S = 10.0
 
 
 class Answers:
-    """A listener that takes one answer. It stands in for the presigned address in S3 that AWS sends."""
+    """Listener for one answer, in place of AWS's presigned S3 address."""
 
     def __init__(self) -> None:
         self.answer: dict[str, Any] | None = None
@@ -56,14 +56,12 @@ class Answers:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            def log_message(self, *_: object) -> None:
-                """Nothing: the address is a secret."""
+            def log_message(self, *_: object) -> None: ...
 
         return One
 
 
 def _read(body: bytes) -> dict[str, Any]:
-    """An answer, or the failure that CloudFormation makes of what is none."""
     if len(body) > LONGEST_BYTES:
         return {"Status": "FAILED", "Reason": "Response object is too long."}
     try:

@@ -1,9 +1,8 @@
 """
-Custom resources by their functions: CloudFormation's request, the function that a stack uploaded, and its answer.
+Custom resources by their functions: CloudFormation's request, the uploaded function, its answer.
 
-Run here are the functions behind Holdfast's own types alone; any Python function could be, as none gets more of this
-machine than `holdfast.localcloud.functions` says. Unlike on AWS a function that ends without an answer fails its
-resource at once, and is not called again: there is nobody who would answer later.
+Only the functions of Holdfast's own types run. Unlike on AWS, a function that ends without an answer fails its
+resource at once and is not called again.
 """
 
 import contextlib
@@ -19,8 +18,14 @@ from botocore.exceptions import ClientError
 from holdfast.localcloud.aws.clients import Clients
 from holdfast.localcloud.aws.cloudformation.resources.custom.answers import Answers
 from holdfast.localcloud.aws.cloudformation.resources.custom.functions import FAILED
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Machine, Made, Properties, ResourceError
-from holdfast.localcloud.functions import Function, FunctionError, PackageError, Packages, Run, run
+from holdfast.localcloud.aws.cloudformation.resources.handlers import (
+    LocalMachine,
+    Made,
+    Properties,
+    ResourceContext,
+    ResourceError,
+)
+from holdfast.localcloud.functions import FunctionError, LambdaFunction, PackageError, Packages, Run, run
 from holdfast.localcloud.home import Keys
 
 DEFAULT_TIMEOUT_S, DEFAULT_MEMORY_MIB, DEFAULT_TMP_MIB = 3, 128, 512
@@ -34,8 +39,8 @@ UNANSWERED = (
 
 
 def answered(
-    context: Context,
-    machine: Machine,
+    context: ResourceContext,
+    machine: LocalMachine,
     *,
     kind: str,
     request: str,
@@ -45,22 +50,22 @@ def answered(
     expected: str = "",
 ) -> str:
     """
-    Have a function do what a custom resource asks for.
+    Run a custom resource's function.
 
     Args:
         kind: Type of the resource.
         request: "Create", "Update" or "Delete".
         properties: Of the resource; ServiceToken names the function.
-        made: What it is so far. Default: nothing.
-        old: What its properties were, for an update.
-        expected: The physical id that a creation will have. It is known from when the function begins, so that what an
-            interrupted one leaves behind is deleted. Default: only the function's answer says it.
+        made: Current resource. Default: none.
+        old: Previous properties, for an update.
+        expected: Physical id of a creation, recorded before the function starts, so that an interrupted one is
+            deleted. Default: unknown before the answer.
 
     Returns:
-        The physical id that the function gave it.
+        The physical id.
 
     Raises:
-        ResourceError: the function failed, in CloudFormation's words.
+        ResourceError: The function failed, in CloudFormation's words.
     """
     call = _Call(context, machine, arn=str(properties["ServiceToken"]))
     event = {
@@ -87,11 +92,7 @@ def answered(
         answer = answers.answer
     call.log(keys, done)
     if answer is None:
-        why = (
-            "it ran into its timeout"
-            if done.timed_out
-            else (done.output.strip().splitlines() or ["it said nothing"])[-1]
-        )
+        why = "it timed out" if done.timed_out else (done.output.strip().splitlines() or ["no output"])[-1]
         raise ResourceError(
             f"{UNANSWERED.format(id=call.request_id)} The function {call.name} ended without one: {why}"
         )
@@ -104,43 +105,38 @@ def answered(
 
 
 class _Call:
-    """One call of one function."""
-
-    def __init__(self, context: Context, machine: Machine, *, arn: str) -> None:
+    def __init__(self, context: ResourceContext, machine: LocalMachine, *, arn: str) -> None:
         self.arn, self.name, self.request_id = arn, arn.rsplit(":", 1)[-1], str(uuid.uuid4())
         self._context, self._machine = context, machine
         self._function = context.function(arn)
         if not self._function:
-            raise ResourceError(f"no stack has made the function {arn}, so there is no code to run")
+            raise ResourceError(f"no stack created the function {arn}: no code to run")
         self._began = datetime.now(UTC)
         self._stream = f"{self._began:%Y/%m/%d}/[$LATEST]{uuid.uuid4().hex}"
         self._group = str(self._function.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{self.name}")
 
-    def prepared(self) -> tuple[Function, Keys]:
-        """The function as it can be run, and the keys that it has. ResourceError: its code is not to be had."""
+    def prepared(self) -> tuple[LambdaFunction, Keys]:
         keys, found = self._keys(), self._function
         layers = [self._context.layer(arn).get("Content", {}) for arn in found.get("Layers", ())]
         try:
             code, above = self._folder([found.get("Code", {})]), self._folder(layers) if layers else None
         except PackageError as error:
             raise self.unable(error) from None
-        function = Function(
+        function = LambdaFunction(
             code=code,
             layers=above,
             handler=found["Handler"],
             environment={**self._own_variables(), **self._lambda_variables(keys)},
-            context=self._told(),
+            context=self._reported(),
             timeout_s=float(found.get("Timeout", DEFAULT_TIMEOUT_S)),
             tmp_mib=int(found.get("EphemeralStorage", {}).get("Size", DEFAULT_TMP_MIB)),
         )
         return function, keys
 
     def unable(self, error: Exception) -> ResourceError:
-        """That the function cannot be run."""
         return ResourceError(f"the function {self.name} cannot run here: {error}")
 
     def _keys(self) -> Keys:
-        """Of a session of the function's role."""
         sts = self._context.client("sts")
         made = sts.assume_role(RoleArn=self._function["Role"], RoleSessionName=self.name[:64])["Credentials"]
         return Keys(
@@ -150,7 +146,6 @@ class _Call:
         )
 
     def _folder(self, places: Sequence[Mapping[str, Any]]) -> Path:
-        """Where the archives in S3 lie unpacked."""
         s3 = self._context.client("s3")
 
         def fetch(bucket: str, key: str) -> bytes:
@@ -174,7 +169,7 @@ class _Call:
         return {"PATH": PATH, "LANG": "en_US.UTF-8", "TZ": ":UTC", "HOME": "/tmp", **variables}  # noqa: S108
 
     def _lambda_variables(self, keys: Keys) -> dict[str, str]:
-        """Lambda developer guide, configuration-envvars (2026-11); the endpoint is where AWS is."""
+        """Source: Lambda developer guide, configuration-envvars (2026-11)."""
         return {
             "_HANDLER": self._function["Handler"],
             "AWS_ACCESS_KEY_ID": keys.access_key_id,
@@ -194,7 +189,7 @@ class _Call:
             "LAMBDA_RUNTIME_DIR": "/var/runtime",
         }
 
-    def _told(self) -> dict[str, str | int]:
+    def _reported(self) -> dict[str, str | int]:
         return {
             "function_name": self.name,
             "function_version": "$LATEST",
@@ -206,7 +201,7 @@ class _Call:
         }
 
     def log(self, keys: Keys, done: Run) -> None:
-        """Write the function's log as Lambda does: with the rights of its role, and not at all without them."""
+        """Write the function's log with the rights of its role, as Lambda does; nothing without them."""
         took_ms = (datetime.now(UTC) - self._began).total_seconds() * 1000
         runtime = self._function.get("Runtime", "")
         over = f" Task timed out after {self._function.get('Timeout', DEFAULT_TIMEOUT_S)} seconds"
@@ -244,7 +239,7 @@ def _batches(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _texts(value: Any) -> Any:
-    """CloudFormation makes text of the numbers and booleans of a custom resource."""
+    """Convert numbers and booleans to text, as CloudFormation does for custom resources."""
     if isinstance(value, Mapping):
         return {key: _texts(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,9 +1,4 @@
-"""
-The CDK's custom resources, done here.
-
-On AWS each is a Lambda function; the embedded AWS runs no functions, so a handler does what the function's code
-does. The functions themselves are recorded as resources that nothing runs.
-"""
+"""The CDK's custom resources: on AWS Lambda functions, here handlers that do the same."""
 
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 import io
@@ -13,36 +8,40 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from holdfast.localcloud.aws.cloudformation.resources.custom.functions import Function
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Handler, Made, Properties, ignore_gone
+from holdfast.localcloud.aws.cloudformation.resources.custom.functions import StackFunction
+from holdfast.localcloud.aws.cloudformation.resources.handlers import (
+    Made,
+    Properties,
+    ResourceContext,
+    ResourceHandler,
+    ignore_gone,
+)
 
 
 def _yes(value: Any) -> bool:
     return str(value).lower() == "true"
 
 
-class BucketDeployment(Handler):
-    """Unpack zip archives from asset buckets under a prefix of a bucket."""
-
+class BucketDeployment(ResourceHandler):
     type = "Custom::CDKBucketDeployment"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         made = Made(physical_id=f"aws.cdk.s3deployment.{uuid.uuid4()}")
         context.note(made.physical_id)
         return self._deploy(context, made, properties)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         if not _yes(properties.get("RetainOnDelete", True)) and self._place(old) != self._place(properties):
             empty(context, old["DestinationBucketName"], prefix=self._prefix(old))
         return self._deploy(context, made, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         if not _yes(properties.get("RetainOnDelete", True)):
             empty(context, properties["DestinationBucketName"], prefix=self._prefix(properties))
 
-    def _deploy(self, context: Context, made: Made, properties: Properties) -> Made:
+    def _deploy(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
         client, bucket, prefix = context.client("s3"), properties["DestinationBucketName"], self._prefix(properties)
-        function = Function(context, properties)
+        function = StackFunction(context, properties)
         for source, key in zip(properties["SourceBucketNames"], properties["SourceObjectKeys"], strict=True):
             function.must("s3:GetObject", f"arn:aws:s3:::{source}/{key}")
         function.must("s3:ListBucket", f"arn:aws:s3:::{bucket}")
@@ -69,7 +68,7 @@ class BucketDeployment(Handler):
         )
 
     @staticmethod
-    def _contents(context: Context, properties: Properties) -> list[tuple[str, bytes]]:
+    def _contents(context: ResourceContext, properties: Properties) -> list[tuple[str, bytes]]:
         sources = list(zip(properties["SourceBucketNames"], properties["SourceObjectKeys"], strict=True))
         markers = properties.get("SourceMarkers") or [{} for _ in sources]
         result = []
@@ -98,51 +97,51 @@ def _marked(content: bytes, markers: dict[str, str]) -> bytes:
     return content
 
 
-class AutoDeleteObjects(Handler):
-    """Empties a bucket before the bucket is deleted."""
+class AutoDeleteObjects(ResourceHandler):
+    """Empties a bucket before its deletion."""
 
     type = "Custom::S3AutoDeleteObjects"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         return Made(physical_id=properties["BucketName"])
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         if old["BucketName"] != properties["BucketName"]:
             empty(context, old["BucketName"])
         return self.create(context, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         bucket = f"arn:aws:s3:::{properties['BucketName']}"
-        function = Function(context, properties)
+        function = StackFunction(context, properties)
         for action, resource in (("s3:ListBucket", bucket), ("s3:DeleteObject", f"{bucket}/*")):
             function.must(action, resource)
         empty(context, properties["BucketName"])
 
 
-class RestrictDefaultSecurityGroup(Handler):
-    """Takes the rules out of a VPC's default security group; gives them back on deletion."""
+class RestrictDefaultSecurityGroup(ResourceHandler):
+    """Removes the rules of a VPC's default security group; restores them on deletion."""
 
     type = "Custom::VpcRestrictDefaultSG"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         group = properties["DefaultSecurityGroupId"]
         for direction, permission in self._rules(context, group).items():
             self._quietly(getattr(context.client("ec2"), f"revoke_security_group_{direction}"), group, permission)
         return Made(physical_id=f"restrict-{group}")
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         if properties["DefaultSecurityGroupId"] != old["DefaultSecurityGroupId"]:
             self.delete(context, made, old)
             return self.create(context, properties)
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         group = properties["DefaultSecurityGroupId"]
         for direction, permission in self._rules(context, group).items():
             self._quietly(getattr(context.client("ec2"), f"authorize_security_group_{direction}"), group, permission)
 
     @staticmethod
-    def _rules(context: Context, group: str) -> dict[str, dict[str, Any]]:
+    def _rules(context: ResourceContext, group: str) -> dict[str, dict[str, Any]]:
         return {
             "ingress": {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group, "UserId": context.account}]},
             "egress": {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]},
@@ -157,9 +156,7 @@ class RestrictDefaultSecurityGroup(Handler):
                 raise
 
 
-class Inert(Handler):
-    """A resource that is recorded and does nothing."""
-
+class InertHandler(ResourceHandler):
     def __init__(self, resource_type: str, *, name: str = "", arn: str = "", ref_is_arn: bool = False) -> None:
         self.type, self._name, self._arn, self._ref_is_arn = resource_type, name, arn, ref_is_arn
 
@@ -167,17 +164,17 @@ class Inert(Handler):
     def custom_name(self) -> str:
         return self._name
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         name = properties.get(self.custom_name) or context.name(length=64)
         return self._made(context, str(name))
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         return made
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         return None
 
-    def _made(self, context: Context, name: str) -> Made:
+    def _made(self, context: ResourceContext, name: str) -> Made:
         if not self._arn:
             return Made(physical_id=name)
         arn = self._arn.format(region=context.region, account=context.account, name=name)
@@ -185,8 +182,8 @@ class Inert(Handler):
         return Made(physical_id=arn if self._ref_is_arn else name, attributes=known)
 
 
-def empty(context: Context, bucket: str, *, prefix: str = "", keep: frozenset[str] = frozenset()) -> None:
-    """Delete every version of every object under a prefix. A bucket that is gone is no error."""
+def empty(context: ResourceContext, bucket: str, *, prefix: str = "", keep: frozenset[str] = frozenset()) -> None:
+    """Delete every version of every object under a prefix. A missing bucket is no error."""
     client = context.client("s3")
     try:
         pages = list(client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix))

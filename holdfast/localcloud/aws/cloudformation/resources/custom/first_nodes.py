@@ -1,25 +1,27 @@
-"""What Holdfast's own functions do, besides installing charts: wait for nodes, and clear a VPC of GuardDuty's."""
+"""Custom resources of Holdfast besides charts: wait for nodes, and clean a VPC of GuardDuty's endpoints."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from holdfast.localcloud.aws.cloudformation.resources.custom.calls import answered
 from holdfast.localcloud.aws.cloudformation.resources.custom.functions import where_it_runs
-from holdfast.localcloud.aws.cloudformation.resources.handlers import Context, Handler, Made, Properties, ResourceError
+from holdfast.localcloud.aws.cloudformation.resources.handlers import (
+    Made,
+    Properties,
+    ResourceContext,
+    ResourceError,
+    ResourceHandler,
+)
 
 PAUSE_S = 0.5
 QUESTIONS = 80
 """So many pauses are 40 s: nodes boot in seconds here, and the function on AWS waits for 14 minutes."""
 
 
-class FirstNodes(Handler):
-    """
-    ``Custom::HoldfastNodes``, answered by the function that its stack made, which asks Kubernetes.
-
-    Where there is none to ask, a node that runs is taken for ready.
-    """
+class FirstNodes(ResourceHandler):
+    """``Custom::HoldfastNodes``: answered by its function. Without Kubernetes, a running node counts as ready."""
 
     type = "Custom::HoldfastNodes"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         name = properties.get("ClusterName")
         if not name:
             raise ResourceError(f"{self.type}: ClusterName must be given")
@@ -39,32 +41,32 @@ class FirstNodes(Handler):
             f"logs of its nodes in /aws/sagemaker/Clusters/{name}"
         )
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         return self.create(context, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         return None
 
     @staticmethod
-    def _running(context: Context, name: str) -> bool:
+    def _running(context: ResourceContext, name: str) -> bool:
         pages = context.client("sagemaker").get_paginator("list_cluster_nodes").paginate(ClusterName=name)
         return any(
             node["InstanceStatus"]["Status"] == "Running" for page in pages for node in page["ClusterNodeSummaries"]
         )
 
 
-class GuardDutyLeftovers(Handler):
-    """``Custom::HoldfastGuardDuty``: there is no GuardDuty here, so that nothing is ever left."""
+class GuardDutyLeftovers(ResourceHandler):
+    """``Custom::HoldfastGuardDuty``: there is no GuardDuty here, so nothing is left to delete."""
 
     type = "Custom::HoldfastGuardDuty"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         if not properties.get("VpcId"):
             raise ResourceError(f"{self.type}: VpcId must be given")
         return Made(physical_id=str(properties["VpcId"]))
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         return self.create(context, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         return None

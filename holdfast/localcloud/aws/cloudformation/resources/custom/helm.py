@@ -1,7 +1,4 @@
-"""
-Helm releases on EKS clusters: where Kubernetes runs behind a cluster, the function that their stack made installs them;
-elsewhere they are recorded.
-"""
+"""Helm releases on EKS clusters: installed by their function where Kubernetes runs, else recorded."""
 
 import contextlib
 import json
@@ -19,12 +16,12 @@ from holdfast.localcloud.aws.cloudformation.resources.custom.functions import (
     where_it_runs,
 )
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Handler,
-    Machine,
+    LocalMachine,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
 )
 from holdfast.localcloud.kubernetes import addons, control
 from holdfast.localcloud.kubernetes import api as kubernetes_api
@@ -35,20 +32,20 @@ REACH_S = 5.0
 """For a name's address and a connection: a machine without a way out may be slow to say that it has none."""
 
 
-class HelmRelease(Handler):
+class HelmRelease(ResourceHandler):
     """
-    A chart in a cluster, as Holdfast's installer function installs it.
+    A chart in a cluster.
 
-    Release, namespace, chart, pin and values are attributes, so that outputs and ``/_holdfast/releases`` tell them, and
-    "Skipped" where an archive was not to be had, which is why nothing is installed.
+    Release, namespace, chart, pin and values are attributes, for outputs and ``/_holdfast/releases``; "Skipped" names
+    an archive that was not available.
     """
 
     type = "Custom::HoldfastHelmRelease"
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         return self._installed(context, properties, None, None)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         there = None if "Skipped" in made.attributes else made
         machine = where_it_runs(context, properties)
         if there is None and machine is not None and not _unreachable(properties["Archive"].get("Url", "")):
@@ -58,14 +55,16 @@ class HelmRelease(Handler):
             self.delete(context, made, old)  # another release, as CloudFormation takes another physical id
         return installed
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         machine = where_it_runs(context, properties)
         if machine is not None and "Skipped" in made.attributes:
             _take_away(context, machine, properties)
         elif machine is not None:
             answered(context, machine, kind=self.type, request="Delete", properties=properties, made=made)
 
-    def _installed(self, context: Context, properties: Properties, made: Made | None, old: Properties | None) -> Made:
+    def _installed(
+        self, context: ResourceContext, properties: Properties, made: Made | None, old: Properties | None
+    ) -> Made:
         reach_kubernetes(context, properties)
         record, machine = self._made(properties), where_it_runs(context, properties)
         if machine is None:
@@ -121,8 +120,7 @@ class HelmRelease(Handler):
         )
 
 
-def _stand_in(context: Context, machine: Machine, properties: Properties) -> bool:
-    """Make what takes the place of a chart that cannot be had, and say whether there is something."""
+def _stand_in(context: ResourceContext, machine: LocalMachine, properties: Properties) -> bool:
     objects = _objects(properties)
     place = _place(context, machine, properties) if objects else None
     if place is None:
@@ -134,7 +132,7 @@ def _stand_in(context: Context, machine: Machine, properties: Properties) -> boo
     return True
 
 
-def _take_away(context: Context, machine: Machine, properties: Properties) -> None:
+def _take_away(context: ResourceContext, machine: LocalMachine, properties: Properties) -> None:
     objects = _objects(properties)
     place = _place(context, machine, properties) if objects else None
     if place is not None:
@@ -142,7 +140,7 @@ def _take_away(context: Context, machine: Machine, properties: Properties) -> No
             addons.remove(place, objects)
 
 
-def _place(context: Context, machine: Machine, properties: Properties) -> kubernetes_api.Api | None:
+def _place(context: ResourceContext, machine: LocalMachine, properties: Properties) -> kubernetes_api.Api | None:
     cluster = cluster_of(context, properties)
     described = context.client("eks").describe_cluster(name=cluster)["cluster"]
     return control.administrator(machine.home / "kubernetes", described)
@@ -157,22 +155,21 @@ def _objects(properties: Properties) -> list[dict[str, Any]]:
 
 
 def _unreachable(url: str) -> str:
-    """Why this machine does not get to where an archive is; "" when it does, or when nothing is to be fetched."""
     if not url:
         return ""
-    parts, told = urlsplit(url), [f"no answer within {REACH_S:.0f} s"]
+    parts, reported = urlsplit(url), [f"no answer within {REACH_S:.0f} s"]
 
     def connect() -> None:
         try:
             socket.create_connection((parts.hostname or "", parts.port or 443), timeout=REACH_S).close()
-            told[0] = ""
+            reported[0] = ""
         except OSError as error:
-            told[0] = error.strerror or str(error)
+            reported[0] = error.strerror or str(error)
 
     asking = threading.Thread(target=connect, daemon=True)  # a name's address has no deadline of its own
     asking.start()
     asking.join(timeout=REACH_S)
-    return f"{parts.hostname} is not reachable from here ({told[0]})" if told[0] else ""
+    return f"{parts.hostname} is not reachable from here ({reported[0]})" if reported[0] else ""
 
 
 def _values(release: str, given: Any) -> str:

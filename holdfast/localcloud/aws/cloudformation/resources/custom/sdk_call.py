@@ -9,41 +9,39 @@ from typing import Any
 from botocore import xform_name
 from botocore.exceptions import ClientError, UnknownServiceError
 
-from holdfast.localcloud.aws.cloudformation.resources.custom.functions import Function, resource_of
+from holdfast.localcloud.aws.cloudformation.resources.custom.functions import StackFunction, resource_of
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
-    Context,
-    Handler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     service_model,
     squeezed,
     to_shape,
 )
 
 PHYSICAL_ID = "PHYSICAL:RESOURCEID:"
-JAVASCRIPT_NAMES = {"cloudwatchevents": "events", "cloudwatchlogs": "logs", "eventbridge": "events"}
-"""Services that the JavaScript SDK calls otherwise than botocore."""
 OTHER_NAMES = {"cloudwatchlogs": "logs", "eventbridge": "events"}
 """Services whose JavaScript client is not named like botocore's."""
 
 
-class SdkCall(Handler):
-    """Calls the operations that the resource names for its creation, its update and its deletion."""
+class SdkCall(ResourceHandler):
+    """Calls the operations named for creation, update and deletion."""
 
     type = "Custom::AWS"
 
-    def create(self, context: Context, properties: Properties) -> Made:
-        function = Function(context, properties)
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
+        function = StackFunction(context, properties)
         return self._call(context, properties.get("Create"), Made(physical_id=context.name()), function)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
-        return self._call(context, properties.get("Update"), made, Function(context, properties))
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
+        return self._call(context, properties.get("Update"), made, StackFunction(context, properties))
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
-        self._call(context, properties.get("Delete"), made, Function(context, properties))
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
+        self._call(context, properties.get("Delete"), made, StackFunction(context, properties))
 
-    def _call(self, context: Context, given: Any, made: Made, function: Function) -> Made:
+    def _call(self, context: ResourceContext, given: Any, made: Made, function: StackFunction) -> Made:
         if not given:
             return made
         call = json.loads(given) if isinstance(given, str) else given
@@ -64,24 +62,23 @@ class SdkCall(Handler):
         answer.pop("ResponseMetadata", None)
         flat = {key: str(value) for key, value in _flattened(answer)}
         paths = call.get("outputPaths")
-        told = flat if paths is None else {k: v for k, v in flat.items() if any(k.startswith(p) for p in paths)}
-        wanted = call.get("physicalResourceId", {})
-        identity = wanted.get("id") or flat.get(wanted.get("responsePath", ""), made.physical_id)
-        return Made(physical_id=identity, attributes=told)
+        reported = flat if paths is None else {k: v for k, v in flat.items() if any(k.startswith(p) for p in paths)}
+        desired = call.get("physicalResourceId", {})
+        identity = desired.get("id") or flat.get(desired.get("responsePath", ""), made.physical_id)
+        return Made(physical_id=identity, attributes=reported)
 
 
 def _named(call: Properties) -> tuple[str, str]:
-    """The service and the operation, as botocore calls them; the CDK takes the names of two JavaScript SDKs."""
     named = call["service"].removeprefix("@aws-sdk/client-").lower().replace("-", "")
     service = OTHER_NAMES.get(named, named)
     try:
         known = {squeezed(name): name for name in service_model(service).operation_names}
     except UnknownServiceError:
         raise ResourceError(f"Custom::AWS: the embedded AWS does not know the service {call['service']}") from None
-    wanted = squeezed(call["action"].removesuffix("Command"))
-    if wanted not in known:
+    desired = squeezed(call["action"].removesuffix("Command"))
+    if desired not in known:
         raise ResourceError(f"Custom::AWS: the service {service} has no operation {call['action']}")
-    return service, known[wanted]
+    return service, known[desired]
 
 
 def _filled(value: Any, physical_id: str) -> Any:

@@ -1,31 +1,28 @@
-"""
-What a handler of a resource type is given and gives back, and the generic handler that finds a type's operations.
-Types with ways of their own are in `resources`.
-"""
+"""Interface of resource handlers, and the generic handler. Special types are in `resources`."""
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers.base import (
-    Context,
-    Handler,
-    Machine,
+    LocalMachine,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     Stopped,
     ignore_gone,
 )
-from holdfast.localcloud.aws.cloudformation.resources.handlers.generic import Generic
-from holdfast.localcloud.aws.cloudformation.resources.handlers.shapes import Lost, pick, squeezed, to_shape
+from holdfast.localcloud.aws.cloudformation.resources.handlers.generic import GenericHandler
+from holdfast.localcloud.aws.cloudformation.resources.handlers.shapes import LostProperties, pick, squeezed, to_shape
 from holdfast.localcloud.aws.cloudformation.resources.handlers.typed import service_model, tag_pairs
 
 __all__ = [
-    "Context",
-    "Generic",
-    "Handler",
-    "Lost",
-    "Machine",
+    "GenericHandler",
+    "LocalMachine",
+    "LostProperties",
     "Made",
     "Properties",
+    "ResourceContext",
     "ResourceError",
+    "ResourceHandler",
     "Stopped",
     "ignore_gone",
     "pick",

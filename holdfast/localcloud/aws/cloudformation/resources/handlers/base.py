@@ -1,4 +1,4 @@
-"""What every resource handler is given and must give back."""
+"""Interface of resource handlers."""
 
 import re
 import secrets
@@ -17,16 +17,16 @@ GONE = re.compile(r"NotFound|NoSuch|DoesNotExist|NotExist|ResourceNotFound|NonEx
 
 
 class ResourceError(Exception):
-    """A resource could not be made, changed or deleted; the text is what the stack's event says."""
+    """A resource could not be created, changed or deleted; the text is the reason in the stack's event."""
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: the process ends
-    """The embedded AWS is being stopped while a resource is worked on."""
+    """The embedded AWS stops during work on a resource."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a handler made: the value of Ref, and of Fn::GetAtt."""
+    """Result of a handler: the values of Ref and Fn::GetAtt."""
 
     physical_id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -35,8 +35,8 @@ class Made:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
-    """What a resource needs of this machine to be more than a record."""
+class LocalMachine:
+    """Local machine, for resources that are more than a record."""
 
     home: Path
     endpoint: str
@@ -46,9 +46,7 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
-    """Where and for whom a resource is made."""
-
+class ResourceContext:
     client: Callable[[str], Any]
     account: str
     region: str
@@ -61,13 +59,13 @@ class Context:
     """The properties of a function that a custom resource names; {} when no stack has made it."""
     layer: Callable[[str], Properties] = lambda _: {}
     """The same of a layer of a function."""
-    machine: Machine | None = None
+    machine: LocalMachine | None = None
     """Default: none, everything is a record."""
     note: Callable[[str], None] = lambda _: None
     """Tell the physical id as soon as it is known, so that a failure or a kill after that leaves no orphan."""
 
     def name(self, *, length: int = 64, lower: bool = False) -> str:
-        """A name of CloudFormation's own making: stack, logical id and a random suffix."""
+        """Return a generated name: stack, logical id and a random suffix."""
         alphabet = string.ascii_lowercase + string.digits if lower else string.ascii_uppercase + string.digits
         suffix = "".join(secrets.choice(alphabet) for _ in range(12))
         room = length - len(suffix) - 2
@@ -76,36 +74,36 @@ class Context:
         return name.lower() if lower else name
 
 
-class Handler(ABC):
+class ResourceHandler(ABC):
     """Makes resources of one type by calling AWS APIs."""
 
     type: str
 
     @property
     def custom_name(self) -> str:
-        """Property by which the user names the resource; "" when there is none."""
+        """Property by which users name the resource, or ""."""
         return ""
 
     @abstractmethod
-    def create(self, context: Context, properties: Properties) -> Made:
-        """Make it and wait until it works."""
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
+        """Create the resource and wait until it is ready."""
 
     @abstractmethod
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
-        """Change it in place. Called only when no create-only property differs."""
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
+        """Update in place. Called only if no create-only property differs."""
 
     @abstractmethod
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
-        """Delete it and wait until it is gone. One that is gone already is no error."""
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
+        """Delete the resource and wait. A missing one is no error."""
 
 
 def gone(error: ClientError) -> bool:
-    """Whether an API error says that the resource does not exist."""
+    """Return True if an API error means that the resource does not exist."""
     return bool(GONE.search(error.response["Error"]["Code"]))
 
 
 def ignore_gone(call: Callable[..., Any], **arguments: Any) -> Any:
-    """Call; None when the thing does not exist."""
+    """Call; return None if the resource does not exist."""
     try:
         return call(**arguments)
     except ClientError as error:

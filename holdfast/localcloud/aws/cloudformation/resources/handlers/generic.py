@@ -1,8 +1,7 @@
 """
-One handler for most types: calls the operations that `typed` finds for them. A subclass, as `resources.ec2` and
-`resources.iam` have some, adds what one operation cannot do.
+Generic handler: calls the operations that `typed` finds. Subclasses add what one operation cannot do.
 
-A property that no operation and no subclass carries to the service is refused, never dropped.
+A property that nothing carries to the service is rejected, never dropped.
 """
 
 from collections.abc import Mapping
@@ -13,15 +12,15 @@ from botocore.exceptions import ClientError
 
 from holdfast.localcloud.aws.cloudformation import registry
 from holdfast.localcloud.aws.cloudformation.resources.handlers.base import (
-    Context,
-    Handler,
     Made,
     Properties,
+    ResourceContext,
     ResourceError,
+    ResourceHandler,
     gone,
 )
 from holdfast.localcloud.aws.cloudformation.resources.handlers.shapes import pick, squeezed, to_shape, unwrapped
-from holdfast.localcloud.aws.cloudformation.resources.handlers.typed import Typed, service_model, tag_pairs
+from holdfast.localcloud.aws.cloudformation.resources.handlers.typed import TypeModel, service_model, tag_pairs
 
 BUSY = frozenset({"CREATING", "PENDING", "UPDATING", "DELETING", "ROLLINGBACK", "SYSTEMUPDATING", "INPROGRESS"})
 BROKEN = frozenset({"FAILED", "CREATEFAILED", "UPDATEFAILED", "DELETEFAILED", "MISCONFIGURED"})
@@ -34,12 +33,12 @@ TAG_OPERATIONS = {
 }
 
 
-class Generic(Typed, Handler):
-    """Create, read, update and delete by the operations which the schema and the models name."""
+class GenericHandler(TypeModel, ResourceHandler):
+    """Create, read, update and delete by the operations of schema and models."""
 
     # -- the verbs
 
-    def create(self, context: Context, properties: Properties) -> Made:
+    def create(self, context: ResourceContext, properties: Properties) -> Made:
         self.refuse(self.unsettable("create", properties, {}), "set")
         properties = self.named(context, properties)
         if self.custom_name and self.custom_name == self.ref:
@@ -56,7 +55,7 @@ class Generic(Typed, Handler):
         self.settle(context, made, properties, {})
         return self.read(context, made, properties)
 
-    def update(self, context: Context, made: Made, properties: Properties, old: Properties) -> Made:
+    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
         self.refuse(self.unsettable("update", properties, old), "change")
         properties = {**properties, **self.kept_name(made, properties)}
         tags = registry.tag_property(self.type)
@@ -70,7 +69,7 @@ class Generic(Typed, Handler):
         self.settle(context, made, properties, old)
         return self.read(context, made, properties)
 
-    def delete(self, context: Context, made: Made, properties: Properties) -> None:
+    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         try:
             self.call(context, "delete", self.identity("delete", made, properties))
         except ClientError as error:
@@ -80,15 +79,15 @@ class Generic(Typed, Handler):
         self.wait(context, made, properties, until_gone=True)
 
     def refuse(self, paths: list[str], verb: str) -> None:
-        """Raise when there are properties that would be lost."""
+        """Raise if properties would be lost."""
         if paths:
-            raise ResourceError(f"{self.type}: the embedded AWS has no way to {verb} {', '.join(paths)}")
+            raise ResourceError(f"{self.type}: the embedded AWS cannot {verb} {', '.join(paths)}")
 
-    def settle(self, context: Context, made: Made, properties: Properties, old: Properties) -> None:
-        """What the create and update operations leave to further calls; ``old`` is {} after creation."""
+    def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
+        """Make the calls beyond create and update; ``old`` is {} after creation."""
 
-    def retag(self, context: Context, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
-        """Make the tags so, by the service's tagging operations."""
+    def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
+        """Apply the tags by the service's tagging operations."""
         client, model = context.client(self.service), service_model(self.service)
         add, remove = TAG_OPERATIONS.get(self.service, ("TagResource", "UntagResource"))
         arn = pick(made.attributes, "Arn", "ResourceARN", f"{self.noun}Arn") or made.physical_id
@@ -114,15 +113,14 @@ class Generic(Typed, Handler):
 
     # -- answers
 
-    def call(self, context: Context, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def call(self, context: ResourceContext, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
         operation = self.operations[verb]
         if operation is None:
             raise ResourceError(f"{self.type}: the service {self.service} has no operation to {verb} it")
         result: dict[str, Any] = getattr(context.client(self.service), xform_name(operation.name))(**arguments)
         return result
 
-    def describe(self, context: Context, made: Made, properties: Properties) -> dict[str, Any] | None:
-        """What the service says about it; None when it is gone."""
+    def describe(self, context: ResourceContext, made: Made, properties: Properties) -> dict[str, Any] | None:
         try:
             response = self.call(context, "read", self.identity("read", made, properties))
         except ClientError as error:
@@ -131,16 +129,16 @@ class Generic(Typed, Handler):
             raise
         return unwrapped(response, self.noun)
 
-    def read(self, context: Context, made: Made, properties: Properties) -> Made:
-        """Wait until it is ready; then its identifier and attributes."""
+    def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
+        """Wait until ready; return identifier and attributes."""
         description = self.wait(context, made, properties)
         attributes = {**made.attributes, **self.found(description, properties)}
         return Made(physical_id=made.physical_id, attributes=attributes)
 
     def wait(
-        self, context: Context, made: Made, properties: Properties, *, until_gone: bool = False
+        self, context: ResourceContext, made: Made, properties: Properties, *, until_gone: bool = False
     ) -> Mapping[str, Any]:
-        """Poll until it is ready (or gone); the last description."""
+        """Poll until ready (or gone); return the last description."""
         delay, still_there = FIRST_POLL_S, 0
         while self.operations["read"] is not None:
             description = self.describe(context, made, properties)
@@ -148,7 +146,7 @@ class Generic(Typed, Handler):
             if until_gone and (not description or status in ("DELETED", "")):
                 return {}
             if description is None:
-                raise ResourceError(f"{self.type} {made.physical_id} disappeared while it was being worked on")
+                raise ResourceError(f"{self.type} {made.physical_id} disappeared during the operation")
             self.judge(description, status, made)
             if status not in BUSY and not until_gone:
                 return description
@@ -162,9 +160,9 @@ class Generic(Typed, Handler):
         return {}
 
     def judge(self, description: Mapping[str, Any], status: str, made: Made) -> None:
-        """Raise when the description says that the service failed at it."""
+        """Raise if the description is a failure."""
         if status in BROKEN:
             details = pick(description, "FailureDetails")
-            told = pick(details, "Message") if isinstance(details, Mapping) else None
-            message = told or pick(description, "FailureMessage", "FailureReason", "StatusReason")
+            reported = pick(details, "Message") if isinstance(details, Mapping) else None
+            message = reported or pick(description, "FailureMessage", "FailureReason", "StatusReason")
             raise ResourceError(f"{made.physical_id} is {status.lower()}: {message or 'the service gives no reason'}")

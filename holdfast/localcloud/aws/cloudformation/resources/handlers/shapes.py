@@ -1,8 +1,4 @@
-"""
-Between CloudFormation properties and API members: match names without case, follow the shape, adapt the type.
-
-Pure functions over botocore shapes.
-"""
+"""Mapping of CloudFormation properties to API members by name and shape. Pure, over botocore's shapes."""
 
 import json
 import re
@@ -14,24 +10,23 @@ from botocore.model import ListShape, MapShape, Shape, StructureShape
 
 
 def squeezed(name: str) -> str:
-    """A name without case and punctuation: ``KMSKeyId`` and ``kmsKeyId`` are the same."""
+    """Return a name without case and punctuation, so that ``KMSKeyId`` equals ``kmsKeyId``."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def members(shape: StructureShape) -> dict[str, str]:
-    """Squeezed member names to member names."""
     return {squeezed(name): name for name in shape.members}
 
 
 @dataclass
-class Lost:
-    """Collects the properties that a shape has no member for, by their paths."""
+class LostProperties:
+    """Paths of properties that a shape has no member for."""
 
     paths: list[str] = field(default_factory=list)
 
 
-def to_shape(shape: Shape, value: Any, lost: Lost | None = None, path: str = "") -> Any:
-    """The value as the API's shape wants it. Properties that the shape does not know are left out, and told."""
+def to_shape(shape: Shape, value: Any, lost: LostProperties | None = None, path: str = "") -> Any:
+    """Convert a value to the API's shape. Unknown properties are left out and added to ``Lost``."""
     if isinstance(shape, StructureShape):
         return _to_structure(shape, value, lost, path) if isinstance(value, Mapping) else value
     if isinstance(shape, ListShape):
@@ -41,7 +36,9 @@ def to_shape(shape: Shape, value: Any, lost: Lost | None = None, path: str = "")
     return _to_scalar(shape.type_name, value)
 
 
-def _to_structure(shape: StructureShape, value: Mapping[str, Any], lost: Lost | None, path: str) -> dict[str, Any]:
+def _to_structure(
+    shape: StructureShape, value: Mapping[str, Any], lost: LostProperties | None, path: str
+) -> dict[str, Any]:
     if shape.is_document_type:
         return dict(value)
     known, result = members(shape), {}
@@ -54,7 +51,7 @@ def _to_structure(shape: StructureShape, value: Mapping[str, Any], lost: Lost | 
     return result
 
 
-def _to_list(shape: ListShape, value: Any, lost: Lost | None, path: str) -> Any:
+def _to_list(shape: ListShape, value: Any, lost: LostProperties | None, path: str) -> Any:
     if isinstance(value, Mapping) and isinstance(shape.member, StructureShape):
         value = [{"Key": key, "Value": item} for key, item in value.items()]
     if not isinstance(value, list):
@@ -64,7 +61,7 @@ def _to_list(shape: ListShape, value: Any, lost: Lost | None, path: str) -> Any:
     return [to_shape(shape.member, item, lost, f"{path}/*") for item in value]
 
 
-def _to_map(shape: MapShape, value: Any, lost: Lost | None, path: str) -> Any:
+def _to_map(shape: MapShape, value: Any, lost: LostProperties | None, path: str) -> Any:
     if isinstance(value, list):
         return {item["Key"]: str(item["Value"]) for item in value}
     if isinstance(value, Mapping):
@@ -89,20 +86,16 @@ def _to_scalar(kind: str, value: Any) -> Any:
 
 
 def pick(described: Mapping[str, Any], *names: str) -> Any:
-    """The first member of a description that has one of the names, case aside; None when there is none."""
+    """Return the first member with one of the names, ignoring case, or None."""
     known = {squeezed(key): value for key, value in described.items()}
     return next((known[squeezed(name)] for name in names if known.get(squeezed(name)) is not None), None)
 
 
 def unwrapped(response: Mapping[str, Any], noun: str) -> dict[str, Any]:
-    """
-    The described thing inside a response: the structure, or the first of the list, that it holds.
-
-    A response whose members only name the thing (ClusterArn, ClusterStatus) is the thing; its lists are its parts.
-    """
+    """Return the described object of a response: the structure or first list element that it holds, or the response."""
     body = {key: value for key, value in response.items() if key not in ("ResponseMetadata", "NextToken", "nextToken")}
-    wanted = squeezed(noun)
-    named = [value for key, value in body.items() if wanted in squeezed(key) or squeezed(key).rstrip("s") in wanted]
+    desired = squeezed(noun)
+    named = [value for key, value in body.items() if desired in squeezed(key) or squeezed(key).rstrip("s") in desired]
     for value in named or body.values():
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             return dict(value[0])

@@ -1,8 +1,4 @@
-"""
-What is known about a resource type without asking anybody: identifiers and attributes from its registry schema,
-operations and members from the service's botocore model by naming rules. A row in `resources.table` names what the
-rules cannot find. Making the resource is the business of `generic`.
-"""
+"""Resource types from registry schema and botocore model, by naming rules; exceptions are rows in `resources.table`."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import re
@@ -14,9 +10,14 @@ import botocore.session
 from botocore.model import ListShape, OperationModel, ServiceModel, StructureShape
 
 from holdfast.localcloud.aws.cloudformation import registry
-from holdfast.localcloud.aws.cloudformation.resources.handlers.base import Context, Made, Properties, ResourceError
+from holdfast.localcloud.aws.cloudformation.resources.handlers.base import (
+    Made,
+    Properties,
+    ResourceContext,
+    ResourceError,
+)
 from holdfast.localcloud.aws.cloudformation.resources.handlers.shapes import (
-    Lost,
+    LostProperties,
     members,
     pick,
     squeezed,
@@ -26,7 +27,6 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers.shapes import (
 
 
 def service_model(service: str) -> ServiceModel:
-    """The botocore model of a service."""
     if service not in _MODELS:
         _MODELS[service] = botocore.session.get_session().get_service_model(service)
     return _MODELS[service]
@@ -35,8 +35,8 @@ def service_model(service: str) -> ServiceModel:
 _MODELS: dict[str, ServiceModel] = {}
 
 
-class Typed:
-    """What is known about one type: identifiers and attributes, operations and their members."""
+class TypeModel:
+    """Identifiers, attributes and operations of one type."""
 
     type: str
     elsewhere: frozenset[str] = frozenset()
@@ -64,17 +64,17 @@ class Typed:
         Describe a type.
 
         Args:
-            noun: Default: the type's last part; how the service's operations call the thing.
+            noun: Default: the type's last part; name of the resource in operations.
             service: Default: the type's middle part, lower case.
             create: Default: Create<noun>, singular or plural; likewise the other three, with their usual verbs.
-                None for update: ``settle`` does everything; None for read: there is nothing to wait for.
-            ref: Default: the primary identifier, several of them joined by |; the property or attribute that Ref gives.
+                None for update: ``settle`` does everything; None for read: nothing to wait for.
+            ref: Default: the primary identifier, several joined by |; the property or attribute of Ref.
             name: Default: an identifier ending in Name, or <type>Name; the property by which users name it.
-            aliases: Further member names by which operations take the identifier.
+            aliases: Further member names for the identifier.
             tag_kind: Default: the noun in kebab case; the ResourceType of EC2's TagSpecifications.
             name_length: Longest generated name.
-            lower_name: Whether generated names must be lower case.
-            elsewhere: Properties that the operations need not know, beside those of the class.
+            lower_name: True if generated names are lower case.
+            elsewhere: Properties that operations need not have, beside those of the class.
         """
         self.type = resource_type
         _, family, last = resource_type.split("::")
@@ -89,7 +89,6 @@ class Typed:
 
     @cached_property
     def operations(self) -> Mapping[str, OperationModel | None]:
-        """The API operation of each handler verb."""
         model = service_model(self.service)
         known = {squeezed(name): name for name in model.operation_names}
         found: dict[str, OperationModel | None] = {}
@@ -115,17 +114,17 @@ class Typed:
         return registry.paths(self.type, "primaryIdentifier")
 
     def spellings(self, name: str) -> tuple[str, str, str]:
-        """How an answer may call a property: as it is, with the noun in front, or without."""
+        """Return the member names of a property: as it is, with the noun in front, or without it."""
         return name, f"{self.noun}{name}", name.removeprefix(self.noun)
 
     @property
     def ref(self) -> str:
-        """The property that Ref gives; "" when it is all identifiers joined."""
+        """Return the property of Ref; "" if it is all identifiers joined."""
         return self._ref or (self.identifiers[0] if len(self.identifiers) == 1 else "")
 
     @property
     def custom_name(self) -> str:
-        """The naming property: an identifier, or <noun>Name, that the user may set and may omit."""
+        """Return the naming property, an identifier or <noun>Name, that users may set and omit; or ""."""
         if self._name or not self.ref:
             return self._name
         read_only = registry.paths(self.type, "readOnlyProperties")
@@ -138,8 +137,8 @@ class Typed:
 
     # -- arguments
 
-    def named(self, context: Context, properties: Properties) -> Properties:
-        """The properties with a generated name where the user gave none."""
+    def named(self, context: ResourceContext, properties: Properties) -> Properties:
+        """Add a generated name where the user gave none."""
         if not self.custom_name or properties.get(self.custom_name):
             return properties
         return {**properties, self.custom_name: context.name(length=self.name_length, lower=self.lower_name)}
@@ -150,7 +149,7 @@ class Typed:
         return {}
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
-        """Properties and tags as members of an operation's input."""
+        """Return properties and tags as members of an operation's input."""
         shape = self._input(verb)
         result: dict[str, Any] = to_shape(shape, properties)
         tags = tag_pairs(properties.get(registry.tag_property(self.type) or "Tags"))
@@ -167,7 +166,7 @@ class Typed:
     def update_arguments(
         self, made: Made, properties: Properties, old: Properties, changed: set[str]
     ) -> dict[str, Any] | None:
-        """Input of the update operation; None when it takes nothing of what has changed."""
+        """Return the input of the update operation; None if it takes no changed property."""
         operation, shape = self.operations["update"], self._input("update")
         assert operation is not None
         whole = operation.name.startswith("Put")
@@ -180,7 +179,7 @@ class Typed:
         return {**to_shape(shape, needed), **arguments, **self.identity("update", made, properties)}
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
-        """The members of an operation's input that say which resource is meant."""
+        """Return the members of an operation's input that identify the resource."""
         values: dict[str, Any] = {}
         for name in self.identifiers:
             value = made.attributes.get(name, properties.get(name))
@@ -197,9 +196,9 @@ class Typed:
         return result
 
     def unsettable(self, verb: str, properties: Properties, old: Properties) -> list[str]:
-        """Paths of properties that differ from ``old`` and that nothing would carry to the service."""
+        """Return the paths of changed properties that no operation takes."""
         operation = self.operations[verb]
-        shape, lost = operation.input_shape if operation is not None else None, Lost()
+        shape, lost = operation.input_shape if operation is not None else None, LostProperties()
         tags = {registry.tag_property(self.type), "Tags"}
         properties = {key: value for key, value in properties.items() if key not in tags}
         if isinstance(shape, StructureShape):
@@ -218,7 +217,7 @@ class Typed:
         )
 
     def found_id(self, response: Mapping[str, Any], properties: Properties) -> str:
-        """What Ref gives, from the answer of the create operation or from the properties."""
+        """Return the value of Ref, from the create operation's response or the properties."""
         if not self.ref:
             return "|".join(str(properties[name]) for name in self.identifiers)
         inside = unwrapped(response, self.noun)
@@ -237,7 +236,6 @@ class Typed:
         raise ResourceError(f"{self.type}: the answer of the create operation names no {self.ref}")
 
     def found(self, description: Mapping[str, Any], properties: Properties) -> dict[str, Any]:
-        """The read-only properties inside an answer."""
         result: dict[str, Any] = {}
         for path in registry.paths(self.type, "readOnlyProperties"):
             if "*" in path:
@@ -255,13 +253,13 @@ class Typed:
         return result
 
     def status(self, description: Mapping[str, Any]) -> str:
-        """Upper case without punctuation; "" when the description has none."""
-        value = next((item for key, item in description.items() if self._tells_status(key)), None)
+        """Return the status in upper case without punctuation, or ""."""
+        value = next((item for key, item in description.items() if self._has_status(key)), None)
         value = pick(description, "State", "Lifecycle") if value is None else value
         value = value.get("statusCode") if isinstance(value, Mapping) else value
         return squeezed(value).upper() if isinstance(value, str) else ""
 
-    def _tells_status(self, key: str) -> bool:
+    def _has_status(self, key: str) -> bool:
         name = squeezed(key)
         return name.endswith("status") and squeezed(self.noun).endswith(name.removesuffix("status"))
 

@@ -1,7 +1,4 @@
-"""
-Unit files: found, parsed, and their values, conditions and commands read. Stdlib only, copied to nodes. Starting them
-is for the folder above.
-"""
+"""Unit files: lookup, parsing, values, conditions and commands. Standard library only, copied to nodes."""
 
 from .command import Command, assignments, commands, environment_file
 from .conditions import met

@@ -12,8 +12,6 @@ _WHOLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 class Command:
-    """One program of a unit."""
-
     def __init__(self, argv: tuple[str, ...], *, marks: str = "", name: str = "") -> None:
         self.argv = argv
         """Words before substitution; the first is the program's path."""
@@ -25,11 +23,7 @@ class Command:
         """No variables are substituted."""
 
     def expand(self, environment: dict[str, str]) -> list[str]:
-        """
-        argv with variables: ``${X}`` inside of a word, ``$X`` as a word of its own, split at white space.
-
-        An unset variable is an empty string, or no word at all.
-        """
+        """Return argv with variables: ``${X}`` inside a word, ``$X`` split at white space; unset: "", or no word."""
         if self.literal:
             return list(self.argv)
         found = []
@@ -42,7 +36,7 @@ class Command:
 
 
 def commands(unit: Unit, key: str) -> list[Command]:
-    """Every command of ExecStart= and its kin; `` ; `` separates several in one line."""
+    """Return the commands of ExecStart= and the like; `` ; `` separates several in one line."""
     found = []
     for line in unit.all("Service", key):
         part: list[str] = []
@@ -67,7 +61,6 @@ def _command(unit: Unit, argv: list[str]) -> Command:
 
 
 def assignments(unit: Unit) -> dict[str, str]:
-    """Environment= of a unit."""
     found = {}
     for word in unit.names("Service", "Environment"):
         name, separator, value = word.partition("=")
@@ -77,7 +70,7 @@ def assignments(unit: Unit) -> dict[str, str]:
 
 
 def environment_file(text: str) -> dict[str, str]:
-    """Variables of an EnvironmentFile=: shell-like assignments, comments with # or ;, no substitution."""
+    """Parse an EnvironmentFile=: shell-like assignments, comments with # or ;, no substitution."""
     found = {}
     for raw in text.replace("\\\n", "").splitlines():
         line = raw.strip()

@@ -1,4 +1,4 @@
-"""Condition...= and Assert...= of a unit, those about files; systemd.unit(5)."""
+"""Condition...= and Assert...= about files; systemd.unit(5)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def met(root: Root, unit: Unit) -> bool:
-    """Whether the unit may start; a condition that does not hold skips it in silence, an assertion raises."""
+    """Return True if the unit may start. A false condition skips it silently, an assertion raises."""
     for key in _CHECKS:
         if not _holds(root, unit, f"Assert{key}"):
             raise UnitError(f"Assertion failed on job for {unit.name}.")
@@ -21,7 +21,6 @@ def met(root: Root, unit: Unit) -> bool:
 
 
 def _holds(root: Root, unit: Unit, key: str) -> bool:
-    """Plain conditions must all hold, and one at least of those with a ``|``."""
     triggers, seen = False, False
     for value in unit.all("Unit", key):
         trigger = value.startswith("|")

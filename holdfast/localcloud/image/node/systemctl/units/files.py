@@ -1,4 +1,4 @@
-"""Unit files on disk, below a root: search order, drop-ins, links, enablement; systemd.unit(5)."""
+"""Unit files below a root: search order, drop-ins, links, enablement; systemd.unit(5)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ KINDS = ("service", "target", "mount", "automount", "socket", "timer", "path", "
 
 
 class Root:
-    """Where everything is. A prefix other than none is for tests."""
-
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix.rstrip("/")
         self.host = os.uname().nodename
@@ -34,7 +32,7 @@ class Root:
     # --- finding
 
     def full_name(self, name: str) -> str:
-        """``ssh`` is ``ssh.service``; a path is the mount unit for it."""
+        """Return ``ssh.service`` for ``ssh``, and the mount unit for a path."""
         if name.startswith("/"):
             from .text import escape_path
 
@@ -42,7 +40,7 @@ class Root:
         return name if name.rpartition(".")[2] in KINDS and "." in name else name + ".service"
 
     def find(self, name: str) -> str:
-        """The file of a unit or of its template, as a path below the root; empty where there is none."""
+        """Return the file of a unit or its template, as a path below the root, or ""."""
         candidates = [name]
         if "@" in name:
             candidates.append(name.partition("@")[0] + "@." + name.rpartition(".")[2])
@@ -54,7 +52,7 @@ class Root:
         return ""
 
     def load(self, name: str) -> Unit:
-        """Read a unit; an alias is the unit that it links to."""
+        """Read a unit; an alias is its target."""
         name = self.full_name(name)
         path = self.find(name)
         if path and self._is_masked(path):
@@ -95,7 +93,6 @@ class Root:
         return os.path.isfile(path) and os.path.getsize(path) == 0
 
     def _follow(self, path: str) -> str:
-        """Links between unit files stay below the root."""
         for _ in range(10):
             if not path or not os.path.islink(path):
                 break
@@ -104,7 +101,7 @@ class Root:
         return path if path and os.path.isfile(path) else ""
 
     def _drop_ins(self, name: str) -> list[str]:
-        """``X.service.d/*.conf`` of every folder by file name; of the same name the first in search order counts."""
+        """Return ``X.service.d/*.conf`` of all folders by file name; the first in search order wins."""
         found: dict[str, str] = {}
         bases = [name] if "@" not in name else [name, name.partition("@")[0] + "@." + name.rpartition(".")[2]]
         for folder in reversed(SEARCH):
@@ -115,7 +112,7 @@ class Root:
         return [found[name] for name in sorted(found)]
 
     def linked(self, name: str, kind: str) -> list[str]:
-        """Units that ``X.wants/`` or ``X.requires/`` name."""
+        """Return the units in ``X.wants/`` or ``X.requires/``."""
         found: set[str] = set()
         for folder in SEARCH:
             place = self.at(f"{folder}/{name}.{kind}")
@@ -124,7 +121,6 @@ class Root:
         return sorted(found)
 
     def names(self) -> list[str]:
-        """Every unit file there is."""
         found: set[str] = set()
         for folder in SEARCH:
             if os.path.isdir(self.at(folder)):

@@ -12,7 +12,7 @@ _FOLDER = "/run/systemd/generator"
 
 
 def generate(root: Root) -> None:
-    """Write the units of /etc/fstab afresh, as a daemon-reload does."""
+    """Write the units of /etc/fstab, as a daemon-reload does."""
     folder = root.at(_FOLDER)
     _clear(folder)
     try:
@@ -46,7 +46,6 @@ def _entry(folder: str, *, what: str, where: str, kind: str, options: str) -> No
 
 
 def _unquote(field: str) -> str:
-    """fstab(5) writes a space as \\040."""
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\134", "\\")):
         field = field.replace(code, character)
     return field

@@ -1,17 +1,16 @@
-"""Unit files as text: sections, keys, lists that an empty value resets, specifiers. Pure; systemd.syntax(7)."""
+"""Unit files as text: sections, keys, lists reset by an empty value, specifiers. Pure; systemd.syntax(7)."""
 
 from __future__ import annotations
 
 
-class UnitError(Exception):
-    """A unit cannot be understood or used; the message is for the user."""
+class UnitError(Exception): ...
 
 
 Sections = dict[str, dict[str, list[str]]]
 
 
 def parse_into(sections: Sections, text: str) -> None:
-    """Read a unit file, or a drop-in, over what was read before."""
+    """Read a unit file, or a drop-in, over earlier content."""
     section = ""
     for line in _logical_lines(text):
         if line.startswith("[") and line.endswith("]"):
@@ -27,7 +26,7 @@ def parse_into(sections: Sections, text: str) -> None:
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Lines with continuations joined by a space; a comment inside of a continuation is skipped."""
+    """Join continued lines by a space; skip comments inside."""
     found: list[str] = []
     pending = ""
     for raw in text.splitlines():
@@ -45,7 +44,7 @@ def _logical_lines(text: str) -> list[str]:
 
 
 def words(value: str) -> list[str]:
-    """Words of a list setting, unquoted: ``"a b" c`` gives two."""
+    """Return the words of a list setting, unquoted: ``"a b" c`` gives two."""
     found: list[str] = []
     current, quote, inside = "", "", False
     characters = iter(value)
@@ -76,8 +75,6 @@ def _escape(character: str) -> str:
 
 
 class Unit:
-    """A unit as its files say it."""
-
     def __init__(self, name: str, *, path: str = "", load_state: str = "not-found", host: str = "") -> None:
         self.name = name
         self.path = path
@@ -105,16 +102,15 @@ class Unit:
         return self.sections.get(section, {}).get(key, [])
 
     def all(self, section: str, key: str) -> list[str]:
-        """Every assignment, specifiers resolved."""
         return [self.resolve(value) for value in self.raw(section, key)]
 
     def one(self, section: str, key: str, default: str = "") -> str:
-        """The last assignment, which is the one that counts for a single value."""
+        """Return the last assignment, which counts for a single value."""
         values = self.raw(section, key)
         return self.resolve(values[-1]) if values else default
 
     def names(self, section: str, key: str) -> list[str]:
-        """A list of words over every assignment, such as After= or Wants=."""
+        """Return the words of all assignments, such as After= or Wants=."""
         return [word for value in self.all(section, key) for word in words(value)]
 
     def flag(self, section: str, key: str, *, default: bool = False) -> bool:
@@ -132,7 +128,7 @@ class Unit:
         return self.one("Unit", "Description") or self.name
 
     def resolve(self, value: str) -> str:
-        """Replace specifiers; systemd.unit(5) has the table."""
+        """Replace specifiers; table in systemd.unit(5)."""
         if "%" not in value:
             return value
         bare = self.name.rpartition(".")[0]
@@ -155,7 +151,7 @@ class Unit:
 
 
 def unescape(name: str) -> str:
-    """The path that an escaped name stands for; systemd-escape(1) --unescape."""
+    """Return the path of an escaped name; systemd-escape(1) --unescape."""
     parts = name.replace("-", "/").split("\\x")
     return parts[0] + "".join(_hex(part) for part in parts[1:])
 
@@ -168,7 +164,7 @@ def _hex(part: str) -> str:
 
 
 def escape_path(path: str) -> str:
-    """A path as a unit name; systemd-escape(1) --path."""
+    """Return a path as a unit name; systemd-escape(1) --path."""
     trimmed = "/".join(part for part in path.split("/") if part)
     if not trimmed:
         return "-"

@@ -16,7 +16,7 @@ _UNITS = {
 
 
 def seconds(value: str) -> float:
-    """A time span such as ``1min 20s``; a number alone is in seconds."""
+    """Return the seconds of a time span such as ``1min 20s``; a bare number is in seconds."""
     text = value.strip().lower()
     if text == "infinity":
         return INFINITY
@@ -33,7 +33,7 @@ def span(unit: Unit, key: str, default: float, *, zero_is_infinity: bool = False
 
 
 def limit(value: str) -> tuple[int, int]:
-    """A resource limit, soft and hard: ``65536``, ``1024:524288`` or ``infinity``."""
+    """Return a resource limit, soft and hard: ``65536``, ``1024:524288`` or ``infinity``."""
     soft, _, hard = value.partition(":")
     return _limit(soft), _limit(hard or soft)
 
@@ -48,7 +48,7 @@ def _limit(value: str) -> int:
 
 
 def statuses(unit: Unit, key: str) -> set[int]:
-    """Exit codes and negative signal numbers of RestartPreventExitStatus= and its kin."""
+    """Return exit codes and negative signal numbers of RestartPreventExitStatus= and the like."""
     found = set()
     for word in (w for value in unit.all("Service", key) for w in words(value)):
         if word.isdigit():
