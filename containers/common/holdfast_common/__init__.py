@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from holdfast_common.events import Event, ParsedEvents, detail_step, is_of_stream, of_job, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
+    from holdfast_common.kubernetes import KubernetesClient, KubernetesError
     from holdfast_common.lending import Elastic, Waiting, shares
     from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
     from holdfast_common.texts import plain, visible
@@ -35,6 +36,8 @@ __all__ = [
     "Incident",
     "IncidentReader",
     "JobTimeline",
+    "KubernetesClient",
+    "KubernetesError",
     "LostDetector",
     "OrderedEvents",
     "ParsedEvents",
@@ -73,6 +76,7 @@ _FROM = {
     **dict.fromkeys(("Event", "ParsedEvents", "detail_step", "is_of_stream", "of_job", "parse_events"), "events"),
     **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
+    **dict.fromkeys(("KubernetesClient", "KubernetesError"), "kubernetes"),
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
     **dict.fromkeys(("plain", "visible"), "texts"),

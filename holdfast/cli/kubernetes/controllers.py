@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.cli.kubernetes.client import Object
-from holdfast.cli.kubernetes.manifests import Resource
+from holdfast.cli.kubernetes.manifests import Object, Resource
 from holdfast.cli.kubernetes.workloads import pod_record
 
 _BUILT_IN = frozenset({"apps", "autoscaling", "batch", "extensions", "policy"})

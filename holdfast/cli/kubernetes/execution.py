@@ -12,13 +12,14 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
-from holdfast.cli.kubernetes.client import TIMEOUT_S, Client, KubernetesError, message_of, with_query
+from holdfast_common import KubernetesClient, KubernetesError
 
 PROTOCOL = "v4.channel.k8s.io"
 STDOUT, STDERR, ENDED = 1, 2, 3
 """Channels that the server sends."""
-CLOSE_S = 1.0
+TIMEOUT_S, CLOSE_S = 15.0, 1.0
 """For a server to say goodbye; what the command printed has arrived by then."""
 
 
@@ -32,7 +33,13 @@ class Finished:
 
 
 def execute(
-    client: Client, *, namespace: str, pod: str, container: str, argv: Sequence[str], timeout_s: float = TIMEOUT_S
+    client: KubernetesClient,
+    *,
+    namespace: str,
+    pod: str,
+    container: str,
+    argv: Sequence[str],
+    timeout_s: float = TIMEOUT_S,
 ) -> Finished:
     """
     Run ``argv`` in a container, as its user.
@@ -44,11 +51,11 @@ def execute(
     from websockets.exceptions import InvalidHandshake, InvalidStatus, WebSocketException
 
     asked = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in argv)]
-    path = with_query(f"/api/v1/namespaces/{namespace}/pods/{pod}/exec", asked)
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/exec?{urlencode(asked)}"
     try:
         said = asyncio.run(_said(client, path=path, timeout_s=timeout_s))
     except InvalidStatus as error:
-        raise KubernetesError(error.response.status_code, message_of(bytes(error.response.body or b""))) from None
+        raise KubernetesError.from_body(error.response.status_code, bytes(error.response.body or b"")) from None
     except TimeoutError:
         raise KubernetesError(0, f"{argv[0]} in pod {pod} did not end within {timeout_s:g} s") from None
     except (OSError, InvalidHandshake) as error:
@@ -62,7 +69,7 @@ def execute(
     )
 
 
-async def _said(client: Client, *, path: str, timeout_s: float) -> dict[int, bytes]:
+async def _said(client: KubernetesClient, *, path: str, timeout_s: float) -> dict[int, bytes]:
     """What came in each channel, once the last one has told the end."""
     from websockets.asyncio.client import connect
     from websockets.typing import Subprotocol
@@ -74,7 +81,7 @@ async def _said(client: Client, *, path: str, timeout_s: float) -> dict[int, byt
             client.endpoint.replace("https://", "wss://", 1) + path,
             ssl=client.trust,
             subprotocols=[Subprotocol(PROTOCOL)],
-            additional_headers={"Authorization": f"Bearer {client.token}"},
+            additional_headers=client.headers,
             compression=None,
             proxy=None,
             open_timeout=None,  # the time of the whole is limited
@@ -101,5 +108,5 @@ def _exit_code(status: bytes) -> int:
     causes = (told.get("details") or {}).get("causes") or ()
     code = next((cause["message"] for cause in causes if cause.get("reason") == "ExitCode"), "")
     if not code:
-        raise KubernetesError(int(told.get("code") or 0), message_of(status))
+        raise KubernetesError.from_body(int(told.get("code") or 0), status)
     return int(code)

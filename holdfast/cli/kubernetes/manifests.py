@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.cli.kubernetes.client import Object
-
+Object = dict[str, Any]
+"""An object of the API."""
 JOB_LABEL = "app.kubernetes.io/instance"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 DEFAULT_NAMESPACE = "default"

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.cli.kubernetes.client import Object
-from holdfast.cli.kubernetes.manifests import JOB_LABEL, JobName, job_name_of
+from holdfast.cli.kubernetes.manifests import JOB_LABEL, JobName, Object, job_name_of
 
 OPERATORS = {
     "sagemaker.amazonaws.com/v1": "hyperpodpytorchjobs",

@@ -4,7 +4,6 @@ Every cluster of EKS of one home that is real: its control plane started, found 
 It is told which clusters there are, and tells what became of them. When is decided by whoever calls ``due``.
 """
 
-import http.client
 import logging
 import threading
 import time
@@ -16,11 +15,10 @@ from pathlib import Path
 from holdfast.localcloud.containers import Store
 from holdfast.localcloud.forwarding import AWS_PORT
 from holdfast.localcloud.home import remove_tree_quietly
-from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
 from holdfast.localcloud.kubernetes.binaries import Binaries, BinariesError
 from holdfast.localcloud.kubernetes.control import ControlPlane, Keeper, erase
 from holdfast.localcloud.kubernetes.images import PORT as REGISTRY_PORT
-from holdfast.localcloud.kubernetes.model import EksCluster
+from holdfast.localcloud.kubernetes.model import EksCluster, Object
 from holdfast.localcloud.kubernetes.nodes import (
     CHECK_FAILED,
     CHECK_TAINT,
@@ -43,13 +41,13 @@ from holdfast.localcloud.kubernetes.nodes import (
 from holdfast.localcloud.kubernetes.serving import AccessPoint, Account, Commons, api_server_side, node_root
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.supervision import Worker, together
+from holdfast_common import KubernetesClient, KubernetesError
 
 """Of the embedded AWS at the gateway of the nodes' network."""
 NODES = "/api/v1/nodes"
 JOINS_WITHIN_S, CLEARED_WITHIN_S = 120.0, 10.0
 KUBELET_LOG = "/var/log/holdfast/units/kubelet.service.log"
 AGAIN_AFTER_S = 5.0
-UNREACHABLE = (OSError, http.client.HTTPException, ApiError)
 
 _log = logging.getLogger(__name__)
 
@@ -171,7 +169,7 @@ class Clusters:
         """Whether a real control plane serves this cluster now."""
         return self._find(arn) is not None
 
-    def api(self, arn: str) -> Api | None:
+    def api(self, arn: str) -> KubernetesClient | None:
         found = self._find(arn)
         return found.plane.api if found else None
 
@@ -221,7 +219,7 @@ class Clusters:
                 running.plane.api.patch(f"{NODES}/{name}", {"metadata": {"labels": {HEALTH_LABEL: SCHEDULABLE}}})
                 cleared = _is_schedulable
                 running.roster.wait(name, cleared, timeout_s=CLEARED_WITHIN_S, is_over=is_over)
-        except (KeyError, *UNREACHABLE) as error:
+        except (KeyError, KubernetesError) as error:
             raise NodeError(f"the label of node {name} is not set back: {error}") from None
 
     def check_began(self, arn: str, instance_id: str) -> None:
@@ -250,7 +248,7 @@ class Clusters:
                 "spec": {"taints": [*others, *([dict(CHECK_TAINT)] if tainted else [])]},
             }
             running.plane.api.patch(path, body)
-        except UNREACHABLE as error:
+        except KubernetesError as error:
             raise NodeError(f"the Node of {instance_id} does not say how its deep health check is: {error}") from None
 
     def leave(self, arn: str, instance_id: str) -> None:
@@ -259,7 +257,7 @@ class Clusters:
         if running is not None:
             try:
                 running.plane.api.delete(f"{NODES}/{node_name(instance_id)}")
-            except UNREACHABLE as error:
+            except KubernetesError as error:
                 _log.warning("the Node of %s is not deleted: %s", instance_id, error)
 
     def drop_disks(self, instance_id: str) -> None:
@@ -290,7 +288,7 @@ class Clusters:
             running.plane.start(on_boot=running.door.serve, is_over=self._stopping.is_set)
             running.door.announce(running.plane.api)
             self._commons.serve(gateway=gateway, cluster_name=cluster.name, api=running.plane.api)
-        except (NodeError, *UNREACHABLE) as error:
+        except (NodeError, KubernetesError, OSError) as error:
             self._rests_until[cluster.key] = time.monotonic() + AGAIN_AFTER_S
             _log.error("cluster %s of EKS: %s", cluster.name, error)
             if cluster.status == "CREATING" and not self._stopping.is_set():

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+Object = dict[str, Any]
+"""An object of the API."""
 LOOPBACK = "https://127.0.0.1:"
 """How the endpoint of a cluster begins that runs on this machine."""
 

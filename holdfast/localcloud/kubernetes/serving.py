@@ -14,10 +14,10 @@ from typing import Any
 from holdfast.localcloud.containers import Store
 from holdfast.localcloud.image import ENVIRONMENT_PROGRAMS, TRAINING_ENVIRONMENT
 from holdfast.localcloud.kubernetes import access, images
-from holdfast.localcloud.kubernetes.api import Api
 from holdfast.localcloud.kubernetes.control import KEYS, WEBHOOK_CLIENT, WEBHOOK_PORT, Authority
 from holdfast.localcloud.nodes import Fleet, Node, python_mounts
 from holdfast.localcloud.supervision import Worker, together
+from holdfast_common import KubernetesClient
 
 AUDIENCE = "pods.eks.amazonaws.com"
 _LOCAL = "127.0.0.1"
@@ -91,12 +91,12 @@ class AccessPoint:
         self._server.start()
         self._serves = node.pid
 
-    def announce(self, api: Api) -> None:
+    def announce(self, api: KubernetesClient) -> None:
         """Let the API server ask about new pods."""
         webhook = access.pod_webhook(address=f"{_LOCAL}:{WEBHOOK_PORT}", authority_pem=self._authority.certificate)
         name = webhook["metadata"]["name"]
         path = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{name}"
-        api.apply(path, webhook, manager="eks")
+        api.apply(path, webhook, manager="eks", force=True)
 
     def stop(self) -> None:
         if self._server is not None:
@@ -120,7 +120,7 @@ class Commons:
         self._registry: images.Registry | None = None
         self._agent: access.PodIdentityAgent | None = None
 
-    def serve(self, *, gateway: str, cluster_name: str, api: Api) -> None:
+    def serve(self, *, gateway: str, cluster_name: str, api: KubernetesClient) -> None:
         """Begin, where it has not begun yet. Credentials are for the pods of one cluster: the first."""
         if self._registry is None:
             self._registry = images.Registry(
@@ -153,8 +153,8 @@ class Commons:
         return any(node.spec.address == address for node in self._fleet.nodes())
 
 
-def review(api: Api, token: str) -> Any:
-    """The status of a TokenReview for pods' credentials. OSError: the API server does not answer."""
+def review(api: KubernetesClient, token: str) -> Any:
+    """The status of a TokenReview for pods' credentials. Raises: KubernetesError."""
     body = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenReview",

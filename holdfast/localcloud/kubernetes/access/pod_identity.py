@@ -16,6 +16,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from holdfast_common import KubernetesError
+
 SERVICE = "pods.eks.amazonaws.com"
 SERVICE_HEADER = "X-Holdfast-Service"
 LASTS_S, TARGET_LASTS_S = 6 * 3600, 3600
@@ -46,7 +48,7 @@ class Pod:
 
 
 Reviewer = Callable[[str], Mapping[str, Any]]
-"""From a token to the status of its TokenReview for the audience pods.eks.amazonaws.com. Raises OSError."""
+"""From a token to the status of its TokenReview for the audience pods.eks.amazonaws.com. Raises KubernetesError."""
 
 
 class PodIdentity:
@@ -92,7 +94,7 @@ class PodIdentity:
     def _pod(self, token: str) -> Pod:
         try:
             status = self._review(token)
-        except OSError:
+        except KubernetesError:
             raise PodIdentityError("ServiceUnavailableException", "the cluster does not answer", status=503) from None
         pod = pod_of(status)
         if pod is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from holdfast.localcloud.kubernetes.addons.health import lacking, workloads
-from holdfast.localcloud.kubernetes.api import ApiError
+from holdfast_common import KubernetesError
 
 MANAGER = "eks"
 """Who EKS is in managedFields: EKS user guide, kubernetes-field-management, read on 2026-11-23."""
@@ -28,11 +28,11 @@ class ConflictError(Exception):
 
 
 class Place(Protocol):
-    """An API server, as `kubernetes.api.Api` is one, with the rights to make everything that an add-on has."""
+    """An API server, such as `KubernetesClient`, with the rights to make everything that an add-on has."""
 
     def get(self, path: str) -> dict[str, Any]: ...
 
-    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = True) -> dict[str, Any]: ...
+    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = False) -> dict[str, Any]: ...
 
     def delete(self, path: str) -> None: ...
 
@@ -48,8 +48,7 @@ def install(place: Place, objects: Sequence[Mapping[str, Any]], *, resolve_confl
 
     Raises:
         ConflictError: with EKS's words, each object that others have changed in a line.
-        ApiError: Kubernetes refuses an object.
-        OSError: it does not answer.
+        KubernetesError: a refused object, or no answer.
     """
     force = resolve_conflicts == "OVERWRITE"
     conflicts = [f"{one['kind']} {one['metadata']['name']}" for one in objects if not _applied(place, one, force=force)]
@@ -61,17 +60,17 @@ def install(place: Place, objects: Sequence[Mapping[str, Any]], *, resolve_confl
 
 
 def is_well(place: Place, objects: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether every pod that the objects ask for is there and ready. ApiError, OSError: it cannot be asked for."""
+    """Whether every pod that the objects ask for is there and ready. KubernetesError: it cannot be asked for."""
     try:
         return not any(lacking(place.get(_path(one))) for one in workloads(objects))
-    except ApiError as error:
+    except KubernetesError as error:
         if error.code == MISSING:  # somebody deleted it
             return False
         raise
 
 
 def remove(place: Place, objects: Sequence[Mapping[str, Any]]) -> None:
-    """Delete the objects, the last first. ApiError, OSError: it cannot be done."""
+    """Delete the objects, the last first. KubernetesError: it cannot be done."""
     for one in reversed(objects):
         place.delete(_path(one))
 
@@ -80,7 +79,7 @@ def _applied(place: Place, one: Mapping[str, Any], *, force: bool) -> bool:
     """Whether an object is what it should be; False where somebody else has set it otherwise."""
     try:
         place.apply(_path(one), one, manager=MANAGER, force=force)
-    except ApiError as error:
+    except KubernetesError as error:
         if error.code == CONFLICT:
             return False
         raise

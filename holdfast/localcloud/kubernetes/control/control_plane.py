@@ -17,7 +17,6 @@ from pathlib import Path
 
 from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.home import remove_tree
-from holdfast.localcloud.kubernetes.api import Api
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast.localcloud.kubernetes.control import components
 from holdfast.localcloud.kubernetes.control.components import FOLDER, KEYS, Program, Settings
@@ -26,6 +25,7 @@ from holdfast.localcloud.kubernetes.model import EksCluster
 from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, Sought, census
 from holdfast.localcloud.roster import Place, at
 from holdfast.localcloud.supervision import Worker
+from holdfast_common import KubernetesClient
 
 READY_WITHIN_S = 180.0
 POLL_S = 0.1
@@ -88,12 +88,10 @@ class ControlPlane:
         self._forwarder = Forwarder(listener=listener, host=address, port=self.settings.port, stream=self._fleet.stream)
         self._forwarder.start()
         administrator = self.authority.client(ADMINISTRATOR, groups=["system:masters"])
-        self.api = Api(
-            host="127.0.0.1",
-            port=self.settings.port,
-            authority=self.authority.certificate,
-            certificate=administrator.certificate,
-            key=administrator.key,
+        self.api = KubernetesClient(
+            endpoint=self.endpoint,
+            authority=self.authority.certificate.decode(),
+            certificate=administrator.certificate + administrator.key,
         )
 
     @property

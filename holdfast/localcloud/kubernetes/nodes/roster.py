@@ -4,21 +4,21 @@ The Nodes of one cluster as the API server tells of them, followed by one thread
 A Node that has just registered gets its pod network here; what follows from labels is for the HyperPod control plane.
 """
 
-import http.client
 import threading
 import time
 from collections.abc import Callable, Mapping
 
-from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
+from holdfast.localcloud.kubernetes.model import Object
 from holdfast.localcloud.kubernetes.nodes.files import pod_network
 from holdfast.localcloud.kubernetes.nodes.labels import ASKED_BY_LABEL, HEALTH_LABEL, instance_of
 from holdfast.localcloud.supervision import Worker
+from holdfast_common import KubernetesClient, KubernetesError
 
 NODES = "/api/v1/nodes"
 PAUSE_S = 0.3
 LATE_AFTER_S = 300.0
 """A watch is silent while no node changes; it is begun again after 240 s."""
-UNREACHABLE = (OSError, http.client.HTTPException, ApiError, ValueError)
+WATCH_ERRORS = (KubernetesError, OSError, ValueError)
 
 
 class Roster:
@@ -30,7 +30,9 @@ class Roster:
         on_change: Called when a node became ready, was lost or labelled.
     """
 
-    def __init__(self, *, api: Api, route: Callable[[str, str], None], on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, *, api: KubernetesClient, route: Callable[[str, str], None], on_change: Callable[[], None]
+    ) -> None:
         self._api, self._route, self._on_change = api, route, on_change
         self._condition = threading.Condition()
         self._nodes: dict[str, Object] = {}
@@ -79,10 +81,10 @@ class Roster:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                for kind, told in self._api.follow(NODES, is_over=self._stopping.is_set):
+                for kind, told in self._api.watch(NODES, is_over=self._stopping.is_set):
                     self._learn(kind, told)
                     self.worker.passed()
-            except UNREACHABLE:
+            except WATCH_ERRORS:
                 self._stopping.wait(PAUSE_S)
             self.worker.passed()
 
