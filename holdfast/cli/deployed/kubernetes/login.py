@@ -181,9 +181,7 @@ def _assumed(context: Context, arn: str) -> Keys | None:
 
 
 def _token(context: Context, cluster: EksCluster, who: Keys) -> str:
-    now = datetime.datetime.now(datetime.UTC)
-    region = context.session.region
-    return token(who, cluster=cluster.name, region=region, sts_endpoint=context.sts_endpoint, now=now)
+    return token(who, cluster=cluster.name, region=context.session.region, sts_endpoint=context.sts_endpoint)
 
 
 def _client(cluster: EksCluster, bearer: str) -> KubernetesClient:
