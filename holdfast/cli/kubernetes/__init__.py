@@ -1,8 +1,4 @@
-"""
-Kubernetes as the commands need it: tokens and kubeconfigs, manifests in, records of jobs out, a client of the API.
-
-Which cluster is meant, and who asks, is left to deployed.
-"""
+"""Kubernetes for the commands: tokens, kubeconfigs, manifests, jobs, commands in pods."""
 
 from holdfast.cli.kubernetes.controllers import Rights, is_defined, unserved
 from holdfast.cli.kubernetes.execution import Finished, execute

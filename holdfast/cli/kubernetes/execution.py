@@ -1,11 +1,11 @@
 """
-A command in a container, as ``kubectl exec`` runs it: words and no text of a shell in, what it printed and a code out.
+Run a command in a container, as ``kubectl exec`` does.
 
-The API server speaks WebSocket there, with a channel in the first byte of each message. Source: Kubernetes,
-staging/src/k8s.io/apimachinery/pkg/util/remotecommand, "v4.channel.k8s.io", which all versions since 1.4 take.
+The API server uses WebSocket there, with a channel in the first byte of each message. Source: Kubernetes,
+staging/src/k8s.io/apimachinery/pkg/util/remotecommand, "v4.channel.k8s.io", which all versions since 1.4 support.
 
-One thread does all of it: the threads of ``websockets.sync`` read and write one TLS session at the same time, which
-OpenSSL does not allow, and now and then an answer is lost or the process hangs (python/cpython#151508).
+Single-threaded: the threads of ``websockets.sync`` read and write one TLS session at the same time, which OpenSSL does
+not allow: an answer can be lost or the process hang (python/cpython#151508).
 """
 
 import asyncio
@@ -25,8 +25,6 @@ TIMEOUT_S, CLOSE_S = 15.0, 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """A command that has ended."""
-
     exit_code: int
     stdout: str
     stderr: str
@@ -41,13 +39,7 @@ def execute(
     argv: Sequence[str],
     timeout_s: float = TIMEOUT_S,
 ) -> Finished:
-    """
-    Run ``argv`` in a container, as its user.
-
-    Raises:
-        KubernetesError: also 403, where this user may not; the container does not run, or has no such program; the
-            command has not ended in time.
-    """
+    """Run ``argv`` in a container. Raises: KubernetesError: refusal, no such program, or timeout."""
     from websockets.exceptions import InvalidHandshake, InvalidStatus, WebSocketException
 
     asked = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in argv)]
@@ -70,7 +62,6 @@ def execute(
 
 
 async def _said(client: KubernetesClient, *, path: str, timeout_s: float) -> dict[int, bytes]:
-    """What came in each channel, once the last one has told the end."""
     from websockets.asyncio.client import connect
     from websockets.typing import Subprotocol
 
@@ -96,12 +87,7 @@ async def _said(client: KubernetesClient, *, path: str, timeout_s: float) -> dic
 
 
 def _exit_code(status: bytes) -> int:
-    """
-    Of the Status that the last message is.
-
-    Raises:
-        KubernetesError: the command did not run.
-    """
+    """Return the exit code in a Status. Raises: KubernetesError: the command did not run."""
     told = json.loads(status)
     if told.get("status") == "Success":
         return 0

@@ -22,13 +22,7 @@ TOKEN_LASTS = datetime.timedelta(minutes=14)
 
 
 def token(keys: Keys, *, cluster: str, region: str, sts_endpoint: str) -> str:
-    """
-    Return a token, valid from now.
-
-    Args:
-        cluster: Its name.
-        sts_endpoint: Such as https://sts.us-west-2.amazonaws.com.
-    """
+    """Return a token, valid from now; ``sts_endpoint``: such as https://sts.us-west-2.amazonaws.com."""
     url = f"{sts_endpoint}/?Action=GetCallerIdentity&Version=2011-06-15"
     request = AWSRequest(method="GET", url=url, headers={CLUSTER_HEADER: cluster})
     credentials = Credentials(keys.access_key_id, keys.secret_access_key, keys.session_token or None)

@@ -1,7 +1,7 @@
 """
-Jobs out of objects of Kubernetes: Jobs, StatefulSets, jobs of operators and pods that nobody controls. Pure.
+Jobs from objects of Kubernetes: Jobs, StatefulSets, operators' jobs and pods without a controller. Pure.
 
-Objects with the same ``app.kubernetes.io/instance`` are one job, as ranks are that have an object each.
+Objects with the same ``app.kubernetes.io/instance`` are one job, such as one object per rank.
 """
 
 import calendar
@@ -31,8 +31,6 @@ _SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 
 @dataclass(frozen=True, kw_only=True)
 class PodRecord:
-    """One pod of a job."""
-
     name: str
     namespace: str
     phase: str
@@ -46,8 +44,6 @@ class PodRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """One job, of one object or of several."""
-
     job: JobName
     kinds: str
     """Such as "Job", or "5 Jobs"."""
@@ -73,10 +69,10 @@ class Workload:
 
 def workloads(objects: Iterable[Object], pods: Iterable[Object]) -> list[Workload]:
     """
-    All jobs, those that failed first, then those that go on, then the others; each newest first.
+    Return all jobs: failed, then active, then the others; each newest first.
 
     Args:
-        objects: Jobs, StatefulSets and those of operators, each with its ``kind``.
+        objects: Jobs, StatefulSets and operators' jobs, each with its ``kind``.
         pods: All pods of their namespaces.
     """
     grouped: dict[JobName, list[Object]] = defaultdict(list)
@@ -128,7 +124,6 @@ def _together(states: Sequence[str]) -> str:
 
 
 def _state(thing: Object, pods: Sequence[PodRecord]) -> tuple[str, str]:
-    """State, and why it is no better."""
     status, spec = thing.get("status") or {}, thing.get("spec") or {}
     if thing["kind"] == "Pod":
         phase = status.get("phase", PENDING)
@@ -149,7 +144,6 @@ def _state(thing: Object, pods: Sequence[PodRecord]) -> tuple[str, str]:
 
 
 def pod_record(pod: Object) -> PodRecord:
-    """What of a pod matters to people."""
     status, metadata = pod.get("status") or {}, pod["metadata"]
     return PodRecord(
         name=metadata["name"],
@@ -165,7 +159,7 @@ def pod_record(pod: Object) -> PodRecord:
 
 
 def image_hint(why: str) -> str:
-    """What to do about an image that the local cluster does not have; empty where ``why`` is about something else."""
+    """Return the fix for a missing image on the local cluster; empty for other reasons."""
     if not _PULL.search(why):
         return ""
     found = _IMAGE.search(why)
@@ -225,12 +219,12 @@ def _owners(thing: Object) -> list[str]:
 
 
 def seconds(stamp: str) -> int:
-    """Since 1970."""
+    """Return Unix time of an RFC 3339 time."""
     return calendar.timegm(time.strptime(stamp.partition(".")[0].rstrip("Z"), "%Y-%m-%dT%H:%M:%S"))
 
 
 def readiness(node: Object) -> str:
-    """As kubectl shows it: Ready or NotReady, and SchedulingDisabled."""
+    """Return Ready or NotReady, and SchedulingDisabled, as kubectl shows it."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     cordoned = ",SchedulingDisabled" if node["spec"].get("unschedulable") else ""

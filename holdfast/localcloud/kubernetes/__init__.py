@@ -1,4 +1,4 @@
-"""A real Kubernetes under the embedded EKS: its binaries, a cluster's control plane, its nodes, and who is let in."""
+"""Real Kubernetes behind the embedded EKS: binaries, control planes, nodes, access."""
 
 from holdfast.localcloud.kubernetes.binaries import Binaries, find_binaries
 from holdfast.localcloud.kubernetes.clusters import Became, Clusters

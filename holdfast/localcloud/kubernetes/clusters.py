@@ -1,8 +1,4 @@
-"""
-Every cluster of EKS of one home that is real: its control plane started, found again and ended, its nodes joined.
-
-It is told which clusters there are, and tells what became of them. When is decided by whoever calls ``due``.
-"""
+"""Real EKS clusters of one home: start, find and end control planes, join nodes."""
 
 import logging
 import threading
@@ -54,8 +50,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Became:
-    """What became of a cluster, for EKS to record."""
-
     arn: str
     status: str
     """ACTIVE, FAILED or Deleted."""
@@ -79,10 +73,9 @@ class Clusters:
     Thread-safe.
 
     Args:
-        account: The embedded AWS.
-        binaries: Asked whenever a cluster is to be started; None where there are none.
-        tell: Records what became of a cluster.
-        on_change: Called when something about a node has changed.
+        binaries: Called for each cluster start; returns None without binaries.
+        tell: Records the state of a cluster.
+        on_change: Called when a node has changed.
     """
 
     def __init__(
@@ -108,7 +101,7 @@ class Clusters:
         self._keeper = Keeper(planes=self._planes)
 
     def offers(self) -> str:
-        """The version of Kubernetes that a new cluster would run; empty: none, clusters are records."""
+        """Return the version of Kubernetes for new clusters; empty: clusters are records only."""
         found = self._present()
         return found.version if found else ""
 
@@ -124,7 +117,7 @@ class Clusters:
     def due(
         self, clusters: Iterable[EksCluster], *, network: str, gateway: str, busy: frozenset[str]
     ) -> list[tuple[str, Callable[[], None]]]:
-        """Work that is to be done, each with the key of its cluster, none of it for one that is ``busy``."""
+        """Return pending work by the key of its cluster, except for ``busy`` ones."""
         known = {cluster.key: cluster for cluster in clusters}
         work: list[tuple[str, Callable[[], None]]] = []
         for key, cluster in known.items():
@@ -138,12 +131,10 @@ class Clusters:
         return work + [(key, partial(self._forget, key)) for key in gone]
 
     def keys(self) -> frozenset[str]:
-        """Of clusters whose control planes are virtual instances of the fleet."""
         with self._lock:
             return frozenset(self._running)
 
     def start(self) -> None:
-        """Look after control planes that do not answer."""
         self._keeper.start()
 
     def workers(self) -> list[Worker]:
@@ -153,7 +144,7 @@ class Clusters:
         return [self._keeper.worker, *own, *self._commons.workers()]
 
     def stop(self) -> None:
-        """Serve no more; clusters go on."""
+        """Stop serving; clusters keep running."""
         self._stopping.set()
         self._keeper.stop()
         with self._lock:
@@ -166,7 +157,6 @@ class Clusters:
     # --- nodes
 
     def has(self, arn: str) -> bool:
-        """Whether a real control plane serves this cluster now."""
         return self._find(arn) is not None
 
     def api(self, arn: str) -> KubernetesClient | None:
@@ -174,7 +164,7 @@ class Clusters:
         return found.plane.api if found else None
 
     def parts(self, arn: str, member: Member) -> Parts:
-        """What the node of an instance is booted with. NodeError: its cluster does not run."""
+        """Return the boot configuration of an instance's node. Raises: NodeError: the cluster does not run."""
         running = self._must(arn)
         binaries = self._present()
         if binaries is None:
@@ -192,12 +182,7 @@ class Clusters:
         )
 
     def join(self, arn: str, node: Node, *, is_over: Callable[[], bool]) -> None:
-        """
-        Start containerd and the kubelet, and wait until the Node is ready.
-
-        Raises:
-            NodeError: it is not within 120 s.
-        """
+        """Start containerd and the kubelet, and wait until the Node is ready. Raises: NodeError: not within 120 s."""
         running = self._must(arn)
         roster, name = running.roster, node_name(node.spec.instance_id)
         before = roster.heartbeat(name)
@@ -209,11 +194,7 @@ class Clusters:
         self._clear_health(running, name, is_over=is_over)
 
     def _clear_health(self, running: _Running, name: str, *, is_over: Callable[[], bool]) -> None:
-        """
-        A Node that comes back from a reboot still has the label that asked for it.
-
-        Whoever decides about instances must not see it once more, so it is waited for here.
-        """
+        """Reset the label that requested a reboot, and wait until the roster has the change."""
         try:
             if health(running.roster.nodes()[name]) != SCHEDULABLE:
                 running.plane.api.patch(f"{NODES}/{name}", {"metadata": {"labels": {HEALTH_LABEL: SCHEDULABLE}}})
@@ -223,11 +204,11 @@ class Clusters:
             raise NodeError(f"the label of node {name} is not set back: {error}") from None
 
     def check_began(self, arn: str, instance_id: str) -> None:
-        """Deep health checks begin: the Node says so, and takes no more pods. Nothing where the cluster is a record."""
+        """Label and taint the Node for deep health checks. No effect on a cluster that is a record."""
         self._set_check(arn, instance_id, label=UNSCHEDULABLE, check=IN_PROGRESS, tainted=True)
 
     def check_ended(self, arn: str, instance_id: str, *, passed: bool) -> None:
-        """They are over; a Node that has not passed waits for its replacement."""
+        """Label the Node with the result; a failed one stays tainted and pending replacement."""
         if passed:
             self._set_check(arn, instance_id, label=SCHEDULABLE, check=PASSED, tainted=False)
         else:
@@ -252,7 +233,6 @@ class Clusters:
             raise NodeError(f"the Node of {instance_id} does not say how its deep health check is: {error}") from None
 
     def leave(self, arn: str, instance_id: str) -> None:
-        """The instance is no more: its Node goes at once, as AWS's controllers take it away."""
         running = self._find(arn)
         if running is not None:
             try:
@@ -261,11 +241,10 @@ class Clusters:
                 _log.warning("the Node of %s is not deleted: %s", instance_id, error)
 
     def drop_disks(self, instance_id: str) -> None:
-        """What an instance's volumes held, after its end."""
         remove_tree_quietly(self._disks(instance_id))
 
     def asked(self, arn: str) -> dict[str, str]:
-        """Instance id -> reboot or replace, as labels of Nodes ask."""
+        """Return instance id -> reboot or replace, from the Nodes' labels."""
         found = self._find(arn)
         return found.roster.asked() if found else {}
 

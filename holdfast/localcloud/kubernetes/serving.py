@@ -1,9 +1,4 @@
-"""
-What this process serves to clusters: to an API server who is let in, to pods the credentials of their roles, and to
-nodes their images.
-
-Each is a room of its own; here they get their sockets, certificates and clients.
-"""
+"""Services of this process for clusters: access reviews, pods' credentials, images."""
 
 import logging
 from collections.abc import Callable
@@ -28,8 +23,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """The embedded AWS that clusters belong to."""
-
     region: str
     endpoint: str
     """As this process reaches it."""
@@ -38,7 +31,7 @@ class Account:
 
 
 def api_server_side() -> access.ApiServerSide:
-    """How an API server asks the access server of its own loopback."""
+    """Return the API server's connection to the access server on its loopback."""
     return access.ApiServerSide(
         address=f"{_LOCAL}:{WEBHOOK_PORT}",
         authority=Path(KEYS, "ca.crt"),
@@ -49,19 +42,13 @@ def api_server_side() -> access.ApiServerSide:
 
 
 def node_root() -> images.NodeRoot:
-    """What pods on the node's files see of them: the programs that nodes have lie over the environment's own."""
+    """Return the paths that pods on the node's files see; nodes' programs cover the environment's own."""
     shown = tuple(mount.target for mount in python_mounts(at=TRAINING_ENVIRONMENT))
     return images.NodeRoot(environment=(*shown, ENVIRONMENT_PROGRAMS, f"{TRAINING_ENVIRONMENT}/bin"))
 
 
 class AccessPoint:
-    """
-    Who is let in to one cluster, asked by its API server.
-
-    Args:
-        directory: For the certificate that it answers with.
-        nodes_endpoint: Of the embedded AWS, as nodes and pods reach it.
-    """
+    """Access reviews of one cluster; ``nodes_endpoint``: URL of the embedded AWS for nodes and pods."""
 
     def __init__(
         self, *, cluster_name: str, authority: Authority, account: Account, directory: Path, nodes_endpoint: str
@@ -82,7 +69,7 @@ class AccessPoint:
         self._serves = 0
 
     def serve(self, node: Node) -> None:
-        """Answer inside the control plane's instance; again, when that is another one than before."""
+        """Listen inside the control plane's instance; again after a restart of the instance."""
         if self._serves == node.pid:
             return
         self.stop()
@@ -92,7 +79,7 @@ class AccessPoint:
         self._serves = node.pid
 
     def announce(self, api: KubernetesClient) -> None:
-        """Let the API server ask about new pods."""
+        """Register the webhook for new pods."""
         webhook = access.pod_webhook(address=f"{_LOCAL}:{WEBHOOK_PORT}", authority_pem=self._authority.certificate)
         name = webhook["metadata"]["name"]
         path = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{name}"
@@ -108,12 +95,7 @@ class AccessPoint:
 
 
 class Commons:
-    """
-    What all nodes of a home share: the registry of images, and the agent that gives pods their credentials.
-
-    Args:
-        home: Of the local cloud, in which images are kept.
-    """
+    """Services for all nodes of a home: the image registry, and the agent for pods' credentials."""
 
     def __init__(self, *, home: Path, fleet: Fleet, account: Account) -> None:
         self._home, self._fleet, self._account = home, fleet, account
@@ -121,7 +103,7 @@ class Commons:
         self._agent: access.PodIdentityAgent | None = None
 
     def serve(self, *, gateway: str, cluster_name: str, api: KubernetesClient) -> None:
-        """Begin, where it has not begun yet. Credentials are for the pods of one cluster: the first."""
+        """Start once. Credentials are for the pods of the first cluster only."""
         if self._registry is None:
             self._registry = images.Registry(
                 listener=self._fleet.listen(gateway, images.PORT),
@@ -154,7 +136,7 @@ class Commons:
 
 
 def review(api: KubernetesClient, token: str) -> Any:
-    """The status of a TokenReview for pods' credentials. Raises: KubernetesError."""
+    """Return the status of a TokenReview for pods' credentials. Raises: KubernetesError."""
     body = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenReview",

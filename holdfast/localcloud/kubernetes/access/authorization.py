@@ -1,8 +1,8 @@
 """
-Whether a principal's access policies allow a request to the Kubernetes API. Pure.
+Access policies: judge a request to the Kubernetes API. Pure.
 
-Policies only allow (EKS user guide, access-policy-permissions): what none of them is about is left to RBAC. How a rule
-matches is RBAC's own way, kubernetes/kubernetes, pkg/apis/rbac/v1/evaluation_helpers.go of v1.20.2, read 2026-11-23.
+Policies only allow (EKS user guide, access-policy-permissions); RBAC decides the rest. Rules match as in RBAC:
+kubernetes/kubernetes, pkg/apis/rbac/v1/evaluation_helpers.go of v1.20.2, read 2026-11-23.
 """
 
 import re
@@ -17,13 +17,10 @@ ALL = "*"
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """Where an associated policy applies."""
-
     namespaces: tuple[str, ...] | None = None
     """Names with ``*`` in them. Default: the whole cluster."""
 
     def covers(self, namespace: str) -> bool:
-        """Whether a request in a namespace, or in none, is within the scope."""
         if self.namespaces is None:
             return True
         return bool(namespace) and any(_pattern(name).fullmatch(namespace) for name in self.namespaces)
@@ -31,16 +28,12 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class Association:
-    """An access policy, and where it applies."""
-
     policy: AccessPolicy
     scope: Scope
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attributes:
-    """What somebody wants of the API: a resource, or a path that is none."""
-
     verb: str
     path: str = ""
     """Default: it is about a resource."""
@@ -53,7 +46,7 @@ class Attributes:
 
 
 def attributes_of(spec: Mapping[str, Any]) -> Attributes:
-    """The attributes in the spec of a SubjectAccessReview; what is missing is empty, and allowed by nothing."""
+    """Return the attributes in a SubjectAccessReview's spec; missing ones are empty, which no policy allows."""
     path = spec.get("nonResourceAttributes")
     if isinstance(path, Mapping):
         return Attributes(verb=_text(path, "verb"), path=_text(path, "path"))
@@ -70,7 +63,7 @@ def attributes_of(spec: Mapping[str, Any]) -> Attributes:
 
 
 def allowing(associations: Iterable[Association], wanted: Attributes) -> Association | None:
-    """The first association that allows a request; None when no policy says anything about it."""
+    """Return the first association that allows a request; None if RBAC decides."""
     for association in associations:
         scope = association.scope
         within = scope.namespaces is None if wanted.path else scope.covers(wanted.namespace)

@@ -1,5 +1,5 @@
 """
-What the API server is told of the access server: its flags, and the documents that they name. Pure.
+API server's configuration for the access server: flags and the files that they name. Pure.
 
 Source: kubernetes.io, "Webhook Token Authentication", "Webhook Mode", "Dynamic Admission Control" ("Authenticate
 apiservers"), read 2026-11-23; flags of kube-apiserver 1.20. EKS's webhook for pods has failurePolicy Ignore
@@ -22,8 +22,6 @@ KEPT = "5s"
 
 @dataclass(frozen=True, kw_only=True)
 class ApiServerSide:
-    """How the API server reaches the access server."""
-
     address: str
     """HOST:PORT, of which the host is in the access server's certificate."""
     authority: Path
@@ -47,7 +45,7 @@ class ApiServerSide:
         ]
 
     def documents(self) -> Mapping[str, str]:
-        """File name in the directory -> content."""
+        """Return file name in the directory -> content."""
         webhooks = {
             "apiVersion": "apiserver.config.k8s.io/v1",
             "kind": "WebhookAdmissionConfiguration",
@@ -83,7 +81,7 @@ class ApiServerSide:
 
 
 def pod_webhook(*, address: str, authority_pem: bytes) -> dict[str, Any]:
-    """The MutatingWebhookConfiguration to apply once the API server is ready."""
+    """Return the MutatingWebhookConfiguration to apply to a ready API server."""
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",

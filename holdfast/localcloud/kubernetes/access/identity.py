@@ -1,8 +1,8 @@
 """
-Who signed a token: STS of the embedded AWS is asked, and its answer is made what EKS knows principals by.
+Signer of a token, as the embedded STS reports it, mapped to EKS's form of a principal.
 
 Source: kubernetes-sigs/aws-iam-authenticator at 81b1dab (2026-07-14), pkg/token/token.go and pkg/arn/arn.go.
-The request goes to the endpoint that was handed in, whatever host the token names, and no redirect is followed.
+The request goes to the configured endpoint, not to the token's host, and follows no redirect.
 """
 
 import datetime
@@ -29,8 +29,6 @@ class StsError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """A principal of the IAM, as STS told it."""
-
     arn: str
     canonical_arn: str
     """Of a session: the ARN of its role, without the path, which STS does not tell."""
@@ -43,8 +41,6 @@ class Identity:
 
 @dataclass(frozen=True, kw_only=True)
 class Sts:
-    """The STS of an embedded AWS, for the tokens of one cluster."""
-
     endpoint: str
     cluster_name: str
     hosts: Collection[str]
@@ -52,13 +48,7 @@ class Sts:
     now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC)
 
     def identify(self, token: str) -> Identity:
-        """
-        Whose a token is.
-
-        Raises:
-            TokenError: it is not one for this cluster.
-            StsError: STS does not vouch for it.
-        """
+        """Return the signer of a token. Raises: TokenError; StsError."""
         wanted = presigned_request(token, hosts=self.hosts, now=self.now())
         parts = urlsplit(self.endpoint)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=TIMEOUT_S)
@@ -79,12 +69,7 @@ class Sts:
 
 
 def identity_in(body: bytes, *, access_key_id: str) -> Identity:
-    """
-    What an answer to GetCallerIdentity says.
-
-    Raises:
-        StsError: it is none, or of somebody who cannot log in to a cluster.
-    """
+    """Return the principal of GetCallerIdentity. Raises: StsError: one that cannot log in to a cluster."""
     told = _texts(body)
     arn, account, user = told.get("Arn", ""), told.get("Account", ""), told.get("UserId", "")
     if not (arn and account and user):

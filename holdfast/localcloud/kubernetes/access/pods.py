@@ -1,10 +1,10 @@
 """
-What is added to a new pod, as a JSON patch. Pure.
+JSON patch of a new pod: Pod Identity and the embedded AWS. Pure.
 
 Source: EKS user guide, pod-id-how-it-works (read 2026-11-23), and aws/amazon-eks-pod-identity-webhook,
-pkg/handler/handler.go at 3bf80a3 (2026-08-11), with its annotations. The regional settings of STS are what EKS's own
-webhook adds beside them (aws-samples/eks-workshop-v2, fundamentals/storage or security, pod identity). One thing is
-not AWS's: ``AWS_ENDPOINT_URL``, without which an SDK in a pod would call an account instead of the embedded AWS.
+pkg/handler/handler.go at 3bf80a3 (2026-08-11), with its annotations; STS's regional settings as EKS's webhook adds them
+(aws-samples/eks-workshop-v2, fundamentals/storage or security, pod identity). Not AWS's: ``AWS_ENDPOINT_URL``, without
+which an SDK in a pod would call real AWS.
 """
 
 import csv
@@ -27,8 +27,6 @@ Patch = list[dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Additions:
-    """What one pod gets."""
-
     region: str
     endpoint: str
     """Of the embedded AWS. Empty: the pod is not told."""
@@ -37,7 +35,6 @@ class Additions:
 
 
 def patch_of(pod: Mapping[str, Any], additions: Additions) -> Patch:
-    """The patch of a pod; empty when nothing is added."""
     meta, spec = _map(pod.get("metadata")), _map(pod.get("spec"))
     annotations = _map(meta.get("annotations"))
     if MIRROR in annotations:
@@ -95,7 +92,7 @@ def _label(meta: Mapping[str, Any]) -> Patch:
 
 
 def _expiration(annotations: Mapping[str, Any]) -> int:
-    """In seconds. The webhook's jitter of its default is left out."""
+    """Return seconds, without the webhook's jitter."""
     text = str(annotations.get(f"{DOMAIN}/token-expiration", ""))
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         return LONGEST_S

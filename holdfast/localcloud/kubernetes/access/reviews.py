@@ -1,9 +1,7 @@
 """
-The three questions that the API server of a local EKS cluster asks: who has this token, may they do that, and what is
-added to this pod.
+Reviews of a local EKS cluster's API server: token, authorization, admission of a pod. Errors deny.
 
-Each is answered by the JSON of its review (kubernetes.io, "Webhook Token Authentication", "Webhook Mode", "Dynamic
-Admission Control"). A question that cannot be answered is answered by no.
+Formats: kubernetes.io, "Webhook Token Authentication", "Webhook Mode", "Dynamic Admission Control".
 """
 
 import base64
@@ -28,8 +26,6 @@ Review = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Of one cluster and the embedded AWS that it belongs to."""
-
     cluster_name: str
     region: str
     endpoint: str
@@ -41,12 +37,7 @@ class Settings:
 
 
 class Access:
-    """
-    Who is let in to a cluster, and what for. Thread-safe.
-
-    Args:
-        eks: A boto3 client with the rights of the account's owner.
-    """
+    """Reviews of one cluster. Thread-safe. ``eks``: boto3 client with the rights of the account's owner."""
 
     def __init__(self, *, settings: Settings, eks: Any) -> None:
         self._settings, self._eks = settings, eks
@@ -54,7 +45,6 @@ class Access:
         self._entries = Entries(cluster_name=settings.cluster_name, eks=eks, clock=time.monotonic)
 
     def authenticate(self, review: Mapping[str, Any]) -> Review:
-        """Answer a TokenReview."""
         try:
             identity = self._sts.identify(str(_spec(review).get("token", "")))
             entry = self._entries.find(identity.canonical_arn)
@@ -68,11 +58,7 @@ class Access:
         return _answer(review, {"authenticated": True, "user": told})
 
     def authorize(self, review: Mapping[str, Any]) -> Review:
-        """
-        Answer a SubjectAccessReview: yes, or nothing.
-
-        Whoever is impersonated has no policies (EKS user guide, access-policies): they come with no such uid.
-        """
+        """Allow, or give no opinion; an impersonated user's uid has no policies (EKS user guide, access-policies)."""
         spec = _spec(review)
         extra = spec.get("extra")
         told = extra.get("canonicalArn") or extra.get("canonicalarn") if isinstance(extra, Mapping) else None
@@ -88,7 +74,7 @@ class Access:
         return _answer(review, {"allowed": True, "reason": f"EKS: allowed by {found.policy.name}"})
 
     def admit(self, review: Mapping[str, Any]) -> Review:
-        """Answer an AdmissionReview of a new pod: it is always admitted, and some have something added."""
+        """Answer an AdmissionReview of a new pod: always admitted, patched if needed."""
         request = review.get("request")
         asked: Mapping[str, Any] = request if isinstance(request, Mapping) else {}
         pod = asked.get("object")

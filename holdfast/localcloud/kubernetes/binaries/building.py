@@ -1,10 +1,7 @@
 """
-``holdfast kubernetes build``: the binaries of the present recipe, or of a folder of official ones, in the cache.
+``holdfast kubernetes build``: the binaries of the current recipe, or of a folder of official ones, in the cache.
 
-    binaries = build(cache=cache_directory(os.environ), report=...)
-
-A build that was cut off anywhere goes on when it is called again. The finished folder appears at once, and never
-changes.
+An interrupted build resumes at the next call. The finished folder appears atomically and never changes.
 """
 
 import contextlib
@@ -48,16 +45,14 @@ _KEPT = "kept"
 
 def build(*, cache: Path, official: Path | None = None, report: Report = silent, keep_work: bool = False) -> Binaries:
     """
-    Make binaries, unless they are there.
+    Build binaries that are not in the cache.
 
     Args:
-        cache: Where builds are kept.
-        official: A folder with the components of another version. Default: Kubernetes 1.20 is compiled.
-        report: Shows the steps. Default: nothing is shown.
-        keep_work: Default: sources and compiled parts are removed when the folder is there.
+        official: Folder with the components of another version. Default: compile Kubernetes 1.20.
+        keep_work: Default: remove sources and object files after success.
 
     Raises:
-        BinariesError: no network, no room, no such package, a program that does not compile, or another build at work.
+        BinariesError: no network, no space, a missing package, a failed compilation, or another build in progress.
     """
     key = recipe.recipe_key() if official is None else f"from-{official_key(official)}"
     with only_one(cache), _full_disk_told(cache):
@@ -124,7 +119,7 @@ def _take(path: Path, to: Path, _note: Note) -> None:
 
 
 def _compiled_before(cache: Path, *, name: str, key: str) -> Path | None:
-    """The same program in a folder of another recipe, so that a change of one does not compile the other."""
+    """Return the same program from another recipe's folder, so that unchanged programs are not compiled again."""
     for record in cache.glob(f"*/{RECORD}"):
         if json.loads(record.read_text())["compiled"].get(name) == key and (record.parent / name).is_file():
             return record.parent / name
@@ -166,7 +161,6 @@ def _count_attempt(work: Path) -> int:
 
 
 def _remove_others(cache: Path, *, keep: Path) -> None:
-    """Work that was cut off for a recipe of before is of no use, and large."""
     for other in cache.glob(f"{_WORK}*"):
         if other != keep and not (other / _KEPT).exists():
             shutil.rmtree(other, ignore_errors=True)

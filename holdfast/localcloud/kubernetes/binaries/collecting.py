@@ -1,4 +1,4 @@
-"""What was compiled, Debian's programs and official ones, in one folder; and what a folder of official ones is."""
+"""Collect compiled, Debian's and official programs in one folder; identify folders of official ones."""
 
 import hashlib
 import os
@@ -12,13 +12,7 @@ from holdfast.localcloud.kubernetes.binaries.versions import COMPONENTS
 
 
 def collect(work: Path, *, official: Path | None) -> None:
-    """
-    Have everything in ``work/result``, as ``Binaries`` describes it.
-
-    Args:
-        work: Where ``built`` has what was compiled, and ``tree`` Debian's programs.
-        official: Whose programs are taken rather than Debian's.
-    """
+    """Fill ``work/result`` from ``official``, ``work/built`` and Debian's ``work/tree``, in this order."""
     result = work / "result"
     shutil.rmtree(result, ignore_errors=True)
     (result / "cni").mkdir(parents=True)
@@ -35,19 +29,14 @@ def collect(work: Path, *, official: Path | None) -> None:
 
 
 def official_program(official: Path | None, name: str) -> Path | None:
-    """A program in a folder of official binaries; CNI plugins may lie in ``cni`` or beside the rest."""
+    """Return a program in a folder of official binaries; CNI plugins may be in ``cni``."""
     if official is None:
         return None
     return next((path for path in (official / name, official / Path(name).name) if path.is_file()), None)
 
 
 def official_version(official: Path) -> str:
-    """
-    The version that all five components say they are.
-
-    Raises:
-        BinariesError: one is missing, does not run here, or is of another version.
-    """
+    """Return the version that all five components report. Raises: BinariesError."""
     if lacking := [name for name in COMPONENTS if not official_program(official, name)]:
         raise BinariesError(
             f"{official} lacks {', '.join(lacking)}; put the five components of one version there, "
@@ -63,7 +52,7 @@ def official_version(official: Path) -> str:
 
 
 def official_key(official: Path) -> str:
-    """16 hexadecimal digits of what is taken from a folder, and of the recipe for the rest."""
+    """Return 16 hexadecimal digits of the folder's programs and the recipe."""
     digest = hashlib.sha256(recipe_key().encode())
     for name in (*COMPONENTS, *PROGRAMS):
         if found := official_program(official, name):

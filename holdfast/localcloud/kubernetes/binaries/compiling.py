@@ -1,8 +1,4 @@
-"""
-Debian's source package of Kubernetes as a tree that Go compiles, and our programs compiled in it.
-
-Everything is vendored, so nothing is fetched here. What is compiled and why it is patched is said in ``recipe``.
-"""
+"""Compile our programs in Debian's source package of Kubernetes, which has all dependencies."""
 
 import os
 import shutil
@@ -28,12 +24,7 @@ _DEFINITIONS = "pkg/generated/openapi"
 
 
 class Tree:
-    """
-    The sources below a build's work folder.
-
-    Args:
-        work: Where ``tree`` has Go and ``source`` has Debian's source package.
-    """
+    """Sources in a build's work folder: ``tree`` has Go, ``source`` Debian's source package."""
 
     def __init__(self, work: Path) -> None:
         self._work = work
@@ -42,7 +33,7 @@ class Tree:
         self._go = work / "tree" / GO_ROOT
 
     def unpack(self, note: Note) -> None:
-        """Unpack the source package and put Debian's newer packages in place of vendored ones."""
+        """Unpack the source package, and replace vendored packages by Debian's newer ones."""
         archives = list((self._work / "source").glob("kubernetes_*.orig.tar.*"))
         if len(archives) != 1:
             raise BinariesError(f"{self._work / 'source'} has {len(archives)} archives of Kubernetes, expected 1")
@@ -55,7 +46,7 @@ class Tree:
             shutil.copytree(self._work / "tree" / ours, self.path / "vendor" / vendored)
 
     def describe(self, note: Note) -> None:
-        """Generate the OpenAPI definitions, which are not in the source package."""
+        """Generate the OpenAPI definitions, which the source package lacks."""
         generator = str(self._work / "openapi-gen")
         note("the generator")
         self._build("./vendor/k8s.io/kube-openapi/cmd/openapi-gen", to=generator)
@@ -69,7 +60,7 @@ class Tree:
         )  # fmt: skip
 
     def compile(self, program: str, note: Note) -> None:
-        """Compile one of our programs to ``built/PROGRAM``, which is there whole or not at all."""
+        """Compile a program to ``built/PROGRAM``, atomically."""
         folder = self.path / "cmd" / program
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -115,7 +106,6 @@ class Tree:
 
 
 def linker_flags() -> str:
-    """Without symbols, and with the version that the source package does not say."""
     major, minor, _ = VERSION.split(".")
     said = {"gitVersion": f"v{VERSION}", "gitMajor": major, "gitMinor": minor}
     packages = [f"k8s.io/kubernetes/vendor/k8s.io/{package}" for package in STAMPED]
@@ -123,7 +113,6 @@ def linker_flags() -> str:
 
 
 def described_folders(tree: Path) -> list[str]:
-    """Folders of the tree whose types have a part in the OpenAPI definitions; those of staging as vendored ones."""
     places = {"": tree / "pkg", "vendor/": tree / "staging" / "src" / "k8s.io"}
     found = set()
     for prefix, place in places.items():

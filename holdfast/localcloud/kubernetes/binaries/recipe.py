@@ -1,9 +1,4 @@
-"""
-What the binaries are made from, as data; the folder that they are kept in is named by its hash.
-
-Whatever changes a binary has to be said here: two recipes of one hash give the same programs. How the steps are done
-is in ``packages`` and ``compiling``.
-"""
+"""Recipe of the binaries, as data; its hash names their folder, so all that changes a binary belongs here."""
 
 import hashlib
 import json
@@ -51,17 +46,15 @@ PROGRAMS = {
 
 
 def go_files(program: str) -> list[Path]:
-    """The sources of one of our programs, without tests; empty if there are none."""
     return sorted(path for path in FOLDERS[program].glob("*.go") if not path.name.endswith("_test.go"))
 
 
 def compiled() -> dict[str, str]:
-    """Every program that is compiled, with a hash of all that it follows from."""
     return {program: _hash(_followed_from(program)) for program in FOLDERS if go_files(program)}
 
 
 def recipe_key() -> str:
-    """16 hexadecimal digits that change with the recipe; the name of the folder with what it gives."""
+    """Return 16 hexadecimal digits of the recipe, the name of its folder."""
     return _hash({"compiled": compiled(), "programs": PROGRAMS, "suite": SUITE})[:16]
 
 

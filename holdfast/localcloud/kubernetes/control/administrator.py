@@ -1,4 +1,4 @@
-"""EKS's own way into a cluster that runs, for what is done in it beside its control plane."""
+"""EKS's own client of a running cluster."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,16 +13,7 @@ USER, GROUPS = "eks:addon-manager", ("system:masters",)
 
 
 def administrator(directory: Path, described: Mapping[str, Any]) -> KubernetesClient | None:
-    """
-    The API server of a cluster, for somebody with all rights.
-
-    Args:
-        directory: Where the keys of clusters lie.
-        described: The cluster, as DescribeCluster has it.
-
-    Returns:
-        None: the cluster has no keys here, so that it is no real one of this home.
-    """
+    """Return EKS's client with all rights; None for a cluster without keys in ``directory``, a record only."""
     cluster = parse_eks_cluster(described)
     keys = directory / cluster.key / "pki"
     if not cluster.endpoint.startswith(LOOPBACK) or not (keys / "sa.key").exists():  # the last of the keys that is made

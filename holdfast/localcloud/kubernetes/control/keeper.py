@@ -1,9 +1,8 @@
 """
-Looks whether control planes answer, and has one started again that does not.
+Liveness of control planes: restart those that do not answer.
 
-EKS replaces what does not answer (EKS user guide, "Amazon EKS architecture"); after how long is assumed. Programs that
-have ended are no matter of this: each is started again where it ran. One that stands still while the API server
-answers, as a scheduler can, is reported, and killed after a while.
+EKS replaces them too (EKS user guide, "Amazon EKS architecture"); its delay is assumed. A program that is stopped by a
+signal while the API server answers is reported, and killed after a while.
 """
 
 import logging
@@ -23,13 +22,6 @@ _log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """
-    One thread.
-
-    Args:
-        planes: Those to look after, asked at each pass.
-    """
-
     def __init__(self, *, planes: Callable[[], Iterable[ControlPlane]]) -> None:
         self._planes = planes
         self._silent_since: dict[str, float] = {}
@@ -44,11 +36,9 @@ class Keeper:
         self.worker.start()
 
     def stop(self) -> None:
-        """It ends with its question; nobody waits for it."""
         self._stopping.set()
 
     def problem(self) -> str:
-        """What is wrong now, for people."""
         now = time.monotonic()
         return "; ".join(
             f"{program} of cluster {name} of EKS is stopped by a signal since {now - since:.0f} s"
@@ -62,7 +52,6 @@ class Keeper:
             self.worker.passed()
 
     def look(self) -> None:
-        """One pass."""
         planes = list(self._planes())
         for plane in planes:
             self._look(plane)

@@ -1,8 +1,4 @@
-"""
-The Nodes of one cluster as the API server tells of them, followed by one thread.
-
-A Node that has just registered gets its pod network here; what follows from labels is for the HyperPod control plane.
-"""
+"""Watch the Nodes of one cluster. A new Node gets its pod network here; HyperPod's control plane acts on labels."""
 
 import threading
 import time
@@ -22,13 +18,7 @@ WATCH_ERRORS = (KubernetesError, OSError, ValueError)
 
 
 class Roster:
-    """
-    One thread.
-
-    Args:
-        route: Called with a pod network and the address of its node, before pods are there.
-        on_change: Called when a node became ready, was lost or labelled.
-    """
+    """One thread. ``route`` gets a pod network and its node's address before pods exist."""
 
     def __init__(
         self, *, api: KubernetesClient, route: Callable[[str, str], None], on_change: Callable[[], None]
@@ -43,16 +33,14 @@ class Roster:
         self.worker.start()
 
     def stop(self) -> None:
-        """The thread ends with its watch; nobody waits for it."""
         self._stopping.set()
 
     def nodes(self) -> Mapping[str, Object]:
-        """By name, as last told."""
         with self._condition:
             return dict(self._nodes)
 
     def asked(self) -> dict[str, str]:
-        """Instance id -> reboot or replace, as the health label of its Node asks."""
+        """Return instance id -> reboot or replace, from the health labels."""
         found = {}
         for name, node in self.nodes().items():
             verb = ASKED_BY_LABEL.get(health(node))
@@ -61,14 +49,14 @@ class Roster:
         return found
 
     def heartbeat(self, name: str) -> str:
-        """The last sign of life of a Node; empty for one that there is not."""
+        """Return a Node's last heartbeat; empty for an unknown Node."""
         with self._condition:
             return heartbeat(self._nodes[name]) if name in self._nodes else ""
 
     def wait(
         self, name: str, reached: Callable[[Object], bool], *, timeout_s: float, is_over: Callable[[], bool]
     ) -> bool:
-        """Whether a Node is there and as wanted, within the time and before the caller gives up."""
+        """Return True once a Node has reached a state; False on timeout or if ``is_over`` returns True."""
         deadline = time.monotonic() + timeout_s
         with self._condition:
             while not (name in self._nodes and reached(self._nodes[name])):
@@ -107,7 +95,7 @@ class Roster:
             self._on_change()
 
     def _give_network(self, node: Object) -> None:
-        """The kubelet waits for it before it says that the node is ready."""
+        """Assign the pod network, which the kubelet requires before Ready."""
         found = [one["address"] for one in node["status"].get("addresses", ()) if one["type"] == "InternalIP"]
         if not found:
             return
@@ -117,29 +105,21 @@ class Roster:
 
 
 def is_ready(node: Object, *, after: str = "") -> bool:
-    """
-    Whether the Node says so itself.
-
-    Args:
-        after: A heartbeat that does not count: one that came back from a reboot still says what it said before.
-            Default: any counts.
-    """
+    """Return True if the Node reports Ready, except with the heartbeat ``after``, of before a reboot."""
     conditions = node["status"].get("conditions", ())
     ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return ready and heartbeat(node) != after
 
 
 def heartbeat(node: Object) -> str:
-    """When the kubelet last said how the node is; empty before the first time."""
+    """Return the time of the kubelet's last status; empty before the first."""
     conditions = node["status"].get("conditions", ())
     return next((str(one["lastHeartbeatTime"]) for one in conditions if one["type"] == "Ready"), "")
 
 
 def health(node: Object) -> str:
-    """The value of HyperPod's health label."""
     return str(node["metadata"].get("labels", {}).get(HEALTH_LABEL, ""))
 
 
 def _telling(node: Object) -> tuple[str, bool, bool]:
-    """What of a Node matters to somebody who decides about instances."""
     return health(node), is_ready(node), bool(node["spec"].get("podCIDR"))
