@@ -1,4 +1,4 @@
-"""Control plane of one cluster: a virtual instance with the real programs, which outlives the process that started it."""
+"""Control plane of one cluster: a virtual instance with real programs, which outlives the process that started it."""
 
 import contextlib
 import ipaddress

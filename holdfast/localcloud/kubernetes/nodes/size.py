@@ -1,4 +1,4 @@
-"""Size that a node reports: its instance type's, in replacements of the kernel's files, which the kubelet reads (cAdvisor)."""
+"""Size of a node: its instance type's, in replacements of the kernel's files, which the kubelet reads (cAdvisor)."""
 
 import tempfile
 from pathlib import Path
