@@ -140,7 +140,7 @@ def test_a_command_that_cannot_begin_is_an_error_and_no_exit_code(server: Server
 def test_a_server_that_leaves_before_the_end_is_an_error(server: Server) -> None:
     server.messages = [*BEGINS, (1, b"some of it")]
 
-    with pytest.raises(KubernetesError, match="the API server left while sleep ran in pod job-0"):
+    with pytest.raises(KubernetesError, match="connection to the API server lost while sleep ran in pod job-0"):
         run(server, "sleep")
 
 

@@ -42,10 +42,10 @@ def execute(
     """Run ``argv`` in a container. Raises: KubernetesError: refusal, no such program, or timeout."""
     from websockets.exceptions import InvalidHandshake, InvalidStatus, WebSocketException
 
-    asked = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in argv)]
-    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/exec?{urlencode(asked)}"
+    query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in argv)]
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/exec?{urlencode(query)}"
     try:
-        said = asyncio.run(_said(client, path=path, timeout_s=timeout_s))
+        output = asyncio.run(_output(client, path=path, timeout_s=timeout_s))
     except InvalidStatus as error:
         raise KubernetesError.from_body(error.response.status_code, bytes(error.response.body or b"")) from None
     except TimeoutError:
@@ -53,19 +53,21 @@ def execute(
     except (OSError, InvalidHandshake) as error:
         raise KubernetesError(0, f"the API server at {client.endpoint} does not answer: {error}") from None
     except WebSocketException as error:
-        raise KubernetesError(0, f"the API server left while {argv[0]} ran in pod {pod}: {error}") from None
+        raise KubernetesError(
+            0, f"connection to the API server lost while {argv[0]} ran in pod {pod}: {error}"
+        ) from None
     return Finished(
-        exit_code=_exit_code(said[ENDED]),
-        stdout=said[STDOUT].decode(errors="replace"),
-        stderr=said[STDERR].decode(errors="replace"),
+        exit_code=_exit_code(output[ENDED]),
+        stdout=output[STDOUT].decode(errors="replace"),
+        stderr=output[STDERR].decode(errors="replace"),
     )
 
 
-async def _said(client: KubernetesClient, *, path: str, timeout_s: float) -> dict[int, bytes]:
+async def _output(client: KubernetesClient, *, path: str, timeout_s: float) -> dict[int, bytes]:
     from websockets.asyncio.client import connect
     from websockets.typing import Subprotocol
 
-    said: dict[int, bytes] = {STDOUT: b"", STDERR: b"", ENDED: b""}
+    output: dict[int, bytes] = {STDOUT: b"", STDERR: b"", ENDED: b""}
     async with (
         asyncio.timeout(timeout_s),
         connect(
@@ -79,20 +81,20 @@ async def _said(client: KubernetesClient, *, path: str, timeout_s: float) -> dic
             close_timeout=CLOSE_S,
         ) as line,
     ):
-        while not said[ENDED]:
+        while not output[ENDED]:
             message = await line.recv(decode=False)
             if message:
-                said[message[0]] = said.get(message[0], b"") + message[1:]
-    return said
+                output[message[0]] = output.get(message[0], b"") + message[1:]
+    return output
 
 
 def _exit_code(status: bytes) -> int:
     """Return the exit code in a Status. Raises: KubernetesError: the command did not run."""
-    told = json.loads(status)
-    if told.get("status") == "Success":
+    report = json.loads(status)
+    if report.get("status") == "Success":
         return 0
-    causes = (told.get("details") or {}).get("causes") or ()
+    causes = (report.get("details") or {}).get("causes") or ()
     code = next((cause["message"] for cause in causes if cause.get("reason") == "ExitCode"), "")
     if not code:
-        raise KubernetesError.from_body(int(told.get("code") or 0), status)
+        raise KubernetesError.from_body(int(report.get("code") or 0), status)
     return int(code)

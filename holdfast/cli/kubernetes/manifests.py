@@ -55,14 +55,14 @@ def parse_manifests(text: str) -> list[Object]:
     try:
         documents = list(yaml.safe_load_all(text))
     except yaml.YAMLError as error:
-        raise ManifestError(f"it is no YAML: {error}") from None
+        raise ManifestError(f"invalid YAML: {error}") from None
     except RecursionError:
-        raise ManifestError("it is nested too deeply") from None
+        raise ManifestError("got values nested too deeply") from None
     except (ValueError, ArithmeticError, LookupError, AttributeError):  # PyYAML has no error of its own for it
-        raise ManifestError("a value looks like a date or a number and is none; write it in quotes") from None
+        raise ManifestError("a value is an invalid date or number; write it in quotes") from None
     found = [_checked(one) for document in documents if document is not None for one in _listed(document)]
     if not found:
-        raise ManifestError("it holds no objects; allowed: manifests such as kubectl apply takes")
+        raise ManifestError("got no objects; allowed: manifests as for kubectl apply")
     return found
 
 
@@ -75,7 +75,7 @@ def _listed(document: Any) -> Iterator[Any]:
 
 def _checked(thing: Any) -> Object:
     if not isinstance(thing, dict):
-        raise ManifestError(f"{str(thing)[:60]!r} is no object; allowed: manifests with apiVersion, kind and metadata")
+        raise ManifestError(f"got {str(thing)[:60]!r}; allowed: objects with apiVersion, kind and metadata")
     metadata = thing.get("metadata")
     lacking = [name for name in ("apiVersion", "kind") if not isinstance(thing.get(name), str)]
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):

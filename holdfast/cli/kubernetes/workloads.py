@@ -23,7 +23,7 @@ OPERATORS = {
 COMPLETE, FAILED, RUNNING, PENDING, SUSPENDED = "Complete", "Failed", "Running", "Pending", "Suspended"
 ENDED = frozenset({COMPLETE, FAILED})
 GOING_ON = frozenset({RUNNING, PENDING, SUSPENDED})
-_SAID = {"Succeeded": COMPLETE, "Completed": COMPLETE, "Complete": COMPLETE, "Failed": FAILED, "Suspended": SUSPENDED}
+_STATES = {"Succeeded": COMPLETE, "Completed": COMPLETE, "Complete": COMPLETE, "Failed": FAILED, "Suspended": SUSPENDED}
 _PULL = re.compile(r"\b(?:ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName)\b")
 _IMAGE = re.compile(r"image \\?\"([\w./:@-]+)\\?\"")
 _SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
@@ -127,16 +127,16 @@ def _state(thing: Object, pods: Sequence[PodRecord]) -> tuple[str, str]:
     status, spec = thing.get("status") or {}, thing.get("spec") or {}
     if thing["kind"] == "Pod":
         phase = status.get("phase", PENDING)
-        return _SAID.get(phase, phase if phase in (RUNNING, PENDING) else PENDING), pod_record(thing).why
+        return _STATES.get(phase, phase if phase in (RUNNING, PENDING) else PENDING), pod_record(thing).why
     if thing["kind"] == "StatefulSet":
         ready = status.get("readyReplicas", 0)
-        wanted = spec.get("replicas", 1)
-        return (RUNNING, "") if ready == wanted and wanted else (PENDING, f"{ready} of {wanted} pods are ready")
+        replicas = spec.get("replicas", 1)
+        return (RUNNING, "") if ready == replicas and replicas else (PENDING, f"{ready} of {replicas} pods are ready")
     for condition in reversed(status.get("conditions") or ()):
-        if condition.get("status") == "True" and condition.get("type") in _SAID:
-            state = _SAID[condition["type"]]
-            told = ": ".join(filter(None, (condition.get("reason"), condition.get("message"))))
-            return state, told if state == FAILED else ""
+        if condition.get("status") == "True" and condition.get("type") in _STATES:
+            state = _STATES[condition["type"]]
+            message = ": ".join(filter(None, (condition.get("reason"), condition.get("message"))))
+            return state, message if state == FAILED else ""
     if spec.get("suspend") is True:
         return SUSPENDED, ""
     mine = [pod for pod in pods if pod.name.startswith(f"{thing['metadata']['name']}-")] or pods
@@ -174,14 +174,14 @@ def _why(status: Mapping[str, Any]) -> str:
     for container in _containers(status):
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "PodInitializing", "ContainerCreating"):
-            return _said(waiting)
+            return _reason(waiting)
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return _said(condition)
+            return _reason(condition)
     for end in _ends(status):
         if end.get("exitCode"):
             return f"exit code {end['exitCode']}" + (f" ({end['reason']})" if end.get("reason") != "Error" else "")
-    return _said(status) if status.get("phase") == FAILED else ""
+    return _reason(status) if status.get("phase") == FAILED else ""
 
 
 def _ends(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -193,7 +193,7 @@ def _containers(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
 
 
-def _said(condition: Mapping[str, Any]) -> str:
+def _reason(condition: Mapping[str, Any]) -> str:
     return ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
 
 
@@ -201,7 +201,7 @@ def _ended(thing: Object) -> int | None:
     status = thing.get("status") or {}
     if stamp := status.get("completionTime"):
         return seconds(stamp)
-    ends = [one["lastTransitionTime"] for one in status.get("conditions") or () if one.get("type") in _SAID]
+    ends = [one["lastTransitionTime"] for one in status.get("conditions") or () if one.get("type") in _STATES]
     ends += [one["finishedAt"] for one in _ends(status) if one.get("finishedAt")]
     return max((seconds(one) for one in ends), default=None)
 

@@ -34,7 +34,7 @@ from holdfast.localcloud.kubernetes.nodes import (
     parts,
     start_services,
 )
-from holdfast.localcloud.kubernetes.serving import AccessPoint, Account, Commons, api_server_side, node_root
+from holdfast.localcloud.kubernetes.serving import AccessService, Account, SharedServices, api_server_side, node_root
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.supervision import Worker, together
 from holdfast_common import KubernetesClient, KubernetesError
@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Became:
+class ClusterState:
     arn: str
     status: str
     """ACTIVE, FAILED or Deleted."""
@@ -65,7 +65,7 @@ class Became:
 class _Running:
     plane: ControlPlane
     roster: Roster
-    door: AccessPoint
+    access: AccessService
 
 
 class Clusters:
@@ -85,18 +85,18 @@ class Clusters:
         fleet: Fleet,
         account: Account,
         binaries: Callable[[], Binaries | None],
-        tell: Callable[[Became], None],
+        tell: Callable[[ClusterState], None],
         on_change: Callable[[], None],
     ) -> None:
         self._fleet, self._account, self._binaries = fleet, account, binaries
         self._store = Store(home=home)
-        self._commons = Commons(home=home, fleet=fleet, account=account)
+        self._commons = SharedServices(home=home, fleet=fleet, account=account)
         self._directory = home / "kubernetes"
         self._tell, self._on_change = tell, on_change
         self._lock = threading.Lock()
         self._running: dict[str, _Running] = {}
         self._rests_until: dict[str, float] = {}
-        self._said = self._gateway = ""
+        self._reported = self._gateway = ""
         self._stopping = threading.Event()
         self._keeper = Keeper(planes=self._planes)
 
@@ -109,9 +109,9 @@ class Clusters:
         try:
             return self._binaries()
         except BinariesError as error:
-            if str(error) != self._said:
+            if str(error) != self._reported:
                 _log.error("%s", error)
-            self._said = str(error)
+            self._reported = str(error)
             return None
 
     def due(
@@ -140,7 +140,7 @@ class Clusters:
     def workers(self) -> list[Worker]:
         with self._lock:
             running = list(self._running.values())
-        own = [w for one in running for w in (one.plane.worker, one.roster.worker, *one.door.workers())]
+        own = [w for one in running for w in (one.plane.worker, one.roster.worker, *one.access.workers())]
         return [self._keeper.worker, *own, *self._commons.workers()]
 
     def stop(self) -> None:
@@ -152,7 +152,7 @@ class Clusters:
         for one in running:
             one.roster.stop()
         # A server takes half a second to end.
-        together(self._commons.stop, *(part.stop for one in running for part in (one.door, one.plane)))
+        together(self._commons.stop, *(part.stop for one in running for part in (one.access, one.plane)))
 
     # --- nodes
 
@@ -168,7 +168,7 @@ class Clusters:
         running = self._must(arn)
         binaries = self._present()
         if binaries is None:
-            raise NodeError("there are no binaries of Kubernetes any more; make them with: holdfast kubernetes build")
+            raise NodeError("Kubernetes binaries not found; run: holdfast kubernetes build")
         return parts(
             member,
             settings=running.plane.settings,
@@ -188,8 +188,8 @@ class Clusters:
         before = roster.heartbeat(name)
         start_services(node)
         if not roster.wait(name, partial(is_ready, after=before), timeout_s=JOINS_WITHIN_S, is_over=is_over):
-            said = node.read_file(KUBELET_LOG) if node.alive() else b""
-            last = " | ".join(said.decode(errors="replace").strip().splitlines()[-3:])[-600:]
+            log = node.read_file(KUBELET_LOG) if node.alive() else b""
+            last = " | ".join(log.decode(errors="replace").strip().splitlines()[-3:])[-600:]
             raise NodeError(f"node {name} was not ready in Kubernetes within {JOINS_WITHIN_S:g} s: {last}")
         self._clear_health(running, name, is_over=is_over)
 
@@ -201,13 +201,13 @@ class Clusters:
                 cleared = _is_schedulable
                 running.roster.wait(name, cleared, timeout_s=CLEARED_WITHIN_S, is_over=is_over)
         except (KeyError, KubernetesError) as error:
-            raise NodeError(f"the label of node {name} is not set back: {error}") from None
+            raise NodeError(f"node {name}: health label not reset: {error}") from None
 
-    def check_began(self, arn: str, instance_id: str) -> None:
+    def start_check(self, arn: str, instance_id: str) -> None:
         """Label and taint the Node for deep health checks. No effect on a cluster that is a record."""
         self._set_check(arn, instance_id, label=UNSCHEDULABLE, check=IN_PROGRESS, tainted=True)
 
-    def check_ended(self, arn: str, instance_id: str, *, passed: bool) -> None:
+    def end_check(self, arn: str, instance_id: str, *, passed: bool) -> None:
         """Label the Node with the result; a failed one stays tainted and pending replacement."""
         if passed:
             self._set_check(arn, instance_id, label=SCHEDULABLE, check=PASSED, tainted=False)
@@ -230,7 +230,7 @@ class Clusters:
             }
             running.plane.api.patch(path, body)
         except KubernetesError as error:
-            raise NodeError(f"the Node of {instance_id} does not say how its deep health check is: {error}") from None
+            raise NodeError(f"node of {instance_id}: deep health check not recorded: {error}") from None
 
     def leave(self, arn: str, instance_id: str) -> None:
         running = self._find(arn)
@@ -238,15 +238,15 @@ class Clusters:
             try:
                 running.plane.api.delete(f"{NODES}/{node_name(instance_id)}")
             except KubernetesError as error:
-                _log.warning("the Node of %s is not deleted: %s", instance_id, error)
+                _log.warning("node of %s: not deleted: %s", instance_id, error)
 
     def drop_disks(self, instance_id: str) -> None:
         remove_tree_quietly(self._disks(instance_id))
 
-    def asked(self, arn: str) -> dict[str, str]:
+    def requested(self, arn: str) -> dict[str, str]:
         """Return instance id -> reboot or replace, from the Nodes' labels."""
         found = self._find(arn)
-        return found.roster.asked() if found else {}
+        return found.roster.requested() if found else {}
 
     # --- control planes
 
@@ -257,26 +257,26 @@ class Clusters:
     def _start(self, cluster: EksCluster, *, network: str, gateway: str) -> None:
         binaries = self._present()
         if binaries is None:
-            self._tell(Became(arn=cluster.arn, status="ACTIVE"))
+            self._tell(ClusterState(arn=cluster.arn, status="ACTIVE"))
             return
         with self._lock:
             running = self._running.get(cluster.key)
         try:
             if running is None:
                 running = self._prepare(cluster, binaries=binaries, network=network, gateway=gateway)
-            running.plane.start(on_boot=running.door.serve, is_over=self._stopping.is_set)
-            running.door.announce(running.plane.api)
+            running.plane.start(on_boot=running.access.serve, is_over=self._stopping.is_set)
+            running.access.announce(running.plane.api)
             self._commons.serve(gateway=gateway, cluster_name=cluster.name, api=running.plane.api)
         except (NodeError, KubernetesError, OSError) as error:
             self._rests_until[cluster.key] = time.monotonic() + AGAIN_AFTER_S
-            _log.error("cluster %s of EKS: %s", cluster.name, error)
+            _log.error("EKS cluster %s: start failed: %s", cluster.name, error)
             if cluster.status == "CREATING" and not self._stopping.is_set():
-                self._tell(Became(arn=cluster.arn, status="FAILED", message=str(error)))
+                self._tell(ClusterState(arn=cluster.arn, status="FAILED", message=str(error)))
             return
         endpoint = running.plane.endpoint
         if (cluster.status, cluster.endpoint) != ("ACTIVE", endpoint):
             authority = running.plane.authority.data
-            made = Became(
+            made = ClusterState(
                 arn=cluster.arn, status="ACTIVE", endpoint=endpoint, authority=authority, runs=binaries.version
             )
             self._tell(made)
@@ -294,7 +294,7 @@ class Clusters:
             access=side.flags(),
             documents={f"{side.directory}/{name}": text.encode() for name, text in side.documents().items()},
         )
-        door = AccessPoint(
+        access = AccessService(
             cluster_name=cluster.name,
             authority=plane.authority,
             account=self._account,
@@ -304,7 +304,7 @@ class Clusters:
         route = self._fleet.route
         roster = Roster(api=plane.api, route=lambda pods, address: route(pods, via=address), on_change=self._on_change)
         roster.start()
-        running = _Running(plane=plane, roster=roster, door=door)
+        running = _Running(plane=plane, roster=roster, access=access)
         with self._lock:
             self._running[cluster.key] = running
         return running
@@ -316,14 +316,14 @@ class Clusters:
     def _delete(self, cluster: EksCluster) -> None:
         self._forget(cluster.key)
         erase(cluster.key, fleet=self._fleet, directory=self._directory / cluster.key)
-        self._tell(Became(arn=cluster.arn, status="Deleted"))
+        self._tell(ClusterState(arn=cluster.arn, status="Deleted"))
 
     def _forget(self, key: str) -> None:
         with self._lock:
             running = self._running.pop(key, None)
         if running is not None:
             running.roster.stop()
-            running.door.stop()
+            running.access.stop()
             running.plane.destroy()
             with self._lock:
                 is_last = not self._running

@@ -47,7 +47,7 @@ def node_root() -> images.NodeRoot:
     return images.NodeRoot(environment=(*shown, ENVIRONMENT_PROGRAMS, f"{TRAINING_ENVIRONMENT}/bin"))
 
 
-class AccessPoint:
+class AccessService:
     """Access reviews of one cluster; ``nodes_endpoint``: URL of the embedded AWS for nodes and pods."""
 
     def __init__(
@@ -94,7 +94,7 @@ class AccessPoint:
         return [self._server.worker] if self._server is not None else []
 
 
-class Commons:
+class SharedServices:
     """Services for all nodes of a home: the image registry, and the agent for pods' credentials."""
 
     def __init__(self, *, home: Path, fleet: Fleet, account: Account) -> None:

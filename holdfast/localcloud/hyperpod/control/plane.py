@@ -348,7 +348,7 @@ class ControlPlane:
             )
 
     def _marks(self, cluster: Cluster) -> Mapping[str, str]:
-        return self._kubernetes.asked(cluster.eks_arn) if cluster.kubernetes else self._members.marks(cluster)
+        return self._kubernetes.requested(cluster.eks_arn) if cluster.kubernetes else self._members.marks(cluster)
 
     def _announce(self, cluster: Cluster) -> None:
         """An event for each status that a caller of the API brought about."""

@@ -76,7 +76,7 @@ class DeepCheck:
         """Let no more jobs begin there: a maintenance reservation of Slurm, or HyperPod's label and taint."""
         if self._is_compute:
             self.slurms.of(self.cluster).reserve(self.instance.host_name)
-        self.kubernetes.check_began(self.cluster.eks_arn, self.instance.instance_id)
+        self.kubernetes.start_check(self.cluster.eks_arn, self.instance.instance_id)
 
     def is_free(self) -> bool:
         """Whether no job of Slurm runs there, at once or within a moment."""
@@ -91,7 +91,7 @@ class DeepCheck:
         """Jobs may begin again; where it has not passed, whatever keeps them away now is somebody else's."""
         if self._is_compute:
             self.slurms.of(self.cluster).release(self.instance.host_name)
-        self.kubernetes.check_ended(self.cluster.eks_arn, self.instance.instance_id, passed=passed)
+        self.kubernetes.end_check(self.cluster.eks_arn, self.instance.instance_id, passed=passed)
 
     def run(self, node: Node, *, checks: tuple[str, ...]) -> Outcome:
         """Run them, one after the other; their results are in the instance's log and in CloudWatch."""

@@ -51,37 +51,37 @@ def attributes_of(spec: Mapping[str, Any]) -> Attributes:
     if isinstance(path, Mapping):
         return Attributes(verb=_text(path, "verb"), path=_text(path, "path"))
     given = spec.get("resourceAttributes")
-    asked: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-    kind, part = _text(asked, "resource"), _text(asked, "subresource")
+    attributes: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    kind, part = _text(attributes, "resource"), _text(attributes, "subresource")
     return Attributes(
-        verb=_text(asked, "verb"),
-        api_group=_text(asked, "group"),
+        verb=_text(attributes, "verb"),
+        api_group=_text(attributes, "group"),
         resource=f"{kind}/{part}" if part else kind,
-        namespace=_text(asked, "namespace"),
-        name=_text(asked, "name"),
+        namespace=_text(attributes, "namespace"),
+        name=_text(attributes, "name"),
     )
 
 
-def allowing(associations: Iterable[Association], wanted: Attributes) -> Association | None:
+def allowing(associations: Iterable[Association], request: Attributes) -> Association | None:
     """Return the first association that allows a request; None if RBAC decides."""
     for association in associations:
         scope = association.scope
-        within = scope.namespaces is None if wanted.path else scope.covers(wanted.namespace)
-        if within and any(_allows(rule, wanted) for rule in association.policy.rules):
+        within = scope.namespaces is None if request.path else scope.covers(request.namespace)
+        if within and any(_allows(rule, request) for rule in association.policy.rules):
             return association
     return None
 
 
-def _allows(rule: AccessRule, wanted: Attributes) -> bool:
-    if not wanted.verb or not _among(wanted.verb, rule.verbs):
+def _allows(rule: AccessRule, request: Attributes) -> bool:
+    if not request.verb or not _among(request.verb, rule.verbs):
         return False
-    if wanted.path:
-        return any(_is_path(each, wanted.path) for each in rule.non_resource_urls)
+    if request.path:
+        return any(_is_path(each, request.path) for each in rule.non_resource_urls)
     return (
-        bool(wanted.resource)
-        and _among(wanted.api_group, rule.api_groups)
-        and _is_resource(rule.resources, wanted.resource)
-        and (not rule.resource_names or wanted.name in rule.resource_names)
+        bool(request.resource)
+        and _among(request.api_group, rule.api_groups)
+        and _is_resource(rule.resources, request.resource)
+        and (not rule.resource_names or request.name in rule.resource_names)
     )
 
 
@@ -89,9 +89,9 @@ def _among(value: str, values: tuple[str, ...]) -> bool:
     return ALL in values or value in values
 
 
-def _is_resource(resources: tuple[str, ...], wanted: str) -> bool:
-    part = wanted.partition("/")[2]
-    return _among(wanted, resources) or (bool(part) and f"{ALL}/{part}" in resources)
+def _is_resource(resources: tuple[str, ...], request: str) -> bool:
+    part = request.partition("/")[2]
+    return _among(request, resources) or (bool(part) and f"{ALL}/{part}" in resources)
 
 
 def _is_path(rule: str, path: str) -> bool:

@@ -68,7 +68,7 @@ class Entries:
     def _ask(self, principal: str) -> Entry | None:
         where = {"clusterName": self._cluster, "principalArn": principal}
         try:
-            told = self._eks.describe_access_entry(**where)["accessEntry"]
+            described = self._eks.describe_access_entry(**where)["accessEntry"]
             policies = list(self._associated(where))
         except ClientError as error:
             if error.response["Error"]["Code"] in ("ResourceNotFoundException", "InvalidRequestException"):
@@ -76,8 +76,8 @@ class Entries:
             raise
         return Entry(
             principal_arn=principal,
-            username=told["username"],
-            groups=tuple(told["kubernetesGroups"]),
+            username=described["username"],
+            groups=tuple(described["kubernetesGroups"]),
             associations=tuple(policies),
         )
 
@@ -102,7 +102,7 @@ class Entries:
 
 def user_of(entry: Entry, identity: Identity) -> User | None:
     """Return a principal's Kubernetes user; None for an EC2 instance: nodes authenticate by certificates here."""
-    told = {
+    fields = {
         "arn": identity.arn,
         "canonicalArn": identity.canonical_arn,
         "sessionName": identity.session_name,
@@ -117,7 +117,7 @@ def user_of(entry: Entry, identity: Identity) -> User | None:
         username=username,
         groups=tuple(_filled(group, identity) for group in entry.groups),
         uid=f"{UID}{identity.account}:{identity.principal_id}",
-        extra={key: [value] for key, value in told.items()},
+        extra={key: [value] for key, value in fields.items()},
     )
 
 

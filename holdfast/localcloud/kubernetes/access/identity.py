@@ -31,7 +31,7 @@ class StsError(Exception):
 class Identity:
     arn: str
     canonical_arn: str
-    """Of a session: the ARN of its role, without the path, which STS does not tell."""
+    """Of a session: the ARN of its role, without the path, which STS omits."""
     account: str
     principal_id: str
     session_name: str = ""
@@ -49,12 +49,12 @@ class Sts:
 
     def identify(self, token: str) -> Identity:
         """Return the signer of a token. Raises: TokenError; StsError."""
-        wanted = presigned_request(token, hosts=self.hosts, now=self.now())
+        request = presigned_request(token, hosts=self.hosts, now=self.now())
         parts = urlsplit(self.endpoint)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=TIMEOUT_S)
         try:
-            connection.putrequest("GET", wanted.target, skip_host=True, skip_accept_encoding=True)
-            connection.putheader("Host", wanted.host)
+            connection.putrequest("GET", request.target, skip_host=True, skip_accept_encoding=True)
+            connection.putheader("Host", request.host)
             connection.putheader(CLUSTER_HEADER, self.cluster_name)
             connection.endheaders()
             answer = connection.getresponse()
@@ -65,15 +65,15 @@ class Sts:
             connection.close()
         if answer.status != http.HTTPStatus.OK:
             raise StsError(f"error from AWS (expected 200, got {answer.status}): {_code(body)}")
-        return identity_in(body, access_key_id=wanted.access_key_id)
+        return identity_in(body, access_key_id=request.access_key_id)
 
 
 def identity_in(body: bytes, *, access_key_id: str) -> Identity:
     """Return the principal of GetCallerIdentity. Raises: StsError: one that cannot log in to a cluster."""
-    told = _texts(body)
-    arn, account, user = told.get("Arn", ""), told.get("Account", ""), told.get("UserId", "")
+    texts = _texts(body)
+    arn, account, user = texts.get("Arn", ""), texts.get("Account", ""), texts.get("UserId", "")
     if not (arn and account and user):
-        raise StsError("STS's answer does not say who it is")
+        raise StsError("STS's answer has no identity")
     session = SESSION.fullmatch(arn)
     if session is not None:
         principal, _, name = user.partition(":")

@@ -29,7 +29,7 @@ Patch = list[dict[str, Any]]
 class Additions:
     region: str
     endpoint: str
-    """Of the embedded AWS. Empty: the pod is not told."""
+    """Of the embedded AWS. Default: none."""
     pod_identity: bool
     """Whether its service account has a role."""
 
@@ -54,20 +54,20 @@ def patch_of(pod: Mapping[str, Any], additions: Additions) -> Patch:
 def _container(container: Mapping[str, Any], additions: Additions) -> dict[str, Any]:
     env = [each for each in _list(container.get("env")) if isinstance(each, Mapping)]
     known = {each.get("name") for each in env}
-    wanted: list[tuple[str, str]] = []
+    added: list[tuple[str, str]] = []
     if additions.pod_identity:
         if "AWS_STS_REGIONAL_ENDPOINTS" not in known:
-            wanted.append(("AWS_STS_REGIONAL_ENDPOINTS", "regional"))
+            added.append(("AWS_STS_REGIONAL_ENDPOINTS", "regional"))
         if not known & {"AWS_REGION", "AWS_DEFAULT_REGION"}:
-            wanted += [("AWS_DEFAULT_REGION", additions.region), ("AWS_REGION", additions.region)]
+            added += [("AWS_DEFAULT_REGION", additions.region), ("AWS_REGION", additions.region)]
         if not known & {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"}:
-            wanted.append(("AWS_CONTAINER_CREDENTIALS_FULL_URI", CREDENTIALS_URI))
-            wanted.append(("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", TOKEN_FILE))
+            added.append(("AWS_CONTAINER_CREDENTIALS_FULL_URI", CREDENTIALS_URI))
+            added.append(("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", TOKEN_FILE))
     if additions.endpoint and "AWS_ENDPOINT_URL" not in known:
-        wanted.append(("AWS_ENDPOINT_URL", additions.endpoint))
+        added.append(("AWS_ENDPOINT_URL", additions.endpoint))
     result = dict(container)
-    if wanted:
-        result["env"] = [*env, *({"name": name, "value": value} for name, value in wanted)]
+    if added:
+        result["env"] = [*env, *({"name": name, "value": value} for name, value in added)]
     mounts = _list(container.get("volumeMounts"))
     if additions.pod_identity and not any(_map(each).get("name") == VOLUME for each in mounts):
         result["volumeMounts"] = [*mounts, {"name": VOLUME, "readOnly": True, "mountPath": MOUNT}]

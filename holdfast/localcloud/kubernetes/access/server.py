@@ -104,16 +104,16 @@ class _Handler(RequestHandler):
             self._answer(400, {"error": "a review is a JSON object"})
             return
         try:
-            told = answer(review)
+            reply = answer(review)
         except Exception:  # noqa: BLE001 - the API server waits for an answer, which is no
             _log.warning("%s failed", self.path, exc_info=True)
             self._answer(500, {"error": "the review failed"})
             return
-        status = told.get("status", {})
+        status = reply.get("status", {})
         why = status.get("error") or status.get("evaluationError")
         if why:
             _log.info("%s: access denied: %s", self.path, why)
-        self._answer(200, told)
+        self._answer(200, reply)
 
     def _answer(self, status: int, answer: Mapping[str, Any]) -> None:
         content = json.dumps(answer).encode()

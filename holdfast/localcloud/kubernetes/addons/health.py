@@ -16,7 +16,7 @@ def lacking(found: Mapping[str, Any]) -> int:
     if status.get("observedGeneration", 0) < found["metadata"].get("generation", 1):
         return 1
     if found["kind"] == "DaemonSet":
-        wanted, there = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
+        desired, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
     else:
-        wanted, there = found["spec"].get("replicas", 1), status.get("availableReplicas", 0)
-    return max(int(wanted) - int(there), 0)
+        desired, available = found["spec"].get("replicas", 1), status.get("availableReplicas", 0)
+    return max(int(desired) - int(available), 0)

@@ -38,13 +38,13 @@ def objects(name: str, facts: Facts) -> list[Object]:
     manifest = HERE / "manifests" / f"{name}.yaml"
     if not stand_in(name) or not manifest.is_file():
         return []
-    told = {
+    facts_by_name = {
         "region": facts.region,
         "version": facts.version,
         "registry": f"{eks_image_account(facts.region)}.dkr.ecr.{facts.region}.amazonaws.com",
         "dns_address": str(ipaddress.ip_network(facts.services)[DNS_HOST]),
     }
-    text = Template(manifest.read_text()).substitute(told)
+    text = Template(manifest.read_text()).substitute(facts_by_name)
     return [one for one in yaml.safe_load_all(text) if one]
 
 
@@ -54,7 +54,7 @@ def release_objects(name: str, *, namespace: str, values: Mapping[str, Any]) -> 
     if not manifest.is_file():
         return []
     types = instance_types().values()
-    told = {
+    facts_by_name = {
         "namespace": namespace,
         "gpu_types": " ".join(sorted(one.name for one in types if one.accelerators and not _is_neuron(one))),
         "neuron_types": " ".join(sorted(one.name for one in types if one.accelerators and _is_neuron(one))),
@@ -62,7 +62,7 @@ def release_objects(name: str, *, namespace: str, values: Mapping[str, Any]) -> 
         **dict(_flat(values)),
     }
     # Values are data: each is put in as JSON has it within quotes, so that none becomes part of the manifest.
-    quoted = {key: json.dumps(value)[1:-1] for key, value in told.items()}
+    quoted = {key: json.dumps(value)[1:-1] for key, value in facts_by_name.items()}
     quoted |= {key: value.replace(" ", ", ") for key, value in quoted.items() if key.endswith("_types")}
     return [one for one in yaml.safe_load_all(Template(manifest.read_text()).substitute(quoted)) if one]
 

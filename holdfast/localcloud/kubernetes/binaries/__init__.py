@@ -10,7 +10,7 @@ from holdfast.localcloud.kubernetes.binaries.finding import (
     cache_directory,
     find_binaries,
     missing_programs,
-    wants_records,
+    uses_records,
 )
 from holdfast.localcloud.kubernetes.binaries.machine import (
     BUILD_TAKES,
@@ -52,7 +52,7 @@ __all__ = [
     "only_one",
     "recipe_key",
     "run",
+    "uses_records",
     "v1_controllers",
     "version_flags",
-    "wants_records",
 ]

@@ -24,7 +24,7 @@ from holdfast.localcloud.kubernetes.binaries.collecting import (
 )
 from holdfast.localcloud.kubernetes.binaries.compiling import Tree
 from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
-from holdfast.localcloud.kubernetes.binaries.finding import RECORD, Binaries, asked_version, read_binaries
+from holdfast.localcloud.kubernetes.binaries.finding import RECORD, Binaries, read_binaries, reported_version
 from holdfast.localcloud.kubernetes.binaries.packages import check_tools, fetch, fetched_versions, unpack
 from holdfast.localcloud.kubernetes.binaries.stepping import (
     Cost,
@@ -55,7 +55,7 @@ def build(*, cache: Path, official: Path | None = None, report: Report = silent,
         BinariesError: no network, no space, a missing package, a failed compilation, or another build in progress.
     """
     key = recipe.recipe_key() if official is None else f"from-{official_key(official)}"
-    with only_one(cache), _full_disk_told(cache):
+    with only_one(cache), _full_disk_reported(cache):
         folder, work = cache / key, cache / f"{_WORK}{key}"
         if not folder.is_dir():
             _remove_others(cache, keep=work)
@@ -76,9 +76,9 @@ def build(*, cache: Path, official: Path | None = None, report: Report = silent,
 
 
 def _steps(*, cache: Path, work: Path, official: Path | None) -> list[Step]:
-    wanted = {name: key for name, key in recipe.compiled().items() if official is None or name != recipe.HYPERKUBE}
-    elsewhere = {name: path for name, key in wanted.items() if (path := _compiled_before(cache, name=name, key=key))}
-    compiled_here = [name for name in wanted if name not in elsewhere]
+    required = {name: key for name, key in recipe.compiled().items() if official is None or name != recipe.HYPERKUBE}
+    elsewhere = {name: path for name, key in required.items() if (path := _compiled_before(cache, name=name, key=key))}
+    compiled_here = [name for name in required if name not in elsewhere]
     packages = sorted(
         {package for name, (package, _) in recipe.PROGRAMS.items() if not official_program(official, name)}
     )
@@ -146,9 +146,9 @@ def _publish(
     write_whole(result / RECORD, json.dumps(record, indent=2) + "\n")
     (result / RECORD).chmod(0o644)
     made = read_binaries(result, named_by="the build")
-    said = asked_version(made.argv("kube-apiserver"))
-    if said != version:
-        raise BinariesError(f"the API server that was built says that it is {said}, expected {version}")
+    reported = reported_version(made.argv("kube-apiserver"))
+    if reported != version:
+        raise BinariesError(f"got version {reported} from the built API server; expected {version}")
     result.rename(folder)
 
 
@@ -176,12 +176,12 @@ def _must_have_room(cache: Path) -> None:
 
 
 @contextlib.contextmanager
-def _full_disk_told(cache: Path) -> Iterator[None]:
+def _full_disk_reported(cache: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise BinariesError(
-                f"the disk of {cache} is full; free some space and run the command again: it goes on"
+                f"the disk of {cache} is full; free some space and run the command again: it resumes"
             ) from None
         raise

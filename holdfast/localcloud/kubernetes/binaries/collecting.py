@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
-from holdfast.localcloud.kubernetes.binaries.finding import asked_version
+from holdfast.localcloud.kubernetes.binaries.finding import reported_version
 from holdfast.localcloud.kubernetes.binaries.recipe import FOLDERS, PROGRAMS, recipe_key
 from holdfast.localcloud.kubernetes.binaries.versions import COMPONENTS
 
@@ -42,13 +42,13 @@ def official_version(official: Path) -> str:
             f"{official} lacks {', '.join(lacking)}; put the five components of one version there, "
             "from kubernetes-server-linux-ARCHITECTURE.tar.gz of a release"
         )
-    said = {name: asked_version([str(official / name)]) for name in COMPONENTS}
-    if len(set(said.values())) > 1:
-        told = ", ".join(f"{name} {version}" for name, version in said.items())
+    versions = {name: reported_version([str(official / name)]) for name in COMPONENTS}
+    if len(set(versions.values())) > 1:
+        listed = ", ".join(f"{name} {version}" for name, version in versions.items())
         raise BinariesError(
-            f"the components in {official} are of several versions ({told}); take them from one release"
+            f"the components in {official} are of several versions ({listed}); take them from one release"
         )
-    return said["kube-apiserver"]
+    return versions["kube-apiserver"]
 
 
 def official_key(official: Path) -> str:

@@ -76,7 +76,7 @@ class Tree:
         count = len(self._run("go", "list", "-deps", *tags, package, deadline_s=_SHORT_S).splitlines())
         done = 0
 
-        def told(_line: str) -> None:
+        def on_line(_line: str) -> None:
             nonlocal done
             done += 1
             note(f"{min(done, count)} of at most {count} packages")
@@ -84,11 +84,11 @@ class Tree:
         compilers = str(min(os.cpu_count() or 1, _MOST_COMPILERS))
         self._run(
             "go", "build", "-v", "-p", compilers, *tags, "-ldflags", linker_flags(), "-o", to, package,
-            deadline_s=_LONG_S, told=told,
+            deadline_s=_LONG_S, on_line=on_line,
         )  # fmt: skip
 
-    def _run(self, *argv: str, deadline_s: float, told: Note = lambda _: None) -> str:
-        return run(argv, env=self._environment(), cwd=self.path, deadline_s=deadline_s, on_line=told)
+    def _run(self, *argv: str, deadline_s: float, on_line: Note = lambda _: None) -> str:
+        return run(argv, env=self._environment(), cwd=self.path, deadline_s=deadline_s, on_line=on_line)
 
     def _environment(self) -> dict[str, str]:
         (self._work / "tmp").mkdir(exist_ok=True)
@@ -107,9 +107,9 @@ class Tree:
 
 def linker_flags() -> str:
     major, minor, _ = VERSION.split(".")
-    said = {"gitVersion": f"v{VERSION}", "gitMajor": major, "gitMinor": minor}
+    stamps = {"gitVersion": f"v{VERSION}", "gitMajor": major, "gitMinor": minor}
     packages = [f"k8s.io/kubernetes/vendor/k8s.io/{package}" for package in STAMPED]
-    return " ".join(["-s", "-w", *(f"-X {one}.{name}={value}" for one in packages for name, value in said.items())])
+    return " ".join(["-s", "-w", *(f"-X {one}.{name}={value}" for one in packages for name, value in stamps.items())])
 
 
 def described_folders(tree: Path) -> list[str]:

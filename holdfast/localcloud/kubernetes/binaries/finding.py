@@ -72,7 +72,7 @@ class Binaries:
     def argv(self, component: str, *, directory: Path | None = None) -> list[str]:
         """Return the command of a component, without flags; ``directory``: folder of the programs on a node."""
         if component not in COMPONENTS:
-            raise ValueError(f"no component {component!r}; there are {', '.join(COMPONENTS)}")
+            raise ValueError(f"got component {component!r}; allowed: {', '.join(COMPONENTS)}")
         place = directory or self.directory
         if (self.directory / component).exists():
             return [str(place / component)]
@@ -97,7 +97,7 @@ class Binaries:
         return written
 
 
-def wants_records(environment: Mapping[str, str]) -> bool:
+def uses_records(environment: Mapping[str, str]) -> bool:
     """Return True if EKS clusters are configured to be records."""
     return environment.get(VARIABLE, "").strip() == RECORDS
 
@@ -112,7 +112,7 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 
 def find_binaries(environment: Mapping[str, str]) -> Binaries | None:
     """Return the binaries; None without a build, or if EKS clusters are records. Raises: BinariesError."""
-    if wants_records(environment):
+    if uses_records(environment):
         return None
     if named := environment.get(VARIABLE, "").strip():
         return read_binaries(Path(named).expanduser().absolute(), named_by=VARIABLE)
@@ -123,7 +123,9 @@ def find_binaries(environment: Mapping[str, str]) -> Binaries | None:
 def read_binaries(directory: Path, *, named_by: str) -> Binaries:
     """Return the binaries of a complete folder; ``named_by``: source of its name, for the message."""
     if not directory.is_dir():
-        raise BinariesError(f"{named_by} names {directory}, which is no folder; holdfast kubernetes build makes one")
+        raise BinariesError(
+            f"got {directory} from {named_by}, not a folder; create one with: holdfast kubernetes build"
+        )
     if lacking := missing_programs(directory):
         raise BinariesError(
             f"{directory} ({named_by}) lacks {', '.join(lacking)}; "
@@ -146,25 +148,25 @@ def missing_programs(directory: Path) -> list[str]:
     return [name for name in names if not (directory / name).is_file()]
 
 
-def asked_version(argv: list[str]) -> str:
+def reported_version(argv: list[str]) -> str:
     """Return the version that a component reports, such as "1.20.2". Raises: BinariesError."""
-    told = "cannot be run"
+    output = "cannot be run"
     try:
         done = subprocess.run([*argv, "--version"], capture_output=True, text=True, check=False, timeout=_ASK_S)
-        told = f"{done.stdout}{done.stderr}".strip()
-        said, version = told.splitlines()[0].rsplit(maxsplit=1)
-        if done.returncode == 0 and said == "Kubernetes" and version.startswith("v"):
+        output = f"{done.stdout}{done.stderr}".strip()
+        product, version = output.splitlines()[0].rsplit(maxsplit=1)
+        if done.returncode == 0 and product == "Kubernetes" and version.startswith("v"):
             return version[1:]
     except (OSError, subprocess.TimeoutExpired) as error:
-        told = str(error)
+        output = str(error)
     except (IndexError, ValueError):
         pass
-    raise BinariesError(f"{' '.join(argv)} is no component of Kubernetes that runs here: {told[:200]}")
+    raise BinariesError(f"{' '.join(argv)} is not a Kubernetes component that runs here: {output[:200]}")
 
 
 @functools.cache
 def _asked(argv: tuple[str, ...], _changed_ns: int) -> str:
-    return asked_version(list(argv))
+    return reported_version(list(argv))
 
 
 def _refuse_what_others_can_change(directory: Path) -> None:

@@ -53,21 +53,21 @@ def check_machine(*, machine: Machine, binaries: Binaries | BinariesError | None
     """
     problems = []
     if not machine.root:
-        problems.append("nodes of Kubernetes are namespaces and mounts and need root; run the command with sudo")
+        problems.append("namespaces and mounts of Kubernetes nodes require root; run the command with sudo")
     if missing := [name for name in CONTROLLERS[machine.cgroups] if name not in machine.controllers]:
         problems.append(
-            f"kubelets need the controllers {', '.join(missing)}, which cgroup v{machine.cgroups} of this machine has "
-            f"not; {_WAYS[machine.cgroups]}"
+            f"kubelets require the controllers {', '.join(missing)}, which cgroup v{machine.cgroups} of this machine "
+            f"lacks; {_WAYS[machine.cgroups]}"
         )
     if isinstance(binaries, BinariesError):
         problems.append(str(binaries))
     elif binaries is None and not builds:
         problems.append(
-            f"there are no binaries of Kubernetes; run: holdfast kubernetes build ({BUILD_TAKES}), "
+            f"Kubernetes binaries not found; run: holdfast kubernetes build ({BUILD_TAKES}), "
             f"or set {VARIABLE}=records to have EKS clusters as records only"
         )
     if not machine.iptables:
-        problems.append("the program iptables is missing, and kube-proxy needs it; install the package iptables")
+        problems.append("iptables not found, which kube-proxy requires; install the package iptables")
     return problems
 
 

@@ -52,13 +52,13 @@ class Apt:
     def run(self, *arguments: str, into: Path, note: Note) -> None:
         into.mkdir(parents=True, exist_ok=True)
 
-        def told(line: str) -> None:
+        def on_line(line: str) -> None:
             if line.startswith("Get:"):  # Get:1 MIRROR SUITE/COMPONENT ARCHITECTURE PACKAGE ...
                 note(" ".join(line.split()[4:5]) or line)
 
         env = {**os.environ, "APT_CONFIG": str(self._folder / "apt.conf"), "LC_ALL": "C"}
         try:
-            run(["apt-get", "-q", *arguments], env=env, cwd=into, deadline_s=_FETCH_S, on_line=told)
+            run(["apt-get", "-q", *arguments], env=env, cwd=into, deadline_s=_FETCH_S, on_line=on_line)
         except BinariesError as error:
             if any(word in str(error) for word in _NETWORK):
                 raise BinariesError(_unreachable(str(error))) from None
@@ -124,12 +124,12 @@ def mirrors_among(targets: str) -> dict[str, str]:
 
 
 def _mirrors() -> dict[str, str]:
-    asked = ["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI) $(RELEASE)"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_ASK_S)
-    return mirrors_among(told.stdout)
+    command = ["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI) $(RELEASE)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_ASK_S)
+    return mirrors_among(done.stdout)
 
 
-def _unreachable(told: str) -> str:
-    lines = [line[line.index("E: ") :] for line in told.splitlines() if "E: " in line]
-    why = (lines or told.splitlines())[0]
-    return f"Debian's packages cannot be fetched ({why}); look at the network, and run the command again: it goes on"
+def _unreachable(output: str) -> str:
+    lines = [line[line.index("E: ") :] for line in output.splitlines() if "E: " in line]
+    why = (lines or output.splitlines())[0]
+    return f"Debian's packages cannot be fetched ({why}); look at the network, and run the command again: it resumes"

@@ -27,7 +27,7 @@ VENDORED = {"github.com/modern-go/reflect2": "usr/share/gocode/src/github.com/mo
 TAGS = ("providerless", "dockerless")
 """Cloud providers and Docker are left out: a third of the code."""
 STAMPED = ("component-base/version", "client-go/pkg/version")
-"""Packages below vendor/k8s.io that are told the version when they are linked."""
+"""Packages below vendor/k8s.io that get the version at link time."""
 UNDESCRIBED = ("code-generator", "sample-", "/apis/example", "/testapigroup", "/generated/openapi")
 """What has no part in the OpenAPI definitions, which are not in the source package and are generated."""
 

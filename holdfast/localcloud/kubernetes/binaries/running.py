@@ -52,15 +52,15 @@ def run(
             on_line(line)
         process.wait(timeout=deadline_s)
     except TimeoutError:
-        raise BinariesError(f"{name} took longer than {deadline_s:g} s and was ended; run the command again") from None
+        raise BinariesError(f"{name} took longer than {deadline_s:g} s and was killed; run the command again") from None
     finally:
         _end(process)
     if process.returncode == 0:
         return "\n".join(lines)
     if any(_FULL in line for line in lines):
-        raise BinariesError(f"the disk is full ({name}); free some space and run the command again: it goes on")
-    told = "\n".join(lines[-_LAST_LINES:])
-    raise BinariesError(f"{name} ended with {process.returncode}: {told}")
+        raise BinariesError(f"the disk is full ({name}); free some space and run the command again: it resumes")
+    tail = "\n".join(lines[-_LAST_LINES:])
+    raise BinariesError(f"{name} exited with {process.returncode}: {tail}")
 
 
 def _lines(process: "subprocess.Popen[bytes]", *, deadline: float) -> Iterator[str]:

@@ -52,7 +52,7 @@ def only_one(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             holder = os.pread(fd, 32, 0).decode(errors="replace").strip()
             raise BinariesError(
-                f"another build is at work in {folder} (process {holder or 'unknown'}); wait for it, or end it"
+                f"another build is running in {folder} (process {holder or 'unknown'}); wait for it, or end it"
             ) from None
         os.truncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)

@@ -22,7 +22,7 @@ def minor(version: str) -> tuple[int, int]:
     """Parse "1.20.2" or "v1.35.0-rc.1" to (1, 20) or (1, 35). Raises: BinariesError."""
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     if numbers is None:
-        raise BinariesError(f"{version!r} is no version of Kubernetes; such a version is 1.20.2")
+        raise BinariesError(f"got version {version!r}; allowed: such as 1.20.2")
     return int(numbers[1]), int(numbers[2])
 
 
@@ -32,7 +32,7 @@ def was_tried(version: str) -> bool:
 
 def version_flags(component: str, *, version: str) -> list[str]:
     if component not in COMPONENTS:
-        raise ValueError(f"no component {component!r}; there are {', '.join(COMPONENTS)}")
+        raise ValueError(f"got component {component!r}; allowed: {', '.join(COMPONENTS)}")
     rows = knowledge()
     flags = [row["flag"] for row in rows["flags"] if row["component"] == component and _holds(row, version)]
     gates = [

@@ -9,7 +9,7 @@ FOLDER = "/etc/kubernetes"
 KEYS = f"{FOLDER}/pki"
 ETCD_DATA = "/var/lib/etcd"
 WEBHOOK_PORT = 8443
-"""Of the control plane's own loopback: who is let in is asked for there."""
+"""Of the access server, on the control plane's loopback."""
 
 PODS = "100.64.0.0/10"
 """Addresses of pods. AWS's own range for pods outside a VPC's block (EKS user guide, cni-custom-network)."""

@@ -132,7 +132,7 @@ class ControlPlane:
             time.sleep(POLL_S)
         self._run(node, second, stage="second")
 
-    def standing_still(self) -> list[str]:
+    def stopped_programs(self) -> list[str]:
         """Return its programs that a signal has stopped."""
         node = self.node
         if node is None:
@@ -140,11 +140,11 @@ class ControlPlane:
         found = census([node], sought=_SOUGHT).get(node.spec.instance_id, {})
         return sorted(name for name, state in found.items() if state in ("T", "t"))
 
-    def revive(self) -> None:
+    def restart_stalled(self) -> None:
         """Kill stopped programs, or else the API server; all are restarted. Exited programs restart by themselves."""
         node = self.node
         if node is not None:
-            node.run(["/bin/sh", "-c", _END_STALLED, "revive", f"^{_TOOLS}/"], timeout_s=COMMAND_TIMEOUT_S)
+            node.run(["/bin/sh", "-c", _END_STALLED, "restart_stalled", f"^{_TOOLS}/"], timeout_s=COMMAND_TIMEOUT_S)
 
     def stop(self) -> None:
         """Stop forwarding from this machine; programs keep running."""
@@ -255,7 +255,7 @@ class ControlPlane:
         with contextlib.suppress(OSError):
             lines = node.read_file("/var/log/kube/kube-apiserver.log").decode(errors="replace").strip().splitlines()
             return " | ".join(lines[-3:])[-700:]
-        return "it has said nothing"
+        return "its log is empty"
 
 
 def erase(key: str, *, fleet: Fleet, directory: Path) -> None:

@@ -6,9 +6,9 @@ when a container starts: from an unpacked image of ``holdfast images``, or, for 
 10 GB exists once, and its pods start at once. ``holdfast-runc``, between containerd and runc, mounts.
 """
 
+from .catalog import ImageCatalog
 from .layers import Entry, Image, make_image
 from .node_root import STAND_INS, NodeRoot
-from .offered import Offered
 from .on_nodes import IMAGES_AT, REGISTRIES, RUNTIME, SANDBOX_IMAGE, node_files, node_mounts
 from .registry import PORT, Registry
 from .stand_ins import StandIn, StandIns, stand_ins
@@ -22,8 +22,8 @@ __all__ = [
     "STAND_INS",
     "Entry",
     "Image",
+    "ImageCatalog",
     "NodeRoot",
-    "Offered",
     "Registry",
     "StandIn",
     "StandIns",

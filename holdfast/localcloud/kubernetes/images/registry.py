@@ -17,9 +17,9 @@ from urllib.parse import parse_qs, urlsplit
 from holdfast.localcloud.containers import Store
 from holdfast.localcloud.supervision import HttpService, RequestHandler
 
+from .catalog import ImageCatalog
 from .layers import MANIFEST_TYPE, Image, digest_of
 from .node_root import NodeRoot
-from .offered import Offered
 from .stand_ins import StandIns
 
 PORT = 5000
@@ -43,7 +43,7 @@ class Registry(HttpService):
         root: NodeRoot,
         is_node: Callable[[str], bool],
     ) -> None:
-        self._offered = Offered(store=store, stand_ins=stand_ins, root=root)
+        self._offered = ImageCatalog(store=store, stand_ins=stand_ins, root=root)
         self._kept: collections.OrderedDict[str, Image] = collections.OrderedDict()
         self._lock = threading.Lock()
 

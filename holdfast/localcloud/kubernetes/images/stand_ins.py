@@ -102,8 +102,8 @@ def _script(words: Sequence[str]) -> str:
 
 def _sleeper(purpose: str) -> str:
     """Trap SIGTERM: ``sleep`` as process 1 would ignore it, and a pod would take 30 s to end."""
-    said = _quoted(f"a stand-in that does nothing: {purpose}")
-    return f"#!/bin/sh\ntrap 'exit 0' TERM INT\necho {said}\nsleep infinity &\nwait\n"
+    text = _quoted(f"a stand-in that does nothing: {purpose}")
+    return f"#!/bin/sh\ntrap 'exit 0' TERM INT\necho {text}\nsleep infinity &\nwait\n"
 
 
 def _quoted(word: str) -> str:

@@ -93,7 +93,7 @@ def kernel_files(member: Member, *, meminfo: str) -> dict[str, bytes]:
 
 
 def _arguments(member: Member, flags: list[str]) -> str:
-    said = ",".join(f"{key}={value}" for key, value in labels(member).items())
+    text = ",".join(f"{key}={value}" for key, value in labels(member).items())
     taints = ",".join(str(taint) for taint in member.taints)
     return " ".join(
         [
@@ -102,7 +102,7 @@ def _arguments(member: Member, flags: list[str]) -> str:
             "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
             f"--hostname-override={member.name}",
             f"--node-ip={member.address}",
-            f"--node-labels={said}",
+            f"--node-labels={text}",
             *([f"--register-with-taints={taints}"] if taints else []),
             *flags,
         ]

@@ -115,8 +115,8 @@ def start_services(node: Node) -> None:
     except subprocess.TimeoutExpired:
         raise NodeError(f"{' and '.join(SERVICES)} did not start within {START_TIMEOUT_S:g} s") from None
     if done.returncode:
-        said = " ".join((done.stdout + done.stderr).split())[-500:]
-        raise NodeError(f"{' or '.join(SERVICES)} did not start: {said}")
+        output = " ".join((done.stdout + done.stderr).split())[-500:]
+        raise NodeError(f"{' or '.join(SERVICES)} did not start: {output}")
 
 
 def _kubelet(binaries: Binaries) -> bytes:
@@ -135,7 +135,7 @@ def _base_spec(binaries: Binaries, kept: Path) -> bytes:
             timeout=START_TIMEOUT_S,
         )
         spec = json.loads(done.stdout)
-        soft, hard = (min(wanted, _most_files()) for wanted in (65536, 1048576))
+        soft, hard = (min(limit, _most_files()) for limit in (65536, 1048576))
         spec["process"]["rlimits"] = [{"type": "RLIMIT_NOFILE", "soft": soft, "hard": hard}]
         fresh = kept.with_name(f".{kept.name}.{os.getpid()}.{threading.get_native_id()}")
         fresh.write_text(json.dumps(spec))

@@ -39,7 +39,7 @@ class Roster:
         with self._condition:
             return dict(self._nodes)
 
-    def asked(self) -> dict[str, str]:
+    def requested(self) -> dict[str, str]:
         """Return instance id -> reboot or replace, from the health labels."""
         found = {}
         for name, node in self.nodes().items():
@@ -69,24 +69,24 @@ class Roster:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                for kind, told in self._api.watch(NODES, is_over=self._stopping.is_set):
-                    self._learn(kind, told)
+                for kind, found in self._api.watch(NODES, is_over=self._stopping.is_set):
+                    self._learn(kind, found)
                     self.worker.passed()
             except WATCH_ERRORS:
                 self._stopping.wait(PAUSE_S)
             self.worker.passed()
 
-    def _learn(self, kind: str, told: Object) -> None:
-        nodes = told["items"] if kind == "SYNC" else [told]
+    def _learn(self, kind: str, found: Object) -> None:
+        nodes = found["items"] if kind == "SYNC" else [found]
         with self._condition:
-            before = {name: _telling(node) for name, node in self._nodes.items()}
+            before = {name: _relevant(node) for name, node in self._nodes.items()}
             if kind == "SYNC":
                 self._nodes = {node["metadata"]["name"]: node for node in nodes}
             elif kind == "DELETED":
-                self._nodes.pop(told["metadata"]["name"], None)
+                self._nodes.pop(found["metadata"]["name"], None)
             else:
-                self._nodes[told["metadata"]["name"]] = told
-            after = {name: _telling(node) for name, node in self._nodes.items()}
+                self._nodes[found["metadata"]["name"]] = found
+            after = {name: _relevant(node) for name, node in self._nodes.items()}
             self._condition.notify_all()
         for node in nodes:
             if kind != "DELETED" and not node["spec"].get("podCIDR"):
@@ -121,5 +121,5 @@ def health(node: Object) -> str:
     return str(node["metadata"].get("labels", {}).get(HEALTH_LABEL, ""))
 
 
-def _telling(node: Object) -> tuple[str, bool, bool]:
+def _relevant(node: Object) -> tuple[str, bool, bool]:
     return health(node), is_ready(node), bool(node["spec"].get("podCIDR"))

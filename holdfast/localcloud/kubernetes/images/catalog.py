@@ -26,7 +26,7 @@ _MOST_ACCOUNTS_BYTES = 1 << 20
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-class Offered:
+class ImageCatalog:
     def __init__(self, *, store: Store, stand_ins: StandIns, root: NodeRoot) -> None:
         self._store, self._stand_ins, self._root = store, stand_ins, root
 
