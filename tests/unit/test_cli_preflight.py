@@ -159,7 +159,7 @@ def test_before_a_build_all_is_asked_of_the_machine_but_the_binaries(
     poor = replace(KUBERNETES, controllers=frozenset())
     monkeypatch.setattr("holdfast.localcloud.kubernetes.binaries.observe_machine", lambda: poor)
 
-    with pytest.raises(CommandError, match="kubelets need the controllers") as caught:
+    with pytest.raises(CommandError, match="kubelets require the controllers") as caught:
         check_machine(home=tmp_path, orchestrator="eks", nodes=6, builds=True)
 
     assert "holdfast kubernetes build" not in str(caught.value)

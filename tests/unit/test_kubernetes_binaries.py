@@ -237,8 +237,8 @@ def test_a_machine_with_version_1_without_hierarchies_is_told_which_controllers_
     (said,) = check_machine(machine=without, binaries=BINARIES)
 
     assert said == (
-        "kubelets require the controllers cpu, cpuacct, cpuset, devices, freezer, memory, pids, which cgroup v1 of this "
-        "machine lacks; mount their hierarchies, or boot it with cgroup v2 alone"
+        "kubelets require the controllers cpu, cpuacct, cpuset, devices, freezer, memory, pids, which cgroup v1 of "
+        "this machine lacks; mount their hierarchies, or boot it with cgroup v2 alone"
     )
 
 

@@ -74,7 +74,7 @@ def test_a_cluster_that_is_gone_is_told_of_no_more(clock: list[float]) -> None:
     planes = [Plane(stopped=["etcd"])]
     keeper = Keeper(planes=lambda: planes)  # type: ignore[arg-type, return-value]
     passes(keeper, clock, 10)
-    assert "etcd of cluster demo" in keeper.problem()
+    assert "EKS cluster demo: etcd" in keeper.problem()
     planes.clear()
     passes(keeper, clock, 2)
     assert keeper.problem() == ""

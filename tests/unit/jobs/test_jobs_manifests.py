@@ -77,7 +77,7 @@ def test_quantities_become_text_which_old_api_servers_take_alone() -> None:
     [
         ("", "got no objects"),
         ("a: [", "invalid YAML"),
-        ("- 1", "got '1'; allowed: objects"),
+        ("- 1", "allowed: objects with apiVersion"),
         ("kind: Job\nmetadata: {name: x}", "lacks apiVersion"),
         ("apiVersion: v1\nkind: Job", "lacks metadata.name"),
         ("apiVersion: v1\nkind: Job\nmetadata: [1]", "lacks metadata.name"),
