@@ -20,7 +20,7 @@ PROTOCOL = "v4.channel.k8s.io"
 STDOUT, STDERR, ENDED = 1, 2, 3
 """Channels that the server sends."""
 TIMEOUT_S, CLOSE_S = 15.0, 1.0
-"""For a server to say goodbye; what the command printed has arrived by then."""
+"""Deadline for the closing handshake, after all output."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ PREFIX = "k8s-aws-v1."
 CLUSTER_HEADER = "x-k8s-aws-id"
 SIGNATURE_LASTS_S = 60
 TOKEN_LASTS = datetime.timedelta(minutes=14)
-"""One minute less than EKS accepts it, as the AWS CLI tells kubectl."""
+"""One minute less than EKS accepts it, as in the AWS CLI."""
 
 
 def token(keys: Keys, *, cluster: str, region: str, sts_endpoint: str) -> str:

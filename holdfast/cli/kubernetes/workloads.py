@@ -38,7 +38,7 @@ class PodRecord:
     """Name of its Node; empty while it has none."""
     containers: tuple[str, ...]
     why: str = ""
-    """Why it does not run, or has failed."""
+    """Reason for not running, or for the failure."""
     exit_code: int = 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 Object = dict[str, Any]
 """An object of the API."""
 LOOPBACK = "https://127.0.0.1:"
-"""How the endpoint of a cluster begins that runs on this machine."""
+"""Prefix of the endpoint of a cluster on this machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class EksCluster:
     status: str
     """CREATING, ACTIVE, UPDATING, DELETING or FAILED."""
     version: str
-    """What is recorded, such as 1.34; what runs is the binaries'."""
+    """Recorded version, such as 1.34; the binaries' version runs."""
     endpoint: str
     services: str
     issuer: str

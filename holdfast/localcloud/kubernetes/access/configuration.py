@@ -17,7 +17,7 @@ from holdfast.localcloud.kubernetes.access.server import ADMIT, AUTHENTICATE, AU
 
 WEBHOOK = "pod-identity-webhook"
 KEPT = "5s"
-"""How long the API server keeps a review. Its defaults, 2 and 5 minutes, would outlast every change of an entry."""
+"""Cache time of reviews in the API server. Its defaults, 2 and 5 minutes, would outlast every change of an entry."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class ApiServerSide:
     key: Path
     """The API server's own, as a client."""
     directory: Path
-    """Where the documents of `documents` are written."""
+    """Folder of `documents`."""
 
     def flags(self) -> list[str]:
         return [

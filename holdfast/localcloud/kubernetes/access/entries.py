@@ -20,7 +20,7 @@ from holdfast.localcloud.kubernetes.access.identity import Identity
 FRESH_S = 2.0
 MOST_KEPT = 1024
 UID = "aws-iam-authenticator:"
-"""What the uid of everybody begins with who logs in by a token: nobody can be impersonated with a uid."""
+"""Prefix of the uid of users with a token: a uid cannot be impersonated."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,7 +44,7 @@ class Sts:
     endpoint: str
     cluster_name: str
     hosts: Collection[str]
-    """By which clients may have signed: each HOST:PORT at which the embedded AWS is reached."""
+    """HOST:PORT of each address of the embedded AWS that a token may name."""
     now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC)
 
     def identify(self, token: str) -> Identity:

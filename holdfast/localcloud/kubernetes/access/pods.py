@@ -31,7 +31,7 @@ class Additions:
     endpoint: str
     """Of the embedded AWS. Default: none."""
     pod_identity: bool
-    """Whether its service account has a role."""
+    """True if its service account has a role."""
 
 
 def patch_of(pod: Mapping[str, Any], additions: Additions) -> Patch:

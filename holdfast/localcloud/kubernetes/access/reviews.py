@@ -31,7 +31,7 @@ class Settings:
     endpoint: str
     """Of the embedded AWS, as this process reaches it."""
     hosts: tuple[str, ...]
-    """HOST:PORT of each way to the embedded AWS by which somebody may sign a token."""
+    """HOST:PORT of each address of the embedded AWS for which a token may be signed."""
     pod_endpoint: str
     """Of the embedded AWS, as pods reach it. Default: none."""
 

@@ -7,7 +7,7 @@ from holdfast.localcloud.kubernetes.addons.health import lacking, workloads
 from holdfast_common import KubernetesError
 
 MANAGER = "eks"
-"""Who EKS is in managedFields: EKS user guide, kubernetes-field-management, read on 2026-11-23."""
+"""EKS in managedFields: EKS user guide, kubernetes-field-management, read on 2026-11-23."""
 PATHS = {
     "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
@@ -59,7 +59,7 @@ def is_well(place: Place, objects: Sequence[Mapping[str, Any]]) -> bool:
     try:
         return not any(lacking(place.get(_path(one))) for one in workloads(objects))
     except KubernetesError as error:
-        if error.code == MISSING:  # somebody deleted it
+        if error.code == MISSING:
             return False
         raise
 

@@ -12,7 +12,7 @@ _TOP = Path("/sys/fs/cgroup")
 _OWN_CONTROLLERS = _TOP / "cgroup.controllers"
 """There in version 2 alone; beside version 1 the top is no cgroup."""
 _NO_LIMIT = 1 << 60
-"""A cgroup without a limit says the largest number of pages that fits."""
+"""Value of a cgroup without a limit: the largest number of pages."""
 
 
 def observe_machine() -> Machine:

@@ -29,7 +29,7 @@ TAGS = ("providerless", "dockerless")
 STAMPED = ("component-base/version", "client-go/pkg/version")
 """Packages below vendor/k8s.io that get the version at link time."""
 UNDESCRIBED = ("code-generator", "sample-", "/apis/example", "/testapigroup", "/generated/openapi")
-"""What has no part in the OpenAPI definitions, which are not in the source package and are generated."""
+"""Folders without OpenAPI definitions, which the source package lacks and the build generates."""
 
 PROGRAMS = {
     "etcd": ("etcd-server", "usr/bin/etcd"),
@@ -42,7 +42,7 @@ PROGRAMS = {
     "cni/loopback": ("containernetworking-plugins", "usr/lib/cni/loopback"),
     "cni/portmap": ("containernetworking-plugins", "usr/lib/cni/portmap"),
 }
-"""Where a program lies in a folder of binaries, with the Debian package that has it and its path there."""
+"""Path in a folder of binaries -> Debian package and path in it."""
 
 
 def go_files(program: str) -> list[Path]:

@@ -27,7 +27,7 @@ class Settings:
     issuer: str
     """Of service account tokens: the cluster's OpenID Connect issuer."""
     access: tuple[str, ...]
-    """Flags by which the API server asks who is let in."""
+    """Flags for authentication and authorization."""
 
     @property
     def url(self) -> str:

@@ -28,9 +28,9 @@ COMMAND_TIMEOUT_S = 30.0
 GARBAGE_PERCENT = "40"
 """Less than half of Go's own: a third less memory for a little more work."""
 ADMINISTRATOR = "eks:cluster-bootstrap"
-"""Who EKS itself is in a cluster."""
+"""EKS's own user in a cluster."""
 WEBHOOK_CLIENT = "kube-apiserver"
-"""Who the API server is to its webhooks."""
+"""Common name of the API server's client certificate for webhooks."""
 _RESPAWN = Path(__file__).with_name("respawn.sh")
 _TOOLS = "/opt/kube/tools"
 

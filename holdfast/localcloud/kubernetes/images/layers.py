@@ -22,7 +22,7 @@ class Entry:
     content: bytes | None = None
     """Default: a folder, or a link where ``link`` is given."""
     link: str = ""
-    """Where a symbolic link points to. Default: no link."""
+    """Target of a symbolic link. Default: no link."""
     mode: int = 0o755
     owner: int = 0
     """Number of user and group."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from .layers import Entry
 
 STAND_INS = "/opt/kube/bin/holdfast-stand-ins"
-"""Where nodes have the program that takes the place of device plugins, DNS and the like."""
+"""Path on nodes of the stand-in for device plugins, DNS and the like."""
 PROGRAMS = "/opt/holdfast/bin"
-"""Where such an image has the programs that its row of the table names."""
+"""Folder of a stand-in image's programs."""
 PATH = f"{PROGRAMS}:/opt/holdfast/env/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 USER = 10001
 """Of the training image: ``containers/training/Dockerfile``."""

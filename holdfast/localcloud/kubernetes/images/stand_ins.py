@@ -22,15 +22,15 @@ class StandIn:
     images: tuple[str, ...]
     """Names without a tag; ``*`` stands for any part of a name between two slashes."""
     command: tuple[str, ...] = ()
-    """The entrypoint. Default: it says that it is a stand-in that does nothing, and sleeps."""
+    """The entrypoint. Default: print that this stand-in does nothing, and sleep."""
     arguments: tuple[str, ...] = ()
-    """What follows the command where a pod gives no arguments."""
+    """Default arguments."""
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Programs that a pod's own ``command`` may name: name on PATH to the words that are run instead."""
     packages: tuple[str, ...] = ()
     """Python packages of Holdfast that the image has in /opt/holdfast/lib."""
     file_systems: bool = False
-    """Whether it sees what the node can mount as Lustre, in a pod with CAP_SYS_ADMIN. Default: it does not."""
+    """True: the node's Lustre mounts are visible, in a pod with CAP_SYS_ADMIN."""
     env: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
     directory: str = ""

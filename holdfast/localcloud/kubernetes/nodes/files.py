@@ -36,7 +36,7 @@ SETTINGS = {
     "kernel/keys/root_maxkeys": "1000000",
     "kernel/keys/root_maxbytes": "25000000",
 }
-"""What the kubelet sets for a whole machine (pkg/kubelet/cm, setupKernelTunables): it finds them set."""
+"""Kernel settings that the kubelet would set for the whole machine (pkg/kubelet/cm, setupKernelTunables)."""
 
 
 @dataclass(frozen=True, kw_only=True)

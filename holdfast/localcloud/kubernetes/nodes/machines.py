@@ -23,7 +23,7 @@ TOOLS = "/opt/kube/tools"
 CONTAINERS = "/var/lib/containerd"
 """On a disk of its own: overlays of containers cannot lie on the overlay that a node's root is."""
 VOLUME = "/opt/sagemaker"
-"""Where HyperPod mounts the volume of a group that has one (EbsVolumeConfig)."""
+"""HyperPod's mount point of a group's volume (EbsVolumeConfig)."""
 START_TIMEOUT_S = 60.0
 SERVICES = ("containerd", "kubelet")
 _CAP_SYS_RESOURCE = 24
@@ -102,7 +102,7 @@ def parts(
         ),
         kernel_files={
             **files.kernel_files(member, meminfo=Path(size.MEMORY).read_text()),
-            # By it Kubernetes knows a reboot: `bootID` of a Node (and of the event "Rebooted").
+            # Kubernetes detects a reboot by it: `bootID` of a Node (and of the event "Rebooted").
             "/proc/sys/kernel/random/boot_id": f"{uuid.uuid4()}\n".encode(),
         },
     )

@@ -12,7 +12,7 @@ _GIB_IN_KIB = 1 << 20
 _SMALLEST = (2, 8)
 """Processors and GiB of a type that the catalog does not have."""
 _RESOURCES = {"Trainium": "aws.amazon.com/neurondevice", "Inferentia": "aws.amazon.com/neurondevice"}
-"""How an accelerator's name begins -> its resource; all others are GPUs."""
+"""Prefix of an accelerator's name -> its resource; all others are GPUs."""
 _SYSTEM_DAEMONS_MIB = 255
 """And 11 MiB per pod: memory that EKS's nodes keep from pods (awslabs/amazon-eks-ami, nodeadm, kubelet config)."""
 

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 
 DEVICES = "/var/lib/kubelet/device-plugins/holdfast"
-"""Where a node says what devices it has: below the one folder of the node that the pods of all device plugins see."""
+"""Folder of a node's devices, below the one folder that all device plugins' pods see."""
 LUSTRE = "/run/holdfast/lustre"
-"""What the pod of the FSx driver must see of its node, writable: <DNS name>/<mount name> of what can be mounted."""
+"""Writable folder of the node for the FSx driver's pod: <DNS name>/<mount name> of what can be mounted."""
 
 
 def accelerators(counts: Mapping[str, int]) -> tuple[str, bytes]:
