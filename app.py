@@ -1,33 +1,21 @@
 """
-The CDK app: one environment, one stack. The only reader of CDK context and of environment variables.
+CDK app: one environment, one stack. The only reader of CDK context and of environment variables.
 
-``cdk synth -c environment=NAME`` reads ``environments/NAME.yaml``; NAME may also be a path. What the rules find, and
-what a change would replace without being allowed to, is said before anything is built. ``-c changes=unchecked`` asks
-nobody what is deployed.
+``cdk synth -c environment=NAME`` reads ``environments/NAME.yaml``; NAME may also be a path. Findings of the rules, and
+replacements that the file does not allow, end it before anything is built. ``-c changes=unchecked`` skips the
+comparison with the deployed stack.
 """
 
-import gc
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# A program that ends in seconds: looking for garbage among all classes of the CDK, as it runs and once more at its end,
-# would be a tenth of its time or more.
-gc.disable()
+from aws_cdk import App, CloudFormationValidatePlugin, Validations
 
-from aws_cdk import App, CloudFormationValidatePlugin, Validations  # noqa: E402
-
-VALIDATION = os.environ.get("CDK_VALIDATION") != "false"  # cdk synth --no-validation
-
-with ThreadPoolExecutor(max_workers=1) as node:
-    # The validator that the CDK gives every app takes Node as long to make as Python needs to load what follows.
-    # Only one at a time may talk to Node: what is loaded here asks it nothing.
-    validator = node.submit(CloudFormationValidatePlugin) if VALIDATION else None
-    from holdfast.config import EnvironmentFileError
-    from holdfast.environments import NoSuchEnvironmentError, environment_file
-    from holdfast.validation.from_environment import load_checked
-    from holdfast_stacks import HyperPodStack, check_changes
+from holdfast.config import EnvironmentFileError
+from holdfast.environments import NoSuchEnvironmentError, environment_file
+from holdfast.validation.from_environment import load_checked
+from holdfast_stacks import HyperPodStack, check_changes
 
 ENVIRONMENTS = Path(__file__).resolve().parent / "environments"
 
@@ -40,7 +28,7 @@ def main() -> int:
         path = environment_file(name if isinstance(name, str) else "", folder=ENVIRONMENTS)
         environment, report = load_checked(path, errors_only=True)
     except NoSuchEnvironmentError as error:
-        print(told_of(name, known=error.known), file=sys.stderr)
+        print(missing_environment(name, known=error.known), file=sys.stderr)
         return 2
     except EnvironmentFileError as error:
         print(error, file=sys.stderr)
@@ -54,15 +42,15 @@ def main() -> int:
     if errors:
         print("\n".join(errors), file=sys.stderr)
         return 2
-    if validator is not None:
-        Validations.of(app).add_plugins(validator.result())
+    if os.environ.get("CDK_VALIDATION") != "false":  # cdk synth --no-validation
+        Validations.of(app).add_plugins(CloudFormationValidatePlugin())
     HyperPodStack(app, environment.stack_name, environment=environment, folder=path.parent)
     app.synth()
     return 0
 
 
-def told_of(name: object, *, known: tuple[str, ...]) -> str:
-    """What to do about an environment that was not named, or that does not exist."""
+def missing_environment(name: object, *, known: tuple[str, ...]) -> str:
+    """Return the message for an environment that is not named or does not exist."""
     given = f"environment {name!r}" if name else "no environment"
     return (
         f"got {given}; allowed: {', '.join(known)}, or the path of a YAML file; "
@@ -71,6 +59,4 @@ def told_of(name: object, *, known: tuple[str, ...]) -> str:
 
 
 if __name__ == "__main__":
-    status = main()
-    gc.freeze()
-    sys.exit(status)
+    sys.exit(main())

@@ -34,15 +34,13 @@ OF_A_LOG_GROUP = """
 import sys
 from types import SimpleNamespace
 from holdfast.cli import main
-from holdfast.cli.deployed import aws
-from holdfast.localcloud.home import Keys
-keys = Keys(access_key_id="a", secret_access_key="b", session_token="")
-embedded = aws.Embedded(endpoint=sys.argv.pop(), keys=keys, region="us-west-2")
+import botocore.session
+keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
+made = botocore.session.get_session().create_client
+client = made("logs", region_name="us-west-2", endpoint_url=sys.argv.pop(), **keys)
 context = SimpleNamespace(
     session=SimpleNamespace(cloud="embedded", cluster_name="bench"),
-    ask=lambda service, operation, **parameters: aws.ask_json(
-        embedded, service=service, operation=operation, parameters=parameters
-    ),
+    ask=lambda service, operation, **parameters: getattr(client, botocore.xform_name(operation))(**parameters),
 )
 import holdfast.cli.commands
 sys.modules["holdfast.cli.commands.cluster.events"].locate = lambda **_: context

@@ -3,9 +3,7 @@ What the constructs cost: synthesis of an environment beside the same resources 
 
 Both are whole programs: Python starts, imports the CDK, builds the tree, writes template and assets. The L1 program is
 generated from the template that the constructs made, checked to give the same resources again, and timed in turns with
-it. It is written as anybody writes one. ``app.py`` does more for its speed that is not due to the constructs: it keeps
-Python's garbage collector off, which ``--collector-off`` does in both, and has the CDK's validator made while Python
-loads. Run with nothing else on the machine:
+it. It is written as anybody writes one. Run with nothing else on the machine:
 ``python benchmarks/synth.py [ENVIRONMENT] [--rounds N]``.
 """
 
@@ -65,15 +63,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("environment", nargs="?", default="full")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--collector-off", action="store_true", help="in the bare program too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="holdfast-synth-") as folder:
         work = Path(folder)
         ours = [sys.executable, str(ROOT / "app.py")]
         template = run(ours, work / "constructs", options.environment)[1]
         program = work / "bare.py"
-        text = bare_program(template, work / "constructs")
-        program.write_text(f"import gc\n\ngc.disable()\n{text}gc.freeze()\n" if options.collector_off else text)
+        program.write_text(bare_program(template, work / "constructs"))
         bare = [sys.executable, str(program)]
         again = run(bare, work / "bare", options.environment)[1]
         wanted, got = kinds(template), kinds(again)

@@ -1,173 +1,82 @@
-"""
-CDK constructs for HyperPod clusters with Slurm or EKS. They know no environment file: any CDK app can use them.
+"""CDK constructs for HyperPod clusters with Slurm or EKS. They know no environment file: any CDK app can use them."""
 
-A construct's module is loaded when the construct is first asked for: an app pays for the AWS services that it uses.
-"""
-
-import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from holdfast_constructs.cluster import (
-        AccountingDatabase,
-        AutoScaling,
-        EksOrchestrator,
-        HyperPodCluster,
-        IHyperPodCluster,
-        SlurmOrchestrator,
-        TieredStorage,
-    )
-    from holdfast_constructs.eks import (
-        ChartFolder,
-        EksAddon,
-        HelmInstaller,
-        HelmRelease,
-        HyperPodEks,
-        IHyperPodEks,
-        PodIdentity,
-    )
-    from holdfast_constructs.eks_addons import (
-        ContainerInsights,
-        FsxCsiDriver,
-        HealthAgent,
-        InstanceQuota,
-        LustreVolume,
-        ObservabilityAddon,
-        PriorityClass,
-        TaskGovernance,
-        Team,
-        TrainingOperator,
-    )
-    from holdfast_constructs.experiments import MlflowApp, TensorBoardLogs
-    from holdfast_constructs.groups import (
-        AutoPatch,
-        BatchSize,
-        Deployment,
-        EbsVolume,
-        InstanceGroup,
-        OverrideVpc,
-        RestrictedEnvironment,
-        RestrictedInstanceGroup,
-        RestrictedLustre,
-        ScheduledUpdate,
-        Taint,
-    )
-    from holdfast_constructs.images import ContainerImage, ImageRepository
-    from holdfast_constructs.lifecycle import ILifecycleScripts, LifecycleBundle
-    from holdfast_constructs.network import HyperPodNetwork, IHyperPodNetwork
-    from holdfast_constructs.observability import (
-        AlarmThresholds,
-        AlertTopic,
-        ClusterAlarms,
-        ClusterDashboard,
-        ClusterEventRules,
-        ClusterMetrics,
-        EventLogGroup,
-        GrafanaWorkspace,
-        HyperPodObservability,
-        NodeLogGroup,
-        PrometheusWorkspace,
-        WatchedFileSystem,
-        log_group,
-    )
-    from holdfast_constructs.slurm import SlurmAccountingDatabase
-    from holdfast_constructs.storage import (
-        DataBucket,
-        DataRepositoryAssociation,
-        EncryptionKey,
-        IDataBucket,
-        ILustreFileSystem,
-        IOpenZfsFileSystem,
-        LustreFileSystem,
-        LustreMount,
-        OpenZfsFileSystem,
-        OpenZfsMount,
-        key_by_name,
-    )
-    from holdfast_constructs.synthesis import register_rules
-
-_ROOMS = {
-    "AccountingDatabase": "cluster",
-    "AlarmThresholds": "observability",
-    "AlertTopic": "observability",
-    "AutoPatch": "groups",
-    "AutoScaling": "cluster",
-    "BatchSize": "groups",
-    "ChartFolder": "eks",
-    "ClusterAlarms": "observability",
-    "ClusterDashboard": "observability",
-    "ClusterEventRules": "observability",
-    "ClusterMetrics": "observability",
-    "ContainerImage": "images",
-    "ContainerInsights": "eks_addons",
-    "DataBucket": "storage",
-    "DataRepositoryAssociation": "storage",
-    "Deployment": "groups",
-    "EbsVolume": "groups",
-    "EksAddon": "eks",
-    "EksOrchestrator": "cluster",
-    "EncryptionKey": "storage",
-    "EventLogGroup": "observability",
-    "FsxCsiDriver": "eks_addons",
-    "GrafanaWorkspace": "observability",
-    "HealthAgent": "eks_addons",
-    "HelmInstaller": "eks",
-    "HelmRelease": "eks",
-    "HyperPodCluster": "cluster",
-    "HyperPodEks": "eks",
-    "HyperPodNetwork": "network",
-    "HyperPodObservability": "observability",
-    "IDataBucket": "storage",
-    "IHyperPodCluster": "cluster",
-    "IHyperPodEks": "eks",
-    "IHyperPodNetwork": "network",
-    "ILifecycleScripts": "lifecycle",
-    "ILustreFileSystem": "storage",
-    "IOpenZfsFileSystem": "storage",
-    "ImageRepository": "images",
-    "InstanceGroup": "groups",
-    "InstanceQuota": "eks_addons",
-    "LifecycleBundle": "lifecycle",
-    "LustreFileSystem": "storage",
-    "LustreMount": "storage",
-    "LustreVolume": "eks_addons",
-    "MlflowApp": "experiments",
-    "NodeLogGroup": "observability",
-    "ObservabilityAddon": "eks_addons",
-    "OpenZfsFileSystem": "storage",
-    "OpenZfsMount": "storage",
-    "OverrideVpc": "groups",
-    "PodIdentity": "eks",
-    "PriorityClass": "eks_addons",
-    "PrometheusWorkspace": "observability",
-    "RestrictedEnvironment": "groups",
-    "RestrictedInstanceGroup": "groups",
-    "RestrictedLustre": "groups",
-    "ScheduledUpdate": "groups",
-    "SlurmAccountingDatabase": "slurm",
-    "SlurmOrchestrator": "cluster",
-    "Taint": "groups",
-    "TaskGovernance": "eks_addons",
-    "Team": "eks_addons",
-    "TensorBoardLogs": "experiments",
-    "TieredStorage": "cluster",
-    "TrainingOperator": "eks_addons",
-    "WatchedFileSystem": "observability",
-    "key_by_name": "storage",
-    "log_group": "observability",
-    "register_rules": "synthesis",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_ROOMS[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(_ROOMS)
-
+from holdfast_constructs.cluster import (
+    AccountingDatabase,
+    AutoScaling,
+    EksOrchestrator,
+    HyperPodCluster,
+    IHyperPodCluster,
+    SlurmOrchestrator,
+    TieredStorage,
+)
+from holdfast_constructs.eks import (
+    ChartFolder,
+    EksAddon,
+    HelmInstaller,
+    HelmRelease,
+    HyperPodEks,
+    IHyperPodEks,
+    PodIdentity,
+)
+from holdfast_constructs.eks_addons import (
+    ContainerInsights,
+    FsxCsiDriver,
+    HealthAgent,
+    InstanceQuota,
+    LustreVolume,
+    ObservabilityAddon,
+    PriorityClass,
+    TaskGovernance,
+    Team,
+    TrainingOperator,
+)
+from holdfast_constructs.experiments import MlflowApp, TensorBoardLogs
+from holdfast_constructs.groups import (
+    AutoPatch,
+    BatchSize,
+    Deployment,
+    EbsVolume,
+    InstanceGroup,
+    OverrideVpc,
+    RestrictedEnvironment,
+    RestrictedInstanceGroup,
+    RestrictedLustre,
+    ScheduledUpdate,
+    Taint,
+)
+from holdfast_constructs.images import ContainerImage, ImageRepository
+from holdfast_constructs.lifecycle import ILifecycleScripts, LifecycleBundle
+from holdfast_constructs.network import HyperPodNetwork, IHyperPodNetwork
+from holdfast_constructs.observability import (
+    AlarmThresholds,
+    AlertTopic,
+    ClusterAlarms,
+    ClusterDashboard,
+    ClusterEventRules,
+    ClusterMetrics,
+    EventLogGroup,
+    GrafanaWorkspace,
+    HyperPodObservability,
+    NodeLogGroup,
+    PrometheusWorkspace,
+    WatchedFileSystem,
+    log_group,
+)
+from holdfast_constructs.slurm import SlurmAccountingDatabase
+from holdfast_constructs.storage import (
+    DataBucket,
+    DataRepositoryAssociation,
+    EncryptionKey,
+    IDataBucket,
+    ILustreFileSystem,
+    IOpenZfsFileSystem,
+    LustreFileSystem,
+    LustreMount,
+    OpenZfsFileSystem,
+    OpenZfsMount,
+    key_by_name,
+)
+from holdfast_constructs.synthesis import register_rules
 
 __all__ = [
     "AccountingDatabase",

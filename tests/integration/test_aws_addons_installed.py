@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from installed_charts import Stacks
 
 from holdfast.localcloud.aws import serve
-from holdfast.localcloud.kubernetes.api import ApiError
+from holdfast_common import KubernetesError
 
 DEPLOYMENT = "/apis/apps/v1/namespaces/kube-system/deployments/coredns"
 
@@ -24,13 +24,13 @@ class Server:
     def get(self, path: str) -> dict[str, Any]:
         self._answer()
         if path not in self.kept:
-            raise ApiError(404, "not found")
+            raise KubernetesError(404, "not found")
         return self.kept[path]
 
-    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = True) -> dict[str, Any]:
+    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = False) -> dict[str, Any]:
         self._answer()
         if path.endswith(self.owned or "nobody") and not force:
-            raise ApiError(409, f"conflict with kubectl, {manager}")
+            raise KubernetesError(409, f"conflict with kubectl, {manager}")
         self.kept[path] = {**body, "metadata": {**body["metadata"], "generation": 1}}
         return self.kept[path]
 
@@ -45,7 +45,7 @@ class Server:
 
     def _answer(self) -> None:
         if self.down:
-            raise ConnectionRefusedError("connection refused")
+            raise KubernetesError(0, "connection refused")
 
 
 @pytest.fixture(scope="module")

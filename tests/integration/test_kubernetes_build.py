@@ -87,7 +87,7 @@ def test_a_second_build_is_refused_while_one_is_at_work(tmp_path: Path, official
         build(cache=tmp_path / "cache", official=official)
 
     assert str(caught.value) == (
-        f"another build is at work in {tmp_path}/cache (process {os.getpid()}); wait for it, or end it"
+        f"another build is running in {tmp_path}/cache (process {os.getpid()}); wait for it, or end it"
     )
 
 
@@ -198,7 +198,7 @@ def apt_get(tmp_path: Path, official: Path, monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("E: Failed to fetch http://deb.debian.org/x  Could not connect", "Debian's packages cannot be fetched (E: "),
         ("E: Write error - write (28: No space left on device)", "the disk is full (apt-get); free some space and run"),
-        ("E: Something else", "apt-get ended with 100: E: Something else"),
+        ("E: Something else", "apt-get exited with 100: E: Something else"),
     ],
 )
 def test_a_fetch_that_fails_says_why_in_a_sentence(

@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from eks_lab import ACCOUNT, PODS, REGION, EksLab
 
 from holdfast.localcloud.kubernetes.access import PodIdentity, PodIdentityAgent, PodIdentityError
+from holdfast_common import KubernetesError
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +199,7 @@ def test_rejects_a_token_that_the_cluster_does_not_vouch_for(lab: EksLab, status
 
 def test_a_cluster_that_does_not_answer_is_said(lab: EksLab) -> None:
     def review(_: str) -> Mapping[str, Any]:
-        raise ConnectionRefusedError
+        raise KubernetesError(0, "connection refused")
 
     identity = PodIdentity(cluster_name="lab", region=REGION, client=lab.client, review=review)
     assert refused(identity, token("lister")).startswith("ServiceUnavailableException 503")

@@ -21,8 +21,8 @@ from typing import Any
 
 from ports import free_ports
 
-from holdfast.localcloud.kubernetes.api import ApiError
 from holdfast.localcloud.kubernetes.binaries import Binaries
+from holdfast_common import KubernetesError
 
 READY_WITHIN_S = 90
 
@@ -51,18 +51,18 @@ class ApiServer:
             raise
 
     def get(self, path: str) -> Any:
-        """As `holdfast.localcloud.kubernetes.api.Api` has it, here and below."""
+        """As `holdfast_common.KubernetesClient` has it, here and below."""
         found = self.ask(path)
         if found is None:
-            raise ApiError(404, path)
+            raise KubernetesError(404, path)
         return found
 
-    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = True) -> Any:
+    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = False) -> Any:
         where = f"{path}?fieldManager={manager}&force={str(force).lower()}"
         try:
             return self.ask(where, method="PATCH", body=body, kind="application/apply-patch+yaml")
         except urllib.error.HTTPError as error:
-            raise ApiError(error.code, error.read().decode()) from None
+            raise KubernetesError(error.code, error.read().decode()) from None
 
     def delete(self, path: str) -> None:
         self.ask(path, method="DELETE")

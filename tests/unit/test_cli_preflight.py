@@ -147,7 +147,7 @@ def without_binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_binaries")
 def test_an_eks_cluster_without_binaries_is_refused_with_the_command_that_makes_them(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="there are no binaries of Kubernetes; run: holdfast kubernetes build"):
+    with pytest.raises(CommandError, match="Kubernetes binaries not found; run: holdfast kubernetes build"):
         check_machine(home=tmp_path, orchestrator="eks", nodes=6)
 
 
@@ -159,7 +159,7 @@ def test_before_a_build_all_is_asked_of_the_machine_but_the_binaries(
     poor = replace(KUBERNETES, controllers=frozenset())
     monkeypatch.setattr("holdfast.localcloud.kubernetes.binaries.observe_machine", lambda: poor)
 
-    with pytest.raises(CommandError, match="kubelets need the controllers") as caught:
+    with pytest.raises(CommandError, match="kubelets require the controllers") as caught:
         check_machine(home=tmp_path, orchestrator="eks", nodes=6, builds=True)
 
     assert "holdfast kubernetes build" not in str(caught.value)
@@ -203,9 +203,9 @@ def test_all_that_kubernetes_lacks_is_named_at_once(tmp_path: Path, monkeypatch:
         check_machine(home=tmp_path, orchestrator="eks", nodes=6)
 
     assert [line.split(";")[0].split(",")[0] for line in str(caught.value).splitlines()[1:]] == [
-        "- kubelets need the controllers cpu",
-        "- there are no binaries of Kubernetes",
-        "- the program iptables is missing",
+        "- kubelets require the controllers cpu",
+        "- Kubernetes binaries not found",
+        "- iptables not found",
         "- a cluster of 6 nodes needs 4.3 GiB of memory",
     ]
 

@@ -17,7 +17,7 @@ from holdfast.localcloud.kubernetes.addons import (
     remove,
     stand_in,
 )
-from holdfast.localcloud.kubernetes.api import ApiError
+from holdfast_common import KubernetesError
 
 FACTS = Facts(region="us-west-2", version="v1.12.2-eksbuild.4", services="172.20.0.0/16")
 STAND_INS = ("aws-fsx-csi-driver", "coredns", "eks-pod-identity-agent", "kube-proxy", "vpc-cni")
@@ -32,15 +32,15 @@ class Server:
 
     def get(self, path: str) -> dict[str, Any]:
         if path not in self.kept:
-            raise ApiError(404, "not found")
+            raise KubernetesError(404, "not found")
         return self.kept[path]
 
-    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = True) -> dict[str, Any]:
+    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = False) -> dict[str, Any]:
         name = body["metadata"]["name"]
         if name == self.refused:
-            raise ApiError(422, f"{name} is invalid")
+            raise KubernetesError(422, f"{name} is invalid")
         if name in self.owned and not force:
-            raise ApiError(409, "Apply failed with 1 conflict")
+            raise KubernetesError(409, "Apply failed with 1 conflict")
         self.kept[path] = {**body, "metadata": {**body["metadata"], "generation": 1, "managedBy": manager}}
         return self.kept[path]
 
@@ -142,7 +142,7 @@ def test_what_others_have_set_is_a_conflict_that_only_overwrite_and_preserve_get
 
 
 def test_what_kubernetes_refuses_is_raised() -> None:
-    with pytest.raises(ApiError, match="kube-dns is invalid"):
+    with pytest.raises(KubernetesError, match="kube-dns is invalid"):
         install(Server(refused="kube-dns"), objects("coredns", FACTS), resolve_conflicts="OVERWRITE")
 
 

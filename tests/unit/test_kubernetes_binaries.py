@@ -23,9 +23,9 @@ from holdfast.localcloud.kubernetes.binaries import (
     mirrors_among,
     notes_of_machine,
     recipe_key,
+    uses_records,
     v1_controllers,
     version_flags,
-    wants_records,
 )
 
 CAPABLE = Machine(
@@ -89,9 +89,9 @@ def test_a_record_of_a_build_says_the_version(folder: Path) -> None:
 
 
 def test_records_on_purpose_are_no_binaries(folder: Path) -> None:
-    assert wants_records({VARIABLE: RECORDS})
+    assert uses_records({VARIABLE: RECORDS})
     assert find_binaries({VARIABLE: RECORDS}) is None
-    assert not wants_records({VARIABLE: str(folder)})
+    assert not uses_records({VARIABLE: str(folder)})
 
 
 def test_a_named_folder_that_lacks_programs_is_refused_with_their_names(folder: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_named_folder_that_lacks_programs_is_refused_with_their_names(folder: 
 
 
 def test_a_named_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BinariesError, match=r"HOLDFAST_KUBERNETES names .*/nowhere, which is no folder"):
+    with pytest.raises(BinariesError, match=r"got .*/nowhere from HOLDFAST_KUBERNETES, not a folder"):
         find_binaries({VARIABLE: str(tmp_path / "nowhere")})
 
 
@@ -118,7 +118,7 @@ def test_programs_that_others_can_change_are_refused(folder: Path) -> None:
 def test_what_is_no_component_of_kubernetes_is_refused_with_what_it_said(folder: Path) -> None:
     (folder / "kube-apiserver").write_text("#!/bin/sh\necho no such thing >&2\nexit 1\n")
 
-    with pytest.raises(BinariesError, match="kube-apiserver is no component of Kubernetes that runs here: no such"):
+    with pytest.raises(BinariesError, match="kube-apiserver is not a Kubernetes component that runs here: no such"):
         find_binaries({VARIABLE: str(folder)})
 
 
@@ -133,7 +133,7 @@ def test_components_are_started_alone_or_by_the_one_program(folder: Path) -> Non
 
     assert separate.argv("kubelet") == [f"{folder}/hyperkube", "kubelet"]
     assert separate.argv("kubelet", directory=Path("/opt/kube/bin")) == ["/opt/kube/bin/hyperkube", "kubelet"]
-    with pytest.raises(ValueError, match="no component 'kubectl'"):
+    with pytest.raises(ValueError, match="got component 'kubectl'; allowed: "):
         separate.argv("kubectl")
 
 
@@ -237,8 +237,8 @@ def test_a_machine_with_version_1_without_hierarchies_is_told_which_controllers_
     (said,) = check_machine(machine=without, binaries=BINARIES)
 
     assert said == (
-        "kubelets need the controllers cpu, cpuacct, cpuset, devices, freezer, memory, pids, which cgroup v1 of this "
-        "machine has not; mount their hierarchies, or boot it with cgroup v2 alone"
+        "kubelets require the controllers cpu, cpuacct, cpuset, devices, freezer, memory, pids, which cgroup v1 of "
+        "this machine lacks; mount their hierarchies, or boot it with cgroup v2 alone"
     )
 
 
@@ -248,7 +248,9 @@ def test_a_machine_with_cgroup_v2_alone_runs_clusters_unless_a_controller_is_mis
     assert check_machine(machine=machine, binaries=BINARIES) == []
     without = replace(machine, controllers=frozenset(("cpu", "pids")))
     (said,) = check_machine(machine=without, binaries=BINARIES)
-    assert said.startswith("kubelets need the controllers cpuset, memory, which cgroup v2 of this machine has not; run")
+    assert said.startswith(
+        "kubelets require the controllers cpuset, memory, which cgroup v2 of this machine lacks; run"
+    )
 
 
 def test_controllers_of_one_hierarchy_are_told_apart() -> None:
@@ -261,7 +263,7 @@ def test_without_binaries_the_command_is_said_and_how_long_it_takes() -> None:
     (said,) = check_machine(machine=CAPABLE, binaries=None)
 
     assert said == (
-        "there are no binaries of Kubernetes; "
+        "Kubernetes binaries not found; "
         "run: holdfast kubernetes build (about 5 minutes on two free cores, once), "
         "or set HOLDFAST_KUBERNETES=records to have EKS clusters as records only"
     )
@@ -272,14 +274,14 @@ def test_what_is_wrong_with_the_binaries_is_said_beside_the_rest() -> None:
 
     assert check_machine(machine=poor, binaries=BinariesError("a lacks b; do c")) == [
         "a lacks b; do c",
-        "the program iptables is missing, and kube-proxy needs it; install the package iptables",
+        "iptables not found, which kube-proxy requires; install the package iptables",
     ]
 
 
 def test_another_user_than_root_is_told_so() -> None:
     (said,) = check_machine(machine=replace(CAPABLE, root=False), binaries=BINARIES)
 
-    assert said == "nodes of Kubernetes are namespaces and mounts and need root; run the command with sudo"
+    assert said == "namespaces and mounts of Kubernetes nodes require root; run the command with sudo"
 
 
 def test_a_machine_without_sys_resource_runs_a_cluster_and_says_what_differs() -> None:

@@ -18,7 +18,8 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
-from holdfast.cli.kubernetes import Client, Finished, KubernetesError, execute
+from holdfast.cli.kubernetes import Finished, execute
+from holdfast_common import KubernetesClient, KubernetesError
 
 BEGINS = [(channel, b"") for channel in range(4)]
 """What a kubelet sends first."""
@@ -47,8 +48,9 @@ class Server:
         self._thread = threading.Thread(target=asyncio.run, args=(self._serve(ready),))
         self._thread.start()
         port = ready.result(timeout=10.0)
-        self.client = Client(
-            endpoint=f"https://127.0.0.1:{port}", authority=pki.authority.read_text(), token="of somebody"
+        self.authority = pki.authority.read_text()
+        self.client = KubernetesClient(
+            endpoint=f"https://127.0.0.1:{port}", authority=self.authority, token="of somebody"
         )
 
     async def _serve(self, ready: "Future[int]") -> None:
@@ -138,7 +140,7 @@ def test_a_command_that_cannot_begin_is_an_error_and_no_exit_code(server: Server
 def test_a_server_that_leaves_before_the_end_is_an_error(server: Server) -> None:
     server.messages = [*BEGINS, (1, b"some of it")]
 
-    with pytest.raises(KubernetesError, match="the API server left while sleep ran in pod job-0"):
+    with pytest.raises(KubernetesError, match="connection to the API server lost while sleep ran in pod job-0"):
         run(server, "sleep")
 
 
@@ -150,14 +152,14 @@ def test_a_command_that_does_not_end_is_left_in_time(server: Server) -> None:
 
 
 def test_nobody_at_the_endpoint_is_an_error(server: Server) -> None:
-    nobody = Client(endpoint="https://127.0.0.1:9", authority=server.client.authority, token="")
+    nobody = KubernetesClient(endpoint="https://127.0.0.1:9", authority=server.authority, token="")
 
     with pytest.raises(KubernetesError, match=r"the API server at https://127\.0\.0\.1:9 does not answer"):
         execute(nobody, namespace="team", pod="job-0", container="train", argv=["true"])
 
 
 def test_another_authority_is_not_believed(server: Server, tmp_path: Path) -> None:
-    other = Client(
+    other = KubernetesClient(
         endpoint=server.client.endpoint, authority=Pki(tmp_path / "other").authority.read_text(), token="secret"
     )
 

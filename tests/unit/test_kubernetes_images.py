@@ -20,8 +20,8 @@ from holdfast.localcloud.kubernetes.images import (
     SANDBOX_IMAGE,
     Entry,
     Image,
+    ImageCatalog,
     NodeRoot,
-    Offered,
     Registry,
     StandIn,
     StandIns,
@@ -193,8 +193,8 @@ def add(store: ImageStore, name: str, *, passwd: str = "", link: str = "") -> No
     store.add(name, digest=f"sha256:{digest}", config={"config": {"User": "me"}}, unpack=unpack)
 
 
-def offered(store: ImageStore, *rows: StandIn, machine: Path = Path("/nonexistent")) -> Offered:
-    return Offered(store=store, stand_ins=StandIns(rows), root=NodeRoot(machine=machine))
+def offered(store: ImageStore, *rows: StandIn, machine: Path = Path("/nonexistent")) -> ImageCatalog:
+    return ImageCatalog(store=store, stand_ins=StandIns(rows), root=NodeRoot(machine=machine))
 
 
 def test_an_image_of_the_store_wins_over_its_stand_in(store: ImageStore) -> None:

@@ -23,10 +23,10 @@ class Plane:
     def api(self) -> Any:
         return SimpleNamespace(is_ready=lambda timeout_s: self.answers)
 
-    def standing_still(self) -> list[str]:
+    def stopped_programs(self) -> list[str]:
         return self.stopped
 
-    def revive(self) -> None:
+    def restart_stalled(self) -> None:
         self.revived += 1
         self.stopped = []
 
@@ -51,7 +51,7 @@ def test_a_scheduler_that_stands_still_is_reported_and_then_ended(clock: list[fl
     assert (keeper.problem(), plane.revived) == ("", 0)
     plane.stopped = ["kube-scheduler"]
     passes(keeper, clock, 6)
-    assert keeper.problem() == "kube-scheduler of cluster demo of EKS is stopped by a signal since 4 s"
+    assert keeper.problem() == "EKS cluster demo: kube-scheduler stopped by a signal for 4 s"
     assert plane.revived == 0
     passes(keeper, clock, 28)
     assert plane.revived == 1
@@ -74,7 +74,7 @@ def test_a_cluster_that_is_gone_is_told_of_no_more(clock: list[float]) -> None:
     planes = [Plane(stopped=["etcd"])]
     keeper = Keeper(planes=lambda: planes)  # type: ignore[arg-type, return-value]
     passes(keeper, clock, 10)
-    assert "etcd of cluster demo" in keeper.problem()
+    assert "EKS cluster demo: etcd" in keeper.problem()
     planes.clear()
     passes(keeper, clock, 2)
     assert keeper.problem() == ""

@@ -34,7 +34,7 @@ def test_the_signature_is_botocores(monkeypatch: Any) -> None:
     }
     theirs = signer.generate_presigned_url(asked, operation_name="", expires_in=60, region_name="us-west-2")
 
-    ours = token(KEYS, cluster="mine", region="us-west-2", sts_endpoint="https://sts.us-west-2.amazonaws.com", now=NOW)
+    ours = token(KEYS, cluster="mine", region="us-west-2", sts_endpoint="https://sts.us-west-2.amazonaws.com")
 
     assert parse_qs(urlsplit(url_in(ours)).query) == parse_qs(urlsplit(theirs).query)
 
@@ -48,7 +48,7 @@ def url_in(text: str) -> str:
 def test_keys_of_a_user_have_no_session_token() -> None:
     plain = Keys(access_key_id="A", secret_access_key="B")
 
-    query = parse_qs(urlsplit(url_in(token(plain, cluster="c", region="r", sts_endpoint="http://h:1", now=NOW))).query)
+    query = parse_qs(urlsplit(url_in(token(plain, cluster="c", region="r", sts_endpoint="http://h:1"))).query)
 
     assert "X-Amz-Security-Token" not in query
     assert query["X-Amz-SignedHeaders"] == ["host;x-k8s-aws-id"]

@@ -17,13 +17,12 @@ import pytest
 from kubernetes_pki import Pki
 from simulated_nodes import Agent, Board, run
 
-from holdfast.cli.kubernetes import Client, KubernetesError, execute
-from holdfast.localcloud.kubernetes.api import Api
+from holdfast.cli.kubernetes import execute
 from holdfast.localcloud.kubernetes.control import Authority
 from holdfast_agent.remedies import Answer, Hands, KubernetesApi, KubernetesBook, LabelAsker, RemedySettings, Request
 from holdfast_agent.service import Outbox
 from holdfast_agent.signals import Happening
-from holdfast_common import kinds, parse_events, timeline
+from holdfast_common import KubernetesClient, KubernetesError, kinds, parse_events, timeline
 from holdfast_constructs.helm_installer._cluster import Cluster
 from holdfast_constructs.helm_installer._nodes import count_ready
 
@@ -92,18 +91,12 @@ def _as_python_313(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def of_the_local_cloud(server: Server, folder: Path) -> None:
     certificate, key = Pki(folder / "client").sign("client")
-    api = Api(
-        host="127.0.0.1",
-        port=server.port,
-        authority=server.authority.encode(),
-        certificate=certificate.read_bytes(),
-        key=key.read_bytes(),
-    )
-    api.get("/api/v1/nodes")
+    pair = certificate.read_bytes() + key.read_bytes()
+    KubernetesClient(endpoint=server.url, authority=server.authority, certificate=pair).get("/api/v1/nodes")
 
 
-def client_of(server: Server) -> Client:
-    return Client(endpoint=server.url, authority=server.authority, token="of somebody")
+def client_of(server: Server) -> KubernetesClient:
+    return KubernetesClient(endpoint=server.url, authority=server.authority, token="of somebody")
 
 
 def of_the_command_line(server: Server, _: Path) -> None:

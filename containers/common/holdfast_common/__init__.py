@@ -1,4 +1,4 @@
-"""What every part of Holdfast shares: the event schema, timelines, the fault taxonomy, lending, trust in Kubernetes.
+"""What every part of Holdfast shares: the event schema, timelines, the fault taxonomy, lending, the Kubernetes client.
 
 Standard library only and Python 3.9, because it runs inside every image and on nodes before anything is installed:
 Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from holdfast_common.events import Event, ParsedEvents, detail_step, is_of_stream, of_job, parse_events
     from holdfast_common.faults import FAULTS, Fault, Remedy, Severity, When, fault_named
     from holdfast_common.incidents import Incident, RemedyStep, Sighting, State
+    from holdfast_common.kubernetes import KubernetesClient, KubernetesError, kubernetes_trust
     from holdfast_common.lending import Elastic, Waiting, shares
     from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
     from holdfast_common.texts import plain, visible
     from holdfast_common.timelines import IncidentReader, JobTimeline, Phase, Timeline, timeline
-    from holdfast_common.trust import kubernetes_trust
 
 __all__ = [
     "FAULTS",
@@ -35,6 +35,8 @@ __all__ = [
     "Incident",
     "IncidentReader",
     "JobTimeline",
+    "KubernetesClient",
+    "KubernetesError",
     "LostDetector",
     "OrderedEvents",
     "ParsedEvents",
@@ -73,11 +75,11 @@ _FROM = {
     **dict.fromkeys(("Event", "ParsedEvents", "detail_step", "is_of_stream", "of_job", "parse_events"), "events"),
     **dict.fromkeys(("FAULTS", "Fault", "Remedy", "Severity", "When", "fault_named"), "faults"),
     **dict.fromkeys(("Incident", "RemedyStep", "Sighting", "State"), "incidents"),
+    **dict.fromkeys(("KubernetesClient", "KubernetesError", "kubernetes_trust"), "kubernetes"),
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
     **dict.fromkeys(("plain", "visible"), "texts"),
     **dict.fromkeys(("IncidentReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
-    "kubernetes_trust": "trust",
     **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),
 }
 

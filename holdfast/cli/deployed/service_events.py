@@ -52,23 +52,21 @@ def read_service_events(context: Context, *, since_ns: int = 0, node: str = "") 
         asked["EventTimeAfter"] = datetime.fromtimestamp(since_ns / 1e9, tz=UTC)
     if node:
         asked["NodeId"] = node
-    found = []
+    found: list[ServiceEvent] = []
     while True:
         page = context.ask("sagemaker", "ListClusterEvents", **asked)
-        for event in page.get("Events", []):
-            at = event["EventTime"]
-            at = at if isinstance(at, datetime) else datetime.fromtimestamp(float(at), tz=UTC)
-            found.append(
-                ServiceEvent(
-                    event_id=event["EventId"],
-                    time=at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                    level=event.get("EventLevel", ""),
-                    resource_type=event.get("ResourceType", ""),
-                    instance_group=event.get("InstanceGroupName", ""),
-                    instance_id=event.get("InstanceId", ""),
-                    description=event.get("Description", ""),
-                )
+        found += [
+            ServiceEvent(
+                event_id=event["EventId"],
+                time=event["EventTime"].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                level=event.get("EventLevel", ""),
+                resource_type=event.get("ResourceType", ""),
+                instance_group=event.get("InstanceGroupName", ""),
+                instance_id=event.get("InstanceId", ""),
+                description=event.get("Description", ""),
             )
+            for event in page.get("Events", [])
+        ]
         if not page.get("NextToken"):
             return found
         asked["NextToken"] = page["NextToken"]

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from holdfast.cli.deployed import aws
+from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud, from_environment
 from holdfast.localcloud.home import Keys
@@ -55,18 +55,23 @@ class Context:
 
     def ask(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
         """
-        The answer of one operation of SageMaker, FSx, CloudWatch Logs or EKS, or of AssumeRole of STS.
+        Return the answer of one operation, such as DescribeCluster of sagemaker.
 
         Raises:
             AwsError: the service refused.
+            UnreachableError: the embedded AWS does not answer.
         """
-        if self.session.cloud == "aws":
-            return aws.ask_botocore(self.client(service), operation, parameters)
-        if service == "eks":
-            return aws.ask_eks(self._embedded, operation=operation, parameters=parameters)
-        if service == "sts":
-            return aws.ask_assume_role(self._embedded, parameters=parameters)
-        return aws.ask_json(self._embedded, service=service, operation=operation, parameters=parameters)
+        from botocore import exceptions, xform_name
+
+        try:
+            answer: dict[str, Any] = getattr(self.client(service), xform_name(operation))(**parameters)
+        except exceptions.ClientError as error:
+            raise AwsError(code=error.response["Error"]["Code"], message=error.response["Error"]["Message"]) from None
+        except (exceptions.HTTPClientError, exceptions.ConnectionError) as error:
+            if self.session.cloud == "aws":
+                raise
+            raise UnreachableError(f"the embedded AWS at {self.local.endpoint} does not answer: {error}") from None
+        return answer
 
     @property
     def sts_endpoint(self) -> str:
@@ -100,7 +105,7 @@ class Context:
         """Of the cluster, as DescribeCluster tells it; Slurm's where there is no such cluster."""
         try:
             described = self.ask("sagemaker", "DescribeCluster", ClusterName=self.session.cluster_name)
-        except aws.AwsError as error:
+        except AwsError as error:
             if not error.code.startswith("ResourceNotFound"):
                 raise
             return "slurm"
@@ -114,25 +119,15 @@ class Context:
             AwsError: there is none, or it may not be read.
             ValueError: it is not JSON.
         """
-        if self.session.cloud != "aws":
-            return dict(json.loads(aws.ask_template(self._embedded, stack_name=self.session.stack_name)))
         answer = self.ask("cloudformation", "GetTemplate", StackName=self.session.stack_name)
         body = answer["TemplateBody"]
         return dict(json.loads(body) if isinstance(body, str) else body)
 
     def describe_stack(self) -> dict[str, Any]:
         """StackStatus and Outputs of the environment's stack. Raises: AwsError when there is none."""
-        name = self.session.stack_name
-        if self.session.cloud == "aws":
-            answer = aws.ask_botocore(self.client("cloudformation"), "DescribeStacks", {"StackName": name})
-            stack: dict[str, Any] = answer["Stacks"][0]
-            return stack
-        return aws.ask_describe_stack(self._embedded, stack_name=name)
-
-    @functools.cached_property
-    def _embedded(self) -> aws.Embedded:
-        local = self.local
-        return aws.Embedded(endpoint=local.endpoint, keys=local.keys(), region=self.session.region)
+        answer = self.ask("cloudformation", "DescribeStacks", StackName=self.session.stack_name)
+        stack: dict[str, Any] = answer["Stacks"][0]
+        return stack
 
 
 @functools.cache
@@ -153,6 +148,7 @@ def _client(service: str, session: Session, local: LocalCloud) -> Any:
             read_timeout=30,
             retries={"max_attempts": 1},
             parameter_validation=False,
+            proxies={},
         ),
     )
 

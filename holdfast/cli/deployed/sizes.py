@@ -8,9 +8,10 @@ from holdfast.cli.deployed.kubernetes import sign_in, workload
 from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.deployed.slurm_jobs import check_job_id, known_jobs
-from holdfast.cli.kubernetes import RUNNING, KubernetesError, PodRecord, execute
+from holdfast.cli.kubernetes import RUNNING, PodRecord, execute
 from holdfast.cli.slurm import JobRecord
 from holdfast.cli.terminal import CommandError
+from holdfast_common import KubernetesError
 
 _FORBIDDEN = 403
 
@@ -18,6 +19,7 @@ _FORBIDDEN = 403
 # the kernel has it. What it is told; what it answers, within 5 s and 64 KiB.
 _ASK = """
 import os, pwd, socket, stat, struct, sys, time
+from holdfast_common import KubernetesError
 user, run, said = sys.argv[1:]
 uid = os.geteuid() if not user else int(user) if user.isdecimal() else pwd.getpwnam(user).pw_uid
 until = time.monotonic() + 5

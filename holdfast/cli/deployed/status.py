@@ -22,10 +22,10 @@ from holdfast.cli.deployed.finished_jobs import JobRow, ended_jobs
 from holdfast.cli.deployed.kubernetes import known_workloads, sign_in, workload_rows
 from holdfast.cli.deployed.nodes import run
 from holdfast.cli.deployed.sessions import Context
-from holdfast.cli.kubernetes import KubernetesError, PodRecord, Workload, readiness
+from holdfast.cli.kubernetes import PodRecord, Workload, readiness
 from holdfast.cli.slurm import training_of, waits
 from holdfast.cli.terminal import CommandError
-from holdfast_common import slurm_answers
+from holdfast_common import KubernetesError, slurm_answers
 
 if TYPE_CHECKING:
     from holdfast.localcloud.processes import ProcessState

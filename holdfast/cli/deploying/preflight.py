@@ -87,7 +87,7 @@ def capacity_of(*, home: Path, orchestrator: Literal["slurm", "eks"]) -> Capacit
     from holdfast.localcloud.kubernetes import binaries as kubernetes
     from holdfast.localcloud.nodes import Fleet
 
-    real = orchestrator == "eks" and not kubernetes.wants_records(os.environ)
+    real = orchestrator == "eks" and not kubernetes.uses_records(os.environ)
     return Capacity(
         figures=local_nodes()["eks" if real else "slurm"],
         memory_bytes=kubernetes.observe_machine().memory_bytes,
@@ -100,7 +100,7 @@ def _for_kubernetes(*, builds: bool) -> tuple[list[str], list[str]]:
     """What an EKS cluster lacks on this machine, and what will be different."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
 
-    if kubernetes.wants_records(os.environ):
+    if kubernetes.uses_records(os.environ):
         return [], ["EKS clusters are records only"]
     found: kubernetes.Binaries | kubernetes.BinariesError | None
     try:

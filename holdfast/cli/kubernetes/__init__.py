@@ -1,10 +1,5 @@
-"""
-Kubernetes as the commands need it: tokens and kubeconfigs, manifests in, records of jobs out, a client of the API.
+"""Kubernetes for the commands: tokens, kubeconfigs, manifests, jobs, commands in pods."""
 
-Which cluster is meant, and who asks, is left to deployed.
-"""
-
-from holdfast.cli.kubernetes.client import Client, KubernetesError, Object
 from holdfast.cli.kubernetes.controllers import Rights, is_defined, unserved
 from holdfast.cli.kubernetes.execution import Finished, execute
 from holdfast.cli.kubernetes.kubeconfig import exec_credential, kubeconfig
@@ -12,6 +7,7 @@ from holdfast.cli.kubernetes.manifests import (
     JOB_LABEL,
     JobName,
     ManifestError,
+    Object,
     Resource,
     beside,
     files_of,
@@ -45,10 +41,8 @@ __all__ = [
     "OPERATORS",
     "RUNNING",
     "TOKEN_LASTS",
-    "Client",
     "Finished",
     "JobName",
-    "KubernetesError",
     "ManifestError",
     "Object",
     "PodRecord",

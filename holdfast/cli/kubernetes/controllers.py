@@ -1,16 +1,13 @@
 """
-Controllers of kinds that are defined in a cluster: a kind that no program serves is taken by the API server, and waits.
-
-A controller is a pod whose service account has a role that names the kind and may write it: so every operator's chart
-has it. Roles for all groups at once are administrators'. Pure.
+Controllers of custom kinds: pods whose service account has a role that may write the kind, as every operator's chart
+has it. Roles for all API groups are administrators' and do not count. Pure.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.cli.kubernetes.client import Object
-from holdfast.cli.kubernetes.manifests import Resource
+from holdfast.cli.kubernetes.manifests import Object, Resource
 from holdfast.cli.kubernetes.workloads import pod_record
 
 _BUILT_IN = frozenset({"apps", "autoscaling", "batch", "extensions", "policy"})
@@ -20,8 +17,6 @@ _Account = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Rights:
-    """What of a cluster tells who may write a kind."""
-
     roles: tuple[Object, ...]
     """ClusterRoles and Roles."""
     bindings: tuple[Object, ...]
@@ -30,18 +25,13 @@ class Rights:
 
 
 def is_defined(resource: Resource) -> bool:
-    """True for a kind of an operator, False for one of Kubernetes itself."""
+    """Return True for a custom kind."""
     group = resource.group_version.partition("/")[0] if "/" in resource.group_version else ""
     return bool(group) and group not in _BUILT_IN and not group.endswith(".k8s.io")
 
 
 def unserved(resource: Resource, rights: Rights) -> str | None:
-    """
-    Why no controller serves a kind: none is installed, or how its pods are; None where one runs.
-
-    Args:
-        resource: Of an operator.
-    """
+    """Return the reason why no controller serves a custom kind; None if one runs."""
     group = resource.group_version.partition("/")[0]
     named = {_name(one) for one in rights.roles if _writes(one, group=group, plural=resource.plural)}
     accounts = {account for one in rights.bindings if _named_by(one) in named for account in _accounts(one)}

@@ -1,105 +1,100 @@
 """
-A command in a container, as ``kubectl exec`` runs it: words and no text of a shell in, what it printed and a code out.
+Run a command in a container, as ``kubectl exec`` does.
 
-The API server speaks WebSocket there, with a channel in the first byte of each message. Source: Kubernetes,
-staging/src/k8s.io/apimachinery/pkg/util/remotecommand, "v4.channel.k8s.io", which all versions since 1.4 take.
+The API server uses WebSocket there, with a channel in the first byte of each message. Source: Kubernetes,
+staging/src/k8s.io/apimachinery/pkg/util/remotecommand, "v4.channel.k8s.io", which all versions since 1.4 support.
 
-One thread does all of it: the threads of ``websockets.sync`` read and write one TLS session at the same time, which
-OpenSSL does not allow, and now and then an answer is lost or the process hangs (python/cpython#151508).
+Single-threaded: the threads of ``websockets.sync`` read and write one TLS session at the same time, which OpenSSL does
+not allow: an answer can be lost or the process hang (python/cpython#151508).
 """
 
 import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
-from holdfast.cli.kubernetes.client import TIMEOUT_S, Client, KubernetesError, message_of, with_query
+from holdfast_common import KubernetesClient, KubernetesError
 
 PROTOCOL = "v4.channel.k8s.io"
 STDOUT, STDERR, ENDED = 1, 2, 3
 """Channels that the server sends."""
-CLOSE_S = 1.0
-"""For a server to say goodbye; what the command printed has arrived by then."""
+TIMEOUT_S, CLOSE_S = 15.0, 1.0
+"""Deadline for the closing handshake, after all output."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """A command that has ended."""
-
     exit_code: int
     stdout: str
     stderr: str
 
 
 def execute(
-    client: Client, *, namespace: str, pod: str, container: str, argv: Sequence[str], timeout_s: float = TIMEOUT_S
+    client: KubernetesClient,
+    *,
+    namespace: str,
+    pod: str,
+    container: str,
+    argv: Sequence[str],
+    timeout_s: float = TIMEOUT_S,
 ) -> Finished:
-    """
-    Run ``argv`` in a container, as its user.
-
-    Raises:
-        KubernetesError: also 403, where this user may not; the container does not run, or has no such program; the
-            command has not ended in time.
-    """
+    """Run ``argv`` in a container. Raises: KubernetesError: refusal, no such program, or timeout."""
     from websockets.exceptions import InvalidHandshake, InvalidStatus, WebSocketException
 
-    asked = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in argv)]
-    path = with_query(f"/api/v1/namespaces/{namespace}/pods/{pod}/exec", asked)
+    query = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in argv)]
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/exec?{urlencode(query)}"
     try:
-        said = asyncio.run(_said(client, path=path, timeout_s=timeout_s))
+        output = asyncio.run(_output(client, path=path, timeout_s=timeout_s))
     except InvalidStatus as error:
-        raise KubernetesError(error.response.status_code, message_of(bytes(error.response.body or b""))) from None
+        raise KubernetesError.from_body(error.response.status_code, bytes(error.response.body or b"")) from None
     except TimeoutError:
         raise KubernetesError(0, f"{argv[0]} in pod {pod} did not end within {timeout_s:g} s") from None
     except (OSError, InvalidHandshake) as error:
         raise KubernetesError(0, f"the API server at {client.endpoint} does not answer: {error}") from None
     except WebSocketException as error:
-        raise KubernetesError(0, f"the API server left while {argv[0]} ran in pod {pod}: {error}") from None
+        raise KubernetesError(
+            0, f"connection to the API server lost while {argv[0]} ran in pod {pod}: {error}"
+        ) from None
     return Finished(
-        exit_code=_exit_code(said[ENDED]),
-        stdout=said[STDOUT].decode(errors="replace"),
-        stderr=said[STDERR].decode(errors="replace"),
+        exit_code=_exit_code(output[ENDED]),
+        stdout=output[STDOUT].decode(errors="replace"),
+        stderr=output[STDERR].decode(errors="replace"),
     )
 
 
-async def _said(client: Client, *, path: str, timeout_s: float) -> dict[int, bytes]:
-    """What came in each channel, once the last one has told the end."""
+async def _output(client: KubernetesClient, *, path: str, timeout_s: float) -> dict[int, bytes]:
     from websockets.asyncio.client import connect
     from websockets.typing import Subprotocol
 
-    said: dict[int, bytes] = {STDOUT: b"", STDERR: b"", ENDED: b""}
+    output: dict[int, bytes] = {STDOUT: b"", STDERR: b"", ENDED: b""}
     async with (
         asyncio.timeout(timeout_s),
         connect(
             client.endpoint.replace("https://", "wss://", 1) + path,
             ssl=client.trust,
             subprotocols=[Subprotocol(PROTOCOL)],
-            additional_headers={"Authorization": f"Bearer {client.token}"},
+            additional_headers=client.headers,
             compression=None,
             proxy=None,
             open_timeout=None,  # the time of the whole is limited
             close_timeout=CLOSE_S,
         ) as line,
     ):
-        while not said[ENDED]:
+        while not output[ENDED]:
             message = await line.recv(decode=False)
             if message:
-                said[message[0]] = said.get(message[0], b"") + message[1:]
-    return said
+                output[message[0]] = output.get(message[0], b"") + message[1:]
+    return output
 
 
 def _exit_code(status: bytes) -> int:
-    """
-    Of the Status that the last message is.
-
-    Raises:
-        KubernetesError: the command did not run.
-    """
-    told = json.loads(status)
-    if told.get("status") == "Success":
+    """Return the exit code in a Status. Raises: KubernetesError: the command did not run."""
+    report = json.loads(status)
+    if report.get("status") == "Success":
         return 0
-    causes = (told.get("details") or {}).get("causes") or ()
+    causes = (report.get("details") or {}).get("causes") or ()
     code = next((cause["message"] for cause in causes if cause.get("reason") == "ExitCode"), "")
     if not code:
-        raise KubernetesError(int(told.get("code") or 0), message_of(status))
+        raise KubernetesError.from_body(int(report.get("code") or 0), status)
     return int(code)

@@ -1,8 +1,8 @@
 """
-What kubectl is told so that it reaches a cluster of EKS: a kubeconfig, and the answer of its exec plugin. Pure.
+kubeconfig for an EKS cluster, and the output of its exec plugin. Pure.
 
 As ``aws eks update-kubeconfig`` writes it, with ``holdfast kubernetes token`` in place of ``aws eks get-token``.
-Source: Kubernetes' "Authenticating", "client-go credential plugins"; v1beta1 is what kubectl 1.20 and newer take.
+Source: Kubernetes' "Authenticating", "client-go credential plugins"; kubectl 1.20 and newer support v1beta1.
 """
 
 import datetime
@@ -17,13 +17,13 @@ def kubeconfig(
     *, name: str, endpoint: str, authority_data: str, command: Sequence[str], environment: Mapping[str, str]
 ) -> str:
     """
-    The text of the file; JSON is YAML.
+    Return the file's text, JSON.
 
     Args:
         name: Of cluster, user and context.
-        authority_data: Base64 of the authority's certificate, as EKS tells it.
+        authority_data: Base64 of the authority's certificate.
         command: Prints a token.
-        environment: What it needs beside kubectl's own.
+        environment: Variables for it, in addition to kubectl's.
     """
     program = {
         "apiVersion": EXEC_VERSION,
@@ -46,7 +46,7 @@ def kubeconfig(
 
 
 def exec_credential(token: str, *, expires_at: datetime.datetime) -> dict[str, Any]:
-    """What kubectl reads from its plugin; it asks again when the time is over."""
+    """Return the output of kubectl's plugin; kubectl runs it again after ``expires_at``."""
     stamp = expires_at.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": EXEC_VERSION,

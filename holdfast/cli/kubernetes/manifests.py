@@ -1,8 +1,8 @@
 """
-Manifests of a job, as a user hands them in: read, judged, and what they lack beside them. Pure.
+Manifests of a job: parse, check, complete. Pure.
 
-Any kind is applied. The job is the first object that has pods; several belong together by the label
-``app.kubernetes.io/instance`` (Kubernetes, "Recommended Labels", read on 2026-11-23).
+Any kind is accepted. The job is the first object with pods; the label ``app.kubernetes.io/instance`` joins several
+objects (Kubernetes, "Recommended Labels", read on 2026-11-23).
 """
 
 import re
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.cli.kubernetes.client import Object
-
+Object = dict[str, Any]
+"""An object of the API."""
 JOB_LABEL = "app.kubernetes.io/instance"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 DEFAULT_NAMESPACE = "default"
@@ -22,13 +22,11 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
 
 class ManifestError(ValueError):
-    """What was handed in is no job for Kubernetes; says why."""
+    """An invalid job for Kubernetes; the message has the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobName:
-    """One job of a cluster."""
-
     name: str
     namespace: str = DEFAULT_NAMESPACE
 
@@ -37,7 +35,7 @@ class JobName:
 
 
 def parse_job_name(text: str) -> JobName:
-    """NAME, or NAMESPACE/NAME. Raises: ManifestError."""
+    """Parse NAME or NAMESPACE/NAME. Raises: ManifestError."""
     namespace, _, name = text.rpartition("/")
     if not all(NAME.fullmatch(part) for part in (name, namespace or DEFAULT_NAMESPACE)):
         raise ManifestError(f"got {text!r} for a job; allowed: NAME or NAMESPACE/NAME, as holdfast jobs shows them")
@@ -45,32 +43,26 @@ def parse_job_name(text: str) -> JobName:
 
 
 def job_name_of(thing: Object) -> JobName:
-    """Of the job that an object belongs to."""
     metadata = thing["metadata"]
     name = metadata.get("labels", {}).get(JOB_LABEL) or metadata["name"]
     return JobName(name=name, namespace=metadata.get("namespace") or DEFAULT_NAMESPACE)
 
 
 def parse_manifests(text: str) -> list[Object]:
-    """
-    The objects of a file of YAML documents, those of lists one by one, each with a namespace where it may have one.
-
-    Raises:
-        ManifestError: it is no YAML, or an object lacks what every one has.
-    """
+    """Return the objects of YAML documents, with lists flattened. Raises: ManifestError."""
     import yaml  # slow to load, and few commands read manifests
 
     try:
         documents = list(yaml.safe_load_all(text))
     except yaml.YAMLError as error:
-        raise ManifestError(f"it is no YAML: {error}") from None
+        raise ManifestError(f"invalid YAML: {error}") from None
     except RecursionError:
-        raise ManifestError("it is nested too deeply") from None
+        raise ManifestError("got values nested too deeply") from None
     except (ValueError, ArithmeticError, LookupError, AttributeError):  # PyYAML has no error of its own for it
-        raise ManifestError("a value looks like a date or a number and is none; write it in quotes") from None
+        raise ManifestError("a value is an invalid date or number; write it in quotes") from None
     found = [_checked(one) for document in documents if document is not None for one in _listed(document)]
     if not found:
-        raise ManifestError("it holds no objects; allowed: manifests such as kubectl apply takes")
+        raise ManifestError("got no objects; allowed: manifests as for kubectl apply")
     return found
 
 
@@ -83,7 +75,7 @@ def _listed(document: Any) -> Iterator[Any]:
 
 def _checked(thing: Any) -> Object:
     if not isinstance(thing, dict):
-        raise ManifestError(f"{str(thing)[:60]!r} is no object; allowed: manifests with apiVersion, kind and metadata")
+        raise ManifestError(f"got {str(thing)[:60]!r}; allowed: objects with apiVersion, kind and metadata")
     metadata = thing.get("metadata")
     lacking = [name for name in ("apiVersion", "kind") if not isinstance(thing.get(name), str)]
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
@@ -97,7 +89,7 @@ def _checked(thing: Any) -> Object:
 
 
 def _write_quantities(container: Any) -> None:
-    """As text, which is how the API server keeps them: server-side apply of old versions takes no other."""
+    """Convert quantities to text, as the API server stores them: server-side apply of old versions requires text."""
     resources = container.get("resources") if isinstance(container, dict) else None
     for amounts in resources.values() if isinstance(resources, dict) else ():
         if isinstance(amounts, dict):
@@ -105,12 +97,7 @@ def _write_quantities(container: Any) -> None:
 
 
 def job_of(objects: Sequence[Object]) -> JobName:
-    """
-    The job that a file describes.
-
-    Raises:
-        ManifestError: none of its objects has pods.
-    """
+    """Return the job that a file describes. Raises: ManifestError: no object has pods."""
     found = next((one for one in objects if any(pod_specs(one))), None)
     if found is None:
         kinds = ", ".join(sorted({one["kind"] for one in objects}))
@@ -119,7 +106,7 @@ def job_of(objects: Sequence[Object]) -> JobName:
 
 
 def pod_specs(thing: Any) -> Iterator[Mapping[str, Any]]:
-    """Every pod specification in an object, however deep it lies: also in kinds that nobody here knows."""
+    """Yield each pod specification in an object at any depth, also in unknown kinds."""
     if isinstance(thing, dict):
         if isinstance(thing.get("containers"), list):
             yield thing
@@ -132,11 +119,7 @@ def pod_specs(thing: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def beside(objects: Sequence[Object], job: JobName) -> frozenset[str]:
-    """
-    Which of ConfigMap and Secret of the job's own name its pods name, and the file does not hold.
-
-    They are made for it: the ConfigMap of the files beside the manifest, the Secret of what its launchers share.
-    """
+    """Return which of ConfigMap and Secret of the job's name its pods use without the file having it."""
     named = {kind for one in objects for spec in pod_specs(one) for kind in _named(spec, job.name)}
     there = {one["kind"] for one in objects if one["metadata"]["name"] == job.name}
     return frozenset(named - there)
@@ -156,21 +139,13 @@ def _named(spec: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def secret_of(job: JobName, *, token: str, submission: str) -> Object:
-    """What the launchers of one submission know each other by."""
+    """Return the Secret by which the launchers of one submission authenticate each other."""
     data = {"HOLDFAST_TOKEN": token, "HOLDFAST_SUBMISSION": submission}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": _metadata(job), "type": "Opaque", "stringData": data}
 
 
 def files_of(job: JobName, files: Mapping[str, str]) -> Object:
-    """
-    The files beside the manifest, for pods to mount.
-
-    Args:
-        files: Name -> text.
-
-    Raises:
-        ManifestError: a ConfigMap cannot hold them.
-    """
+    """Return the ConfigMap of the files (name -> text) beside the manifest. Raises: ManifestError: they do not fit."""
     bad = sorted(name for name in files if not _FILE_NAME.fullmatch(name))
     if bad:
         raise ManifestError(
@@ -195,8 +170,6 @@ def _metadata(job: JobName) -> Object:
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """A kind of object as the API server serves it."""
-
     group_version: str
     plural: str
     namespaced: bool
@@ -208,7 +181,7 @@ class Resource:
 
 
 def resources_of(group_version: str, served: Iterable[Mapping[str, Any]]) -> dict[str, Resource]:
-    """By kind, from the ``resources`` of an APIResourceList; subresources are none of their own."""
+    """Return kinds from the ``resources`` of an APIResourceList, without subresources."""
     return {
         one["kind"]: Resource(group_version=group_version, plural=one["name"], namespaced=one["namespaced"])
         for one in served

@@ -1,7 +1,7 @@
 """
-Jobs out of objects of Kubernetes: Jobs, StatefulSets, jobs of operators and pods that nobody controls. Pure.
+Jobs from objects of Kubernetes: Jobs, StatefulSets, operators' jobs and pods without a controller. Pure.
 
-Objects with the same ``app.kubernetes.io/instance`` are one job, as ranks are that have an object each.
+Objects with the same ``app.kubernetes.io/instance`` are one job, such as one object per rank.
 """
 
 import calendar
@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.cli.kubernetes.client import Object
-from holdfast.cli.kubernetes.manifests import JOB_LABEL, JobName, job_name_of
+from holdfast.cli.kubernetes.manifests import JOB_LABEL, JobName, Object, job_name_of
 
 OPERATORS = {
     "sagemaker.amazonaws.com/v1": "hyperpodpytorchjobs",
@@ -24,7 +23,7 @@ OPERATORS = {
 COMPLETE, FAILED, RUNNING, PENDING, SUSPENDED = "Complete", "Failed", "Running", "Pending", "Suspended"
 ENDED = frozenset({COMPLETE, FAILED})
 GOING_ON = frozenset({RUNNING, PENDING, SUSPENDED})
-_SAID = {"Succeeded": COMPLETE, "Completed": COMPLETE, "Complete": COMPLETE, "Failed": FAILED, "Suspended": SUSPENDED}
+_STATES = {"Succeeded": COMPLETE, "Completed": COMPLETE, "Complete": COMPLETE, "Failed": FAILED, "Suspended": SUSPENDED}
 _PULL = re.compile(r"\b(?:ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName)\b")
 _IMAGE = re.compile(r"image \\?\"([\w./:@-]+)\\?\"")
 _SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
@@ -32,8 +31,6 @@ _SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 
 @dataclass(frozen=True, kw_only=True)
 class PodRecord:
-    """One pod of a job."""
-
     name: str
     namespace: str
     phase: str
@@ -41,14 +38,12 @@ class PodRecord:
     """Name of its Node; empty while it has none."""
     containers: tuple[str, ...]
     why: str = ""
-    """Why it does not run, or has failed."""
+    """Reason for not running, or for the failure."""
     exit_code: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """One job, of one object or of several."""
-
     job: JobName
     kinds: str
     """Such as "Job", or "5 Jobs"."""
@@ -74,10 +69,10 @@ class Workload:
 
 def workloads(objects: Iterable[Object], pods: Iterable[Object]) -> list[Workload]:
     """
-    All jobs, those that failed first, then those that go on, then the others; each newest first.
+    Return all jobs: failed, then active, then the others; each newest first.
 
     Args:
-        objects: Jobs, StatefulSets and those of operators, each with its ``kind``.
+        objects: Jobs, StatefulSets and operators' jobs, each with its ``kind``.
         pods: All pods of their namespaces.
     """
     grouped: dict[JobName, list[Object]] = defaultdict(list)
@@ -129,20 +124,19 @@ def _together(states: Sequence[str]) -> str:
 
 
 def _state(thing: Object, pods: Sequence[PodRecord]) -> tuple[str, str]:
-    """State, and why it is no better."""
     status, spec = thing.get("status") or {}, thing.get("spec") or {}
     if thing["kind"] == "Pod":
         phase = status.get("phase", PENDING)
-        return _SAID.get(phase, phase if phase in (RUNNING, PENDING) else PENDING), pod_record(thing).why
+        return _STATES.get(phase, phase if phase in (RUNNING, PENDING) else PENDING), pod_record(thing).why
     if thing["kind"] == "StatefulSet":
         ready = status.get("readyReplicas", 0)
-        wanted = spec.get("replicas", 1)
-        return (RUNNING, "") if ready == wanted and wanted else (PENDING, f"{ready} of {wanted} pods are ready")
+        replicas = spec.get("replicas", 1)
+        return (RUNNING, "") if ready == replicas and replicas else (PENDING, f"{ready} of {replicas} pods are ready")
     for condition in reversed(status.get("conditions") or ()):
-        if condition.get("status") == "True" and condition.get("type") in _SAID:
-            state = _SAID[condition["type"]]
-            told = ": ".join(filter(None, (condition.get("reason"), condition.get("message"))))
-            return state, told if state == FAILED else ""
+        if condition.get("status") == "True" and condition.get("type") in _STATES:
+            state = _STATES[condition["type"]]
+            message = ": ".join(filter(None, (condition.get("reason"), condition.get("message"))))
+            return state, message if state == FAILED else ""
     if spec.get("suspend") is True:
         return SUSPENDED, ""
     mine = [pod for pod in pods if pod.name.startswith(f"{thing['metadata']['name']}-")] or pods
@@ -150,7 +144,6 @@ def _state(thing: Object, pods: Sequence[PodRecord]) -> tuple[str, str]:
 
 
 def pod_record(pod: Object) -> PodRecord:
-    """What of a pod matters to people."""
     status, metadata = pod.get("status") or {}, pod["metadata"]
     return PodRecord(
         name=metadata["name"],
@@ -166,7 +159,7 @@ def pod_record(pod: Object) -> PodRecord:
 
 
 def image_hint(why: str) -> str:
-    """What to do about an image that the local cluster does not have; empty where ``why`` is about something else."""
+    """Return the fix for a missing image on the local cluster; empty for other reasons."""
     if not _PULL.search(why):
         return ""
     found = _IMAGE.search(why)
@@ -181,14 +174,14 @@ def _why(status: Mapping[str, Any]) -> str:
     for container in _containers(status):
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "PodInitializing", "ContainerCreating"):
-            return _said(waiting)
+            return _reason(waiting)
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return _said(condition)
+            return _reason(condition)
     for end in _ends(status):
         if end.get("exitCode"):
             return f"exit code {end['exitCode']}" + (f" ({end['reason']})" if end.get("reason") != "Error" else "")
-    return _said(status) if status.get("phase") == FAILED else ""
+    return _reason(status) if status.get("phase") == FAILED else ""
 
 
 def _ends(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -200,7 +193,7 @@ def _containers(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
 
 
-def _said(condition: Mapping[str, Any]) -> str:
+def _reason(condition: Mapping[str, Any]) -> str:
     return ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
 
 
@@ -208,7 +201,7 @@ def _ended(thing: Object) -> int | None:
     status = thing.get("status") or {}
     if stamp := status.get("completionTime"):
         return seconds(stamp)
-    ends = [one["lastTransitionTime"] for one in status.get("conditions") or () if one.get("type") in _SAID]
+    ends = [one["lastTransitionTime"] for one in status.get("conditions") or () if one.get("type") in _STATES]
     ends += [one["finishedAt"] for one in _ends(status) if one.get("finishedAt")]
     return max((seconds(one) for one in ends), default=None)
 
@@ -226,12 +219,12 @@ def _owners(thing: Object) -> list[str]:
 
 
 def seconds(stamp: str) -> int:
-    """Since 1970."""
+    """Return Unix time of an RFC 3339 time."""
     return calendar.timegm(time.strptime(stamp.partition(".")[0].rstrip("Z"), "%Y-%m-%dT%H:%M:%S"))
 
 
 def readiness(node: Object) -> str:
-    """As kubectl shows it: Ready or NotReady, and SchedulingDisabled."""
+    """Return Ready or NotReady, and SchedulingDisabled, as kubectl shows it."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     cordoned = ",SchedulingDisabled" if node["spec"].get("unschedulable") else ""

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from holdfast.cli.deployed import Context, cancel_workloads, record_event, sign_in, workload
 from holdfast.cli.kubernetes import (
-    Client,
     JobName,
-    KubernetesError,
     ManifestError,
     Object,
     Resource,
@@ -34,7 +32,7 @@ from holdfast.cli.submission.folders import Entry, JobFolder, read_folder
 from holdfast.cli.submission.plain_files import read_plain
 from holdfast.cli.submission.telling import left_out_line, tell
 from holdfast.cli.terminal import CommandError, step
-from holdfast_common import kinds
+from holdfast_common import KubernetesClient, KubernetesError, kinds
 
 SUFFIXES = (".yaml", ".yml", ".json")
 GONE_WITHIN_S = 60.0
@@ -145,7 +143,7 @@ def _text(folder: JobFolder, entry: Entry) -> str:
 class _Served:
     """Kinds of the cluster, each version asked for once."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: KubernetesClient) -> None:
         self._client = client
         self._versions: dict[str, dict[str, Resource]] = {}
 
@@ -170,7 +168,7 @@ class _Served:
 _RUNS = "allowed: kinds of Kubernetes, such as Job, and of operators that are installed"
 
 
-def _check_served(client: Client, objects: Sequence[Object]) -> None:
+def _check_served(client: KubernetesClient, objects: Sequence[Object]) -> None:
     """
     Refuse a job that would wait for ever, before anything is applied.
 
@@ -198,7 +196,7 @@ def _check_served(client: Client, objects: Sequence[Object]) -> None:
             )
 
 
-def _rights(client: Client) -> Rights:
+def _rights(client: KubernetesClient) -> Rights:
     root = "/apis/rbac.authorization.k8s.io/v1"
     return Rights(
         roles=(*client.items(f"{root}/clusterroles"), *client.items(f"{root}/roles")),
@@ -207,7 +205,7 @@ def _rights(client: Client) -> Rights:
     )
 
 
-def _apply(client: Client, objects: Sequence[Object]) -> None:
+def _apply(client: KubernetesClient, objects: Sequence[Object]) -> None:
     served = _Served(client)
     for one in objects:
         metadata = one["metadata"]

@@ -1,52 +1,24 @@
 """
-Signature Version 4 in the standard library, for callers that cannot wait for botocore to be imported.
+Signature Version 4 of requests that no AWS client sends.
 
-Source: AWS general reference, "Create a signed AWS API request". For requests without a path that would need encoding.
+Source: AWS general reference, "Create a signed AWS API request".
 """
 
-import datetime
-import hashlib
-import hmac
 from collections.abc import Mapping
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import urlsplit
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from holdfast.localcloud.home.keys import Keys
 
 
 def signed_headers(
-    keys: Keys,
-    *,
-    method: str,
-    url: str,
-    region: str,
-    service: str,
-    body: bytes = b"",
-    now: datetime.datetime | None = None,
+    keys: Keys, *, method: str, url: str, region: str, service: str, body: bytes = b""
 ) -> Mapping[str, str]:
-    """Headers that sign a request to ``url``: to be sent with it, beside others that are not signed."""
-    parts = urlsplit(url)
-    timestamp = (now or datetime.datetime.now(datetime.UTC)).strftime("%Y%m%dT%H%M%SZ")
-    headers = {"host": parts.netloc, "x-amz-date": timestamp}
-    if keys.session_token:
-        headers["x-amz-security-token"] = keys.session_token
-    names = ";".join(sorted(headers))
-    given = parse_qsl(parts.query, keep_blank_values=True)
-    pairs = sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in given)
-    canonical = [
-        method,
-        parts.path or "/",
-        "&".join(f"{name}={value}" for name, value in pairs),
-        *(f"{name}:{headers[name]}" for name in sorted(headers)),
-        "",
-        names,
-        hashlib.sha256(body).hexdigest(),
-    ]
-    scope = f"{timestamp[:8]}/{region}/{service}/aws4_request"
-    digest = hashlib.sha256("\n".join(canonical).encode()).hexdigest()
-    key = f"AWS4{keys.secret_access_key}".encode()
-    for part in scope.split("/"):
-        key = hmac.digest(key, part.encode(), "sha256")
-    signature = hmac.new(key, f"AWS4-HMAC-SHA256\n{timestamp}\n{scope}\n{digest}".encode(), "sha256").hexdigest()
-    credential = f"{keys.access_key_id}/{scope}"
-    reported = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={names}, Signature={signature}"
-    return {**headers, "Authorization": reported}
+    """Return the headers that sign a request to ``url``, in lower case; others may be sent unsigned beside them."""
+    request = AWSRequest(method=method, url=url, data=body)
+    credentials = Credentials(keys.access_key_id, keys.secret_access_key, keys.session_token or None)
+    SigV4Auth(credentials, service, region).add_auth(request)
+    return {"host": urlsplit(url).netloc, **{name.lower(): value for name, value in request.headers.items()}}

@@ -1,7 +1,7 @@
-"""A real Kubernetes under the embedded EKS: its binaries, a cluster's control plane, its nodes, and who is let in."""
+"""Real Kubernetes behind the embedded EKS: binaries, control planes, nodes, access."""
 
 from holdfast.localcloud.kubernetes.binaries import Binaries, find_binaries
-from holdfast.localcloud.kubernetes.clusters import Became, Clusters
+from holdfast.localcloud.kubernetes.clusters import Clusters, ClusterState
 from holdfast.localcloud.kubernetes.model import LOOPBACK, EksCluster, parse_eks_cluster
 from holdfast.localcloud.kubernetes.nodes import Member, Parts, Taint
 from holdfast.localcloud.kubernetes.serving import Account, node_root
@@ -9,8 +9,8 @@ from holdfast.localcloud.kubernetes.serving import Account, node_root
 __all__ = [
     "LOOPBACK",
     "Account",
-    "Became",
     "Binaries",
+    "ClusterState",
     "Clusters",
     "EksCluster",
     "Member",

@@ -1,10 +1,5 @@
-"""
-Every cluster of EKS of one home that is real: its control plane started, found again and ended, its nodes joined.
+"""Real EKS clusters of one home: start, find and end control planes, join nodes."""
 
-It is told which clusters there are, and tells what became of them. When is decided by whoever calls ``due``.
-"""
-
-import http.client
 import logging
 import threading
 import time
@@ -16,11 +11,10 @@ from pathlib import Path
 from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.forwarding import AWS_PORT
 from holdfast.localcloud.home import remove_tree_quietly
-from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
 from holdfast.localcloud.kubernetes.binaries import Binaries, BinariesError
 from holdfast.localcloud.kubernetes.control import ControlPlane, Keeper, erase
 from holdfast.localcloud.kubernetes.images import PORT as REGISTRY_PORT
-from holdfast.localcloud.kubernetes.model import EksCluster
+from holdfast.localcloud.kubernetes.model import EksCluster, Object
 from holdfast.localcloud.kubernetes.nodes import (
     CHECK_FAILED,
     CHECK_TAINT,
@@ -40,24 +34,22 @@ from holdfast.localcloud.kubernetes.nodes import (
     parts,
     start_services,
 )
-from holdfast.localcloud.kubernetes.serving import AccessPoint, Account, Commons, api_server_side, node_root
+from holdfast.localcloud.kubernetes.serving import AccessService, Account, SharedServices, api_server_side, node_root
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.supervision import Worker, together
+from holdfast_common import KubernetesClient, KubernetesError
 
 """Of the embedded AWS at the gateway of the nodes' network."""
 NODES = "/api/v1/nodes"
 JOINS_WITHIN_S, CLEARED_WITHIN_S = 120.0, 10.0
 KUBELET_LOG = "/var/log/holdfast/units/kubelet.service.log"
 AGAIN_AFTER_S = 5.0
-UNREACHABLE = (OSError, http.client.HTTPException, ApiError)
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Became:
-    """What became of a cluster, for EKS to record."""
-
+class ClusterState:
     arn: str
     status: str
     """ACTIVE, FAILED or Deleted."""
@@ -73,7 +65,7 @@ class Became:
 class _Running:
     plane: ControlPlane
     roster: Roster
-    door: AccessPoint
+    access: AccessService
 
 
 class Clusters:
@@ -81,10 +73,9 @@ class Clusters:
     Thread-safe.
 
     Args:
-        account: The embedded AWS.
-        binaries: Asked whenever a cluster is to be started; None where there are none.
-        tell: Records what became of a cluster.
-        on_change: Called when something about a node has changed.
+        binaries: Called for each cluster start; returns None without binaries.
+        tell: Records the state of a cluster.
+        on_change: Called when a node has changed.
     """
 
     def __init__(
@@ -94,23 +85,23 @@ class Clusters:
         fleet: Fleet,
         account: Account,
         binaries: Callable[[], Binaries | None],
-        tell: Callable[[Became], None],
+        tell: Callable[[ClusterState], None],
         on_change: Callable[[], None],
     ) -> None:
         self._fleet, self._account, self._binaries = fleet, account, binaries
         self._store = ImageStore(home=home)
-        self._commons = Commons(home=home, fleet=fleet, account=account)
+        self._commons = SharedServices(home=home, fleet=fleet, account=account)
         self._directory = home / "kubernetes"
         self._tell, self._on_change = tell, on_change
         self._lock = threading.Lock()
         self._running: dict[str, _Running] = {}
         self._rests_until: dict[str, float] = {}
-        self._said = self._gateway = ""
+        self._reported = self._gateway = ""
         self._stopping = threading.Event()
         self._keeper = Keeper(planes=self._planes)
 
     def offers(self) -> str:
-        """The version of Kubernetes that a new cluster would run; empty: none, clusters are records."""
+        """Return the version of Kubernetes for new clusters; empty: clusters are records only."""
         found = self._present()
         return found.version if found else ""
 
@@ -118,15 +109,15 @@ class Clusters:
         try:
             return self._binaries()
         except BinariesError as error:
-            if str(error) != self._said:
+            if str(error) != self._reported:
                 _log.error("%s", error)
-            self._said = str(error)
+            self._reported = str(error)
             return None
 
     def due(
         self, clusters: Iterable[EksCluster], *, network: str, gateway: str, busy: frozenset[str]
     ) -> list[tuple[str, Callable[[], None]]]:
-        """Work that is to be done, each with the key of its cluster, none of it for one that is ``busy``."""
+        """Return pending work by the key of its cluster, except for ``busy`` ones."""
         known = {cluster.key: cluster for cluster in clusters}
         work: list[tuple[str, Callable[[], None]]] = []
         for key, cluster in known.items():
@@ -140,22 +131,20 @@ class Clusters:
         return work + [(key, partial(self._forget, key)) for key in gone]
 
     def keys(self) -> frozenset[str]:
-        """Of clusters whose control planes are virtual instances of the fleet."""
         with self._lock:
             return frozenset(self._running)
 
     def start(self) -> None:
-        """Look after control planes that do not answer."""
         self._keeper.start()
 
     def workers(self) -> list[Worker]:
         with self._lock:
             running = list(self._running.values())
-        own = [w for one in running for w in (one.plane.worker, one.roster.worker, *one.door.workers())]
+        own = [w for one in running for w in (one.plane.worker, one.roster.worker, *one.access.workers())]
         return [self._keeper.worker, *own, *self._commons.workers()]
 
     def stop(self) -> None:
-        """Serve no more; clusters go on."""
+        """Stop serving; clusters keep running."""
         self._stopping.set()
         self._keeper.stop()
         with self._lock:
@@ -163,24 +152,23 @@ class Clusters:
         for one in running:
             one.roster.stop()
         # A server takes half a second to end.
-        together(self._commons.stop, *(part.stop for one in running for part in (one.door, one.plane)))
+        together(self._commons.stop, *(part.stop for one in running for part in (one.access, one.plane)))
 
     # --- nodes
 
     def has(self, arn: str) -> bool:
-        """Whether a real control plane serves this cluster now."""
         return self._find(arn) is not None
 
-    def api(self, arn: str) -> Api | None:
+    def api(self, arn: str) -> KubernetesClient | None:
         found = self._find(arn)
         return found.plane.api if found else None
 
     def parts(self, arn: str, member: Member) -> Parts:
-        """What the node of an instance is booted with. NodeError: its cluster does not run."""
+        """Return the boot configuration of an instance's node. Raises: NodeError: the cluster does not run."""
         running = self._must(arn)
         binaries = self._present()
         if binaries is None:
-            raise NodeError("there are no binaries of Kubernetes any more; make them with: holdfast kubernetes build")
+            raise NodeError("Kubernetes binaries not found; run: holdfast kubernetes build")
         return parts(
             member,
             settings=running.plane.settings,
@@ -194,42 +182,33 @@ class Clusters:
         )
 
     def join(self, arn: str, node: Node, *, is_over: Callable[[], bool]) -> None:
-        """
-        Start containerd and the kubelet, and wait until the Node is ready.
-
-        Raises:
-            NodeError: it is not within 120 s.
-        """
+        """Start containerd and the kubelet, and wait until the Node is ready. Raises: NodeError: not within 120 s."""
         running = self._must(arn)
         roster, name = running.roster, node_name(node.spec.instance_id)
         before = roster.heartbeat(name)
         start_services(node)
         if not roster.wait(name, partial(is_ready, after=before), timeout_s=JOINS_WITHIN_S, is_over=is_over):
-            said = node.read_file(KUBELET_LOG) if node.alive() else b""
-            last = " | ".join(said.decode(errors="replace").strip().splitlines()[-3:])[-600:]
+            log = node.read_file(KUBELET_LOG) if node.alive() else b""
+            last = " | ".join(log.decode(errors="replace").strip().splitlines()[-3:])[-600:]
             raise NodeError(f"node {name} was not ready in Kubernetes within {JOINS_WITHIN_S:g} s: {last}")
         self._clear_health(running, name, is_over=is_over)
 
     def _clear_health(self, running: _Running, name: str, *, is_over: Callable[[], bool]) -> None:
-        """
-        A Node that comes back from a reboot still has the label that asked for it.
-
-        Whoever decides about instances must not see it once more, so it is waited for here.
-        """
+        """Reset the label that requested a reboot, and wait until the roster has the change."""
         try:
             if health(running.roster.nodes()[name]) != SCHEDULABLE:
                 running.plane.api.patch(f"{NODES}/{name}", {"metadata": {"labels": {HEALTH_LABEL: SCHEDULABLE}}})
                 cleared = _is_schedulable
                 running.roster.wait(name, cleared, timeout_s=CLEARED_WITHIN_S, is_over=is_over)
-        except (KeyError, *UNREACHABLE) as error:
-            raise NodeError(f"the label of node {name} is not set back: {error}") from None
+        except (KeyError, KubernetesError) as error:
+            raise NodeError(f"node {name}: health label not reset: {error}") from None
 
-    def check_began(self, arn: str, instance_id: str) -> None:
-        """Deep health checks begin: the Node says so, and takes no more pods. Nothing where the cluster is a record."""
+    def start_check(self, arn: str, instance_id: str) -> None:
+        """Label and taint the Node for deep health checks. No effect on a cluster that is a record."""
         self._set_check(arn, instance_id, label=UNSCHEDULABLE, check=IN_PROGRESS, tainted=True)
 
-    def check_ended(self, arn: str, instance_id: str, *, passed: bool) -> None:
-        """They are over; a Node that has not passed waits for its replacement."""
+    def end_check(self, arn: str, instance_id: str, *, passed: bool) -> None:
+        """Label the Node with the result; a failed one stays tainted and pending replacement."""
         if passed:
             self._set_check(arn, instance_id, label=SCHEDULABLE, check=PASSED, tainted=False)
         else:
@@ -250,26 +229,24 @@ class Clusters:
                 "spec": {"taints": [*others, *([dict(CHECK_TAINT)] if tainted else [])]},
             }
             running.plane.api.patch(path, body)
-        except UNREACHABLE as error:
-            raise NodeError(f"the Node of {instance_id} does not say how its deep health check is: {error}") from None
+        except KubernetesError as error:
+            raise NodeError(f"node of {instance_id}: deep health check not recorded: {error}") from None
 
     def leave(self, arn: str, instance_id: str) -> None:
-        """The instance is no more: its Node goes at once, as AWS's controllers take it away."""
         running = self._find(arn)
         if running is not None:
             try:
                 running.plane.api.delete(f"{NODES}/{node_name(instance_id)}")
-            except UNREACHABLE as error:
-                _log.warning("the Node of %s is not deleted: %s", instance_id, error)
+            except KubernetesError as error:
+                _log.warning("node of %s: not deleted: %s", instance_id, error)
 
     def drop_disks(self, instance_id: str) -> None:
-        """What an instance's volumes held, after its end."""
         remove_tree_quietly(self._disks(instance_id))
 
-    def asked(self, arn: str) -> dict[str, str]:
-        """Instance id -> reboot or replace, as labels of Nodes ask."""
+    def requested(self, arn: str) -> dict[str, str]:
+        """Return instance id -> reboot or replace, from the Nodes' labels."""
         found = self._find(arn)
-        return found.roster.asked() if found else {}
+        return found.roster.requested() if found else {}
 
     # --- control planes
 
@@ -280,26 +257,26 @@ class Clusters:
     def _start(self, cluster: EksCluster, *, network: str, gateway: str) -> None:
         binaries = self._present()
         if binaries is None:
-            self._tell(Became(arn=cluster.arn, status="ACTIVE"))
+            self._tell(ClusterState(arn=cluster.arn, status="ACTIVE"))
             return
         with self._lock:
             running = self._running.get(cluster.key)
         try:
             if running is None:
                 running = self._prepare(cluster, binaries=binaries, network=network, gateway=gateway)
-            running.plane.start(on_boot=running.door.serve, is_over=self._stopping.is_set)
-            running.door.announce(running.plane.api)
+            running.plane.start(on_boot=running.access.serve, is_over=self._stopping.is_set)
+            running.access.announce(running.plane.api)
             self._commons.serve(gateway=gateway, cluster_name=cluster.name, api=running.plane.api)
-        except (NodeError, *UNREACHABLE) as error:
+        except (NodeError, KubernetesError, OSError) as error:
             self._rests_until[cluster.key] = time.monotonic() + AGAIN_AFTER_S
-            _log.error("cluster %s of EKS: %s", cluster.name, error)
+            _log.error("EKS cluster %s: start failed: %s", cluster.name, error)
             if cluster.status == "CREATING" and not self._stopping.is_set():
-                self._tell(Became(arn=cluster.arn, status="FAILED", message=str(error)))
+                self._tell(ClusterState(arn=cluster.arn, status="FAILED", message=str(error)))
             return
         endpoint = running.plane.endpoint
         if (cluster.status, cluster.endpoint) != ("ACTIVE", endpoint):
             authority = running.plane.authority.data
-            made = Became(
+            made = ClusterState(
                 arn=cluster.arn, status="ACTIVE", endpoint=endpoint, authority=authority, runs=binaries.version
             )
             self._tell(made)
@@ -317,7 +294,7 @@ class Clusters:
             access=side.flags(),
             documents={f"{side.directory}/{name}": text.encode() for name, text in side.documents().items()},
         )
-        door = AccessPoint(
+        access = AccessService(
             cluster_name=cluster.name,
             authority=plane.authority,
             account=self._account,
@@ -327,7 +304,7 @@ class Clusters:
         route = self._fleet.route
         roster = Roster(api=plane.api, route=lambda pods, address: route(pods, via=address), on_change=self._on_change)
         roster.start()
-        running = _Running(plane=plane, roster=roster, door=door)
+        running = _Running(plane=plane, roster=roster, access=access)
         with self._lock:
             self._running[cluster.key] = running
         return running
@@ -339,14 +316,14 @@ class Clusters:
     def _delete(self, cluster: EksCluster) -> None:
         self._forget(cluster.key)
         erase(cluster.key, fleet=self._fleet, directory=self._directory / cluster.key)
-        self._tell(Became(arn=cluster.arn, status="Deleted"))
+        self._tell(ClusterState(arn=cluster.arn, status="Deleted"))
 
     def _forget(self, key: str) -> None:
         with self._lock:
             running = self._running.pop(key, None)
         if running is not None:
             running.roster.stop()
-            running.door.stop()
+            running.access.stop()
             running.plane.destroy()
             with self._lock:
                 is_last = not self._running

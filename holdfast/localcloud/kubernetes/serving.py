@@ -1,9 +1,4 @@
-"""
-What this process serves to clusters: to an API server who is let in, to pods the credentials of their roles, and to
-nodes their images.
-
-Each is a room of its own; here they get their sockets, certificates and clients.
-"""
+"""Services of this process for clusters: access reviews, pods' credentials, images."""
 
 import logging
 from collections.abc import Callable
@@ -14,10 +9,10 @@ from typing import Any
 from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.image import ENVIRONMENT_PROGRAMS, TRAINING_ENVIRONMENT
 from holdfast.localcloud.kubernetes import access, images
-from holdfast.localcloud.kubernetes.api import Api
 from holdfast.localcloud.kubernetes.control import KEYS, WEBHOOK_CLIENT, WEBHOOK_PORT, Authority
 from holdfast.localcloud.nodes import Fleet, Node, python_mounts
 from holdfast.localcloud.supervision import Worker, together
+from holdfast_common import KubernetesClient
 
 AUDIENCE = "pods.eks.amazonaws.com"
 _LOCAL = "127.0.0.1"
@@ -28,8 +23,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """The embedded AWS that clusters belong to."""
-
     region: str
     endpoint: str
     """As this process reaches it."""
@@ -38,7 +31,7 @@ class Account:
 
 
 def api_server_side() -> access.ApiServerSide:
-    """How an API server asks the access server of its own loopback."""
+    """Return the API server's connection to the access server on its loopback."""
     return access.ApiServerSide(
         address=f"{_LOCAL}:{WEBHOOK_PORT}",
         authority=Path(KEYS, "ca.crt"),
@@ -49,19 +42,13 @@ def api_server_side() -> access.ApiServerSide:
 
 
 def node_root() -> images.NodeRoot:
-    """What pods on the node's files see of them: the programs that nodes have lie over the environment's own."""
+    """Return the paths that pods on the node's files see; nodes' programs cover the environment's own."""
     shown = tuple(mount.target for mount in python_mounts(at=TRAINING_ENVIRONMENT))
     return images.NodeRoot(environment=(*shown, ENVIRONMENT_PROGRAMS, f"{TRAINING_ENVIRONMENT}/bin"))
 
 
-class AccessPoint:
-    """
-    Who is let in to one cluster, asked by its API server.
-
-    Args:
-        directory: For the certificate that it answers with.
-        nodes_endpoint: Of the embedded AWS, as nodes and pods reach it.
-    """
+class AccessService:
+    """Access reviews of one cluster; ``nodes_endpoint``: URL of the embedded AWS for nodes and pods."""
 
     def __init__(
         self, *, cluster_name: str, authority: Authority, account: Account, directory: Path, nodes_endpoint: str
@@ -82,7 +69,7 @@ class AccessPoint:
         self._serves = 0
 
     def serve(self, node: Node) -> None:
-        """Answer inside the control plane's instance; again, when that is another one than before."""
+        """Listen inside the control plane's instance; again after a restart of the instance."""
         if self._serves == node.pid:
             return
         self.stop()
@@ -91,12 +78,12 @@ class AccessPoint:
         self._server.start()
         self._serves = node.pid
 
-    def announce(self, api: Api) -> None:
-        """Let the API server ask about new pods."""
+    def announce(self, api: KubernetesClient) -> None:
+        """Register the webhook for new pods."""
         webhook = access.pod_webhook(address=f"{_LOCAL}:{WEBHOOK_PORT}", authority_pem=self._authority.certificate)
         name = webhook["metadata"]["name"]
         path = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{name}"
-        api.apply(path, webhook, manager="eks")
+        api.apply(path, webhook, manager="eks", force=True)
 
     def stop(self) -> None:
         if self._server is not None:
@@ -107,21 +94,16 @@ class AccessPoint:
         return [self._server.worker] if self._server is not None else []
 
 
-class Commons:
-    """
-    What all nodes of a home share: the registry of images, and the agent that gives pods their credentials.
-
-    Args:
-        home: Of the local cloud, in which images are kept.
-    """
+class SharedServices:
+    """Services for all nodes of a home: the image registry, and the agent for pods' credentials."""
 
     def __init__(self, *, home: Path, fleet: Fleet, account: Account) -> None:
         self._home, self._fleet, self._account = home, fleet, account
         self._registry: images.Registry | None = None
         self._agent: access.PodIdentityAgent | None = None
 
-    def serve(self, *, gateway: str, cluster_name: str, api: Api) -> None:
-        """Begin, where it has not begun yet. Credentials are for the pods of one cluster: the first."""
+    def serve(self, *, gateway: str, cluster_name: str, api: KubernetesClient) -> None:
+        """Start once. Credentials are for the pods of the first cluster only."""
         if self._registry is None:
             self._registry = images.Registry(
                 listener=self._fleet.listen(gateway, images.PORT),
@@ -153,8 +135,8 @@ class Commons:
         return any(node.spec.address == address for node in self._fleet.nodes())
 
 
-def review(api: Api, token: str) -> Any:
-    """The status of a TokenReview for pods' credentials. OSError: the API server does not answer."""
+def review(api: KubernetesClient, token: str) -> Any:
+    """Return the status of a TokenReview for pods' credentials. Raises: KubernetesError."""
     body = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenReview",

@@ -1,7 +1,6 @@
 """Bad days of a local EKS: pods that do not go, more pods than there is room for, a full disk, another orchestrator."""
 
 import contextlib
-import http.client
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,9 +13,9 @@ from kubernetes_things import deployment, pod, pods_path, ready_nodes, wait_phas
 from local_eks import LocalEks, eventually_true
 
 from holdfast.localcloud.kubernetes import Binaries, EksCluster
-from holdfast.localcloud.kubernetes.api import ApiError
 from holdfast.localcloud.kubernetes.control import ControlPlane
 from holdfast.localcloud.nodes import Fleet
+from holdfast_common import KubernetesError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kubernetes, pytest.mark.root]
 
@@ -26,7 +25,6 @@ MANY = 110
 DISK_MIB = 250
 LARGE_KIB = 900
 MAPS = "/api/v1/namespaces/default/configmaps"
-UNREACHABLE = (OSError, http.client.HTTPException)
 
 
 def test_a_pod_that_ignores_sigterm_is_ended_after_its_grace_period(api: Api, namespace: str, local_eks: LocalEks):
@@ -146,7 +144,7 @@ def test_what_etcd_has_acknowledged_survives_a_full_disk(on_a_small_disk: tuple[
     def write(name: str, *, kib: int) -> bool:
         try:
             plane.api.create(MAPS, {"metadata": {"name": name}, "data": {"x": name[0] * (kib << 10)}})
-        except (ApiError, *UNREACHABLE):
+        except KubernetesError:
             return False
         acknowledged.append(name)
         return True

@@ -9,26 +9,32 @@ from kubernetes_http import Api
 from kubernetes_things import STAYS, pod, pods_path, wait_ready
 from local_eks import LocalEks, Person
 
-from holdfast.cli.kubernetes import Client, Finished, KubernetesError, execute
+from holdfast.cli.kubernetes import Finished, execute
+from holdfast_common import KubernetesClient, KubernetesError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kubernetes, pytest.mark.root]
 
 
 @pytest.fixture
-def client(local_eks: LocalEks) -> Callable[[Person], Client]:
+def client(local_eks: LocalEks) -> Callable[[Person], KubernetesClient]:
     """The API server as somebody with a token of ``aws eks get-token`` sees it."""
     cluster = local_eks.aws("eks").describe_cluster(name=local_eks.eks_cluster)["cluster"]
     authority = base64.b64decode(cluster["certificateAuthority"]["data"]).decode()
 
-    def made(who: Person) -> Client:
+    def made(who: Person) -> KubernetesClient:
         told = json.loads(who.run("aws", "eks", "get-token", "--cluster-name", local_eks.eks_cluster))
-        return Client(endpoint=cluster["endpoint"], authority=authority, token=told["status"]["token"])
+        return KubernetesClient(endpoint=cluster["endpoint"], authority=authority, token=told["status"]["token"])
 
     return made
 
 
 def test_words_of_a_command_reach_one_container_and_its_output_and_code_come_back(
-    client: Callable[[Person], Client], local_eks: LocalEks, api: Api, namespace: str, admin: Person, viewer: Person
+    client: Callable[[Person], KubernetesClient],
+    local_eks: LocalEks,
+    api: Api,
+    namespace: str,
+    admin: Person,
+    viewer: Person,
 ) -> None:
     two = pod("two", image=local_eks.image)
     two["spec"]["containers"].append(
@@ -38,7 +44,7 @@ def test_words_of_a_command_reach_one_container_and_its_output_and_code_come_bac
     wait_ready(api, namespace, "two")
     administrator = client(admin)
 
-    def run(*argv: str, who: Client = administrator, container: str = "other") -> Finished:
+    def run(*argv: str, who: KubernetesClient = administrator, container: str = "other") -> Finished:
         return execute(who, namespace=namespace, pod="two", container=container, argv=argv)
 
     words = ["a b", "$(id)", "&c=d", "ü", ""]

@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast import cli
-from holdfast.cli.kubernetes import Finished, JobName, KubernetesError, PodRecord, Workload
+from holdfast.cli.kubernetes import Finished, JobName, PodRecord, Workload
 from holdfast.cli.slurm import JobRecord
+from holdfast_common import KubernetesError
 
 
 def record(state: str, *, nodes: str = "ip-10-1-0-[5-8]") -> JobRecord:

@@ -75,13 +75,13 @@ def test_quantities_become_text_which_old_api_servers_take_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "holds no objects"),
-        ("a: [", "no YAML"),
-        ("- 1", "is no object"),
+        ("", "got no objects"),
+        ("a: [", "invalid YAML"),
+        ("- 1", "allowed: objects with apiVersion"),
         ("kind: Job\nmetadata: {name: x}", "lacks apiVersion"),
         ("apiVersion: v1\nkind: Job", "lacks metadata.name"),
         ("apiVersion: v1\nkind: Job\nmetadata: [1]", "lacks metadata.name"),
-        ("!!python/object/apply:os.system [id]", "no YAML"),
+        ("!!python/object/apply:os.system [id]", "invalid YAML"),
         ("[" * 3000, "nested too deeply"),
     ],
 )

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.kubernetes import KubernetesError
 from holdfast.cli.submission import submit_manifests
 from holdfast.cli.terminal import CommandError
+from holdfast_common import KubernetesError
 
 JOB = """apiVersion: {version}
 kind: {kind}

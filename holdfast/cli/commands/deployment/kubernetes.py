@@ -50,14 +50,14 @@ def build(
 @app.command(cls=Command)
 def show(json: _JSON = False) -> None:
     """Tell which binaries there are."""
-    from holdfast.localcloud.kubernetes.binaries import BUILD_TAKES, RECORDS, VARIABLE, find_binaries, wants_records
+    from holdfast.localcloud.kubernetes.binaries import BUILD_TAKES, RECORDS, VARIABLE, find_binaries, uses_records
 
     binaries = find_binaries(os.environ)
     if binaries is not None:
         _print(binaries, json=json)
     elif json:
         print_json(None)
-    elif wants_records(os.environ):
+    elif uses_records(os.environ):
         console.print(f"{VARIABLE} is {RECORDS}: clusters of EKS are records only")
     else:
         console.print(f"no binaries; holdfast kubernetes build makes them ({BUILD_TAKES})")

@@ -8,9 +8,7 @@ from holdfast.cli.deployed.kubernetes.login import sign_in
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.kubernetes import (
     OPERATORS,
-    Client,
     JobName,
-    KubernetesError,
     ManifestError,
     Object,
     PodRecord,
@@ -21,6 +19,7 @@ from holdfast.cli.kubernetes import (
     workloads,
 )
 from holdfast.cli.terminal import CommandError
+from holdfast_common import KubernetesClient, KubernetesError
 
 KINDS = {"batch/v1": "jobs", "apps/v1": "statefulsets"}
 LOG_LINES = "tailLines"
@@ -56,7 +55,7 @@ def workload(context: Context, *, job: str) -> Workload | None:
     return next((one for one in known_workloads(context) if one.job == wanted), None)
 
 
-def _objects(client: Client) -> list[Object]:
+def _objects(client: KubernetesClient) -> list[Object]:
     served = {group["name"] for group in client.get("/apis")["groups"]}
     found = []
     for version, plural in {**KINDS, **OPERATORS}.items():
@@ -65,7 +64,7 @@ def _objects(client: Client) -> list[Object]:
     return found
 
 
-def _listed(client: Client, *, version: str, plural: str) -> list[Object]:
+def _listed(client: KubernetesClient, *, version: str, plural: str) -> list[Object]:
     try:
         answer = client.get(f"/apis/{version}/{plural}")
     except KubernetesError as error:
@@ -108,7 +107,7 @@ def kubernetes_output(context: Context, *, job: str, since_ns: int | None = None
     ]
 
 
-def _lines(client: Client, pod: PodRecord, container: str, **limits: str) -> list[str] | None:
+def _lines(client: KubernetesClient, pod: PodRecord, container: str, **limits: str) -> list[str] | None:
     path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/log"
     try:
         return client.text(path, container=container, **limits).splitlines()

@@ -16,9 +16,10 @@ from pathlib import Path
 from holdfast.cli.deployed.aws import AwsError
 from holdfast.cli.deployed.cluster import describe_cluster
 from holdfast.cli.deployed.sessions import Context, Session
-from holdfast.cli.kubernetes import TOKEN_LASTS, Client, KubernetesError, kubeconfig, token
+from holdfast.cli.kubernetes import TOKEN_LASTS, kubeconfig, token
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud.home import Keys, write_private
+from holdfast_common import KubernetesClient, KubernetesError
 
 ADMINISTRATOR = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 SESSION_NAME = "holdfast"
@@ -42,7 +43,7 @@ class EksCluster:
 class SignedIn:
     """A client that the API server takes, and what that says of itself."""
 
-    client: Client
+    client: KubernetesClient
     cluster: EksCluster
     runs: str
     """Version of the API server, such as 1.20.2."""
@@ -144,7 +145,7 @@ def _admitted(context: Context, cluster: EksCluster) -> tuple[Keys, str]:
     )
 
 
-def _version(client: Client) -> str:
+def _version(client: KubernetesClient) -> str:
     """Of the API server; empty where it lets the client not in."""
     try:
         return str(client.get("/version")["gitVersion"]).removeprefix("v")
@@ -180,11 +181,9 @@ def _assumed(context: Context, arn: str) -> Keys | None:
 
 
 def _token(context: Context, cluster: EksCluster, who: Keys) -> str:
-    now = datetime.datetime.now(datetime.UTC)
-    region = context.session.region
-    return token(who, cluster=cluster.name, region=region, sts_endpoint=context.sts_endpoint, now=now)
+    return token(who, cluster=cluster.name, region=context.session.region, sts_endpoint=context.sts_endpoint)
 
 
-def _client(cluster: EksCluster, bearer: str) -> Client:
+def _client(cluster: EksCluster, bearer: str) -> KubernetesClient:
     authority = base64.b64decode(cluster.authority_data).decode()
-    return Client(endpoint=cluster.endpoint, authority=authority, token=bearer)
+    return KubernetesClient(endpoint=cluster.endpoint, authority=authority, token=bearer)

@@ -1,7 +1,6 @@
 """Software of an EKS add-on in a real cluster: create, check and remove its objects."""
 
 import datetime
-import http.client
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,7 @@ from holdfast.localcloud.kubernetes.addons import (
     remove,
     stand_in,
 )
-from holdfast.localcloud.kubernetes.api import ApiError
+from holdfast_common import KubernetesError
 
 NO_REPLICAS = {
     "code": "InsufficientNumberOfReplicas",
@@ -28,9 +27,6 @@ NO_REPLICAS = {
 
 SETTLES_WITHIN = datetime.timedelta(minutes=2)
 """For so long an add-on whose pods find nodes is CREATING or UPDATING, not DEGRADED. Assumed; EKS takes longer."""
-
-REFUSED = (ApiError, OSError, http.client.HTTPException)
-"""What an API server that does not do what is asked of it raises."""
 
 
 class AddonSoftware:
@@ -56,8 +52,8 @@ class AddonSoftware:
         content["broken"], content["health"] = "", {"issues": []}
         try:
             install(place, self._objects(content), resolve_conflicts=resolve_conflicts)
-        except REFUSED as error:
-            code = "AdmissionRequestDenied" if isinstance(error, ApiError) else "ClusterUnreachable"
+        except KubernetesError as error:
+            code = "AdmissionRequestDenied" if error.code else "ClusterUnreachable"
             content["broken"], content["health"] = failing_as, _issue(code, str(error))
         except ConflictError as error:
             content["broken"], content["health"] = failing_as, _issue("ConfigurationConflict", str(error))
@@ -72,7 +68,7 @@ class AddonSoftware:
             if is_well(place, self._objects(content)):
                 return
             issue = _issue(**NO_REPLICAS)
-        except REFUSED as error:
+        except KubernetesError as error:
             issue = _issue("ClusterUnreachable", str(error))
         content["started"] = False
         if now() - content["modifiedAt"] < SETTLES_WITHIN:
@@ -87,7 +83,7 @@ class AddonSoftware:
             return
         try:
             remove(place, self._objects(content))
-        except REFUSED as error:
+        except KubernetesError as error:
             raise errors.server(f"The objects of addon {content['addonName']} were not deleted: {error}") from None
 
     def _objects(self, content: dict[str, Any]) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from holdfast.localcloud.hyperpod.model import (
     parse_cluster,
     parse_file_system,
 )
-from holdfast.localcloud.kubernetes import Became, EksCluster, parse_eks_cluster
+from holdfast.localcloud.kubernetes import ClusterState, EksCluster, parse_eks_cluster
 from holdfast.localcloud.supervision import Batcher
 
 DEFAULT_REGION = "us-west-2"
@@ -164,8 +164,8 @@ class PlaneClient:
         answer = self._call(f"watch?{query}", timeout_s=timeout_s + 5)
         return int(answer["version"])
 
-    def tell(self, became: Became) -> None:
-        """Report the state of an EKS cluster."""
+    def tell(self, became: ClusterState) -> None:
+        """Record what became of a cluster of EKS."""
         try:
             self._call("kubernetes", body=json.dumps(asdict(became)).encode())
         except urllib.error.HTTPError as error:

@@ -334,7 +334,7 @@ class ControlPlane:
             )
 
     def _marks(self, cluster: Cluster) -> Mapping[str, str]:
-        return self._kubernetes.asked(cluster.eks_arn) if cluster.kubernetes else self._members.marks(cluster)
+        return self._kubernetes.requested(cluster.eks_arn) if cluster.kubernetes else self._members.marks(cluster)
 
     def _announce(self, cluster: Cluster) -> None:
         with self._memory.change(cluster.arn) as memory:

@@ -67,7 +67,7 @@ class DeepCheck:
         """Hold new jobs: a maintenance reservation of Slurm, or HyperPod's label and taint."""
         if self._is_compute:
             self.slurms.of(self.cluster).reserve(self.instance.host_name)
-        self.kubernetes.check_began(self.cluster.eks_arn, self.instance.instance_id)
+        self.kubernetes.start_check(self.cluster.eks_arn, self.instance.instance_id)
 
     def is_free(self) -> bool:
         """Return True if no job of Slurm runs there, now or within a moment."""
@@ -81,7 +81,7 @@ class DeepCheck:
     def release(self, *, passed: bool) -> None:
         if self._is_compute:
             self.slurms.of(self.cluster).release(self.instance.host_name)
-        self.kubernetes.check_ended(self.cluster.eks_arn, self.instance.instance_id, passed=passed)
+        self.kubernetes.end_check(self.cluster.eks_arn, self.instance.instance_id, passed=passed)
 
     def run(self, node: Node, *, checks: tuple[str, ...]) -> Outcome:
         """Run the checks in order; results go to the instance's log and CloudWatch."""

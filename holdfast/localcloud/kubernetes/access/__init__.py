@@ -1,10 +1,4 @@
-"""
-Who is let in to a local EKS cluster, and what for: tokens of ``aws eks get-token``, access entries with AWS's policies,
-and credentials for pods (EKS Pod Identity).
-
-`AccessServer` answers the API server's reviews, `PodIdentityAgent` the SDKs in pods. `ApiServerSide` and `pod_webhook`
-are what the API server is told. Certificates, sockets and the API server itself are made by others.
-"""
+"""Access to a local EKS cluster: tokens of ``aws eks get-token``, access entries, credentials for pods."""
 
 from holdfast.localcloud.kubernetes.access.agent import ADDRESS, PORT, PodIdentityAgent, refusal_of_request
 from holdfast.localcloud.kubernetes.access.authorization import (

@@ -1,8 +1,8 @@
 """
-The EKS Pod Identity Agent, for all nodes from one thread: where SDKs in pods ask for credentials.
+EKS Pod Identity Agent for all nodes: credentials for the SDKs in pods.
 
 Source: aws/eks-pod-identity-agent at d4dc0f3 (2026-03-17), internal/validation/request.go, pkg/handlers and pkg/errors:
-what is asked of a request, and the words and statuses of refusals.
+validation of requests, messages and statuses of refusals.
 """
 
 import base64
@@ -28,8 +28,6 @@ _log = logging.getLogger(__name__)
 
 
 class PodIdentityAgent(HttpService):
-    """The service on a listening socket, by default that of `ADDRESS` and `PORT` in the nodes' network."""
-
     def __init__(self, *, listener: socket.socket, identity: PodIdentity) -> None:
         class Handler(_Handler):
             pass
@@ -39,7 +37,7 @@ class PodIdentityAgent(HttpService):
 
 
 def refusal_of_request(*, host: str, token: str, now: float) -> tuple[str, int] | None:
-    """Why the agent does not even ask EKS about a request, and the status; None when it does. Pure."""
+    """Return reason and status for a request that is refused without asking EKS; None otherwise. Pure."""
     found = HOST.fullmatch(host)
     name = (found["six"] or found["name"]) if found is not None else host
     if name not in HOSTS:
@@ -59,7 +57,6 @@ def refusal_of_request(*, host: str, token: str, now: float) -> tuple[str, int] 
 
 
 def _claims(token: str) -> dict[str, Any] | None:
-    """What a JWT says, unverified: the API server verifies it."""
     parts = token.split(".")
     if len(parts) != 3 or len(token) > MOST_TOKEN_BYTES or not token.isascii():
         return None

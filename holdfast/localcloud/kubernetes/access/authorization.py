@@ -1,8 +1,8 @@
 """
-Whether a principal's access policies allow a request to the Kubernetes API. Pure.
+Access policies: judge a request to the Kubernetes API. Pure.
 
-Policies only allow (EKS user guide, access-policy-permissions): what none of them is about is left to RBAC. How a rule
-matches is RBAC's own way, kubernetes/kubernetes, pkg/apis/rbac/v1/evaluation_helpers.go of v1.20.2, read 2026-11-23.
+Policies only allow (EKS user guide, access-policy-permissions); RBAC decides the rest. Rules match as in RBAC:
+kubernetes/kubernetes, pkg/apis/rbac/v1/evaluation_helpers.go of v1.20.2, read 2026-11-23.
 """
 
 import re
@@ -17,13 +17,10 @@ ALL = "*"
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """Where an associated policy applies."""
-
     namespaces: tuple[str, ...] | None = None
     """Names with ``*`` in them. Default: the whole cluster."""
 
     def covers(self, namespace: str) -> bool:
-        """Whether a request in a namespace, or in none, is within the scope."""
         if self.namespaces is None:
             return True
         return bool(namespace) and any(_pattern(name).fullmatch(namespace) for name in self.namespaces)
@@ -31,16 +28,12 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class Association:
-    """An access policy, and where it applies."""
-
     policy: AccessPolicy
     scope: Scope
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attributes:
-    """What somebody wants of the API: a resource, or a path that is none."""
-
     verb: str
     path: str = ""
     """Default: it is about a resource."""
@@ -53,42 +46,42 @@ class Attributes:
 
 
 def attributes_of(spec: Mapping[str, Any]) -> Attributes:
-    """The attributes in the spec of a SubjectAccessReview; what is missing is empty, and allowed by nothing."""
+    """Return the attributes in a SubjectAccessReview's spec; missing ones are empty, which no policy allows."""
     path = spec.get("nonResourceAttributes")
     if isinstance(path, Mapping):
         return Attributes(verb=_text(path, "verb"), path=_text(path, "path"))
     given = spec.get("resourceAttributes")
-    asked: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-    kind, part = _text(asked, "resource"), _text(asked, "subresource")
+    attributes: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    kind, part = _text(attributes, "resource"), _text(attributes, "subresource")
     return Attributes(
-        verb=_text(asked, "verb"),
-        api_group=_text(asked, "group"),
+        verb=_text(attributes, "verb"),
+        api_group=_text(attributes, "group"),
         resource=f"{kind}/{part}" if part else kind,
-        namespace=_text(asked, "namespace"),
-        name=_text(asked, "name"),
+        namespace=_text(attributes, "namespace"),
+        name=_text(attributes, "name"),
     )
 
 
-def allowing(associations: Iterable[Association], wanted: Attributes) -> Association | None:
-    """The first association that allows a request; None when no policy says anything about it."""
+def allowing(associations: Iterable[Association], request: Attributes) -> Association | None:
+    """Return the first association that allows a request; None if RBAC decides."""
     for association in associations:
         scope = association.scope
-        within = scope.namespaces is None if wanted.path else scope.covers(wanted.namespace)
-        if within and any(_allows(rule, wanted) for rule in association.policy.rules):
+        within = scope.namespaces is None if request.path else scope.covers(request.namespace)
+        if within and any(_allows(rule, request) for rule in association.policy.rules):
             return association
     return None
 
 
-def _allows(rule: AccessRule, wanted: Attributes) -> bool:
-    if not wanted.verb or not _among(wanted.verb, rule.verbs):
+def _allows(rule: AccessRule, request: Attributes) -> bool:
+    if not request.verb or not _among(request.verb, rule.verbs):
         return False
-    if wanted.path:
-        return any(_is_path(each, wanted.path) for each in rule.non_resource_urls)
+    if request.path:
+        return any(_is_path(each, request.path) for each in rule.non_resource_urls)
     return (
-        bool(wanted.resource)
-        and _among(wanted.api_group, rule.api_groups)
-        and _is_resource(rule.resources, wanted.resource)
-        and (not rule.resource_names or wanted.name in rule.resource_names)
+        bool(request.resource)
+        and _among(request.api_group, rule.api_groups)
+        and _is_resource(rule.resources, request.resource)
+        and (not rule.resource_names or request.name in rule.resource_names)
     )
 
 
@@ -96,9 +89,9 @@ def _among(value: str, values: tuple[str, ...]) -> bool:
     return ALL in values or value in values
 
 
-def _is_resource(resources: tuple[str, ...], wanted: str) -> bool:
-    part = wanted.partition("/")[2]
-    return _among(wanted, resources) or (bool(part) and f"{ALL}/{part}" in resources)
+def _is_resource(resources: tuple[str, ...], request: str) -> bool:
+    part = request.partition("/")[2]
+    return _among(request, resources) or (bool(part) and f"{ALL}/{part}" in resources)
 
 
 def _is_path(rule: str, path: str) -> bool:

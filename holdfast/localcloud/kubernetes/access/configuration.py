@@ -1,5 +1,5 @@
 """
-What the API server is told of the access server: its flags, and the documents that they name. Pure.
+API server's configuration for the access server: flags and the files that they name. Pure.
 
 Source: kubernetes.io, "Webhook Token Authentication", "Webhook Mode", "Dynamic Admission Control" ("Authenticate
 apiservers"), read 2026-11-23; flags of kube-apiserver 1.20. EKS's webhook for pods has failurePolicy Ignore
@@ -17,13 +17,11 @@ from holdfast.localcloud.kubernetes.access.server import ADMIT, AUTHENTICATE, AU
 
 WEBHOOK = "pod-identity-webhook"
 KEPT = "5s"
-"""How long the API server keeps a review. Its defaults, 2 and 5 minutes, would outlast every change of an entry."""
+"""Cache time of reviews in the API server. Its defaults, 2 and 5 minutes, would outlast every change of an entry."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApiServerSide:
-    """How the API server reaches the access server."""
-
     address: str
     """HOST:PORT, of which the host is in the access server's certificate."""
     authority: Path
@@ -31,7 +29,7 @@ class ApiServerSide:
     key: Path
     """The API server's own, as a client."""
     directory: Path
-    """Where the documents of `documents` are written."""
+    """Folder of `documents`."""
 
     def flags(self) -> list[str]:
         return [
@@ -47,7 +45,7 @@ class ApiServerSide:
         ]
 
     def documents(self) -> Mapping[str, str]:
-        """File name in the directory -> content."""
+        """Return file name in the directory -> content."""
         webhooks = {
             "apiVersion": "apiserver.config.k8s.io/v1",
             "kind": "WebhookAdmissionConfiguration",
@@ -83,7 +81,7 @@ class ApiServerSide:
 
 
 def pod_webhook(*, address: str, authority_pem: bytes) -> dict[str, Any]:
-    """The MutatingWebhookConfiguration to apply once the API server is ready."""
+    """Return the MutatingWebhookConfiguration to apply to a ready API server."""
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",

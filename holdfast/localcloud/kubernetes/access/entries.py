@@ -1,9 +1,9 @@
 """
-The access entries of one cluster, as EKS has them now: the Kubernetes user of a principal, and its access policies.
+Access entries of one cluster: Kubernetes user and access policies of a principal.
 
-EKS is asked for each principal, and its answer used for a moment: changes take seconds on AWS too (EKS user guide,
-creating-access-entries). The API server keeps reviews for longer. Users, their uid and what else is told of them are
-those of kubernetes-sigs/aws-iam-authenticator, pkg/server/server.go at 81b1dab (2026-07-14).
+Answers of EKS are cached for a moment: changes take seconds on AWS too (EKS user guide, creating-access-entries), and
+the API server caches reviews for longer. Users, uid and extra fields as in kubernetes-sigs/aws-iam-authenticator,
+pkg/server/server.go at 81b1dab (2026-07-14).
 """
 
 import threading
@@ -20,13 +20,11 @@ from holdfast.localcloud.kubernetes.access.identity import Identity
 FRESH_S = 2.0
 MOST_KEPT = 1024
 UID = "aws-iam-authenticator:"
-"""What the uid of everybody begins with who logs in by a token: nobody can be impersonated with a uid."""
+"""Prefix of the uid of users with a token: a uid cannot be impersonated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An access entry."""
-
     principal_arn: str
     username: str
     """With what is filled in at log-in in double braces."""
@@ -36,8 +34,6 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class User:
-    """Who a principal is for Kubernetes."""
-
     username: str
     groups: tuple[str, ...]
     uid: str
@@ -45,13 +41,7 @@ class User:
 
 
 class Entries:
-    """
-    Access entries by principal. Thread-safe.
-
-    Args:
-        eks: A boto3 client of the embedded AWS.
-        clock: In seconds, monotonic.
-    """
+    """Access entries by principal. Thread-safe."""
 
     def __init__(self, *, cluster_name: str, eks: Any, clock: Callable[[], float]) -> None:
         self._cluster, self._eks, self._clock = cluster_name, eks, clock
@@ -59,15 +49,7 @@ class Entries:
         self._kept: dict[str, tuple[float, Entry | None]] = {}
 
     def find(self, canonical_arn: str) -> Entry | None:
-        """
-        The entry of a principal.
-
-        STS tells sessions of a role without the role's path, so a role that has one is found by its name, of which an
-        account has one.
-
-        Raises:
-            ClientError, BotoCoreError: EKS does not answer.
-        """
+        """Return a principal's entry; by name, since STS omits a role's path. Raises: ClientError, BotoCoreError."""
         with self._lock:
             until, known = self._kept.get(canonical_arn, (0.0, None))
         if self._clock() < until:
@@ -86,7 +68,7 @@ class Entries:
     def _ask(self, principal: str) -> Entry | None:
         where = {"clusterName": self._cluster, "principalArn": principal}
         try:
-            told = self._eks.describe_access_entry(**where)["accessEntry"]
+            described = self._eks.describe_access_entry(**where)["accessEntry"]
             policies = list(self._associated(where))
         except ClientError as error:
             if error.response["Error"]["Code"] in ("ResourceNotFoundException", "InvalidRequestException"):
@@ -94,8 +76,8 @@ class Entries:
             raise
         return Entry(
             principal_arn=principal,
-            username=told["username"],
-            groups=tuple(told["kubernetesGroups"]),
+            username=described["username"],
+            groups=tuple(described["kubernetesGroups"]),
             associations=tuple(policies),
         )
 
@@ -119,13 +101,8 @@ class Entries:
 
 
 def user_of(entry: Entry, identity: Identity) -> User | None:
-    """
-    Who a principal is for Kubernetes.
-
-    Returns:
-        None where the entry's user name is the DNS name of an EC2 instance: nodes log in by certificates here.
-    """
-    told = {
+    """Return a principal's Kubernetes user; None for an EC2 instance: nodes authenticate by certificates here."""
+    fields = {
         "arn": identity.arn,
         "canonicalArn": identity.canonical_arn,
         "sessionName": identity.session_name,
@@ -140,7 +117,7 @@ def user_of(entry: Entry, identity: Identity) -> User | None:
         username=username,
         groups=tuple(_filled(group, identity) for group in entry.groups),
         uid=f"{UID}{identity.account}:{identity.principal_id}",
-        extra={key: [value] for key, value in told.items()},
+        extra={key: [value] for key, value in fields.items()},
     )
 
 

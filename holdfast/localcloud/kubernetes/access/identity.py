@@ -1,8 +1,8 @@
 """
-Who signed a token: STS of the embedded AWS is asked, and its answer is made what EKS knows principals by.
+Signer of a token, as the embedded STS reports it, mapped to EKS's form of a principal.
 
 Source: kubernetes-sigs/aws-iam-authenticator at 81b1dab (2026-07-14), pkg/token/token.go and pkg/arn/arn.go.
-The request goes to the endpoint that was handed in, whatever host the token names, and no redirect is followed.
+The request goes to the configured endpoint, not to the token's host, and follows no redirect.
 """
 
 import datetime
@@ -29,11 +29,9 @@ class StsError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """A principal of the IAM, as STS told it."""
-
     arn: str
     canonical_arn: str
-    """Of a session: the ARN of its role, without the path, which STS does not tell."""
+    """Of a session: the ARN of its role, without the path, which STS omits."""
     account: str
     principal_id: str
     session_name: str = ""
@@ -43,28 +41,20 @@ class Identity:
 
 @dataclass(frozen=True, kw_only=True)
 class Sts:
-    """The STS of an embedded AWS, for the tokens of one cluster."""
-
     endpoint: str
     cluster_name: str
     hosts: Collection[str]
-    """By which clients may have signed: each HOST:PORT at which the embedded AWS is reached."""
+    """HOST:PORT of each address of the embedded AWS that a token may name."""
     now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC)
 
     def identify(self, token: str) -> Identity:
-        """
-        Whose a token is.
-
-        Raises:
-            TokenError: it is not one for this cluster.
-            StsError: STS does not vouch for it.
-        """
-        wanted = presigned_request(token, hosts=self.hosts, now=self.now())
+        """Return the signer of a token. Raises: TokenError; StsError."""
+        request = presigned_request(token, hosts=self.hosts, now=self.now())
         parts = urlsplit(self.endpoint)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=TIMEOUT_S)
         try:
-            connection.putrequest("GET", wanted.target, skip_host=True, skip_accept_encoding=True)
-            connection.putheader("Host", wanted.host)
+            connection.putrequest("GET", request.target, skip_host=True, skip_accept_encoding=True)
+            connection.putheader("Host", request.host)
             connection.putheader(CLUSTER_HEADER, self.cluster_name)
             connection.endheaders()
             answer = connection.getresponse()
@@ -75,20 +65,15 @@ class Sts:
             connection.close()
         if answer.status != http.HTTPStatus.OK:
             raise StsError(f"error from AWS (expected 200, got {answer.status}): {_code(body)}")
-        return identity_in(body, access_key_id=wanted.access_key_id)
+        return identity_in(body, access_key_id=request.access_key_id)
 
 
 def identity_in(body: bytes, *, access_key_id: str) -> Identity:
-    """
-    What an answer to GetCallerIdentity says.
-
-    Raises:
-        StsError: it is none, or of somebody who cannot log in to a cluster.
-    """
-    told = _texts(body)
-    arn, account, user = told.get("Arn", ""), told.get("Account", ""), told.get("UserId", "")
+    """Return the principal of GetCallerIdentity. Raises: StsError: one that cannot log in to a cluster."""
+    texts = _texts(body)
+    arn, account, user = texts.get("Arn", ""), texts.get("Account", ""), texts.get("UserId", "")
     if not (arn and account and user):
-        raise StsError("STS's answer does not say who it is")
+        raise StsError("STS's answer has no identity")
     session = SESSION.fullmatch(arn)
     if session is not None:
         principal, _, name = user.partition(":")

@@ -1,10 +1,10 @@
 """
-Credentials of the role of a pod's service account, as EKS Auth hands them out (AssumeRoleForPodIdentity).
+Role credentials for a pod's service account, as EKS Auth issues them (AssumeRoleForPodIdentity).
 
 Sources, read 2026-11-23: EKS user guide, pod-id-abac for the session tags, pod-id-assign-target-role for the second
-role and how long credentials last; EKS Auth API reference, AssumeRoleForPodIdentity, for the errors, all of status 400,
-and the session's name. The refusal's words are those in aws-samples/eks-workshop ("Error when retrieving credentials
-from container-role"). Credentials are a session's of the embedded AWS, whose STS judges the role's trust policy.
+role and lifetimes; EKS Auth API reference, AssumeRoleForPodIdentity, for the errors, all of status 400, and the
+session's name. The refusal's message is in aws-samples/eks-workshop ("Error when retrieving credentials from
+container-role"). The embedded STS judges the role's trust policy.
 """
 
 import datetime
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
+
+from holdfast_common import KubernetesError
 
 SERVICE = "pods.eks.amazonaws.com"
 SERVICE_HEADER = "X-Holdfast-Service"
@@ -37,8 +39,6 @@ class PodIdentityError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Pod:
-    """Whose a service account token is."""
-
     namespace: str
     service_account: str
     name: str
@@ -46,19 +46,11 @@ class Pod:
 
 
 Reviewer = Callable[[str], Mapping[str, Any]]
-"""From a token to the status of its TokenReview for the audience pods.eks.amazonaws.com. Raises OSError."""
+"""From a token to the status of its TokenReview for the audience pods.eks.amazonaws.com. Raises KubernetesError."""
 
 
 class PodIdentity:
-    """
-    Hands out credentials to the pods of one cluster. Thread-safe.
-
-    A session is used again for the same pod while it lasts for long, so that a pod that asks without end makes one.
-
-    Args:
-        client: Makes a new boto3 client of a service, with the rights of the account's owner, or with the credentials
-            that are given as boto3 takes them.
-    """
+    """Credentials for the pods of one cluster, cached per pod. Thread-safe. ``client`` makes boto3 clients."""
 
     def __init__(self, *, cluster_name: str, region: str, client: Callable[..., Any], review: Reviewer) -> None:
         self._cluster, self._region, self._client, self._review = cluster_name, region, client, review
@@ -69,12 +61,7 @@ class PodIdentity:
         self._kept: dict[tuple[str, str, str], Mapping[str, Any]] = {}
 
     def credentials(self, token: str) -> dict[str, str]:
-        """
-        What SDKs expect of a container credentials provider.
-
-        Raises:
-            PodIdentityError: the token is not good, or its service account has no role that may be assumed.
-        """
+        """Return the answer of a container credentials provider. Raises: PodIdentityError."""
         pod = self._pod(token)
         try:
             association = self._association(pod)
@@ -92,7 +79,7 @@ class PodIdentity:
     def _pod(self, token: str) -> Pod:
         try:
             status = self._review(token)
-        except OSError:
+        except KubernetesError:
             raise PodIdentityError("ServiceUnavailableException", "the cluster does not answer", status=503) from None
         pod = pod_of(status)
         if pod is None:
@@ -160,7 +147,7 @@ class PodIdentity:
 
 
 def pod_of(status: Mapping[str, Any]) -> Pod | None:
-    """The pod in the status of a TokenReview; None when it is not one of a pod's, for this audience."""
+    """Return the pod in a TokenReview's status; None for other tokens and audiences."""
     user = status.get("user") or {}
     namespace, _, account = str(user.get("username", "")).removeprefix(SUBJECT).partition(":")
     extra = user.get("extra") or {}
@@ -172,7 +159,7 @@ def pod_of(status: Mapping[str, Any]) -> Pod | None:
 
 
 def session_name(cluster: str, pod: str) -> str:
-    """``eks-CLUSTER-POD-UUID``, with both names shortened to what a session's name has room for."""
+    """Return ``eks-CLUSTER-POD-UUID``, with both names shortened to the limit."""
     unique = str(uuid.uuid4())
     room = (LONGEST_NAME - len(f"eks---{unique}")) // 2
     return f"eks-{cluster[:room]}-{pod[:room]}-{unique}"

@@ -1,10 +1,10 @@
 """
-What is added to a new pod, as a JSON patch. Pure.
+JSON patch of a new pod: Pod Identity and the embedded AWS. Pure.
 
 Source: EKS user guide, pod-id-how-it-works (read 2026-11-23), and aws/amazon-eks-pod-identity-webhook,
-pkg/handler/handler.go at 3bf80a3 (2026-08-11), with its annotations. The regional settings of STS are what EKS's own
-webhook adds beside them (aws-samples/eks-workshop-v2, fundamentals/storage or security, pod identity). One thing is
-not AWS's: ``AWS_ENDPOINT_URL``, without which an SDK in a pod would call an account instead of the embedded AWS.
+pkg/handler/handler.go at 3bf80a3 (2026-08-11), with its annotations; STS's regional settings as EKS's webhook adds them
+(aws-samples/eks-workshop-v2, fundamentals/storage or security, pod identity). Not AWS's: ``AWS_ENDPOINT_URL``, without
+which an SDK in a pod would call real AWS.
 """
 
 import csv
@@ -27,17 +27,14 @@ Patch = list[dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Additions:
-    """What one pod gets."""
-
     region: str
     endpoint: str
-    """Of the embedded AWS. Empty: the pod is not told."""
+    """Of the embedded AWS. Default: none."""
     pod_identity: bool
-    """Whether its service account has a role."""
+    """True if its service account has a role."""
 
 
 def patch_of(pod: Mapping[str, Any], additions: Additions) -> Patch:
-    """The patch of a pod; empty when nothing is added."""
     meta, spec = _map(pod.get("metadata")), _map(pod.get("spec"))
     annotations = _map(meta.get("annotations"))
     if MIRROR in annotations:
@@ -57,20 +54,20 @@ def patch_of(pod: Mapping[str, Any], additions: Additions) -> Patch:
 def _container(container: Mapping[str, Any], additions: Additions) -> dict[str, Any]:
     env = [each for each in _list(container.get("env")) if isinstance(each, Mapping)]
     known = {each.get("name") for each in env}
-    wanted: list[tuple[str, str]] = []
+    added: list[tuple[str, str]] = []
     if additions.pod_identity:
         if "AWS_STS_REGIONAL_ENDPOINTS" not in known:
-            wanted.append(("AWS_STS_REGIONAL_ENDPOINTS", "regional"))
+            added.append(("AWS_STS_REGIONAL_ENDPOINTS", "regional"))
         if not known & {"AWS_REGION", "AWS_DEFAULT_REGION"}:
-            wanted += [("AWS_DEFAULT_REGION", additions.region), ("AWS_REGION", additions.region)]
+            added += [("AWS_DEFAULT_REGION", additions.region), ("AWS_REGION", additions.region)]
         if not known & {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"}:
-            wanted.append(("AWS_CONTAINER_CREDENTIALS_FULL_URI", CREDENTIALS_URI))
-            wanted.append(("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", TOKEN_FILE))
+            added.append(("AWS_CONTAINER_CREDENTIALS_FULL_URI", CREDENTIALS_URI))
+            added.append(("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", TOKEN_FILE))
     if additions.endpoint and "AWS_ENDPOINT_URL" not in known:
-        wanted.append(("AWS_ENDPOINT_URL", additions.endpoint))
+        added.append(("AWS_ENDPOINT_URL", additions.endpoint))
     result = dict(container)
-    if wanted:
-        result["env"] = [*env, *({"name": name, "value": value} for name, value in wanted)]
+    if added:
+        result["env"] = [*env, *({"name": name, "value": value} for name, value in added)]
     mounts = _list(container.get("volumeMounts"))
     if additions.pod_identity and not any(_map(each).get("name") == VOLUME for each in mounts):
         result["volumeMounts"] = [*mounts, {"name": VOLUME, "readOnly": True, "mountPath": MOUNT}]
@@ -95,7 +92,7 @@ def _label(meta: Mapping[str, Any]) -> Patch:
 
 
 def _expiration(annotations: Mapping[str, Any]) -> int:
-    """In seconds. The webhook's jitter of its default is left out."""
+    """Return seconds, without the webhook's jitter."""
     text = str(annotations.get(f"{DOMAIN}/token-expiration", ""))
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         return LONGEST_S

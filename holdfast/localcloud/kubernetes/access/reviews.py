@@ -1,9 +1,7 @@
 """
-The three questions that the API server of a local EKS cluster asks: who has this token, may they do that, and what is
-added to this pod.
+Reviews of a local EKS cluster's API server: token, authorization, admission of a pod. Errors deny.
 
-Each is answered by the JSON of its review (kubernetes.io, "Webhook Token Authentication", "Webhook Mode", "Dynamic
-Admission Control"). A question that cannot be answered is answered by no.
+Formats: kubernetes.io, "Webhook Token Authentication", "Webhook Mode", "Dynamic Admission Control".
 """
 
 import base64
@@ -28,25 +26,18 @@ Review = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Of one cluster and the embedded AWS that it belongs to."""
-
     cluster_name: str
     region: str
     endpoint: str
     """Of the embedded AWS, as this process reaches it."""
     hosts: tuple[str, ...]
-    """HOST:PORT of each way to the embedded AWS by which somebody may sign a token."""
+    """HOST:PORT of each address of the embedded AWS for which a token may be signed."""
     pod_endpoint: str
-    """Of the embedded AWS, as pods reach it. Empty: pods are not told."""
+    """Of the embedded AWS, as pods reach it. Default: none."""
 
 
 class Access:
-    """
-    Who is let in to a cluster, and what for. Thread-safe.
-
-    Args:
-        eks: A boto3 client with the rights of the account's owner.
-    """
+    """Reviews of one cluster. Thread-safe. ``eks``: boto3 client with the rights of the account's owner."""
 
     def __init__(self, *, settings: Settings, eks: Any) -> None:
         self._settings, self._eks = settings, eks
@@ -54,46 +45,41 @@ class Access:
         self._entries = Entries(cluster_name=settings.cluster_name, eks=eks, clock=time.monotonic)
 
     def authenticate(self, review: Mapping[str, Any]) -> Review:
-        """Answer a TokenReview."""
         try:
             identity = self._sts.identify(str(_spec(review).get("token", "")))
             entry = self._entries.find(identity.canonical_arn)
         except (TokenError, StsError, ClientError, BotoCoreError) as error:
-            return _answer(review, {"authenticated": False, "error": _said(error)})
+            return _answer(review, {"authenticated": False, "error": _shown(error)})
         user = user_of(entry, identity) if entry is not None else None
         if user is None:
             why = f"no access entry of {self._settings.cluster_name} for {identity.canonical_arn}"
             return _answer(review, {"authenticated": False, "error": why})
-        told = {"username": user.username, "uid": user.uid, "groups": list(user.groups), "extra": user.extra}
-        return _answer(review, {"authenticated": True, "user": told})
+        info = {"username": user.username, "uid": user.uid, "groups": list(user.groups), "extra": user.extra}
+        return _answer(review, {"authenticated": True, "user": info})
 
     def authorize(self, review: Mapping[str, Any]) -> Review:
-        """
-        Answer a SubjectAccessReview: yes, or nothing.
-
-        Whoever is impersonated has no policies (EKS user guide, access-policies): they come with no such uid.
-        """
+        """Allow, or give no opinion; an impersonated user's uid has no policies (EKS user guide, access-policies)."""
         spec = _spec(review)
         extra = spec.get("extra")
-        told = extra.get("canonicalArn") or extra.get("canonicalarn") if isinstance(extra, Mapping) else None
-        if not (str(spec.get("uid", "")).startswith(UID) and isinstance(told, list) and len(told) == 1):
+        arns = extra.get("canonicalArn") or extra.get("canonicalarn") if isinstance(extra, Mapping) else None
+        if not (str(spec.get("uid", "")).startswith(UID) and isinstance(arns, list) and len(arns) == 1):
             return _answer(review, {"allowed": False})
         try:
-            entry = self._entries.find(str(told[0]))
+            entry = self._entries.find(str(arns[0]))
         except (ClientError, BotoCoreError) as error:
-            return _answer(review, {"allowed": False, "evaluationError": _said(error)})
+            return _answer(review, {"allowed": False, "evaluationError": _shown(error)})
         found = allowing(entry.associations, attributes_of(spec)) if entry is not None else None
         if found is None:
             return _answer(review, {"allowed": False})
         return _answer(review, {"allowed": True, "reason": f"EKS: allowed by {found.policy.name}"})
 
     def admit(self, review: Mapping[str, Any]) -> Review:
-        """Answer an AdmissionReview of a new pod: it is always admitted, and some have something added."""
+        """Answer an AdmissionReview of a new pod: always admitted, patched if needed."""
         request = review.get("request")
-        asked: Mapping[str, Any] = request if isinstance(request, Mapping) else {}
-        pod = asked.get("object")
-        response: Review = {"uid": asked.get("uid", ""), "allowed": True}
-        patch = self._patch(pod, namespace=str(asked.get("namespace", ""))) if isinstance(pod, Mapping) else []
+        admission: Mapping[str, Any] = request if isinstance(request, Mapping) else {}
+        pod = admission.get("object")
+        response: Review = {"uid": admission.get("uid", ""), "allowed": True}
+        patch = self._patch(pod, namespace=str(admission.get("namespace", ""))) if isinstance(pod, Mapping) else []
         if patch:
             response |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
         return {"apiVersion": review.get("apiVersion"), "kind": "AdmissionReview", "response": response}
@@ -113,7 +99,7 @@ class Access:
         try:
             return bool(self._eks.list_pod_identity_associations(**where)["associations"])
         except (ClientError, BotoCoreError) as error:
-            _log.warning("pod identity of %s/%s: %s", namespace, account, _said(error))
+            _log.warning("pod identity of %s/%s: %s", namespace, account, _shown(error))
             return False
 
 
@@ -126,5 +112,5 @@ def _answer(review: Mapping[str, Any], status: Review) -> Review:
     return {"apiVersion": review.get("apiVersion"), "kind": review.get("kind"), "status": status}
 
 
-def _said(error: Exception) -> str:
+def _shown(error: Exception) -> str:
     return str(error)[:300]

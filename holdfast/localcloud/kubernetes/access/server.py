@@ -1,8 +1,4 @@
-"""
-The HTTPS server that the API server asks: TLS with certificates of the cluster on both sides.
-
-Whoever has no certificate of the cluster's CA, or one of another name, is told nothing.
-"""
+"""HTTPS server for the API server's reviews: mutual TLS; refuses other client certificates."""
 
 import json
 import logging
@@ -36,8 +32,6 @@ class Certificates:
 
 
 class AccessServer(HttpService):
-    """Answers the reviews of one cluster on a listening socket; one thread, plus one per connection."""
-
     def __init__(self, *, access: Access, listener: socket.socket, certificates: Certificates) -> None:
         class Handler(_Handler):
             pass
@@ -65,7 +59,6 @@ def _context(certificates: Certificates) -> ssl.SSLContext:
 
 
 def common_names(certificate: Mapping[str, Any]) -> list[str]:
-    """The common names of a certificate as Python's ssl gives it."""
     return [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
 
 
@@ -111,16 +104,16 @@ class _Handler(RequestHandler):
             self._answer(400, {"error": "a review is a JSON object"})
             return
         try:
-            told = answer(review)
+            reply = answer(review)
         except Exception:  # noqa: BLE001 - the API server waits for an answer, which is no
             _log.warning("%s failed", self.path, exc_info=True)
             self._answer(500, {"error": "the review failed"})
             return
-        status = told.get("status", {})
+        status = reply.get("status", {})
         why = status.get("error") or status.get("evaluationError")
         if why:
             _log.info("%s: access denied: %s", self.path, why)
-        self._answer(200, told)
+        self._answer(200, reply)
 
     def _answer(self, status: int, answer: Mapping[str, Any]) -> None:
         content = json.dumps(answer).encode()

@@ -1,9 +1,9 @@
 """
-Tokens of ``aws eks get-token``: what one says, and whether it may be shown to STS at all. Pure.
+Tokens of ``aws eks get-token``: decode, validate before STS is asked. Pure.
 
-A token is ``k8s-aws-v1.`` and the base64 of a presigned GetCallerIdentity URL. It is judged as EKS judges it:
+A token is ``k8s-aws-v1.`` and the base64 of a presigned GetCallerIdentity URL, validated as EKS does:
 kubernetes-sigs/aws-iam-authenticator, pkg/token/token.go at 81b1dab (2026-07-14), ``Verify``. Different here: the host
-is one of the embedded AWS instead of one of STS, whose scheme may be http. Whose signature it is STS says, elsewhere.
+is the embedded AWS's, and the scheme may be http.
 """
 
 import base64
@@ -36,13 +36,11 @@ ALLOWED = frozenset(
 
 
 class TokenError(Exception):
-    """A token is not one that STS should be asked about; says why."""
+    """An invalid token; the message has the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PresignedRequest:
-    """The request in a token: what of it is needed to make it."""
-
     host: str
     """As it was signed, with its port."""
     target: str = field(repr=False)
@@ -52,16 +50,7 @@ class PresignedRequest:
 
 
 def presigned_request(token: str, *, hosts: Collection[str], now: datetime.datetime) -> PresignedRequest:
-    """
-    The request in a token.
-
-    Args:
-        hosts: The embedded AWS's, each as HOST:PORT.
-        now: Timezone aware.
-
-    Raises:
-        TokenError: there is none that may be made.
-    """
+    """Return the request in a token; ``hosts``: the embedded AWS's, HOST:PORT. Raises: TokenError."""
     url = _decoded(token)
     try:
         parts = urlsplit(url)
@@ -107,7 +96,7 @@ def _decoded(token: str) -> str:
 
 
 def _query(text: str) -> dict[str, str]:
-    """Parameters by their names in lower case, each once."""
+    """Return parameters by their names in lower case; each may occur once."""
     try:
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=2 * len(ALLOWED))
     except ValueError:

@@ -1,8 +1,4 @@
-"""
-What EKS's add-ons bring into a cluster that really runs: their objects, how they do, and what stands in for what.
-
-When an add-on is installed or removed is for `aws.eks`. An add-on without a stand-in brings nothing, and that is said.
-"""
+"""EKS add-ons in a real cluster: objects, health, stand-ins. `aws.eks` decides when they are installed and removed."""
 
 from holdfast.localcloud.kubernetes.addons.health import lacking, workloads
 from holdfast.localcloud.kubernetes.addons.installation import ConflictError, Place, install, is_well, remove

@@ -1,13 +1,13 @@
-"""An add-on's objects in a cluster: applied as EKS applies them, looked at, and removed."""
+"""Objects of an add-on in a cluster: apply as EKS does, check, delete."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from holdfast.localcloud.kubernetes.addons.health import lacking, workloads
-from holdfast.localcloud.kubernetes.api import ApiError
+from holdfast_common import KubernetesError
 
 MANAGER = "eks"
-"""Who EKS is in managedFields: EKS user guide, kubernetes-field-management, read on 2026-11-23."""
+"""EKS in managedFields: EKS user guide, kubernetes-field-management, read on 2026-11-23."""
 PATHS = {
     "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
@@ -24,32 +24,26 @@ CONFLICT, MISSING = 409, 404
 
 
 class ConflictError(Exception):
-    """Somebody else has set what the add-on would set."""
+    """Another manager has set a field of the add-on."""
 
 
 class Place(Protocol):
-    """An API server, as `kubernetes.api.Api` is one, with the rights to make everything that an add-on has."""
-
     def get(self, path: str) -> dict[str, Any]: ...
 
-    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = True) -> dict[str, Any]: ...
+    def apply(self, path: str, body: Mapping[str, Any], *, manager: str, force: bool = False) -> dict[str, Any]: ...
 
     def delete(self, path: str) -> None: ...
 
 
 def install(place: Place, objects: Sequence[Mapping[str, Any]], *, resolve_conflicts: str) -> None:
     """
-    Make the objects, or make them what they should be.
+    Create or update the objects of one add-on.
 
     Args:
-        place: The cluster.
-        objects: Of one add-on.
-        resolve_conflicts: OVERWRITE what others have set, PRESERVE it, or NONE: fail.
+        resolve_conflicts: OVERWRITE other managers' fields, PRESERVE them, or NONE: fail.
 
     Raises:
-        ConflictError: with EKS's words, each object that others have changed in a line.
-        ApiError: Kubernetes refuses an object.
-        OSError: it does not answer.
+        ConflictError, KubernetesError: EKS's message, one conflicting object a line; a refusal or no answer.
     """
     force = resolve_conflicts == "OVERWRITE"
     conflicts = [f"{one['kind']} {one['metadata']['name']}" for one in objects if not _applied(place, one, force=force)]
@@ -61,26 +55,25 @@ def install(place: Place, objects: Sequence[Mapping[str, Any]], *, resolve_confl
 
 
 def is_well(place: Place, objects: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether every pod that the objects ask for is there and ready. ApiError, OSError: it cannot be asked for."""
+    """Return True if all pods of the objects are ready. Raises: KubernetesError."""
     try:
         return not any(lacking(place.get(_path(one))) for one in workloads(objects))
-    except ApiError as error:
-        if error.code == MISSING:  # somebody deleted it
+    except KubernetesError as error:
+        if error.code == MISSING:
             return False
         raise
 
 
 def remove(place: Place, objects: Sequence[Mapping[str, Any]]) -> None:
-    """Delete the objects, the last first. ApiError, OSError: it cannot be done."""
+    """Delete the objects in reverse order. Raises: KubernetesError."""
     for one in reversed(objects):
         place.delete(_path(one))
 
 
 def _applied(place: Place, one: Mapping[str, Any], *, force: bool) -> bool:
-    """Whether an object is what it should be; False where somebody else has set it otherwise."""
     try:
         place.apply(_path(one), one, manager=MANAGER, force=force)
-    except ApiError as error:
+    except KubernetesError as error:
         if error.code == CONFLICT:
             return False
         raise
@@ -88,6 +81,5 @@ def _applied(place: Place, one: Mapping[str, Any], *, force: bool) -> bool:
 
 
 def _path(one: Mapping[str, Any]) -> str:
-    """An object's own address."""
     metadata = one["metadata"]
     return f"{PATHS[one['kind']].format(namespace=metadata.get('namespace', ''))}/{metadata['name']}"

@@ -1,4 +1,4 @@
-"""Which objects an add-on is made of, from its manifest and the cluster that it comes into."""
+"""Objects of an add-on, from its manifest and the cluster."""
 
 import functools
 import ipaddress
@@ -22,8 +22,6 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What an add-on's objects follow from."""
-
     region: str
     version: str
     """Of the add-on, such as v1.12.2-eksbuild.4."""
@@ -32,41 +30,31 @@ class Facts:
 
 
 def stand_in(name: str) -> str:
-    """What does an add-on's work here; "" where nothing does."""
     return str(_stand_ins().get(name, ""))
 
 
 def objects(name: str, facts: Facts) -> list[Object]:
-    """The objects of an add-on, in the order in which they are made; none where its work is done outside of pods."""
+    """Return the objects of an add-on in creation order; none if its work is done outside of pods."""
     manifest = HERE / "manifests" / f"{name}.yaml"
     if not stand_in(name) or not manifest.is_file():
         return []
-    told = {
+    facts_by_name = {
         "region": facts.region,
         "version": facts.version,
         "registry": f"{eks_image_account(facts.region)}.dkr.ecr.{facts.region}.amazonaws.com",
         "dns_address": str(ipaddress.ip_network(facts.services)[DNS_HOST]),
     }
-    text = Template(manifest.read_text()).substitute(told)
+    text = Template(manifest.read_text()).substitute(facts_by_name)
     return [one for one in yaml.safe_load_all(text) if one]
 
 
 def release_objects(name: str, *, namespace: str, values: Mapping[str, Any]) -> list[Object]:
-    """
-    What takes the place of a chart whose archive is not to be had; nothing where nobody depends on the chart here.
-
-    Args:
-        name: Of the chart.
-        values: Of the release.
-
-    Raises:
-        KeyError: a value is missing that the objects need.
-    """
+    """Return objects in place of a chart that cannot be downloaded; empty if nothing needs it. Raises: KeyError."""
     manifest = HERE / "manifests" / "releases" / f"{name}.yaml"
     if not manifest.is_file():
         return []
     types = instance_types().values()
-    told = {
+    facts_by_name = {
         "namespace": namespace,
         "gpu_types": " ".join(sorted(one.name for one in types if one.accelerators and not _is_neuron(one))),
         "neuron_types": " ".join(sorted(one.name for one in types if one.accelerators and _is_neuron(one))),
@@ -74,7 +62,7 @@ def release_objects(name: str, *, namespace: str, values: Mapping[str, Any]) -> 
         **dict(_flat(values)),
     }
     # Values are data: each is put in as JSON has it within quotes, so that none becomes part of the manifest.
-    quoted = {key: json.dumps(value)[1:-1] for key, value in told.items()}
+    quoted = {key: json.dumps(value)[1:-1] for key, value in facts_by_name.items()}
     quoted |= {key: value.replace(" ", ", ") for key, value in quoted.items() if key.endswith("_types")}
     return [one for one in yaml.safe_load_all(Template(manifest.read_text()).substitute(quoted)) if one]
 
@@ -84,7 +72,6 @@ def _is_neuron(kind: InstanceType) -> bool:
 
 
 def _flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, str]]:
-    """Each value with its path, as persistentVolume_csi_volumeHandle."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, above=f"{above}{key}_")
@@ -93,7 +80,7 @@ def _flat(values: Mapping[str, Any], *, above: str = "") -> Iterator[tuple[str, 
 
 
 def images(name: str, facts: Facts) -> list[str]:
-    """Images of an add-on's pods, which something on the nodes must stand in for."""
+    """Return the images of an add-on's pods, for which nodes need stand-ins."""
     pods = [one["spec"]["template"]["spec"] for one in objects(name, facts) if "template" in one.get("spec", {})]
     return [container["image"] for pod in pods for container in pod["containers"]]
 

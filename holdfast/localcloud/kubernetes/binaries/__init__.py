@@ -1,8 +1,4 @@
-"""
-The binaries of Kubernetes: found, built from Debian's packages or taken from a folder; and what machine can run them.
-
-``find_binaries`` is what most callers need. What is started with them is for other rooms.
-"""
+"""Kubernetes binaries: find, build from Debian's packages or take from a folder; check the machine."""
 
 from holdfast.localcloud.kubernetes.binaries.building import MIN_FREE_GIB, build
 from holdfast.localcloud.kubernetes.binaries.compiling import described_folders
@@ -14,7 +10,7 @@ from holdfast.localcloud.kubernetes.binaries.finding import (
     cache_directory,
     find_binaries,
     missing_programs,
-    wants_records,
+    uses_records,
 )
 from holdfast.localcloud.kubernetes.binaries.machine import (
     BUILD_TAKES,
@@ -56,7 +52,7 @@ __all__ = [
     "only_one",
     "recipe_key",
     "run",
+    "uses_records",
     "v1_controllers",
     "version_flags",
-    "wants_records",
 ]

@@ -1,10 +1,7 @@
 """
-``holdfast kubernetes build``: the binaries of the present recipe, or of a folder of official ones, in the cache.
+``holdfast kubernetes build``: the binaries of the current recipe, or of a folder of official ones, in the cache.
 
-    binaries = build(cache=cache_directory(os.environ), report=...)
-
-A build that was cut off anywhere goes on when it is called again. The finished folder appears at once, and never
-changes.
+An interrupted build resumes at the next call. The finished folder appears atomically and never changes.
 """
 
 import contextlib
@@ -27,7 +24,7 @@ from holdfast.localcloud.kubernetes.binaries.collecting import (
 )
 from holdfast.localcloud.kubernetes.binaries.compiling import Tree
 from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
-from holdfast.localcloud.kubernetes.binaries.finding import RECORD, Binaries, asked_version, read_binaries
+from holdfast.localcloud.kubernetes.binaries.finding import RECORD, Binaries, read_binaries, reported_version
 from holdfast.localcloud.kubernetes.binaries.packages import check_tools, fetch, fetched_versions, unpack
 from holdfast.localcloud.kubernetes.binaries.stepping import (
     Cost,
@@ -48,19 +45,17 @@ _KEPT = "kept"
 
 def build(*, cache: Path, official: Path | None = None, report: Report = silent, keep_work: bool = False) -> Binaries:
     """
-    Make binaries, unless they are there.
+    Build binaries that are not in the cache.
 
     Args:
-        cache: Where builds are kept.
-        official: A folder with the components of another version. Default: Kubernetes 1.20 is compiled.
-        report: Shows the steps. Default: nothing is shown.
-        keep_work: Default: sources and compiled parts are removed when the folder is there.
+        official: Folder with the components of another version. Default: compile Kubernetes 1.20.
+        keep_work: Default: remove sources and object files after success.
 
     Raises:
-        BinariesError: no network, no room, no such package, a program that does not compile, or another build at work.
+        BinariesError: no network, no space, a missing package, a failed compilation, or another build in progress.
     """
     key = recipe.recipe_key() if official is None else f"from-{official_key(official)}"
-    with only_one(cache), _full_disk_told(cache):
+    with only_one(cache), _full_disk_reported(cache):
         folder, work = cache / key, cache / f"{_WORK}{key}"
         if not folder.is_dir():
             _remove_others(cache, keep=work)
@@ -81,9 +76,9 @@ def build(*, cache: Path, official: Path | None = None, report: Report = silent,
 
 
 def _steps(*, cache: Path, work: Path, official: Path | None) -> list[Step]:
-    wanted = {name: key for name, key in recipe.compiled().items() if official is None or name != recipe.HYPERKUBE}
-    elsewhere = {name: path for name, key in wanted.items() if (path := _compiled_before(cache, name=name, key=key))}
-    compiled_here = [name for name in wanted if name not in elsewhere]
+    required = {name: key for name, key in recipe.compiled().items() if official is None or name != recipe.HYPERKUBE}
+    elsewhere = {name: path for name, key in required.items() if (path := _compiled_before(cache, name=name, key=key))}
+    compiled_here = [name for name in required if name not in elsewhere]
     packages = sorted(
         {package for name, (package, _) in recipe.PROGRAMS.items() if not official_program(official, name)}
     )
@@ -124,7 +119,7 @@ def _take(path: Path, to: Path, _note: Note) -> None:
 
 
 def _compiled_before(cache: Path, *, name: str, key: str) -> Path | None:
-    """The same program in a folder of another recipe, so that a change of one does not compile the other."""
+    """Return the same program from another recipe's folder, so that unchanged programs are not compiled again."""
     for record in cache.glob(f"*/{RECORD}"):
         if json.loads(record.read_text())["compiled"].get(name) == key and (record.parent / name).is_file():
             return record.parent / name
@@ -151,9 +146,9 @@ def _publish(
     write_whole(result / RECORD, json.dumps(record, indent=2) + "\n")
     (result / RECORD).chmod(0o644)
     made = read_binaries(result, named_by="the build")
-    said = asked_version(made.argv("kube-apiserver"))
-    if said != version:
-        raise BinariesError(f"the API server that was built says that it is {said}, expected {version}")
+    reported = reported_version(made.argv("kube-apiserver"))
+    if reported != version:
+        raise BinariesError(f"got version {reported} from the built API server; expected {version}")
     result.rename(folder)
 
 
@@ -166,7 +161,6 @@ def _count_attempt(work: Path) -> int:
 
 
 def _remove_others(cache: Path, *, keep: Path) -> None:
-    """Work that was cut off for a recipe of before is of no use, and large."""
     for other in cache.glob(f"{_WORK}*"):
         if other != keep and not (other / _KEPT).exists():
             shutil.rmtree(other, ignore_errors=True)
@@ -182,12 +176,12 @@ def _must_have_room(cache: Path) -> None:
 
 
 @contextlib.contextmanager
-def _full_disk_told(cache: Path) -> Iterator[None]:
+def _full_disk_reported(cache: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise BinariesError(
-                f"the disk of {cache} is full; free some space and run the command again: it goes on"
+                f"the disk of {cache} is full; free some space and run the command again: it resumes"
             ) from None
         raise

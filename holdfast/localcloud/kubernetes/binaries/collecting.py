@@ -1,4 +1,4 @@
-"""What was compiled, Debian's programs and official ones, in one folder; and what a folder of official ones is."""
+"""Collect compiled, Debian's and official programs in one folder; identify folders of official ones."""
 
 import hashlib
 import os
@@ -6,19 +6,13 @@ import shutil
 from pathlib import Path
 
 from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
-from holdfast.localcloud.kubernetes.binaries.finding import asked_version
+from holdfast.localcloud.kubernetes.binaries.finding import reported_version
 from holdfast.localcloud.kubernetes.binaries.recipe import FOLDERS, PROGRAMS, recipe_key
 from holdfast.localcloud.kubernetes.binaries.versions import COMPONENTS
 
 
 def collect(work: Path, *, official: Path | None) -> None:
-    """
-    Have everything in ``work/result``, as ``Binaries`` describes it.
-
-    Args:
-        work: Where ``built`` has what was compiled, and ``tree`` Debian's programs.
-        official: Whose programs are taken rather than Debian's.
-    """
+    """Fill ``work/result`` from ``official``, ``work/built`` and Debian's ``work/tree``, in this order."""
     result = work / "result"
     shutil.rmtree(result, ignore_errors=True)
     (result / "cni").mkdir(parents=True)
@@ -35,35 +29,30 @@ def collect(work: Path, *, official: Path | None) -> None:
 
 
 def official_program(official: Path | None, name: str) -> Path | None:
-    """A program in a folder of official binaries; CNI plugins may lie in ``cni`` or beside the rest."""
+    """Return a program in a folder of official binaries; CNI plugins may be in ``cni``."""
     if official is None:
         return None
     return next((path for path in (official / name, official / Path(name).name) if path.is_file()), None)
 
 
 def official_version(official: Path) -> str:
-    """
-    The version that all five components say they are.
-
-    Raises:
-        BinariesError: one is missing, does not run here, or is of another version.
-    """
+    """Return the version that all five components report. Raises: BinariesError."""
     if lacking := [name for name in COMPONENTS if not official_program(official, name)]:
         raise BinariesError(
             f"{official} lacks {', '.join(lacking)}; put the five components of one version there, "
             "from kubernetes-server-linux-ARCHITECTURE.tar.gz of a release"
         )
-    said = {name: asked_version([str(official / name)]) for name in COMPONENTS}
-    if len(set(said.values())) > 1:
-        told = ", ".join(f"{name} {version}" for name, version in said.items())
+    versions = {name: reported_version([str(official / name)]) for name in COMPONENTS}
+    if len(set(versions.values())) > 1:
+        listed = ", ".join(f"{name} {version}" for name, version in versions.items())
         raise BinariesError(
-            f"the components in {official} are of several versions ({told}); take them from one release"
+            f"the components in {official} are of several versions ({listed}); take them from one release"
         )
-    return said["kube-apiserver"]
+    return versions["kube-apiserver"]
 
 
 def official_key(official: Path) -> str:
-    """16 hexadecimal digits of what is taken from a folder, and of the recipe for the rest."""
+    """Return 16 hexadecimal digits of the folder's programs and the recipe."""
     digest = hashlib.sha256(recipe_key().encode())
     for name in (*COMPONENTS, *PROGRAMS):
         if found := official_program(official, name):

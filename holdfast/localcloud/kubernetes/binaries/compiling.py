@@ -1,8 +1,4 @@
-"""
-Debian's source package of Kubernetes as a tree that Go compiles, and our programs compiled in it.
-
-Everything is vendored, so nothing is fetched here. What is compiled and why it is patched is said in ``recipe``.
-"""
+"""Compile our programs in Debian's source package of Kubernetes, which has all dependencies."""
 
 import os
 import shutil
@@ -28,12 +24,7 @@ _DEFINITIONS = "pkg/generated/openapi"
 
 
 class Tree:
-    """
-    The sources below a build's work folder.
-
-    Args:
-        work: Where ``tree`` has Go and ``source`` has Debian's source package.
-    """
+    """Sources in a build's work folder: ``tree`` has Go, ``source`` Debian's source package."""
 
     def __init__(self, work: Path) -> None:
         self._work = work
@@ -42,7 +33,7 @@ class Tree:
         self._go = work / "tree" / GO_ROOT
 
     def unpack(self, note: Note) -> None:
-        """Unpack the source package and put Debian's newer packages in place of vendored ones."""
+        """Unpack the source package, and replace vendored packages by Debian's newer ones."""
         archives = list((self._work / "source").glob("kubernetes_*.orig.tar.*"))
         if len(archives) != 1:
             raise BinariesError(f"{self._work / 'source'} has {len(archives)} archives of Kubernetes, expected 1")
@@ -55,7 +46,7 @@ class Tree:
             shutil.copytree(self._work / "tree" / ours, self.path / "vendor" / vendored)
 
     def describe(self, note: Note) -> None:
-        """Generate the OpenAPI definitions, which are not in the source package."""
+        """Generate the OpenAPI definitions, which the source package lacks."""
         generator = str(self._work / "openapi-gen")
         note("the generator")
         self._build("./vendor/k8s.io/kube-openapi/cmd/openapi-gen", to=generator)
@@ -69,7 +60,7 @@ class Tree:
         )  # fmt: skip
 
     def compile(self, program: str, note: Note) -> None:
-        """Compile one of our programs to ``built/PROGRAM``, which is there whole or not at all."""
+        """Compile a program to ``built/PROGRAM``, atomically."""
         folder = self.path / "cmd" / program
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -85,7 +76,7 @@ class Tree:
         count = len(self._run("go", "list", "-deps", *tags, package, deadline_s=_SHORT_S).splitlines())
         done = 0
 
-        def told(_line: str) -> None:
+        def on_line(_line: str) -> None:
             nonlocal done
             done += 1
             note(f"{min(done, count)} of at most {count} packages")
@@ -93,11 +84,11 @@ class Tree:
         compilers = str(min(os.cpu_count() or 1, _MOST_COMPILERS))
         self._run(
             "go", "build", "-v", "-p", compilers, *tags, "-ldflags", linker_flags(), "-o", to, package,
-            deadline_s=_LONG_S, told=told,
+            deadline_s=_LONG_S, on_line=on_line,
         )  # fmt: skip
 
-    def _run(self, *argv: str, deadline_s: float, told: Note = lambda _: None) -> str:
-        return run(argv, env=self._environment(), cwd=self.path, deadline_s=deadline_s, on_line=told)
+    def _run(self, *argv: str, deadline_s: float, on_line: Note = lambda _: None) -> str:
+        return run(argv, env=self._environment(), cwd=self.path, deadline_s=deadline_s, on_line=on_line)
 
     def _environment(self) -> dict[str, str]:
         (self._work / "tmp").mkdir(exist_ok=True)
@@ -115,15 +106,13 @@ class Tree:
 
 
 def linker_flags() -> str:
-    """Without symbols, and with the version that the source package does not say."""
     major, minor, _ = VERSION.split(".")
-    said = {"gitVersion": f"v{VERSION}", "gitMajor": major, "gitMinor": minor}
+    stamps = {"gitVersion": f"v{VERSION}", "gitMajor": major, "gitMinor": minor}
     packages = [f"k8s.io/kubernetes/vendor/k8s.io/{package}" for package in STAMPED]
-    return " ".join(["-s", "-w", *(f"-X {one}.{name}={value}" for one in packages for name, value in said.items())])
+    return " ".join(["-s", "-w", *(f"-X {one}.{name}={value}" for one in packages for name, value in stamps.items())])
 
 
 def described_folders(tree: Path) -> list[str]:
-    """Folders of the tree whose types have a part in the OpenAPI definitions; those of staging as vendored ones."""
     places = {"": tree / "pkg", "vendor/": tree / "staging" / "src" / "k8s.io"}
     found = set()
     for prefix, place in places.items():

@@ -1,10 +1,7 @@
 """
-Which binaries there are: the folder that ``HOLDFAST_KUBERNETES`` names, or the cache of the present recipe.
+Find binaries: the folder in ``HOLDFAST_KUBERNETES``, or the cache of the current recipe.
 
-    binaries = find_binaries(os.environ)
-    subprocess.run([*binaries.argv("kube-apiserver"), *binaries.flags("kube-apiserver"), ...])
-
-Nothing is made here. Root runs what is found, so it has to be root's or this user's.
+Root runs them, so their owner must be root or this user.
 """
 
 import functools
@@ -31,13 +28,7 @@ _ASK_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Binaries:
-    """
-    The programs of one version of Kubernetes, with what they run on.
-
-    Args:
-        directory: Where they lie; nothing in it changes.
-        version: As the API server says it, such as "1.20.2".
-    """
+    """Programs of one version of Kubernetes, such as "1.20.2", in a read-only folder."""
 
     directory: Path
     version: str
@@ -64,47 +55,41 @@ class Binaries:
 
     @property
     def cni(self) -> Path:
-        """The folder of CNI plugins: bridge, host-local, loopback and portmap."""
+        """Folder of the CNI plugins bridge, host-local, loopback and portmap."""
         return self.directory / "cni"
 
     @property
     def stand_ins(self) -> Path | None:
-        """Our own program for what AWS's images have; None in a folder without it."""
+        """Our stand-in for the programs of AWS's images; None in a folder without it."""
         path = self.directory / STAND_INS
         return path if path.exists() else None
 
     @property
     def tried(self) -> bool:
-        """Whether a cluster of this version has been run by the tests."""
+        """True if the tests have run a cluster of this version."""
         return was_tried(self.version)
 
     def argv(self, component: str, *, directory: Path | None = None) -> list[str]:
-        """
-        How a component is started, before its flags.
-
-        Args:
-            directory: Where a node sees the files of ``programs``. Default: where they lie.
-        """
+        """Return the command of a component, without flags; ``directory``: folder of the programs on a node."""
         if component not in COMPONENTS:
-            raise ValueError(f"no component {component!r}; there are {', '.join(COMPONENTS)}")
+            raise ValueError(f"got component {component!r}; allowed: {', '.join(COMPONENTS)}")
         place = directory or self.directory
         if (self.directory / component).exists():
             return [str(place / component)]
         return [str(place / HYPERKUBE), component]
 
     def flags(self, component: str) -> list[str]:
-        """The flags that this version needs and that other versions may not know."""
         return version_flags(component, version=self.version)
 
     def programs(self) -> dict[str, Path]:
-        """Name on a node and file of all that a node runs, without the CNI plugins."""
+        """Return name on a node -> file, without the CNI plugins."""
         alone = [name for name in ON_NODES if (self.directory / name).exists()]
         names = [*(alone if len(alone) == len(ON_NODES) else [*alone, HYPERKUBE])]
         names += ["containerd", "containerd-shim-runc-v2", "ctr", "runc", *([STAND_INS] if self.stand_ins else [])]
         return {name: self.directory / name for name in names}
 
     def record(self) -> dict[str, Any]:
-        """How they were made, as ``holdfast kubernetes build`` wrote it; empty for a folder of another origin."""
+        """Return the record of ``holdfast kubernetes build``; empty for other folders."""
         try:
             written: dict[str, Any] = json.loads((self.directory / RECORD).read_text())
         except FileNotFoundError:
@@ -112,13 +97,13 @@ class Binaries:
         return written
 
 
-def wants_records(environment: Mapping[str, str]) -> bool:
-    """Whether EKS clusters shall be records although there may be binaries."""
+def uses_records(environment: Mapping[str, str]) -> bool:
+    """Return True if EKS clusters are configured to be records."""
     return environment.get(VARIABLE, "").strip() == RECORDS
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:
-    """Where builds are kept, outside every clone: ``${XDG_CACHE_HOME:-~/.cache}/holdfast/kubernetes``."""
+    """Return the folder of builds: ``${XDG_CACHE_HOME:-~/.cache}/holdfast/kubernetes``."""
     chosen = environment.get("XDG_CACHE_HOME", "")
     # A relative path is to be ignored, as the XDG Base Directory Specification has it.
     base = Path(chosen) if chosen.startswith("/") else Path(environment.get("HOME") or Path.home()) / ".cache"
@@ -126,13 +111,8 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 
 
 def find_binaries(environment: Mapping[str, str]) -> Binaries | None:
-    """
-    What there is; None if nothing was built for the present recipe, or if EKS clusters shall be records.
-
-    Raises:
-        BinariesError: the named folder lacks something, or others could change what is in it.
-    """
-    if wants_records(environment):
+    """Return the binaries; None without a build, or if EKS clusters are records. Raises: BinariesError."""
+    if uses_records(environment):
         return None
     if named := environment.get(VARIABLE, "").strip():
         return read_binaries(Path(named).expanduser().absolute(), named_by=VARIABLE)
@@ -141,14 +121,11 @@ def find_binaries(environment: Mapping[str, str]) -> Binaries | None:
 
 
 def read_binaries(directory: Path, *, named_by: str) -> Binaries:
-    """
-    The binaries of a folder that has to be complete.
-
-    Args:
-        named_by: What named the folder, for the message.
-    """
+    """Return the binaries of a complete folder; ``named_by``: source of its name, for the message."""
     if not directory.is_dir():
-        raise BinariesError(f"{named_by} names {directory}, which is no folder; holdfast kubernetes build makes one")
+        raise BinariesError(
+            f"got {directory} from {named_by}, not a folder; create one with: holdfast kubernetes build"
+        )
     if lacking := missing_programs(directory):
         raise BinariesError(
             f"{directory} ({named_by}) lacks {', '.join(lacking)}; "
@@ -165,36 +142,31 @@ def read_binaries(directory: Path, *, named_by: str) -> Binaries:
 
 
 def missing_programs(directory: Path) -> list[str]:
-    """Programs that a folder of binaries lacks; one program with all components counts as each of them."""
+    """Return missing programs; one program with all components counts as each of them."""
     together = (directory / HYPERKUBE).is_file()
     names = [*(() if together else COMPONENTS), *(name for name in PROGRAMS if name != "cni/portmap")]
     return [name for name in names if not (directory / name).is_file()]
 
 
-def asked_version(argv: list[str]) -> str:
-    """
-    What a component of Kubernetes says of itself, such as "1.20.2".
-
-    Raises:
-        BinariesError: it cannot be run, or is something else.
-    """
-    told = "cannot be run"
+def reported_version(argv: list[str]) -> str:
+    """Return the version that a component reports, such as "1.20.2". Raises: BinariesError."""
+    output = "cannot be run"
     try:
         done = subprocess.run([*argv, "--version"], capture_output=True, text=True, check=False, timeout=_ASK_S)
-        told = f"{done.stdout}{done.stderr}".strip()
-        said, version = told.splitlines()[0].rsplit(maxsplit=1)
-        if done.returncode == 0 and said == "Kubernetes" and version.startswith("v"):
+        output = f"{done.stdout}{done.stderr}".strip()
+        product, version = output.splitlines()[0].rsplit(maxsplit=1)
+        if done.returncode == 0 and product == "Kubernetes" and version.startswith("v"):
             return version[1:]
     except (OSError, subprocess.TimeoutExpired) as error:
-        told = str(error)
+        output = str(error)
     except (IndexError, ValueError):
         pass
-    raise BinariesError(f"{' '.join(argv)} is no component of Kubernetes that runs here: {told[:200]}")
+    raise BinariesError(f"{' '.join(argv)} is not a Kubernetes component that runs here: {output[:200]}")
 
 
 @functools.cache
 def _asked(argv: tuple[str, ...], _changed_ns: int) -> str:
-    return asked_version(list(argv))
+    return reported_version(list(argv))
 
 
 def _refuse_what_others_can_change(directory: Path) -> None:

@@ -1,8 +1,4 @@
-"""
-Whether a machine can run a cluster, judged from what ``observing`` has seen of it.
-
-Namespaces and overlay mounts are asked for where nodes are made, programs of Slurm and memory by the command line.
-"""
+"""Judge from observations if a machine can run a cluster."""
 
 from dataclasses import dataclass
 
@@ -30,15 +26,13 @@ BUILD_TAKES = "about 5 minutes on two free cores, once"
 @dataclass(frozen=True, kw_only=True)
 class Machine:
     """
-    What was seen of a machine.
+    Observations of a machine.
 
     Args:
-        cgroups: Version of cgroups: 2 where the machine has it alone.
-        controllers: Those that a node could have, of that version.
+        cgroups: Version of cgroups: 2 only if the machine has no other.
+        controllers: Controllers that a node can have, of that version.
         bounding: The bounding set of capabilities, as a bit mask.
-        memory_bytes: What could be used now: of the machine, and of the cgroups that this process is in.
-        iptables: Whether the program is there.
-        root: Whether this process is root's.
+        memory_bytes: Available now, of the machine and this process's cgroups.
     """
 
     cgroups: int
@@ -51,34 +45,34 @@ class Machine:
 
 def check_machine(*, machine: Machine, binaries: Binaries | BinariesError | None, builds: bool = False) -> list[str]:
     """
-    What a cluster lacks on a machine, a sentence each, with what to do; empty if it can run.
+    Return what a cluster lacks, a sentence each with the fix; empty if it can run.
 
     Args:
-        binaries: What ``find_binaries`` returned or raised.
-        builds: Default: no build follows, and without binaries no cluster can run.
+        binaries: Result or error of ``find_binaries``.
+        builds: A build follows. Default: missing binaries are a problem.
     """
     problems = []
     if not machine.root:
-        problems.append("nodes of Kubernetes are namespaces and mounts and need root; run the command with sudo")
+        problems.append("namespaces and mounts of Kubernetes nodes require root; run the command with sudo")
     if missing := [name for name in CONTROLLERS[machine.cgroups] if name not in machine.controllers]:
         problems.append(
-            f"kubelets need the controllers {', '.join(missing)}, which cgroup v{machine.cgroups} of this machine has "
-            f"not; {_WAYS[machine.cgroups]}"
+            f"kubelets require the controllers {', '.join(missing)}, which cgroup v{machine.cgroups} of this machine "
+            f"lacks; {_WAYS[machine.cgroups]}"
         )
     if isinstance(binaries, BinariesError):
         problems.append(str(binaries))
     elif binaries is None and not builds:
         problems.append(
-            f"there are no binaries of Kubernetes; run: holdfast kubernetes build ({BUILD_TAKES}), "
+            f"Kubernetes binaries not found; run: holdfast kubernetes build ({BUILD_TAKES}), "
             f"or set {VARIABLE}=records to have EKS clusters as records only"
         )
     if not machine.iptables:
-        problems.append("the program iptables is missing, and kube-proxy needs it; install the package iptables")
+        problems.append("iptables not found, which kube-proxy requires; install the package iptables")
     return problems
 
 
 def notes_of_machine(*, machine: Machine, binaries: Binaries | BinariesError | None) -> list[str]:
-    """What will be different here, a sentence each, though a cluster can run."""
+    """Return differences on this machine that do not prevent a cluster."""
     notes = [f"Kubernetes {binaries.version}"] if isinstance(binaries, Binaries) else []
     if not machine.bounding >> SYS_RESOURCE & 1:
         notes.append("there is no CAP_SYS_RESOURCE here: pods, privileged ones too, do without it")

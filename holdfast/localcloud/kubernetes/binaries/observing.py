@@ -1,4 +1,4 @@
-"""Looks at this machine as this process sees it; what it means for a cluster is judged in ``machine``."""
+"""Observe this machine, for ``machine`` to judge."""
 
 import os
 import re
@@ -12,11 +12,10 @@ _TOP = Path("/sys/fs/cgroup")
 _OWN_CONTROLLERS = _TOP / "cgroup.controllers"
 """There in version 2 alone; beside version 1 the top is no cgroup."""
 _NO_LIMIT = 1 << 60
-"""A cgroup without a limit says the largest number of pages that fits."""
+"""Value of a cgroup without a limit: the largest number of pages."""
 
 
 def observe_machine() -> Machine:
-    """Look at this machine, as this process sees it."""
     status = Path("/proc/self/status").read_text()
     bounding = re.search(r"^CapBnd:\s*([0-9a-f]+)$", status, re.MULTILINE)
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
@@ -33,7 +32,7 @@ def observe_machine() -> Machine:
 
 
 def v1_controllers(cgroups: str) -> Iterator[str]:
-    """Controllers in the lines of /proc/self/cgroup that are of version 1; the line of version 2 is numbered 0."""
+    """Yield version 1 controllers from lines of /proc/self/cgroup; line 0 is version 2."""
     for line in cgroups.splitlines():
         number, controllers, _ = line.split(":", 2)
         if number != "0":
@@ -46,7 +45,7 @@ def _available_bytes() -> int:
 
 
 def _left_in_cgroups(cgroups: str) -> Iterator[int]:
-    """Bytes left below the memory limit of each cgroup that this process is in, as far as that can be seen."""
+    """Yield the bytes left below each visible memory limit of this process's cgroups."""
     places = {controllers: path for _, controllers, path in (line.split(":", 2) for line in cgroups.splitlines())}
     of_memory = next((path for controllers, path in places.items() if "memory" in controllers.split(",")), None)
     if of_memory is not None:

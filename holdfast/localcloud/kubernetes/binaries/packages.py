@@ -1,8 +1,4 @@
-"""
-Debian's packages, fetched and unpacked into a folder; nothing is installed and the machine's own apt is left alone.
-
-A private apt asks the mirrors that the machine uses for Debian 12, or Debian's own where it uses none.
-"""
+"""Download Debian's packages with a private apt, from the machine's mirrors of Debian 12 or Debian's own."""
 
 import os
 import shutil
@@ -25,13 +21,12 @@ _FETCH_S, _UNPACK_S, _ASK_S = 3600.0, 600.0, 60.0
 
 
 class Apt:
-    """apt-get with lists, caches and sources of its own below a folder."""
+    """apt-get with its own lists, caches and sources below a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def configure(self) -> None:
-        """Write its configuration anew."""
         for name in ("etc/parts", "etc/prefs", "lists/partial", "cache/archives/partial"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         (self._folder / "etc/parts/debian.sources").write_text(sources(_mirrors()))
@@ -55,16 +50,15 @@ class Apt:
         (self._folder / "apt.conf").write_text("".join(f'{key} "{value}";\n' for key, value in settings.items()))
 
     def run(self, *arguments: str, into: Path, note: Note) -> None:
-        """Run apt-get in a folder, which is made if it is not there."""
         into.mkdir(parents=True, exist_ok=True)
 
-        def told(line: str) -> None:
+        def on_line(line: str) -> None:
             if line.startswith("Get:"):  # Get:1 MIRROR SUITE/COMPONENT ARCHITECTURE PACKAGE ...
                 note(" ".join(line.split()[4:5]) or line)
 
         env = {**os.environ, "APT_CONFIG": str(self._folder / "apt.conf"), "LC_ALL": "C"}
         try:
-            run(["apt-get", "-q", *arguments], env=env, cwd=into, deadline_s=_FETCH_S, on_line=told)
+            run(["apt-get", "-q", *arguments], env=env, cwd=into, deadline_s=_FETCH_S, on_line=on_line)
         except BinariesError as error:
             if any(word in str(error) for word in _NETWORK):
                 raise BinariesError(_unreachable(str(error))) from None
@@ -72,15 +66,7 @@ class Apt:
 
 
 def check_tools(*, compiles: bool) -> None:
-    """
-    Refuse a machine that lacks a tool of the build, before anything is fetched.
-
-    Args:
-        compiles: Sources are unpacked too.
-
-    Raises:
-        BinariesError: naming all that is missing.
-    """
+    """Refuse a machine without the build's tools, before any download. Raises: BinariesError: names all of them."""
     if shutil.which("apt-get") is None:
         raise BinariesError(
             "there is no apt-get here, and the binaries are made from Debian's packages; "
@@ -96,12 +82,7 @@ def check_tools(*, compiles: bool) -> None:
 
 
 def fetch(work: Path, *, packages: Sequence[str], source: str | None, note: Note) -> None:
-    """
-    Have packages in ``work/debs`` and a source package in ``work/source``; what was fetched before is not again.
-
-    Raises:
-        BinariesError: a mirror cannot be reached, or does not have them.
-    """
+    """Download packages to ``work/debs`` and a source package to ``work/source``. Raises: BinariesError."""
     apt = Apt(work / "apt")
     apt.configure()
     note("lists of packages")
@@ -112,7 +93,6 @@ def fetch(work: Path, *, packages: Sequence[str], source: str | None, note: Note
 
 
 def unpack(work: Path, *, note: Note) -> None:
-    """Have the files of all packages of ``work/debs`` below ``work/tree``."""
     tree = work / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     for package in sorted((work / "debs").glob("*.deb")):
@@ -121,13 +101,13 @@ def unpack(work: Path, *, note: Note) -> None:
 
 
 def fetched_versions(work: Path) -> dict[str, str]:
-    """Package and version, as the names of the fetched files say; a colon of a version is written %3a there."""
+    """Return package -> version, from the file names, where %3a is a colon."""
     names = [path.name.split("_") for path in sorted((work / "debs").glob("*.deb"))]
     return {package: version.replace("%3a", ":") for package, version, _ in names}
 
 
 def sources(mirrors: Mapping[str, str]) -> str:
-    """The sources of binary and source packages, in apt's deb822 form. ``mirrors``: suite -> address."""
+    """Return sources of binary and source packages, in apt's deb822 form. ``mirrors``: suite -> address."""
     return "\n".join(
         f"Types: deb deb-src\nURIs: {address}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n"
         for suite, address in sorted(mirrors.items())
@@ -135,7 +115,7 @@ def sources(mirrors: Mapping[str, str]) -> str:
 
 
 def mirrors_among(targets: str) -> dict[str, str]:
-    """The first address of each suite of Debian 12, from lines "ADDRESS SUITE"; Debian's own where there is none."""
+    """Return the first address of each suite of Debian 12 in lines "ADDRESS SUITE". Default: Debian's own."""
     found: dict[str, str] = {}
     for address, suite in (line.split()[:2] for line in targets.splitlines() if len(line.split()) >= 2):
         if suite == SUITE or suite.startswith(f"{SUITE}-"):
@@ -144,12 +124,12 @@ def mirrors_among(targets: str) -> dict[str, str]:
 
 
 def _mirrors() -> dict[str, str]:
-    asked = ["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI) $(RELEASE)"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_ASK_S)
-    return mirrors_among(told.stdout)
+    command = ["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI) $(RELEASE)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_ASK_S)
+    return mirrors_among(done.stdout)
 
 
-def _unreachable(told: str) -> str:
-    lines = [line[line.index("E: ") :] for line in told.splitlines() if "E: " in line]
-    why = (lines or told.splitlines())[0]
-    return f"Debian's packages cannot be fetched ({why}); look at the network, and run the command again: it goes on"
+def _unreachable(output: str) -> str:
+    lines = [line[line.index("E: ") :] for line in output.splitlines() if "E: " in line]
+    why = (lines or output.splitlines())[0]
+    return f"Debian's packages cannot be fetched ({why}); look at the network, and run the command again: it resumes"

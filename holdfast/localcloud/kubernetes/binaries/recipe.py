@@ -1,9 +1,4 @@
-"""
-What the binaries are made from, as data; the folder that they are kept in is named by its hash.
-
-Whatever changes a binary has to be said here: two recipes of one hash give the same programs. How the steps are done
-is in ``packages`` and ``compiling``.
-"""
+"""Recipe of the binaries, as data; its hash names their folder, so all that changes a binary belongs here."""
 
 import hashlib
 import json
@@ -32,9 +27,9 @@ VENDORED = {"github.com/modern-go/reflect2": "usr/share/gocode/src/github.com/mo
 TAGS = ("providerless", "dockerless")
 """Cloud providers and Docker are left out: a third of the code."""
 STAMPED = ("component-base/version", "client-go/pkg/version")
-"""Packages below vendor/k8s.io that are told the version when they are linked."""
+"""Packages below vendor/k8s.io that get the version at link time."""
 UNDESCRIBED = ("code-generator", "sample-", "/apis/example", "/testapigroup", "/generated/openapi")
-"""What has no part in the OpenAPI definitions, which are not in the source package and are generated."""
+"""Folders without OpenAPI definitions, which the source package lacks and the build generates."""
 
 PROGRAMS = {
     "etcd": ("etcd-server", "usr/bin/etcd"),
@@ -47,21 +42,19 @@ PROGRAMS = {
     "cni/loopback": ("containernetworking-plugins", "usr/lib/cni/loopback"),
     "cni/portmap": ("containernetworking-plugins", "usr/lib/cni/portmap"),
 }
-"""Where a program lies in a folder of binaries, with the Debian package that has it and its path there."""
+"""Path in a folder of binaries -> Debian package and path in it."""
 
 
 def go_files(program: str) -> list[Path]:
-    """The sources of one of our programs, without tests; empty if there are none."""
     return sorted(path for path in FOLDERS[program].glob("*.go") if not path.name.endswith("_test.go"))
 
 
 def compiled() -> dict[str, str]:
-    """Every program that is compiled, with a hash of all that it follows from."""
     return {program: _hash(_followed_from(program)) for program in FOLDERS if go_files(program)}
 
 
 def recipe_key() -> str:
-    """16 hexadecimal digits that change with the recipe; the name of the folder with what it gives."""
+    """Return 16 hexadecimal digits of the recipe, the name of its folder."""
     return _hash({"compiled": compiled(), "programs": PROGRAMS, "suite": SUITE})[:16]
 
 

@@ -1,4 +1,4 @@
-"""Programs that a build runs: with a deadline, line by line, and ended with the process that started them."""
+"""Programs of a build: deadline, output line by line, killed with this process."""
 
 import contextlib
 import os
@@ -25,17 +25,10 @@ def run(
     on_line: Callable[[str], None] = lambda _: None,
 ) -> str:
     """
-    Run a program to its end; it is killed if this process is, or if it is not done in time.
-
-    Args:
-        deadline_s: Seconds after which it is killed.
-        on_line: Called with each line that it prints, errors too.
-
-    Returns:
-        What it printed.
+    Run a program and return its output; killed at the deadline and when this process exits.
 
     Raises:
-        BinariesError: it failed, took too long, or the disk is full.
+        BinariesError: failure, timeout, or a full disk.
     """
     name = Path(argv[0]).name
     # A killed build must not leave a compiler at work; the kernel sees to it, so nothing has to survive to do it.
@@ -59,15 +52,15 @@ def run(
             on_line(line)
         process.wait(timeout=deadline_s)
     except TimeoutError:
-        raise BinariesError(f"{name} took longer than {deadline_s:g} s and was ended; run the command again") from None
+        raise BinariesError(f"{name} took longer than {deadline_s:g} s and was killed; run the command again") from None
     finally:
         _end(process)
     if process.returncode == 0:
         return "\n".join(lines)
     if any(_FULL in line for line in lines):
-        raise BinariesError(f"the disk is full ({name}); free some space and run the command again: it goes on")
-    told = "\n".join(lines[-_LAST_LINES:])
-    raise BinariesError(f"{name} ended with {process.returncode}: {told}")
+        raise BinariesError(f"the disk is full ({name}); free some space and run the command again: it resumes")
+    tail = "\n".join(lines[-_LAST_LINES:])
+    raise BinariesError(f"{name} exited with {process.returncode}: {tail}")
 
 
 def _lines(process: "subprocess.Popen[bytes]", *, deadline: float) -> Iterator[str]:

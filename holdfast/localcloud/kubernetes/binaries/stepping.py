@@ -1,9 +1,4 @@
-"""
-Steps that go on where they were cut off: one build at a time, each step marked when it is done, its cost measured.
-
-A step that was cut off is begun anew, so it clears what it left itself; what it kept on purpose, such as a compiler's
-cache, saves the work. What the steps do is for others.
-"""
+"""Resumable steps: one build at a time, a mark for each finished step. An interrupted step starts over."""
 
 import contextlib
 import fcntl
@@ -26,20 +21,12 @@ Report = Callable[[str], AbstractContextManager[Note]]
 
 @contextlib.contextmanager
 def silent(_title: str) -> Iterator[Note]:
-    """A report that shows nothing."""
     yield lambda _words: None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """
-    A piece of work.
-
-    Args:
-        name: Names its mark; must not change while a build may be going on.
-        title: What a user sees.
-        run: Does it all, also when a part of it was done before.
-    """
+    """A step that may run again; ``name`` is its mark and must not change during a build."""
 
     name: str
     title: str
@@ -48,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Seconds by the clock, and of CPU in this process and the ones that it waited for."""
+    """Seconds of wall time, and of CPU of this process and its children."""
 
     wall_s: float
     cpu_s: float
@@ -56,12 +43,7 @@ class Cost:
 
 @contextlib.contextmanager
 def only_one(folder: Path) -> Iterator[None]:
-    """
-    Hold the folder's lock. The kernel lets go of it when this process ends, however it ends.
-
-    Raises:
-        BinariesError: another process holds it.
-    """
+    """Hold the folder's lock until this process exits. Raises: BinariesError: another process holds it."""
     folder.mkdir(parents=True, exist_ok=True)
     fd = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -70,7 +52,7 @@ def only_one(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             holder = os.pread(fd, 32, 0).decode(errors="replace").strip()
             raise BinariesError(
-                f"another build is at work in {folder} (process {holder or 'unknown'}); wait for it, or end it"
+                f"another build is running in {folder} (process {holder or 'unknown'}); wait for it, or end it"
             ) from None
         os.truncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
@@ -80,15 +62,7 @@ def only_one(folder: Path) -> Iterator[None]:
 
 
 def go_through(steps: Sequence[Step], *, work: Path, report: Report = silent) -> dict[str, Cost]:
-    """
-    Do what is not done yet.
-
-    Args:
-        work: Where marks are kept; one folder for one sequence of steps.
-
-    Returns:
-        What each step cost, in the attempt that brought it to its end.
-    """
+    """Run steps without a mark in ``work``; return the cost of each step's last attempt."""
     marks = work / "done"
     marks.mkdir(parents=True, exist_ok=True)
     costs: dict[str, Cost] = {}
@@ -108,13 +82,11 @@ def go_through(steps: Sequence[Step], *, work: Path, report: Report = silent) ->
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and of all children that have ended."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all."""
     new = path.with_name(f".{path.name}.new")
     new.write_text(text)
     new.replace(path)

@@ -1,8 +1,4 @@
-"""
-Which flags a version of Kubernetes needs that another one does not know; ``versions.json`` says from where it is known.
-
-Only flags that differ between versions are here: what every version takes stands where components are started.
-"""
+"""Version-specific flags; ``versions.json`` has their sources. Flags of all versions are with the components."""
 
 import json
 import re
@@ -17,33 +13,26 @@ COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "ku
 
 @cache
 def knowledge() -> dict[str, Any]:
-    """The rows of ``versions.json``: ``tried``, ``flags`` and ``feature_gates``."""
+    """Return the rows of ``versions.json``: ``tried``, ``flags`` and ``feature_gates``."""
     known: dict[str, Any] = json.loads(files(__package__).joinpath("versions.json").read_text())
     return known
 
 
 def minor(version: str) -> tuple[int, int]:
-    """
-    "1.20.2" or "v1.35.0-rc.1" as (1, 20) or (1, 35).
-
-    Raises:
-        BinariesError: it does not begin with two numbers.
-    """
+    """Parse "1.20.2" or "v1.35.0-rc.1" to (1, 20) or (1, 35). Raises: BinariesError."""
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     if numbers is None:
-        raise BinariesError(f"{version!r} is no version of Kubernetes; such a version is 1.20.2")
+        raise BinariesError(f"got version {version!r}; allowed: such as 1.20.2")
     return int(numbers[1]), int(numbers[2])
 
 
 def was_tried(version: str) -> bool:
-    """Whether a cluster of this version has been run by the tests."""
     return minor(version) in {minor(each) for each in knowledge()["tried"]}
 
 
 def version_flags(component: str, *, version: str) -> list[str]:
-    """The flags of a component that this version needs and other versions may not know."""
     if component not in COMPONENTS:
-        raise ValueError(f"no component {component!r}; there are {', '.join(COMPONENTS)}")
+        raise ValueError(f"got component {component!r}; allowed: {', '.join(COMPONENTS)}")
     rows = knowledge()
     flags = [row["flag"] for row in rows["flags"] if row["component"] == component and _holds(row, version)]
     gates = [

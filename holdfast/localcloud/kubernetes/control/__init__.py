@@ -1,4 +1,4 @@
-"""The control plane of one EKS cluster: etcd, API server and controllers on a machine of their own beside the nodes."""
+"""Control plane of one EKS cluster: etcd, API server and controllers on a virtual instance beside the nodes."""
 
 from holdfast.localcloud.kubernetes.control.administrator import administrator
 from holdfast.localcloud.kubernetes.control.components import (

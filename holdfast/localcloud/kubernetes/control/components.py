@@ -1,9 +1,4 @@
-"""
-How each program of a control plane is started, decided from what the cluster is. Pure.
-
-Flags that came or went with a version of Kubernetes are the binaries' own (``Binaries.flags``). What EKS sets is not
-published whole; where it is, or can be seen from outside, it is set so here, and the rest is Kubernetes' default.
-"""
+"""Command lines of a control plane's programs. Pure. Version-specific flags are in ``Binaries.flags``."""
 
 import ipaddress
 import json
@@ -14,7 +9,7 @@ FOLDER = "/etc/kubernetes"
 KEYS = f"{FOLDER}/pki"
 ETCD_DATA = "/var/lib/etcd"
 WEBHOOK_PORT = 8443
-"""Of the control plane's own loopback: who is let in is asked for there."""
+"""Of the access server, on the control plane's loopback."""
 
 PODS = "100.64.0.0/10"
 """Addresses of pods. AWS's own range for pods outside a VPC's block (EKS user guide, cni-custom-network)."""
@@ -24,8 +19,6 @@ Argv = Callable[[str], list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the programs of one cluster are told."""
-
     address: str
     """Of the control plane in the nodes' network."""
     port: int
@@ -34,7 +27,7 @@ class Settings:
     issuer: str
     """Of service account tokens: the cluster's OpenID Connect issuer."""
     access: tuple[str, ...]
-    """Flags by which the API server asks who is let in."""
+    """Flags for authentication and authorization."""
 
     @property
     def url(self) -> str:
@@ -42,19 +35,16 @@ class Settings:
 
     @property
     def service_address(self) -> str:
-        """Of the service ``kubernetes``."""
         return str(ipaddress.ip_network(self.services)[1])
 
     @property
     def dns_address(self) -> str:
-        """Where EKS puts the service ``kube-dns`` (EKS user guide, managing-coredns)."""
+        """Return EKS's address of the service ``kube-dns`` (EKS user guide, managing-coredns)."""
         return str(ipaddress.ip_network(self.services)[10])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """One program, which is started again whenever it ends."""
-
     name: str
     argv: tuple[str, ...]
     after_ready: bool = False
@@ -62,7 +52,7 @@ class Program:
 
 
 def programs(settings: Settings, *, argv: Argv, flags: Callable[[str], list[str]], etcd: str) -> tuple[Program, ...]:
-    """All of a control plane, in the order in which they are started."""
+    """Return all programs in start order."""
 
     def component(name: str, *own: str, after_ready: bool = True) -> Program:
         return Program(name=name, argv=(*argv(name), *own, *flags(name)), after_ready=after_ready)
@@ -152,12 +142,7 @@ def _controller_manager() -> tuple[str, ...]:
 
 
 def proxy_configuration(settings: Settings) -> bytes:
-    """
-    KubeProxyConfiguration of the one kube-proxy of a cluster, which serves all nodes.
-
-    What nodes send to a service goes through the control plane, as a VPC's router would carry it; an answer finds its
-    way back because the address of the asker is replaced.
-    """
+    """Return the configuration of the one kube-proxy for all nodes; masquerading routes the answers back."""
     return json.dumps(
         {
             "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",

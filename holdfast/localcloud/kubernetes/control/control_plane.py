@@ -1,9 +1,4 @@
-"""
-The control plane of one cluster: a virtual instance beside the nodes, on which real programs run.
-
-It outlives the process that started it, and is found again by its record. What is in etcd lies in the home, so that a
-cluster is the same after a restart of the machine. Which clusters there are is for ``Clusters``.
-"""
+"""Control plane of one cluster: a virtual instance with real programs, which outlives the process that started it."""
 
 import contextlib
 import ipaddress
@@ -17,7 +12,6 @@ from pathlib import Path
 
 from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.home import remove_tree
-from holdfast.localcloud.kubernetes.api import Api
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast.localcloud.kubernetes.control import components
 from holdfast.localcloud.kubernetes.control.components import FOLDER, KEYS, Program, Settings
@@ -26,6 +20,7 @@ from holdfast.localcloud.kubernetes.model import EksCluster
 from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, ProgramQuery, census
 from holdfast.localcloud.roster import Place, at
 from holdfast.localcloud.supervision import Worker
+from holdfast_common import KubernetesClient
 
 READY_WITHIN_S = 180.0
 POLL_S = 0.1
@@ -33,9 +28,9 @@ COMMAND_TIMEOUT_S = 30.0
 GARBAGE_PERCENT = "40"
 """Less than half of Go's own: a third less memory for a little more work."""
 ADMINISTRATOR = "eks:cluster-bootstrap"
-"""Who EKS itself is in a cluster."""
+"""EKS's own user in a cluster."""
 WEBHOOK_CLIENT = "kube-apiserver"
-"""Who the API server is to its webhooks."""
+"""Common name of the API server's client certificate for webhooks."""
 _RESPAWN = Path(__file__).with_name("respawn.sh")
 _TOOLS = "/opt/kube/tools"
 
@@ -52,13 +47,12 @@ _log = logging.getLogger(__name__)
 
 class ControlPlane:
     """
-    Of one cluster. Its methods are called from one thread at a time.
+    Not thread-safe.
 
     Args:
-        directory: For what has to stay: keys, etcd's data, the port on the machine.
-        network: Of the nodes.
-        access: Flags by which the API server asks who is let in.
-        documents: Path on the instance to content, which those flags name.
+        directory: Persistent data: keys, etcd, the port on the machine.
+        access: Flags of the API server for authentication and authorization.
+        documents: Path on the instance to content, for those flags.
     """
 
     def __init__(
@@ -88,22 +82,18 @@ class ControlPlane:
         self._forwarder = Forwarder(listener=listener, host=address, port=self.settings.port, stream=self._fleet.stream)
         self._forwarder.start()
         administrator = self.authority.client(ADMINISTRATOR, groups=["system:masters"])
-        self.api = Api(
-            host="127.0.0.1",
-            port=self.settings.port,
-            authority=self.authority.certificate,
-            certificate=administrator.certificate,
-            key=administrator.key,
+        self.api = KubernetesClient(
+            endpoint=self.endpoint,
+            authority=self.authority.certificate.decode(),
+            certificate=administrator.certificate + administrator.key,
         )
 
     @property
     def endpoint(self) -> str:
-        """Where the machine reaches the API server."""
         return f"https://127.0.0.1:{self.settings.port}"
 
     @property
     def node(self) -> Node | None:
-        """The virtual instance; None while it does not run."""
         with contextlib.suppress(NodeError):
             found = self._fleet.node(self.cluster.key)
             return found if found.alive() else None
@@ -111,7 +101,7 @@ class ControlPlane:
 
     @property
     def is_started(self) -> bool:
-        """Its instance runs, and every program was begun."""
+        """True if the instance runs and all programs were started."""
         node = self.node
         return node is not None and node.inside("/run/kube/second").exists()
 
@@ -121,14 +111,13 @@ class ControlPlane:
 
     def start(self, *, on_boot: Callable[[Node], None], is_over: Callable[[], bool]) -> None:
         """
-        Bring everything up that does not run, and wait until the API server is ready.
+        Start all that does not run, and wait until the API server is ready.
 
         Args:
-            on_boot: Called with the instance when it runs and none of its programs has begun.
-            is_over: Whether nobody waits any more.
+            on_boot: Called with the running instance before its programs start.
 
         Raises:
-            NodeError: it is not ready within 180 s, or cannot be started; the message has the last of its log.
+            NodeError: not ready within 180 s, or start failed; the message has the end of the log.
         """
         node = self.node
         if node is None:
@@ -143,35 +132,30 @@ class ControlPlane:
             time.sleep(POLL_S)
         self._run(node, second, stage="second")
 
-    def standing_still(self) -> list[str]:
-        """Its programs that a signal has stopped."""
+    def stopped_programs(self) -> list[str]:
+        """Return its programs that a signal has stopped."""
         node = self.node
         if node is None:
             return []
         found = census([node], sought=_SOUGHT).get(node.spec.instance_id, {})
         return sorted(name for name, state in found.items() if state in ("T", "t"))
 
-    def revive(self) -> None:
-        """
-        End what stands still, or else the API server, which then does not answer: all of it is started again.
-
-        A program that has ended needs nobody for that.
-        """
+    def restart_stalled(self) -> None:
+        """Kill stopped programs, or else the API server; all are restarted. Exited programs restart by themselves."""
         node = self.node
         if node is not None:
-            node.run(["/bin/sh", "-c", _END_STALLED, "revive", f"^{_TOOLS}/"], timeout_s=COMMAND_TIMEOUT_S)
+            node.run(["/bin/sh", "-c", _END_STALLED, "restart_stalled", f"^{_TOOLS}/"], timeout_s=COMMAND_TIMEOUT_S)
 
     def stop(self) -> None:
-        """Serve the machine no more; what runs goes on."""
+        """Stop forwarding from this machine; programs keep running."""
         self._forwarder.stop()
 
     def destroy(self) -> None:
-        """Nothing of it is left."""
         self.stop()
         erase(self.cluster.key, fleet=self._fleet, directory=self._directory)
 
     def _place(self, network: str) -> tuple[socket.socket, str]:
-        """A listening socket of the machine and an address among the nodes: those of before, where they are free."""
+        """Return a listening socket of the machine and an address among the nodes; the previous ones if free."""
         record = self._directory / "place.json"
         port, address = 0, ""
         if record.exists():
@@ -223,7 +207,7 @@ class ControlPlane:
         return [one for one in every if not one.after_ready], [one for one in every if one.after_ready]
 
     def _run(self, node: Node, programs: list[Program], *, stage: str) -> None:
-        """Start them, unless they were in this life of the instance."""
+        """Start programs once per boot of the instance."""
         if node.inside(f"/run/kube/{stage}").exists():
             return
         for program in programs:
@@ -268,15 +252,14 @@ class ControlPlane:
         return {path: FileSpec(content=content, mode=0o600) for path, content in private.items()}
 
     def _last_words(self, node: Node) -> str:
-        """The end of what the API server said."""
         with contextlib.suppress(OSError):
             lines = node.read_file("/var/log/kube/kube-apiserver.log").decode(errors="replace").strip().splitlines()
             return " | ".join(lines[-3:])[-700:]
-        return "it has said nothing"
+        return "its log is empty"
 
 
 def erase(key: str, *, fleet: Fleet, directory: Path) -> None:
-    """Nothing is left of a control plane, whoever started it."""
+    """Remove all of a control plane, also of another process."""
     with contextlib.suppress(NodeError):
         fleet.node(key).remove()
     if directory.exists():
@@ -288,7 +271,6 @@ def _pair(name: str, pair: Pair) -> dict[str, bytes]:
 
 
 def _listen(port: int) -> socket.socket:
-    """On the machine's loopback; on another port where this one is taken by now."""
     with contextlib.suppress(OSError):
         return socket.create_server(("127.0.0.1", port))
     return socket.create_server(("127.0.0.1", 0))

@@ -1,9 +1,8 @@
 """
-Looks whether control planes answer, and has one started again that does not.
+Liveness of control planes: restart those that do not answer.
 
-EKS replaces what does not answer (EKS user guide, "Amazon EKS architecture"); after how long is assumed. Programs that
-have ended are no matter of this: each is started again where it ran. One that stands still while the API server
-answers, as a scheduler can, is reported, and killed after a while.
+EKS replaces them too (EKS user guide, "Amazon EKS architecture"); its delay is assumed. A program that is stopped by a
+signal while the API server answers is reported, and killed after a while.
 """
 
 import logging
@@ -15,7 +14,7 @@ from holdfast.localcloud.kubernetes.control.control_plane import ControlPlane
 from holdfast.localcloud.supervision import Worker
 
 LOOK_EVERY_S, ANSWERS_WITHIN_S, SILENT_FOR_S = 2.0, 3.0, 4.0
-STOPPED_TOLD_AFTER_S, STOPPED_ENDED_AFTER_S = 3.0, 30.0
+STOPPED_REPORTED_AFTER_S, STOPPED_KILLED_AFTER_S = 3.0, 30.0
 STARTS_WITHIN_S = 20.0
 """For an API server that was started again, before it counts as silent once more."""
 
@@ -23,13 +22,6 @@ _log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """
-    One thread.
-
-    Args:
-        planes: Those to look after, asked at each pass.
-    """
-
     def __init__(self, *, planes: Callable[[], Iterable[ControlPlane]]) -> None:
         self._planes = planes
         self._silent_since: dict[str, float] = {}
@@ -44,16 +36,14 @@ class Keeper:
         self.worker.start()
 
     def stop(self) -> None:
-        """It ends with its question; nobody waits for it."""
         self._stopping.set()
 
     def problem(self) -> str:
-        """What is wrong now, for people."""
         now = time.monotonic()
         return "; ".join(
-            f"{program} of cluster {name} of EKS is stopped by a signal since {now - since:.0f} s"
+            f"EKS cluster {name}: {program} stopped by a signal for {now - since:.0f} s"
             for (name, program), since in sorted(self._stopped_since.items())
-            if now - since >= STOPPED_TOLD_AFTER_S
+            if now - since >= STOPPED_REPORTED_AFTER_S
         )
 
     def _run(self) -> None:
@@ -62,7 +52,6 @@ class Keeper:
             self.worker.passed()
 
     def look(self) -> None:
-        """One pass."""
         planes = list(self._planes())
         for plane in planes:
             self._look(plane)
@@ -75,17 +64,17 @@ class Keeper:
         if not plane.is_started or plane.api.is_ready(timeout_s=ANSWERS_WITHIN_S):
             self._silent_since.pop(key, None)
         elif now - self._silent_since.setdefault(key, now) >= SILENT_FOR_S:
-            _log.warning("cluster %s of EKS does not answer; it is started again", plane.cluster.name)
-            plane.revive()
+            _log.warning("EKS cluster %s: API server does not answer: restarting it", plane.cluster.name)
+            plane.restart_stalled()
             self._silent_since[key] = time.monotonic() + STARTS_WITHIN_S
 
     def _end_stopped(self, plane: ControlPlane) -> None:
         name, now = plane.cluster.name, time.monotonic()
-        stopped = {(name, program) for program in plane.standing_still()}
+        stopped = {(name, program) for program in plane.stopped_programs()}
         for key in [key for key in self._stopped_since if key[0] == name and key not in stopped]:
             del self._stopped_since[key]
         for key in stopped:
             self._stopped_since.setdefault(key, now)
-        if any(now - self._stopped_since[key] >= STOPPED_ENDED_AFTER_S for key in stopped):
-            _log.warning("cluster %s of EKS: %s stands still; it is ended and started again", name, self.problem())
-            plane.revive()
+        if any(now - self._stopped_since[key] >= STOPPED_KILLED_AFTER_S for key in stopped):
+            _log.warning("killing stopped programs: %s", self.problem())
+            plane.restart_stalled()

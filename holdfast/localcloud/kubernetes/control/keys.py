@@ -1,8 +1,4 @@
-"""
-The keys of one cluster: its certificate authority, certificates of its components and nodes, and the key of tokens.
-
-All are ECDSA on P-256, which takes a millisecond where RSA takes a second. What is done with them is for other files.
-"""
+"""Keys of one cluster. ECDSA on P-256: a key takes 1 ms, an RSA key 1 s."""
 
 import base64
 import datetime
@@ -36,19 +32,12 @@ _SIGNS = x509.KeyUsage(
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """A certificate and its key, both PEM."""
-
     certificate: bytes
     key: bytes
 
 
 class Authority:
-    """
-    The certificate authority of a cluster, and the key with which it signs tokens of service accounts.
-
-    Args:
-        directory: Where both lie, for this user alone; made when they are not there.
-    """
+    """Certificate authority of a cluster, and the key for service accounts' tokens; created if missing."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -65,15 +54,15 @@ class Authority:
 
     @property
     def data(self) -> str:
-        """The certificate as EKS hands it out: base64 of the PEM."""
+        """Base64 of the certificate's PEM, as EKS returns it."""
         return base64.b64encode(self.certificate).decode()
 
     def client(self, name: str, *, groups: Iterable[str] = ()) -> Pair:
-        """A certificate with which Kubernetes knows its holder as the user ``name`` in ``groups``."""
+        """Return a client certificate of the user ``name`` in ``groups``."""
         return self._sign(name, groups=groups, usage=ExtendedKeyUsageOID.CLIENT_AUTH, names=(), addresses=())
 
     def server(self, name: str, *, names: Iterable[str] = (), addresses: Iterable[str] = ()) -> Pair:
-        """A certificate for whoever answers under these DNS names and addresses."""
+        """Return a server certificate for these DNS names and addresses."""
         return self._sign(name, groups=(), usage=ExtendedKeyUsageOID.SERVER_AUTH, names=names, addresses=addresses)
 
     def _sign(
@@ -113,7 +102,6 @@ class Authority:
 
 
 def kubeconfig(*, server: str, authority: Authority, pair: Pair) -> bytes:
-    """What a client of the API server goes by. JSON is YAML."""
     cluster = {"server": server, "certificate-authority-data": authority.data}
     user = {
         "client-certificate-data": base64.b64encode(pair.certificate).decode(),
@@ -133,7 +121,7 @@ def kubeconfig(*, server: str, authority: Authority, pair: Pair) -> bytes:
 def _certificate(
     subject: x509.Name, key: ec.EllipticCurvePublicKey, *, issuer: x509.Name, issuer_key: ec.EllipticCurvePublicKey
 ) -> x509.CertificateBuilder:
-    """With both key identifiers, without which Python 3.13 and newer trust no certificate by default."""
+    """Add both key identifiers, which Python 3.13 and newer require by default."""
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -155,7 +143,6 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
     fresh = path.with_name(f".{path.name}")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -1,9 +1,4 @@
-"""
-Small OCI images, made in memory: a configuration and one layer of a few files. Pure.
-
-What the files of a container are, beside these, the layer says in one line; ``holdfast-runc`` reads it on the node.
-Equal contents give equal digests: nothing of when or where they were made is in them.
-"""
+"""Small OCI images in memory: a configuration, and a layer with a marker for ``holdfast-runc``. Reproducible. Pure."""
 
 import hashlib
 import io
@@ -22,14 +17,12 @@ MARKER = ".holdfast-image"
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One file, folder or link of a layer."""
-
     path: str
     """Absolute."""
     content: bytes | None = None
     """Default: a folder, or a link where ``link`` is given."""
     link: str = ""
-    """Where a symbolic link points to. Default: no link."""
+    """Target of a symbolic link. Default: no link."""
     mode: int = 0o755
     owner: int = 0
     """Number of user and group."""
@@ -37,8 +30,6 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """The three blobs of an image, by their digests."""
-
     digest: str
     """Of the manifest."""
     blobs: Mapping[str, bytes]
@@ -49,21 +40,13 @@ class Image:
 
 
 def digest_of(blob: bytes) -> str:
-    """As registries name a blob."""
     return f"sha256:{hashlib.sha256(blob).hexdigest()}"
 
 
 def make_image(
     *, files: str, entries: Sequence[Entry], config: Mapping[str, Any], architecture: str = "amd64"
 ) -> Image:
-    """
-    An image whose containers have ``entries`` over the files that ``files`` names.
-
-    Args:
-        files: What the marker says.
-        config: ``Entrypoint``, ``Cmd``, ``Env``, ``User``, ``WorkingDir`` and the like, as in the image specification.
-        architecture: In Go's words.
-    """
+    """Return an image of ``entries`` over the files that the marker names; ``config`` as in OCI's specification."""
     layer = _tar([Entry(path=f"/{MARKER}", content=f"{files}\n".encode(), mode=0o444), *entries])
     configuration = _json(
         {

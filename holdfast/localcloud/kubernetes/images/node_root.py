@@ -1,9 +1,7 @@
 """
-A root that is made of the node's: its programs, read-only, and nothing else that it holds.
+Root file system of pods "on the node's files": the node's programs, read-only.
 
-A pod that runs "on the node's files" has what an image has: /usr, the Python environment, names of users. It has none
-of the node's secrets, settings, logs or other file systems, since only what is listed here is shown. Its own writes lie
-in the container's layer and are gone with it.
+Only listed paths are mounted: no secrets, settings, logs or other file systems of the node.
 """
 
 from collections.abc import Iterator
@@ -13,9 +11,9 @@ from pathlib import Path
 from .layers import Entry
 
 STAND_INS = "/opt/kube/bin/holdfast-stand-ins"
-"""Where nodes have the program that takes the place of device plugins, DNS and the like."""
+"""Path on nodes of the stand-in for device plugins, DNS and the like."""
 PROGRAMS = "/opt/holdfast/bin"
-"""Where such an image has the programs that its row of the table names."""
+"""Folder of a stand-in image's programs."""
 PATH = f"{PROGRAMS}:/opt/holdfast/env/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 USER = 10001
 """Of the training image: ``containers/training/Dockerfile``."""
@@ -41,15 +39,13 @@ _ACCOUNTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRoot:
-    """What of the node's files its pods see."""
-
     environment: tuple[str, ...] = ()
     """Folders of the node with the Python environment and its interpreter. Default: pods have none."""
     machine: Path = Path("/")
     """Whose small files in /etc are copied, and whose layout of /bin and /lib nodes have."""
 
     def entries(self) -> list[Entry]:
-        """The layer below which the node's files are shown, parents first."""
+        """Return the layer with the mount points, parents first."""
         made = [Entry(path=path) for path in _OWN]
         made += [Entry(path=path, mode=mode) for path, mode in _OWN_MODES.items()]
         made.append(Entry(path="/home/holdfast", mode=0o700, owner=USER))
@@ -74,7 +70,7 @@ class NodeRoot:
         return made
 
     def fstab(self) -> str:
-        """The same paths as lines of fstab(5), parents first. A node that lacks one goes without it."""
+        """Return the same paths as lines of fstab(5), parents first. Paths that a node lacks are skipped."""
         return "".join(f"{_escaped(path)} {_escaped(path)} none bind,ro,nofail 0 0\n" for path in self._shown())
 
     def _shown(self) -> list[str]:

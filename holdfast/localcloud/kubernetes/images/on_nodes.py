@@ -1,4 +1,4 @@
-"""What a node needs so that its pods have images: files, a folder, and two settings of containerd."""
+"""Node configuration for images: files, a folder, two settings of containerd."""
 
 import shlex
 from pathlib import Path
@@ -21,15 +21,7 @@ _PROGRAM = Path(__file__).with_name("holdfast-runc")
 
 
 def node_files(*, registry: str, runc: str, root: NodeRoot, runtime: str = RUNTIME) -> dict[str, FileSpec]:
-    """
-    Files of a node, by path.
-
-    Args:
-        registry: Address of the registry as nodes reach it, ``HOST:PORT``.
-        runc: Where nodes have the real runc.
-        root: What pods see of the node; the registry was given the same.
-        runtime: Where containerd looks for its runtime. Default: ``RUNTIME``.
-    """
+    """Return files of a node by path; ``registry``: HOST:PORT on nodes; ``runc``: the real one."""
     shown = f"{_AT}/node-root.fstab"
     program = _PROGRAM.read_text()
     values = {"@RUNC@": runc, "@IMAGES@": IMAGES_AT, "@SHOWN@": shown, "@FILE_SYSTEMS@": REACHABLE}
@@ -45,6 +37,5 @@ def node_files(*, registry: str, runc: str, root: NodeRoot, runtime: str = RUNTI
 
 
 def node_mounts(store: ImageStore) -> tuple[Mount, ...]:
-    """The unpacked images, which all nodes see and none holds a copy of."""
     store.create()
     return (Mount(source=store.directory, target=IMAGES_AT, read_only=True),)

@@ -1,8 +1,7 @@
 """
-A registry of images for the nodes of a local EKS, read-only: the pull half of the OCI distribution specification 1.1.
+Read-only image registry for the nodes of a local EKS: the pull half of the OCI distribution specification 1.1.
 
-containerd sends every pull here, and says in ``ns`` which registry was meant. What is in neither store nor table is not
-found, and a pod that asks for it backs off as on AWS. The nodes alone are answered: by the caller's address.
+containerd sends every pull here, with the requested registry in ``ns``. Only nodes are served, by the caller's address.
 """
 
 import collections
@@ -18,9 +17,9 @@ from urllib.parse import parse_qs, urlsplit
 from holdfast.localcloud.containers import ImageStore
 from holdfast.localcloud.supervision import HttpService, RequestHandler
 
+from .catalog import ImageCatalog
 from .layers import MANIFEST_TYPE, Image, digest_of
 from .node_root import NodeRoot
-from .offered import Offered
 from .stand_ins import StandIns
 
 PORT = 5000
@@ -33,13 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class Registry(HttpService):
-    """
-    The service; one thread, plus one per open connection.
-
-    Args:
-        listener: Listens in the nodes' network.
-        is_node: Whether a caller's address is a node's. Pods have others, unless they are in the node's network.
-    """
+    """Service in the nodes' network; one thread, plus one per open connection."""
 
     def __init__(
         self,
@@ -50,7 +43,7 @@ class Registry(HttpService):
         root: NodeRoot,
         is_node: Callable[[str], bool],
     ) -> None:
-        self._offered = Offered(store=store, stand_ins=stand_ins, root=root)
+        self._offered = ImageCatalog(store=store, stand_ins=stand_ins, root=root)
         self._kept: collections.OrderedDict[str, Image] = collections.OrderedDict()
         self._lock = threading.Lock()
 
@@ -61,7 +54,7 @@ class Registry(HttpService):
         super().__init__(name="registry", listener=listener, handler=Handler)
 
     def answer(self, target: str) -> tuple[int, str, bytes]:
-        """Status, media type and content for a path with its query."""
+        """Return status, media type and content for a path with its query."""
         parts = urlsplit(target)
         if parts.path in ("/v2", "/v2/"):
             return 200, "application/json", b"{}"

@@ -1,4 +1,4 @@
-"""The table of stand-ins: which images need not be there, because something on the node takes their place. Pure."""
+"""Stand-ins: images that a program on the node replaces. Pure."""
 
 import functools
 import json
@@ -17,20 +17,20 @@ _SLEEPER = f"{PROGRAMS}/sleep-as-stand-in"
 
 @dataclass(frozen=True, kw_only=True)
 class StandIn:
-    """What takes the place of some images. Its files are those of ``NodeRoot``."""
+    """Replacement for some images, with the files of ``NodeRoot``."""
 
     images: tuple[str, ...]
     """Names without a tag; ``*`` stands for any part of a name between two slashes."""
     command: tuple[str, ...] = ()
-    """The entrypoint. Default: it says that it is a stand-in that does nothing, and sleeps."""
+    """The entrypoint. Default: print that this stand-in does nothing, and sleep."""
     arguments: tuple[str, ...] = ()
-    """What follows the command where a pod gives no arguments."""
+    """Default arguments."""
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Programs that a pod's own ``command`` may name: name on PATH to the words that are run instead."""
     packages: tuple[str, ...] = ()
     """Python packages of Holdfast that the image has in /opt/holdfast/lib."""
     file_systems: bool = False
-    """Whether it sees what the node can mount as Lustre, in a pod with CAP_SYS_ADMIN. Default: it does not."""
+    """True: the node's Lustre mounts are visible, in a pod with CAP_SYS_ADMIN."""
     env: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
     directory: str = ""
@@ -40,16 +40,15 @@ class StandIn:
 
     @property
     def sleeps(self) -> bool:
-        """Whether nothing does the work of the image."""
+        """True if nothing does the work of the image."""
         return not self.command and not self.arguments
 
     def stands_for(self, name: str) -> bool:
-        """Whether an image of this name, as the store keeps names, has this stand-in, whatever its tag."""
+        """Return True for an image name of the store, with any tag."""
         path, _, _ = name.rpartition(":")
         return any(_pattern(pattern).fullmatch(path) for pattern in self.images)
 
     def config(self) -> dict[str, Any]:
-        """The image's configuration, in the words of the OCI image specification."""
         settings = {"PATH": PATH, **self.env}
         config: dict[str, Any] = {"Env": [f"{name}={value}" for name, value in settings.items()]}
         if self.sleeps:
@@ -65,7 +64,6 @@ class StandIn:
         return config
 
     def entries(self) -> list[Entry]:
-        """The programs, as scripts."""
         scripts = {f"{PROGRAMS}/{name}": _script(words) for name, words in self.programs.items()}
         if self.sleeps:
             scripts[_SLEEPER] = _sleeper(self.purpose)
@@ -73,19 +71,15 @@ class StandIn:
 
 
 class StandIns:
-    """The rows; the first that fits counts."""
-
     def __init__(self, rows: Sequence[StandIn]) -> None:
         self.rows = tuple(rows)
 
     def find(self, name: str) -> StandIn | None:
-        """The stand-in for ``name:tag``, or None where there is none."""
         return next((row for row in self.rows if row.stands_for(name)), None)
 
 
 @functools.cache
 def stand_ins() -> StandIns:
-    """The table that is shipped."""
     rows: list[dict[str, Any]] = json.loads(_TABLE.read_text())["stand_ins"]
     return StandIns([_row(row) for row in rows])
 
@@ -107,9 +101,9 @@ def _script(words: Sequence[str]) -> str:
 
 
 def _sleeper(purpose: str) -> str:
-    """As process 1 of a container ``sleep`` alone would ignore SIGTERM, and a pod would take 30 s to end."""
-    said = _quoted(f"a stand-in that does nothing: {purpose}")
-    return f"#!/bin/sh\ntrap 'exit 0' TERM INT\necho {said}\nsleep infinity &\nwait\n"
+    """Trap SIGTERM: ``sleep`` as process 1 would ignore it, and a pod would take 30 s to end."""
+    text = _quoted(f"a stand-in that does nothing: {purpose}")
+    return f"#!/bin/sh\ntrap 'exit 0' TERM INT\necho {text}\nsleep infinity &\nwait\n"
 
 
 def _quoted(word: str) -> str:

@@ -1,4 +1,4 @@
-"""What makes a virtual instance a node of a cluster: files, size, labels, and the Node that stands for it."""
+"""Nodes of a cluster from virtual instances: files, size, labels, Nodes."""
 
 from holdfast.localcloud.kubernetes.nodes.files import RUNTIME, kernel_files, member_files, pod_network
 from holdfast.localcloud.kubernetes.nodes.labels import (

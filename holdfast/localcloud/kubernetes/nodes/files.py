@@ -1,8 +1,8 @@
 """
-The files that make a virtual instance a node of a cluster: containerd, kubelet and pod network. Pure.
+Files of a node: containerd, kubelet and pod network. Pure.
 
-They lie where Amazon's image for EKS on Amazon Linux 2023 has them (awslabs/amazon-eks-ami, templates/al2023 and
-nodeadm, read on 2026-11-23), because lifecycle scripts look for them there and change them.
+Paths are those of Amazon's image for EKS on Amazon Linux 2023 (awslabs/amazon-eks-ami, templates/al2023 and nodeadm,
+read on 2026-11-23), because lifecycle scripts read and change them.
 """
 
 import ipaddress
@@ -36,24 +36,17 @@ SETTINGS = {
     "kernel/keys/root_maxkeys": "1000000",
     "kernel/keys/root_maxbytes": "25000000",
 }
-"""What the kubelet sets for a whole machine (pkg/kubelet/cm, setupKernelTunables): it finds them set."""
+"""Kernel settings that the kubelet would set for the whole machine (pkg/kubelet/cm, setupKernelTunables)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """One file of a node."""
-
     content: bytes
     mode: int = 0o644
 
 
 def pod_network(address: str) -> str:
-    """
-    Addresses for the pods of the node at ``address``.
-
-    They follow from its last 14 bits, which no two addresses of one subnet share: a subnet of AWS has at most 16 bits,
-    and those that HyperPod uses are smaller here.
-    """
+    """Return the pods' network of a node, from the last 14 bits of its address, unique in HyperPod's subnets here."""
     number = int(ipaddress.ip_address(address)) % _SHARES
     first = int(ipaddress.ip_network(PODS)[0]) + number * (1 << (32 - POD_PREFIX))
     return f"{ipaddress.ip_address(first)}/{POD_PREFIX}"
@@ -71,14 +64,13 @@ def member_files(
     may_lower_oom_score: bool,
 ) -> dict[str, File]:
     """
-    All of them.
+    Return all files by path.
 
     Args:
-        serving: Certificate and key under which the kubelet answers.
-        kubeconfig: With which it reaches the API server.
-        flags: Of the kubelet, which go with its version.
-        host_ports: The network plugin for them is there.
-        may_lower_oom_score: This machine allows to make a process less likely to be ended (CAP_SYS_RESOURCE).
+        serving: Server certificate and key of the kubelet.
+        flags: Version-specific flags of the kubelet.
+        host_ports: The network plugin for host ports is installed.
+        may_lower_oom_score: This machine allows lower OOM scores (CAP_SYS_RESOURCE).
     """
     default = "nvidia" if "nvidia.com/gpu" in size.extended_resources(member.instance_type) else "runc"
     return {
@@ -96,13 +88,12 @@ def member_files(
 
 
 def kernel_files(member: Member, *, meminfo: str) -> dict[str, bytes]:
-    """What the node reads in place of the kernel's."""
     settings = {f"/proc/sys/{name}": f"{value}\n".encode() for name, value in SETTINGS.items()}
     return {**settings, **size.kernel_files(member.instance_type, meminfo=meminfo)}
 
 
 def _arguments(member: Member, flags: list[str]) -> str:
-    said = ",".join(f"{key}={value}" for key, value in labels(member).items())
+    text = ",".join(f"{key}={value}" for key, value in labels(member).items())
     taints = ",".join(str(taint) for taint in member.taints)
     return " ".join(
         [
@@ -111,7 +102,7 @@ def _arguments(member: Member, flags: list[str]) -> str:
             "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
             f"--hostname-override={member.name}",
             f"--node-ip={member.address}",
-            f"--node-labels={said}",
+            f"--node-labels={text}",
             *([f"--register-with-taints={taints}"] if taints else []),
             *flags,
         ]
@@ -152,7 +143,7 @@ def _kubelet(member: Member, *, dns_address: str) -> bytes:
 
 
 def _containerd(*, default: str, may_lower_oom_score: bool) -> bytes:
-    """``default``: nvidia or runc, the runtime of containers that name none."""
+    """``default``: nvidia or runc, the default runtime of containers."""
     runtimes = "".join(_RUNTIME.format(name=name) for name in ("runc", "nvidia"))
     return (
         _CONTAINERD.format(
@@ -199,7 +190,6 @@ SystemdCgroup = false
 
 
 def _network(member: Member, *, host_ports: bool) -> bytes:
-    """Each pod has a cable to a bridge of the node; other nodes are reached through the VPC's router."""
     ipam = {
         "type": "host-local",
         "ranges": [[{"subnet": pod_network(member.address)}]],

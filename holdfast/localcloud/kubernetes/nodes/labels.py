@@ -1,5 +1,5 @@
 """
-What HyperPod says on its nodes: labels, taints and names. Pure.
+HyperPod's labels, taints and names of Nodes. Pure.
 
 Sources: SageMaker developer guide, "Resilience-related Kubernetes labels by SageMaker HyperPod" and "Set up custom
 Kubernetes labels and taints" (2026-11); the keys that hyp 3.12.0 reads (constants of its hyperpod module); the provider
@@ -31,8 +31,6 @@ _PREFIX = "hyperpod-"
 
 @dataclass(frozen=True, kw_only=True)
 class Taint:
-    """One taint of a group's KubernetesConfig."""
-
     key: str
     value: str = ""
     effect: str = "NoSchedule"
@@ -43,8 +41,6 @@ class Taint:
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """One instance of a HyperPod cluster as Kubernetes is told of it."""
-
     instance_id: str
     address: str
     cluster: str
@@ -69,17 +65,15 @@ class Member:
 
 
 def node_name(instance_id: str) -> str:
-    """Of the Node of an instance."""
     return _PREFIX + instance_id
 
 
 def instance_of(name: str) -> str:
-    """The instance behind a Node's name; empty for another kind of node."""
+    """Return the instance id of a Node's name; empty for other nodes."""
     return name.removeprefix(_PREFIX) if name.startswith(_PREFIX + "i-") else ""
 
 
 def labels(member: Member) -> dict[str, str]:
-    """All labels with which a node registers."""
     return {
         **member.labels,
         CLUSTER_LABEL: member.cluster,

@@ -1,8 +1,4 @@
-"""
-What a virtual instance is booted with so that it becomes a node, and the start of its services after its scripts.
-
-What the files say is ``files``'s; which instances there are is for the HyperPod control plane.
-"""
+"""Boot configuration of a node, and the start of its services."""
 
 import json
 import os
@@ -27,7 +23,7 @@ TOOLS = "/opt/kube/tools"
 CONTAINERS = "/var/lib/containerd"
 """On a disk of its own: overlays of containers cannot lie on the overlay that a node's root is."""
 VOLUME = "/opt/sagemaker"
-"""Where HyperPod mounts the volume of a group that has one (EbsVolumeConfig)."""
+"""HyperPod's mount point of a group's volume (EbsVolumeConfig)."""
 START_TIMEOUT_S = 60.0
 SERVICES = ("containerd", "kubelet")
 _CAP_SYS_RESOURCE = 24
@@ -35,7 +31,7 @@ _CAP_SYS_RESOURCE = 24
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """For a ``NodeSpec``, beside what every instance of HyperPod has."""
+    """Additions to the ``NodeSpec`` of an instance."""
 
     files: dict[str, FileSpec]
     mounts: tuple[Mount, ...]
@@ -55,14 +51,13 @@ def parts(
     disks: Path,
 ) -> Parts:
     """
-    All that one node needs.
+    Return the additions for one node.
 
     Args:
-        store: Images that were added, which nodes see unpacked.
-        registry: HOST:PORT of the registry, as nodes reach it.
-        root: What pods on the node's files see.
-        directory: For what is the same on nodes of one instance type.
-        disks: The instance's own, kept while it lives.
+        registry: HOST:PORT of the registry on nodes.
+        root: Paths that pods on the node's files see.
+        directory: Shared data of nodes of one instance type.
+        disks: The instance's own, kept while it exists.
     """
     name = f"system:node:{member.name}"
     client = authority.client(name, groups=["system:nodes"])
@@ -107,26 +102,21 @@ def parts(
         ),
         kernel_files={
             **files.kernel_files(member, meminfo=Path(size.MEMORY).read_text()),
-            # By it Kubernetes knows a reboot: `bootID` of a Node (and of the event "Rebooted").
+            # Kubernetes detects a reboot by it: `bootID` of a Node (and of the event "Rebooted").
             "/proc/sys/kernel/random/boot_id": f"{uuid.uuid4()}\n".encode(),
         },
     )
 
 
 def start_services(node: Node) -> None:
-    """
-    Let containerd and the kubelet run, as the image does after the lifecycle scripts.
-
-    Raises:
-        NodeError: one of them does not start.
-    """
+    """Start containerd and the kubelet, as the image does after the lifecycle scripts. Raises: NodeError."""
     try:
         done = node.run(["systemctl", "start", *SERVICES], timeout_s=START_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise NodeError(f"{' and '.join(SERVICES)} did not start within {START_TIMEOUT_S:g} s") from None
     if done.returncode:
-        said = " ".join((done.stdout + done.stderr).split())[-500:]
-        raise NodeError(f"{' or '.join(SERVICES)} did not start: {said}")
+        output = " ".join((done.stdout + done.stderr).split())[-500:]
+        raise NodeError(f"{' or '.join(SERVICES)} did not start: {output}")
 
 
 def _kubelet(binaries: Binaries) -> bytes:
@@ -135,7 +125,7 @@ def _kubelet(binaries: Binaries) -> bytes:
 
 
 def _base_spec(binaries: Binaries, kept: Path) -> bytes:
-    """What every container begins with: containerd's own default, and room for open files as Amazon's image gives."""
+    """Return containerd's default specification, with Amazon's limit of open files."""
     if not kept.exists():
         done = subprocess.run(
             [binaries.ctr, "oci", "spec"],
@@ -145,7 +135,7 @@ def _base_spec(binaries: Binaries, kept: Path) -> bytes:
             timeout=START_TIMEOUT_S,
         )
         spec = json.loads(done.stdout)
-        soft, hard = (min(wanted, _most_files()) for wanted in (65536, 1048576))
+        soft, hard = (min(limit, _most_files()) for limit in (65536, 1048576))
         spec["process"]["rlimits"] = [{"type": "RLIMIT_NOFILE", "soft": soft, "hard": hard}]
         fresh = kept.with_name(f".{kept.name}.{os.getpid()}.{threading.get_native_id()}")
         fresh.write_text(json.dumps(spec))
@@ -165,14 +155,13 @@ exec {RUNTIME} "$@"
 
 
 def _stand_ins(binaries: Binaries) -> tuple[Mount, ...]:
-    """The program that stands in for what some images hold."""
     if binaries.stand_ins is None:
         return ()
     return (Mount(source=binaries.stand_ins, target=STAND_INS, read_only=True),)
 
 
 def _most_files() -> int:
-    """Open files that a container may be given: more than this process has only by CAP_SYS_RESOURCE."""
+    """Return the limit of open files for containers: raising it needs CAP_SYS_RESOURCE."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return sys.maxsize if _may_use(_CAP_SYS_RESOURCE) or hard == resource.RLIM_INFINITY else hard
 
@@ -183,7 +172,6 @@ def _made(directory: Path) -> Path:
 
 
 def _may_use(capability: int) -> bool:
-    """Whether this process may hand the capability on."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapBnd:"):
             return bool(int(line.split()[1], 16) >> capability & 1)

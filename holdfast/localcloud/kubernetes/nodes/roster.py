@@ -1,36 +1,28 @@
-"""
-The Nodes of one cluster as the API server tells of them, followed by one thread.
+"""Watch the Nodes of one cluster. A new Node gets its pod network here; HyperPod's control plane acts on labels."""
 
-A Node that has just registered gets its pod network here; what follows from labels is for the HyperPod control plane.
-"""
-
-import http.client
 import threading
 import time
 from collections.abc import Callable, Mapping
 
-from holdfast.localcloud.kubernetes.api import Api, ApiError, Object
+from holdfast.localcloud.kubernetes.model import Object
 from holdfast.localcloud.kubernetes.nodes.files import pod_network
 from holdfast.localcloud.kubernetes.nodes.labels import ASKED_BY_LABEL, HEALTH_LABEL, instance_of
 from holdfast.localcloud.supervision import Worker
+from holdfast_common import KubernetesClient, KubernetesError
 
 NODES = "/api/v1/nodes"
 PAUSE_S = 0.3
 LATE_AFTER_S = 300.0
 """A watch is silent while no node changes; it is begun again after 240 s."""
-UNREACHABLE = (OSError, http.client.HTTPException, ApiError, ValueError)
+WATCH_ERRORS = (KubernetesError, OSError, ValueError)
 
 
 class Roster:
-    """
-    One thread.
+    """One thread. ``route`` gets a pod network and its node's address before pods exist."""
 
-    Args:
-        route: Called with a pod network and the address of its node, before pods are there.
-        on_change: Called when a node became ready, was lost or labelled.
-    """
-
-    def __init__(self, *, api: Api, route: Callable[[str, str], None], on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, *, api: KubernetesClient, route: Callable[[str, str], None], on_change: Callable[[], None]
+    ) -> None:
         self._api, self._route, self._on_change = api, route, on_change
         self._condition = threading.Condition()
         self._nodes: dict[str, Object] = {}
@@ -41,16 +33,14 @@ class Roster:
         self.worker.start()
 
     def stop(self) -> None:
-        """The thread ends with its watch; nobody waits for it."""
         self._stopping.set()
 
     def nodes(self) -> Mapping[str, Object]:
-        """By name, as last told."""
         with self._condition:
             return dict(self._nodes)
 
-    def asked(self) -> dict[str, str]:
-        """Instance id -> reboot or replace, as the health label of its Node asks."""
+    def requested(self) -> dict[str, str]:
+        """Return instance id -> reboot or replace, from the health labels."""
         found = {}
         for name, node in self.nodes().items():
             verb = ASKED_BY_LABEL.get(health(node))
@@ -59,14 +49,14 @@ class Roster:
         return found
 
     def heartbeat(self, name: str) -> str:
-        """The last sign of life of a Node; empty for one that there is not."""
+        """Return a Node's last heartbeat; empty for an unknown Node."""
         with self._condition:
             return heartbeat(self._nodes[name]) if name in self._nodes else ""
 
     def wait(
         self, name: str, reached: Callable[[Object], bool], *, timeout_s: float, is_over: Callable[[], bool]
     ) -> bool:
-        """Whether a Node is there and as wanted, within the time and before the caller gives up."""
+        """Return True once a Node has reached a state; False on timeout or if ``is_over`` returns True."""
         deadline = time.monotonic() + timeout_s
         with self._condition:
             while not (name in self._nodes and reached(self._nodes[name])):
@@ -79,24 +69,24 @@ class Roster:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                for kind, told in self._api.follow(NODES, is_over=self._stopping.is_set):
-                    self._learn(kind, told)
+                for kind, found in self._api.watch(NODES, is_over=self._stopping.is_set):
+                    self._learn(kind, found)
                     self.worker.passed()
-            except UNREACHABLE:
+            except WATCH_ERRORS:
                 self._stopping.wait(PAUSE_S)
             self.worker.passed()
 
-    def _learn(self, kind: str, told: Object) -> None:
-        nodes = told["items"] if kind == "SYNC" else [told]
+    def _learn(self, kind: str, found: Object) -> None:
+        nodes = found["items"] if kind == "SYNC" else [found]
         with self._condition:
-            before = {name: _telling(node) for name, node in self._nodes.items()}
+            before = {name: _relevant(node) for name, node in self._nodes.items()}
             if kind == "SYNC":
                 self._nodes = {node["metadata"]["name"]: node for node in nodes}
             elif kind == "DELETED":
-                self._nodes.pop(told["metadata"]["name"], None)
+                self._nodes.pop(found["metadata"]["name"], None)
             else:
-                self._nodes[told["metadata"]["name"]] = told
-            after = {name: _telling(node) for name, node in self._nodes.items()}
+                self._nodes[found["metadata"]["name"]] = found
+            after = {name: _relevant(node) for name, node in self._nodes.items()}
             self._condition.notify_all()
         for node in nodes:
             if kind != "DELETED" and not node["spec"].get("podCIDR"):
@@ -105,7 +95,7 @@ class Roster:
             self._on_change()
 
     def _give_network(self, node: Object) -> None:
-        """The kubelet waits for it before it says that the node is ready."""
+        """Assign the pod network, which the kubelet requires before Ready."""
         found = [one["address"] for one in node["status"].get("addresses", ()) if one["type"] == "InternalIP"]
         if not found:
             return
@@ -115,29 +105,21 @@ class Roster:
 
 
 def is_ready(node: Object, *, after: str = "") -> bool:
-    """
-    Whether the Node says so itself.
-
-    Args:
-        after: A heartbeat that does not count: one that came back from a reboot still says what it said before.
-            Default: any counts.
-    """
+    """Return True if the Node reports Ready, except with the heartbeat ``after``, of before a reboot."""
     conditions = node["status"].get("conditions", ())
     ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return ready and heartbeat(node) != after
 
 
 def heartbeat(node: Object) -> str:
-    """When the kubelet last said how the node is; empty before the first time."""
+    """Return the time of the kubelet's last status; empty before the first."""
     conditions = node["status"].get("conditions", ())
     return next((str(one["lastHeartbeatTime"]) for one in conditions if one["type"] == "Ready"), "")
 
 
 def health(node: Object) -> str:
-    """The value of HyperPod's health label."""
     return str(node["metadata"].get("labels", {}).get(HEALTH_LABEL, ""))
 
 
-def _telling(node: Object) -> tuple[str, bool, bool]:
-    """What of a Node matters to somebody who decides about instances."""
+def _relevant(node: Object) -> tuple[str, bool, bool]:
     return health(node), is_ready(node), bool(node["spec"].get("podCIDR"))

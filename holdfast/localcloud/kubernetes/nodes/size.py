@@ -1,8 +1,4 @@
-"""
-How large a node says it is: its instance type's processors, memory and accelerators, whatever this machine has.
-
-The kubelet reads processors and memory from the kernel's files (cAdvisor), so the node has others in their place.
-"""
+"""Size of a node: its instance type's, in replacements of the kernel's files, which the kubelet reads (cAdvisor)."""
 
 import tempfile
 from pathlib import Path
@@ -16,7 +12,7 @@ _GIB_IN_KIB = 1 << 20
 _SMALLEST = (2, 8)
 """Processors and GiB of a type that the catalog does not have."""
 _RESOURCES = {"Trainium": "aws.amazon.com/neurondevice", "Inferentia": "aws.amazon.com/neurondevice"}
-"""How an accelerator's name begins -> its resource; all others are GPUs."""
+"""Prefix of an accelerator's name -> its resource; all others are GPUs."""
 _SYSTEM_DAEMONS_MIB = 255
 """And 11 MiB per pod: memory that EKS's nodes keep from pods (awslabs/amazon-eks-ami, nodeadm, kubelet config)."""
 
@@ -32,17 +28,12 @@ def memory_kib(instance_type: str) -> int:
 
 
 def most_pods(instance_type: str) -> int:
-    """
-    Pods that get an address: those of the first interface but its own.
-
-    ml.g5.xlarge with 15 addresses was seen to take 14 (issue 142 of awslabs/ai-on-sagemaker-hyperpod).
-    """
+    """Return the maximum of pods: 14 of 15 addresses of ml.g5.xlarge (awslabs/ai-on-sagemaker-hyperpod issue 142)."""
     found = instance_types().get(instance_type)
     return min(110, found.ipv4_per_interface - 1) if found else 14
 
 
 def extended_resources(instance_type: str) -> dict[str, int]:
-    """What pods can ask for beside processors and memory."""
     found = instance_types().get(instance_type)
     if found is None:
         return {}
@@ -54,7 +45,7 @@ def extended_resources(instance_type: str) -> dict[str, int]:
 
 
 def kernel_files(instance_type: str, *, meminfo: str) -> dict[str, bytes]:
-    """What the node reads in place of the machine's /proc/meminfo, of which only the total is another."""
+    """Return the node's /proc/meminfo with the instance type's total."""
     total = f"MemTotal:       {memory_kib(instance_type)} kB"
     lines = [total if line.startswith("MemTotal:") else line for line in meminfo.splitlines()]
     return {MEMORY: ("\n".join(lines) + "\n").encode()}
@@ -62,7 +53,7 @@ def kernel_files(instance_type: str, *, meminfo: str) -> dict[str, bytes]:
 
 def kube_reserved(instance_type: str) -> dict[str, str]:
     """
-    Processors and memory that the kubelet keeps from pods, as EKS's nodes do.
+    Return processors and memory reserved for the kubelet, as on EKS's nodes.
 
     Source: awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go: 6 % of the first core, 1 % of the second, 0.5 %
     of the next two, 0.25 % of all others; 255 MiB and 11 MiB per pod.
@@ -74,7 +65,7 @@ def kube_reserved(instance_type: str) -> dict[str, str]:
 
 
 def make_numa_nodes(directory: Path, *, instance_type: str) -> Path:
-    """A folder that a node sees as its NUMA nodes: one, with all processors and all memory. Made once."""
+    """Create the node's folder of NUMA nodes once: one, with all processors and memory."""
     place = directory / instance_type
     if place.is_dir():
         return place

@@ -24,7 +24,7 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
     ResourceHandler,
 )
 from holdfast.localcloud.kubernetes import addons, control
-from holdfast.localcloud.kubernetes import api as kubernetes_api
+from holdfast_common import KubernetesClient, KubernetesError
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 COMMIT = re.compile(r"/[0-9a-f]{40}(?:[/.]|$)")
@@ -127,7 +127,7 @@ def _stand_in(context: ResourceContext, machine: LocalMachine, properties: Prope
         return False
     try:
         addons.install(place, objects, resolve_conflicts="OVERWRITE")
-    except (OSError, kubernetes_api.ApiError) as error:
+    except KubernetesError as error:
         raise ResourceError(f"release {properties['Release']}: what stands in for it is not made: {error}") from None
     return True
 
@@ -136,11 +136,11 @@ def _take_away(context: ResourceContext, machine: LocalMachine, properties: Prop
     objects = _objects(properties)
     place = _place(context, machine, properties) if objects else None
     if place is not None:
-        with contextlib.suppress(OSError, kubernetes_api.ApiError):  # with the cluster it is gone anyway
+        with contextlib.suppress(KubernetesError):  # with the cluster it is gone anyway
             addons.remove(place, objects)
 
 
-def _place(context: ResourceContext, machine: LocalMachine, properties: Properties) -> kubernetes_api.Api | None:
+def _place(context: ResourceContext, machine: LocalMachine, properties: Properties) -> KubernetesClient | None:
     cluster = cluster_of(context, properties)
     described = context.client("eks").describe_cluster(name=cluster)["cluster"]
     return control.administrator(machine.home / "kubernetes", described)

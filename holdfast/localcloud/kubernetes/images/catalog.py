@@ -1,8 +1,7 @@
 """
-What image a name stands for: one of the store, else a stand-in, else none.
+Resolve an image name: an image of the store, else a stand-in.
 
-An image of the store is served as its configuration and a layer with its accounts: containerd looks names of users up
-in the image, before the files of the image are below it.
+containerd resolves user names before the image's files are mounted, so a layer has the accounts.
 """
 
 import contextlib
@@ -27,19 +26,12 @@ _MOST_ACCOUNTS_BYTES = 1 << 20
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-class Offered:
-    """The images of one local cloud."""
-
+class ImageCatalog:
     def __init__(self, *, store: ImageStore, stand_ins: StandIns, root: NodeRoot) -> None:
         self._store, self._stand_ins, self._root = store, stand_ins, root
 
     def find(self, name: str) -> Image | None:
-        """
-        The image that ``REGISTRY/NAME:TAG`` stands for.
-
-        A name with a digest stands for none: these images are made here, so none of them has the digest of another
-        registry's.
-        """
+        """Return the image of ``REGISTRY/NAME:TAG``; None for a name with a digest: images made here have others."""
         if "@" in name:
             return None
         try:
@@ -73,7 +65,7 @@ class Offered:
 
 
 def _accounts(root: Path) -> Iterator[Entry]:
-    """Somebody else wrote the image: a link in it may lead anywhere, and a file may have any size."""
+    """Read accounts of an untrusted image: a link may lead anywhere, a file may have any size."""
     for path in _ACCOUNTS:
         with contextlib.suppress(OSError), Inside(root=root, path=path).open("rb") as file:
             yield Entry(path=path, content=file.read(_MOST_ACCOUNTS_BYTES), mode=0o644)

@@ -1,0 +1,200 @@
+"""
+Client of a Kubernetes API server: JSON in and out, each request with a deadline.
+
+Standard library, since no client on PyPI allows any path and kind, servers from 1.20 to 1.36, deadlines, errors with
+the server's status and message, and an authority without key identifiers. Compared on 2026-11-29:
+
+- lightkube 1.0.1: no discovery and no plain path (``/version``, ``/apis``); needs 14 packages.
+- kr8s 0.20.15: supports 1.28 to 1.35; no deadline by default; repeats a refused request (403) three times; drops the
+  message of a 5xx answer; leaves client keys in temporary files; needs 18 packages.
+- kubernetes 37.0.1: 104 MB; VERIFY_X509_STRICT cannot be cleared (kubernetes-client/python#2394); a refused exec has
+  status 0 and no message (kubernetes-client/python#1849); from 37.0.2 on it conflicts with botocore (python-dateutil).
+- kubernetes-asyncio 36.1.0: no synchronous interface.
+
+With any of them, paths, TLS context and translated errors stay necessary: most of this file.
+"""
+
+import contextlib
+import http.client
+import json
+import ssl
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Optional
+from urllib.parse import urlencode, urlsplit
+
+TIMEOUT_S = 15.0
+WATCH_S = 240
+"""Lifetime of a watch; the server ends it."""
+MANAGER = "holdfast"
+
+Object = dict[str, Any]
+
+
+def kubernetes_trust(authority: str) -> ssl.SSLContext:
+    """
+    Return a context that trusts the authority of one cluster (PEM) and nothing else: chain, name and dates are checked.
+
+    Python 3.13 and newer refuse by default what RFC 5280 does not allow. The authority of an EKS cluster that began
+    with Kubernetes 1.16 or older has no key identifiers, and some have no key usage (aws/containers-roadmap#2638,
+    awslabs/mcp#3791); neither decides which servers are trusted.
+
+    Raises:
+        ssl.SSLError, ValueError: an invalid certificate.
+    """
+    context = ssl.create_default_context(cadata=authority)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+class KubernetesError(Exception):
+    """
+    A refused request, or an API server that does not answer.
+
+    Args:
+        code: HTTP status; 0 without an answer.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    @classmethod
+    def from_body(cls, code: int, body: bytes) -> "KubernetesError":
+        """Take the message of a Status, or the start of any other body."""
+        try:
+            message = str(json.loads(body)["message"])
+        except (ValueError, KeyError, TypeError):
+            message = body[:300].decode(errors="replace").strip() or "no reason given"
+        return cls(code, message)
+
+
+class KubernetesClient:
+    """
+    One API server. Thread-safe: each request has its own connection. All methods raise KubernetesError.
+
+    Args:
+        endpoint: Such as https://127.0.0.1:6443.
+        authority: Certificate of its authority, PEM.
+        token: Bearer token. Default: none.
+        certificate: Client certificate and its key, PEM. Default: none.
+
+    Raises:
+        ssl.SSLError, ValueError: a certificate is invalid.
+    """
+
+    def __init__(self, *, endpoint: str, authority: str, token: str = "", certificate: bytes = b"") -> None:
+        self.endpoint = endpoint
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.trust = kubernetes_trust(authority)
+        if certificate:
+            with tempfile.TemporaryDirectory() as folder:  # OpenSSL reads client certificates from files only
+                pair = Path(folder, "pair.pem")
+                pair.touch(mode=0o600)
+                pair.write_bytes(certificate)
+                self.trust.load_cert_chain(pair)
+
+    def get(self, path: str, **query: str) -> Object:
+        """Return an object or a list."""
+        answer: Object = json.loads(self._call("GET", _with_query(path, query.items())))
+        return answer
+
+    def items(self, path: str, **query: str) -> list[Object]:
+        found: list[Object] = self.get(path, **query)["items"]
+        return found
+
+    def text(self, path: str, **query: str) -> str:
+        """Return an answer that is not JSON, such as a container's log."""
+        return self._call("GET", _with_query(path, query.items())).decode(errors="replace")
+
+    def is_ready(self, *, timeout_s: float = 2.0) -> bool:
+        """Return True if /readyz is ok."""
+        try:
+            return self._call("GET", "/readyz", timeout_s=timeout_s) == b"ok"
+        except KubernetesError:
+            return False
+
+    def create(self, path: str, body: Mapping[str, Any]) -> Object:
+        answer: Object = json.loads(self._call("POST", path, body=body))
+        return answer
+
+    def patch(self, path: str, body: Mapping[str, Any], *, kind: str = "merge-patch") -> Object:
+        """Patch; ``kind``: merge-patch (RFC 7386) or strategic-merge-patch."""
+        answer: Object = json.loads(self._call("PATCH", path, body=body, content=f"application/{kind}+json"))
+        return answer
+
+    def apply(self, path: str, body: Mapping[str, Any], *, manager: str = MANAGER, force: bool = False) -> Object:
+        """
+        Create the object, or set the given fields (server-side apply).
+
+        Args:
+            manager: Owner of the fields, in managedFields.
+            force: Take fields from other managers. Default: KubernetesError 409.
+        """
+        where = _with_query(path, [("fieldManager", manager), ("force", str(force).lower())])
+        answer: Object = json.loads(self._call("PATCH", where, body=body, content="application/apply-patch+yaml"))
+        return answer
+
+    def delete(self, path: str) -> None:
+        """Delete an object and its dependents; a missing object is no error."""
+        try:
+            self._call("DELETE", path, body={"propagationPolicy": "Background"})
+        except KubernetesError as error:
+            if error.code != 404:
+                raise
+
+    def watch(self, path: str, *, is_over: Callable[[], bool] = lambda: False) -> Iterator[tuple[str, Object]]:
+        """
+        Yield SYNC with the list, then each ADDED, MODIFIED and DELETED object.
+
+        Ends with the watch, after at most 240 s, or if ``is_over`` returns True between two events.
+        """
+        listed = self.get(path)
+        yield "SYNC", listed
+        query = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": listed["metadata"]["resourceVersion"],
+            "timeoutSeconds": str(WATCH_S),
+        }
+        with self._answer("GET", _with_query(path, query.items()), timeout_s=WATCH_S + TIMEOUT_S) as lines:
+            for line in lines:
+                event = json.loads(line)
+                if event["type"] == "ERROR" or is_over():
+                    return
+                if event["type"] != "BOOKMARK":
+                    yield event["type"], event["object"]
+
+    def _call(self, method: str, path: str, **request: Any) -> bytes:
+        with self._answer(method, path, **request) as answer:
+            return answer.read()
+
+    @contextlib.contextmanager
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Optional[Mapping[str, Any]] = None,
+        content: str = "application/json",
+        timeout_s: float = TIMEOUT_S,
+    ) -> Iterator[http.client.HTTPResponse]:
+        host = urlsplit(self.endpoint).netloc
+        connection = http.client.HTTPSConnection(host, context=self.trust, timeout=timeout_s)
+        headers = self.headers if body is None else {**self.headers, "Content-Type": content}
+        try:
+            connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
+            answer = connection.getresponse()
+            if answer.status >= 400:
+                raise KubernetesError.from_body(answer.status, answer.read())
+            yield answer
+        except (OSError, http.client.HTTPException) as error:
+            raise KubernetesError(0, f"the API server at {self.endpoint} does not answer: {error}") from None
+        finally:
+            connection.close()
+
+
+def _with_query(path: str, query: Iterable[tuple[str, str]]) -> str:
+    text = urlencode(list(query))
+    return f"{path}{'&' if '?' in path else '?'}{text}" if text else path
