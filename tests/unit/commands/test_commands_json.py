@@ -12,10 +12,10 @@ from unittest.mock import MagicMock
 
 import pytest
 import typer
+from accounting import sacct_line
 
 from holdfast import cli
 from holdfast.cli.deployed import Context, Session, locate
-from holdfast.cli.slurm import DELIMITER
 from holdfast.cli.submission import Environment
 from holdfast.localcloud import LocalCloud, containers
 from holdfast.localcloud.home import claim
@@ -56,26 +56,9 @@ ANSWERS: dict[str, Any] = {
         "Associations": [{"FileSystemPath": "/jobs", "DataRepositoryPath": "s3://bucket/jobs"}]
     },
 }
-RECORD = DELIMITER.join(
-    (
-        "7",
-        "7",
-        "COMPLETED",
-        "0:0",
-        "1795371912",
-        "1795371913",
-        "1795371915",
-        "2",
-        HOST,
-        "ubuntu",
-        "/fsx",
-        "sbatch x",
-        "[/x]",
-    )
-)
 PROGRAMS = {
     "sinfo": f"N|{HOST}|idle\nJ|8|RUNNING|{HOST}|0:01|None|train\n",
-    "sacct": RECORD + "\n",
+    "sacct": sacct_line(NodeList=HOST, JobName="[/x]") + "\n",
     "sbatch": "7\n",
     "id -u": "1000\n1000\n",
     "scontrol": f"JobId=7 JobState=COMPLETED BatchHost={HOST}\n   StdOut=/fsx/a.out\n",

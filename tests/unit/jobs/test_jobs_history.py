@@ -1,11 +1,10 @@
 """Jobs as Slurm's accounting tells of them, with names that were chosen to confuse."""
 
 import pytest
+from accounting import sacct_line
 
 from holdfast.cli.deployed import parse_scontrol, row
 from holdfast.cli.slurm import (
-    DELIMITER,
-    SACCT_FIELDS,
     JobRecord,
     newest_first,
     outcome,
@@ -16,13 +15,8 @@ from holdfast.cli.slurm import (
 
 
 def text(*, name: str = "train", **changes: str) -> str:
-    said = {
-        "JobID": "7", "JobIDRaw": "7",
-        "State": "COMPLETED", "ExitCode": "0:0", "Submit": "1795371912", "Start": "1795371913",
-        "End": "1795371915", "ElapsedRaw": "2", "NodeList": "ip-10-1-0-[11-13]", "User": "ubuntu",
-        "WorkDir": "/fsx/jobs/a b", "SubmitLine": "sbatch --parsable ./a b.sbatch one", "JobName": name, **changes,
-    }  # fmt: skip
-    return DELIMITER.join(said[field] for field in SACCT_FIELDS)
+    given = {"WorkDir": "/fsx/jobs/a b", "SubmitLine": "sbatch --parsable ./a b.sbatch one", "JobName": name}
+    return sacct_line(**{"NodeList": "ip-10-1-0-[11-13]", **given, **changes})
 
 
 def record(**changes: str) -> JobRecord:
