@@ -10,8 +10,10 @@ import yaml
 from typer.testing import CliRunner
 
 from holdfast.cli.commands.environment import import_
+from holdfast.cli.deployed import Session
 from holdfast.cli.terminal import CommandError
 from holdfast.config import load
+from holdfast.localcloud.home import claim
 from holdfast.validation.from_environment import check
 
 CASES = Path(__file__).parents[1] / "cases" / "import"
@@ -128,3 +130,23 @@ def test_what_is_printed_is_refused_by_check_until_it_is_decided(tmp_path: Path)
 
 def test_rejects_a_cluster_without_a_region() -> None:
     assert "add --region" in str(run("--cluster", "a").exception)
+
+
+def test_a_local_cluster_is_imported_from_the_region_that_it_is_deployed_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+    claim(tmp_path)
+    Session(environment="x", cloud="embedded", region="eu-north-1", stack_name="x", cluster_name="a", port=1).save(
+        home=tmp_path
+    )
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
+
+    def read_cluster(*_: object, region: str, **__: object) -> object:
+        asked.append(region)
+        raise CommandError("far enough")
+
+    monkeypatch.setattr("holdfast.importing.read_cluster", read_cluster)
+    run("--cluster", "a", "--cloud", "embedded")
+
+    assert asked == ["eu-north-1"]

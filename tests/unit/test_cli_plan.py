@@ -80,6 +80,8 @@ def test_events_calibrate_the_plan_and_stand_beside_it(capsys: pytest.CaptureFix
         (["--spares", "-1"], "-1"),
         (["--events", "nowhere.jsonl"], "cannot be read"),
         (["--price", "cheap"], "cheap"),
+        (["--target", "150"], "the goodput target is 150 %; allowed: more than 0 % and less than 100 %"),
+        (["--runs", "0"], "--runs"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

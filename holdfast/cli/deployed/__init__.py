@@ -12,6 +12,7 @@ from holdfast.cli.deployed.cluster import (
     instance_types_of,
     jobs_prefix,
     mount_paths,
+    node_names,
     stack_outputs,
 )
 from holdfast.cli.deployed.events import (
@@ -134,6 +135,7 @@ __all__ = [
     "lost_on",
     "mount_paths",
     "name_problems",
+    "node_names",
     "parse_drained",
     "parse_scontrol",
     "parse_since",

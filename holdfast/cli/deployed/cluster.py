@@ -129,6 +129,12 @@ def instance_id_of(context: Context, *, node: str) -> str:
     return wanted
 
 
+def node_names(context: Context) -> set[str]:
+    """Instance ids and host names of the cluster's nodes."""
+    nodes = cluster_nodes(context)
+    return {name for one in nodes for name in (one["InstanceId"], hostname_of(one)) if name}
+
+
 def instance_types_of(context: Context) -> tuple[dict[str, str], dict[str, str]]:
     """The instance type of each instance there is, and of each group."""
     cluster, nodes = describe_cluster(context)

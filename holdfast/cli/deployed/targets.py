@@ -156,5 +156,5 @@ def _configured_region(profile: str | None) -> str:
     except ProfileNotFound as error:
         raise CommandError(f"{error}; allowed: a profile of ~/.aws/config") from None
     if not region:
-        raise CommandError("no region is configured; give --region, such as --region us-west-2")
+        raise CommandError("got no region; allowed: a region of AWS; add --region, such as --region us-west-2")
     return str(region)

@@ -77,10 +77,15 @@ def _fix_of_amount(details: ErrorDetails, key: str | int) -> str | None:
 def _unknown(location: Location, document: Document) -> Problem:
     key = str(location[-1])
     names = list(_model(_annotation(location[:-1])).model_fields)
-    meant = closest_word(key, names)
+    meant = closest_word(key, names) or _longer(key, names)
     fix = f"did you mean {meant}?" if meant else f"remove {plain(key)}"
     allowed = ", ".join(names)
     return document.problem(location, given="an unknown setting", allowed=allowed, fix=fix, code="HF002")
+
+
+def _longer(key: str, names: list[str]) -> str | None:
+    """Return the setting whose first word ``key`` is, as in ``spares`` for ``spare_count``."""
+    return next((name for name in names if name.partition("_")[0].lower() == key.lower().removesuffix("s")), None)
 
 
 def _given(value: object, location: Location, document: Document) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from holdfast.planner.advice.sensitivity import Elasticity, strongest
-from holdfast.planner.model import HOUR_S, Scenario, goodput, require
+from holdfast.planner.model import HOUR_S, Scenario, check_target, goodput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +93,7 @@ def advise_spares(scenario: Scenario, *, target: float) -> SparesAdvice:
     Raises:
         PlanError: the target is no such share.
     """
-    require(
-        0 < target < 1, "the goodput target", f"{target:.4g}", "more than 0 and less than 1 (100 %)", "give a share"
-    )
+    check_target(target)
     most = scenario.instances
     reached = goodput(scenario.with_spares(most))
     spares: int | None = None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.planner.advice.checkpoints_and_spares import advise_interval, advise_spares
-from holdfast.planner.model import Scenario, goodput, require
+from holdfast.planner.model import Scenario, check_target, goodput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +29,7 @@ def shortfalls(scenario: Scenario, *, target: float) -> tuple[Shortfall, ...]:
     Raises:
         PlanError: the target is no such share.
     """
-    require(
-        0 < target < 1, "the goodput target", f"{target:.4g}", "more than 0 and less than 1 (100 %)", "give a share"
-    )
+    check_target(target)
     reached = goodput(scenario)
     if reached >= target:
         return ()

@@ -6,12 +6,12 @@ class PlanError(ValueError):
 
 
 def check_target(share: float) -> None:
-    """Refuse a goodput that cannot be asked for."""
+    """Refuse a goodput target (a share) outside 0 to 1. Raises: PlanError."""
     require(
         0 < share < 1,
         "the goodput target",
-        f"{100 * share:g} %",
-        "more than 0 and less than 100 %",
+        f"{100 * share:.4g} %",
+        "more than 0 % and less than 100 %",
         "some time is always lost; 95 % is a common target",
     )
 

@@ -21,6 +21,7 @@ from holdfast.cli.deployed import (
     Context,
     ServiceEvent,
     locate,
+    node_names,
     parse_since,
     read_service_events,
     stream_events,
@@ -53,13 +54,15 @@ def events(
     since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
     choice = Choice(kinds=frozenset(kind or ()), node=node or "", job=job or "", since_ns=since_ns)
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
+    source: _Own | _Service = _Own(context)
+    poll_s = POLL_S
     if context.session.cloud == "aws":
         _refuse_what_hyperpod_does_not_tell(choice)
         name = context.session.cluster_name
         error_console.print(f"HyperPod's own events of {name}; Holdfast's are not shipped from AWS yet", style="dim")
-        _print(_Service(context), choice, follow=follow, as_json=json, tail=tail, poll_s=AWS_POLL_S)
-    else:
-        _print(_Own(context), choice, follow=follow, as_json=json, tail=tail, poll_s=POLL_S)
+        source, poll_s = _Service(context), AWS_POLL_S
+    _check_node(context, source, node=choice.node)
+    _print(source, choice, follow=follow, as_json=json, tail=tail, poll_s=poll_s)
 
 
 class _Shown(NamedTuple):
@@ -109,6 +112,13 @@ def _refuse_what_hyperpod_does_not_tell(choice: Choice) -> None:
         )
 
 
+def _check_node(context: Context, source: "_Own | _Service", *, node: str) -> None:
+    """Raise CommandError where neither the cluster has the node nor an event names it."""
+    if not node or (names := node_names(context)).intersection([node]) or any(source.read(Choice(node=node))):
+        return
+    raise CommandError(f"got --node {node}; allowed: {', '.join(sorted(names)) or 'none yet'}, or a node of an event")
+
+
 class _Recent:
     """Which events were read before, of the last hours."""
 
@@ -145,7 +155,7 @@ def _print(
         console.file.flush()
         if not follow:
             if not count and tail != 0:
-                error_console.print("no events of this choice; all there are: holdfast events")
+                error_console.print("no events match; to see all of them: holdfast events")
             return
         tail = None
         since_ns = min(recent.newest_ns, time.time_ns()) - FOLLOWED_BACK_NS

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from holdfast.cli.deployed import recorded
 from holdfast.cli.terminal import CommandError, error_console
 from holdfast.localcloud import from_environment
 
@@ -76,12 +77,15 @@ def _from_cluster(cluster: str, *, region: str | None, cloud: Cloud, anew: "Set[
     from holdfast.importing import from_observed, read_cluster
 
     session = botocore.session.get_session()
-    region = region or _region_in_arn(cluster) or session.get_config_variable("region")
-    if not region:
-        raise CommandError("no region is set; add --region, such as --region us-west-2")
     more: dict[str, Any] = {}
+    deployed_in = None
     if cloud == "embedded":
-        more = from_environment().client_arguments()
+        local = from_environment()
+        more, deployed_in = local.client_arguments(), recorded(local.home)
+    region = region or _region_in_arn(cluster) or (deployed_in.region if deployed_in else None)
+    region = region or session.get_config_variable("region")
+    if not region:
+        raise CommandError("got no region; allowed: a region of AWS; add --region, such as --region us-west-2")
 
     def client(service: str) -> Any:
         return session.create_client(service, region_name=region, **more)

@@ -90,7 +90,7 @@ def plan(
     prices_file: Annotated[
         Path | None, typer.Option(help="In the place of prices.json.", rich_help_panel=SOURCES)
     ] = None,
-    runs: Annotated[int, typer.Option(help="Simulated runs per strategy.", rich_help_panel=OUTPUT)] = 1000,
+    runs: Annotated[int, typer.Option(help="Simulated runs per strategy.", min=2, rich_help_panel=OUTPUT)] = 1000,
     seed: Annotated[int, typer.Option(help="Of the simulation.", min=0, rich_help_panel=OUTPUT)] = 0,
     published: Annotated[
         bool, typer.Option("--published", help="Only the published tables, beside their formulas.")
