@@ -12,8 +12,8 @@ from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
 if TYPE_CHECKING:
+    from holdfast.cli.planning.inputs import Data
     from holdfast.config import Environment
-    from holdfast.planner.inputs import Data
     from holdfast_common import Event, StoredEvents
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ T = TypeVar("T")
 def data_from(*, rates_file: Path | None, stages_file: Path | None, prices_file: Path | None) -> "Data":
     """Rates, stages and prices from these files, each read when it is asked for. Default: those of the catalog."""
     from holdfast.catalog.goodput import failure_rates, prices, recovery_stages
-    from holdfast.planner.inputs import Data
+    from holdfast.cli.planning.inputs import Data
 
     return Data(
         rates=partial(_read, "--rates-file", failure_rates, rates_file),
@@ -57,7 +57,7 @@ def learned(
         raise CommandError("--events and --actual are two sources of the same; give one of them")
     if actual:
         return _deployed(environment)
-    events = None if path is None else told_in(path)
+    events = None if path is None else events_of(path)
     return events, None if environment is None else read_definition(environment_file(environment))
 
 
@@ -82,7 +82,7 @@ def _deployed(environment: str | None) -> "tuple[StoredEvents, Environment]":
     return found, definition or read_definition(environment_file(deployed))
 
 
-def told_in(path: Path) -> "StoredEvents":
+def events_of(path: Path) -> "StoredEvents":
     """
     The events of a file. What is no event is left out; ``name_problems`` names it.
 

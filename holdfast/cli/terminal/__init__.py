@@ -3,7 +3,7 @@ How every command speaks and ends: console, JSON alone, steps, errors, exit code
 views.
 """
 
-from holdfast.cli.terminal.command import Command
+from holdfast.cli.terminal.command import Command, command_of
 from holdfast.cli.terminal.errors import CommandError, Interrupted
 from holdfast.cli.terminal.output import (
     PIPE_WIDTH,
@@ -26,6 +26,7 @@ __all__ = [
     "Interrupted",
     "Step",
     "UncutConsole",
+    "command_of",
     "console",
     "error_console",
     "installed_version",

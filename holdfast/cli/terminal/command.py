@@ -1,6 +1,8 @@
-"""What all commands have in common."""
+"""Commands: JSON alone on standard output, and parameters from the fields of a model."""
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
@@ -8,6 +10,7 @@ from typer.core import TyperCommand
 from holdfast.cli.terminal.output import json_alone
 
 FOR_PROGRAMS = ("json", "sarif")
+T = TypeVar("T")
 
 
 class Command(TyperCommand):
@@ -18,3 +21,21 @@ class Command(TyperCommand):
             with json_alone():
                 return super().invoke(ctx)
         return super().invoke(ctx)
+
+
+def command_of(model: type[T], run: Callable[[T], None]) -> Callable[..., None]:
+    """
+    Return a command whose parameters are the fields of a dataclass.
+
+    Args:
+        model: Its fields are annotated with options and arguments of typer.
+        run: Receives the given values; its docstring is the help text.
+    """
+
+    def command(**given: Any) -> None:
+        run(model(**given))
+
+    command.__doc__ = run.__doc__
+    command.__name__ = run.__name__.lstrip("_")
+    command.__signature__ = inspect.signature(model)  # type: ignore[attr-defined]
+    return command

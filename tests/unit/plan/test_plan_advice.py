@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from holdfast.cli.planning import Options
+from holdfast.cli.planning.inputs import Inputs, gather
 from holdfast.cli.views.plan import advice, cost_cells, goodput_cells, render_plan
 from holdfast.planner import Way, cheapest_spares, goodput, spares_costs
-from holdfast.planner.inputs import Inputs, Options, gather
 
 PRICE = 50.0
 

@@ -23,7 +23,7 @@ from holdfast.cli.deployed import (
     parse_since,
     stored_events,
 )
-from holdfast.cli.planning import told_in
+from holdfast.cli.planning import events_of
 from holdfast.cli.terminal import CommandError, console, error_console, installed_version, print_json
 from holdfast.cli.views.incidents import (
     LIST_PRICE,
@@ -68,7 +68,7 @@ def incidents(
     since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
     if events is not None:
         _refuse_two_sources(cluster=cluster, region=region, profile=profile)
-        told = told_in(events)
+        told = events_of(events)
         fleet = _described(environment, price=price)
     else:
         context = by_name(locate(environment=environment, cluster=cluster, region=region, profile=profile))

@@ -9,6 +9,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.cli.planning.inputs import Inputs
 from holdfast.cli.views.plan.words import days, dollars, hours, number, percent, short, short_dollars
 from holdfast.planner import (
     Elasticity,
@@ -19,7 +20,6 @@ from holdfast.planner import (
     Way,
     ledger_total,
 )
-from holdfast.planner.inputs import Inputs
 
 GOODPUT_COLUMNS = ("spares", "min/failure", "first order", "renewal", "simulated")
 COST_COLUMNS = ("to train", "5 to 95 %, d", "lost", "cost", "saves", "saves $")

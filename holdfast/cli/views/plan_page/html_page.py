@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import datetime
 from html import escape
 
+from holdfast.cli.planning import Options
+from holdfast.cli.planning.inputs import Inputs
 from holdfast.cli.views.pages import STYLE
 from holdfast.cli.views.plan import (
     COST_COLUMNS,
@@ -23,7 +25,6 @@ from holdfast.cli.views.plan import (
 from holdfast.cli.views.plan_page import plots
 from holdfast.cli.views.plan_page.colours import account, every, strategy, stylesheet
 from holdfast.planner import ACCOUNTS, Plan, PlanAgainstActual, Stretch, example_run
-from holdfast.planner.inputs import Inputs
 
 FAILURES_SHOWN = 12
 """About as many failures are in the example of a run."""
@@ -184,9 +185,8 @@ def _inputs(plan: Plan, inputs: Inputs) -> str:
         ("time to write a checkpoint", f"{scenario.checkpoints.write_s:,.0f} s"),
     ]
     cells = [(name, value, inputs.origins.get(name, "")) for name, value in rows]
-    given = ", ".join(
-        f"{name.replace('_', ' ')} {value}" for name, value in asdict(inputs.options).items() if value is not None
-    )
+    values = {one.name: getattr(inputs.options, one.name) for one in fields(Options)}
+    given = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items() if value is not None)
     table = _table(("planned with", _title(plan), "which is"), cells, [False] * len(cells))
     return f'<section><h2>Inputs</h2>{table}<p class="dim">Options: {escape(given)}.</p></section>'
 

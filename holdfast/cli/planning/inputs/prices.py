@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from holdfast.catalog.goodput import Price
-from holdfast.planner.inputs.options import Options
+from holdfast.cli.planning.options import Options
 from holdfast.planner.model import PlanError
 
 
@@ -11,7 +11,7 @@ def price_of(
     options: Options, *, instance_type: str | None, prices: Callable[[], tuple[Price, ...]]
 ) -> tuple[float | None, str]:
     """Dollars per instance-hour and where they come from, or None and how to give them."""
-    fee, hours = options.training_plan_fee_usd, options.training_plan_instance_hours
+    fee, hours = options.training_plan_fee_usd, options.training_plan_hours
     if (fee is None) != (hours is None):
         raise PlanError("a training plan needs both --training-plan-fee and --training-plan-hours")
     if fee is not None and hours is not None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from holdfast.catalog.goodput import RecoveryStages
+from holdfast.cli.planning.options import Options
 from holdfast.planner.actual import Known, Learned, PlanAgainstActual, compare
 from holdfast.planner.advice import best_interval_s
-from holdfast.planner.inputs.options import Options
 from holdfast.planner.model import Checkpoints, Failures, Scenario, Strategy, strategy_at
 from holdfast.planner.plans import Plan, make_plan
 

@@ -11,11 +11,13 @@ from typing import TypeVar
 
 from holdfast.catalog import instance_types
 from holdfast.catalog.goodput import FailureRates
+from holdfast.cli.planning.inputs.data import CATALOG, Data
+from holdfast.cli.planning.inputs.environment import training_group, type_of
+from holdfast.cli.planning.inputs.prices import price_of
+from holdfast.cli.planning.inputs.scenarios import RARE_INTERVAL_S, Inputs
+from holdfast.cli.planning.options import Options
+from holdfast.config import Environment
 from holdfast.planner.actual import Known, known, learn
-from holdfast.planner.inputs.environment import PlannedEnvironment, training_group, type_of
-from holdfast.planner.inputs.options import CATALOG, Data, Options
-from holdfast.planner.inputs.prices import price_of
-from holdfast.planner.inputs.scenarios import RARE_INTERVAL_S, Inputs
 from holdfast.planner.model import ASSUMED_WRITE_S, Failures, PlanError, assumed_rate
 from holdfast_common import Event
 
@@ -33,7 +35,7 @@ _T = TypeVar("_T")
 def gather(
     options: Options,
     *,
-    environment: PlannedEnvironment | None = None,
+    environment: Environment | None = None,
     data: Data = CATALOG,
     events: Iterable[Event] | None = None,
 ) -> Inputs:
