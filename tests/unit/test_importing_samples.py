@@ -67,7 +67,7 @@ def test_both_files_become_one_environment() -> None:
 
 
 def test_both_files_make_everything_anew_where_it_is_asked_for() -> None:
-    document = from_samples(CONFIG, PROVISIONING, anew={"network", "roles", "scripts", "storage"}).document
+    document = from_samples(CONFIG, PROVISIONING, create={"network", "roles", "scripts", "storage"}).document
 
     assert document["network"] == {"cidr": "10.1.0.0/16", "availability_zone": "us-east-2a"}
     assert document["storage"]["lustre"] == {"capacity_gib": 1200, "throughput_mbps_per_tib": 125}
@@ -101,7 +101,7 @@ def test_what_has_to_be_decided_is_listed() -> None:
     ],
 )
 def test_nothing_of_them_is_dropped_silently(words: str) -> None:
-    text = render(from_samples(CONFIG, PROVISIONING, anew={"scripts"}), origin="the test")
+    text = render(from_samples(CONFIG, PROVISIONING, create={"scripts"}), origin="the test")
 
     assert words in " ".join(line.strip(" #") for line in text.splitlines())
 

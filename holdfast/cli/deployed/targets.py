@@ -15,13 +15,19 @@ from holdfast.environments import NoSuchEnvironmentError, environment_file
 from holdfast.localcloud import from_environment
 
 VARIABLE = "HOLDFAST_ENVIRONMENT"
-_WHICH = "One that is up, a name in environments/, or a path. Default: $HOLDFAST_ENVIRONMENT, or the current one."
-ENVIRONMENT = typer.Option("--environment", "-e", metavar="ENV", help=_WHICH)
-LONG_ENVIRONMENT = typer.Option("--environment", metavar="ENV", help=_WHICH)
-"""For a command whose words may have an -e of their own."""
-CLUSTER = typer.Option("--cluster", metavar="NAME", help="Name or ARN of a cluster on AWS, whoever made it.")
-REGION = typer.Option("--region", help="Of the cluster on AWS. Default: that of the profile.")
-PROFILE = typer.Option("--profile", help="Of AWS's configuration files. Default: as the AWS CLI chooses it.")
+TARGET = "Cluster"
+"""Panel of the options in the help texts."""
+_WHICH = "Deployed environment, name in environments/, or path. Default: $HOLDFAST_ENVIRONMENT, or the current one."
+ENVIRONMENT = typer.Option("--environment", "-e", metavar="ENV", help=_WHICH, rich_help_panel=TARGET)
+LONG_ENVIRONMENT = typer.Option("--environment", metavar="ENV", help=_WHICH, rich_help_panel=TARGET)
+"""Without the letter, for a command that passes on options of another program."""
+CLUSTER = typer.Option("--cluster", metavar="NAME", help="Name or ARN of any cluster on AWS.", rich_help_panel=TARGET)
+REGION = typer.Option(
+    "--region", help="AWS region of the cluster. Default: that of the profile.", rich_help_panel=TARGET
+)
+PROFILE = typer.Option(
+    "--profile", help="Profile of the AWS configuration. Default: as the AWS CLI chooses.", rich_help_panel=TARGET
+)
 
 _ARN = re.compile(r"arn:[a-z0-9-]+:sagemaker:([a-z0-9-]+):\d{12}:cluster/[a-z0-9]+")
 _NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")

@@ -3,7 +3,7 @@ How every command speaks and ends: console, JSON alone, steps, errors, exit code
 views.
 """
 
-from holdfast.cli.terminal.command import Command, command_of
+from holdfast.cli.terminal.command import FILTER, JSON, OUTPUT, Command, command_of
 from holdfast.cli.terminal.errors import CommandError, Interrupted
 from holdfast.cli.terminal.output import (
     PIPE_WIDTH,
@@ -20,6 +20,9 @@ from holdfast.cli.terminal.output import (
 from holdfast.cli.terminal.version import installed_version
 
 __all__ = [
+    "FILTER",
+    "JSON",
+    "OUTPUT",
     "PIPE_WIDTH",
     "Command",
     "CommandError",

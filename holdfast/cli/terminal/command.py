@@ -10,6 +10,9 @@ from typer.core import TyperCommand
 from holdfast.cli.terminal.output import json_alone
 
 FOR_PROGRAMS = ("json", "sarif")
+OUTPUT, FILTER = "Output", "Filters"
+"""Panels of options in the help texts."""
+JSON = typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)
 T = TypeVar("T")
 
 

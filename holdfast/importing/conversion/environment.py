@@ -29,16 +29,16 @@ LONGEST_NAME = 24
 INSIGHTS_LOGS = "/aws/containerinsights/"
 
 
-def from_observed(observed: Observed, *, anew: Set[Part] = frozenset()) -> Imported:
+def from_observed(observed: Observed, *, create: Set[Part] = frozenset()) -> Imported:
     """
     The environment of a cluster that AWS described.
 
     Args:
-        anew: What of somebody else's is made anew, like what there is. Default: nothing, all of it is used
+        create: Parts to create instead of using the existing ones. Default: none
     """
     imported = Imported(document={}, as_it_was=str(origin_of(observed.cluster)))
     request = request_of(observed.cluster)
-    keeping = Keeping(stack=observed.stack, anew=frozenset(anew))
+    keeping = Keeping(stack=observed.stack, create=frozenset(create))
     legacy = _legacy(observed, imported)
     if legacy is not None:
         request = with_provisioning(request, legacy, imported=imported)
@@ -89,7 +89,7 @@ def from_samples(
     region: str | None = None,
     account: str | None = None,
     likely_region: str | None = None,
-    anew: Set[Part] = frozenset(),
+    create: Set[Part] = frozenset(),
 ) -> Imported:
     """
     The environment of the files that AWS's samples make a cluster of.
@@ -100,10 +100,10 @@ def from_samples(
         region: Default: that of the things that the files name
         account: Default: that of the execution roles
         likely_region: Where a command without a region would make it. Default: not known
-        anew: What of somebody else's is made anew. Default: nothing, all of it is used
+        create: Parts to create instead of using the existing ones. Default: none
     """
     imported = Imported(document={})
-    request, keeping = dict(config), Keeping(anew=frozenset(anew))
+    request, keeping = dict(config), Keeping(create=frozenset(create))
     found = list(evidence({**request, **(provisioning or {})}))
     region = region_of(found, told=region, likely=likely_region, imported=imported)
     account = account_of(found, told=account, imported=imported)
@@ -223,7 +223,7 @@ def _finished(imported: Imported, keeping: Keeping, *, is_ours: bool) -> Importe
         if keeping.keeps("roles"):
             text = "the roles of nodes that are there are used; what they may do is theirs"
         else:
-            text = "execution roles are made anew; grant them what yours allowed beside"
+            text = "execution roles are created; grant them the further permissions of yours"
         imported.note("cluster.instance_groups", text)
     ask_about_values(imported)
     return imported

@@ -11,16 +11,16 @@ PARTS: tuple[Part, ...] = get_args(Part)
 
 @dataclass(frozen=True, kw_only=True)
 class Keeping:
-    """What is named as existing, and what is made anew."""
+    """Parts that are used as they exist, and parts that are created."""
 
     stack: frozenset[str] = frozenset()
     """Physical ids of what the stack of this environment made: it makes them again. Default: nothing"""
-    anew: frozenset[Part] = frozenset()
-    """What is to be made anew, though somebody else's is there. Default: nothing"""
+    create: frozenset[Part] = frozenset()
+    """Parts to create instead of using the existing ones. Default: none"""
 
     def keeps(self, part: Part, *ids: str) -> bool:
         """Whether something that is there, by its id or ARN, is used as it is."""
-        return part not in self.anew and not self.owns(*ids)
+        return part not in self.create and not self.owns(*ids)
 
     def owns(self, *ids: str) -> bool:
         """Whether the stack made it; a stack knows roles and clusters by their names."""

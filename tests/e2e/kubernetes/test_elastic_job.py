@@ -23,7 +23,7 @@ def test_a_job_in_pods_shrinks_and_grows_back_into_the_pods_that_wait(
     before = pods(product)
     refused(product, JOB, 5, "job elastic: 5 nodes are asked for; allowed: 2, 3, 4")
     said = product.run("scale", JOB, "2").stdout
-    assert said == "job elastic: 2 nodes are asked for; holdfast events shows the change\n"
+    assert said == "job elastic: resize requested: 2 nodes; watch with: holdfast events --follow\n"
     trains_on(product, 4, 2)
     assert pods(product) == before, "those without a rank wait"
     product.run("scale", JOB, "4")

@@ -82,7 +82,7 @@ def said(*words: str) -> tuple[int, str]:
 def test_the_launcher_on_the_first_node_of_the_job_is_asked(cluster: Any) -> None:
     code, text = said("12", "3")
 
-    assert (code, text) == (0, "job 12: 3 nodes are asked for; holdfast events shows the change\n")
+    assert (code, text) == (0, "job 12: resize requested: 3 nodes; watch with: holdfast events --follow\n")
     assert cluster.asked == [("head", "scontrol", "ip-10-1-0-[5-8]"), ("ip-10-1-0-5", "python3", "scale 3")]
 
 

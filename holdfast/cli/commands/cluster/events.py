@@ -26,7 +26,7 @@ from holdfast.cli.deployed import (
     read_service_events,
     stream_events,
 )
-from holdfast.cli.terminal import CommandError, console, error_console
+from holdfast.cli.terminal import FILTER, OUTPUT, CommandError, console, error_console
 from holdfast.cli.views import EventLine
 
 POLL_S = 0.5
@@ -36,21 +36,26 @@ FOLLOWED_BACK_NS = 2 * 3600 * 1_000_000_000
 
 
 def events(
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as they happen.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be repeated.")] = None,
-    node: Annotated[str | None, typer.Option(help="Only of this instance id, or host name.")] = None,
-    job: Annotated[str | None, typer.Option(help="Only of this job.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Wait for new events.", rich_help_panel=OUTPUT)
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line.", rich_help_panel=OUTPUT)
+    ] = False,
+    kind: Annotated[list[str] | None, typer.Option(help="Event kind; repeatable.", rich_help_panel=FILTER)] = None,
+    node: Annotated[str | None, typer.Option(help="Instance id or host name.", rich_help_panel=FILTER)] = None,
+    job: Annotated[str | None, typer.Option(help="Job id.", rich_help_panel=FILTER)] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only from then on: 2026-11-22T18:00, 30m, 2h, 1d.")
+        str | None,
+        typer.Option(metavar="TIME", help="Start time or age: 2026-11-22T18:00, 30m, 2h, 1d.", rich_help_panel=FILTER),
     ] = None,
-    tail: Annotated[int | None, typer.Option(help="Only the newest so many.", min=0)] = None,
+    tail: Annotated[int | None, typer.Option(help="Number of newest events.", min=0, rich_help_panel=FILTER)] = None,
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
     profile: Annotated[str | None, PROFILE] = None,
 ) -> None:
-    """Print the cluster's events, oldest first."""
+    """Print cluster events, oldest first."""
     since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
     choice = Choice(kinds=frozenset(kind or ()), node=node or "", job=job or "", since_ns=since_ns)
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)

@@ -14,6 +14,7 @@ from holdfast.cli.deployed import (
     LOG,
     PROFILE,
     REGION,
+    TARGET,
     AwsError,
     Context,
     by_name,
@@ -24,7 +25,16 @@ from holdfast.cli.deployed import (
     stored_events,
 )
 from holdfast.cli.planning import events_of
-from holdfast.cli.terminal import CommandError, console, error_console, installed_version, print_json
+from holdfast.cli.terminal import (
+    FILTER,
+    JSON,
+    OUTPUT,
+    CommandError,
+    console,
+    error_console,
+    installed_version,
+    print_json,
+)
 from holdfast.cli.views.incidents import (
     LIST_PRICE,
     Fleet,
@@ -43,28 +53,38 @@ ENVIRONMENT = typer.Option(
     "--environment",
     "-e",
     metavar="ENV",
-    help="Name in environments/, or a path; with --events: whose instance types those are.",
+    help="Name in environments/, or path; with --events it defines the instance types.",
+    rich_help_panel=TARGET,
 )
 
 
 def incidents(
     incident: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Only this one, in detail; the beginning of its id will do.")
+        str | None, typer.Argument(metavar="[ID]", help="Incident id or its beginning: show this one in detail.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Also write a page with their time axis.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Also write the time axis alone, as a picture.")] = None,
-    events: Annotated[Path | None, typer.Option(help="Events (JSON lines) of a file, of any cluster.")] = None,
+    json: Annotated[bool, JSON] = False,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with a time axis, too.", rich_help_panel=OUTPUT)
+    ] = None,
+    svg: Annotated[
+        Path | None, typer.Option(help="Write the time axis as an image, too.", rich_help_panel=OUTPUT)
+    ] = None,
+    events: Annotated[
+        Path | None, typer.Option(help="Event file (JSON lines) instead of a cluster.", rich_help_panel=TARGET)
+    ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only those that began since: 2026-11-22T18:00, 30m, 2h, 1d.")
+        str | None,
+        typer.Option(metavar="TIME", help="Start time or age: 2026-11-22T18:00, 30m, 2h, 1d.", rich_help_panel=FILTER),
     ] = None,
-    price: Annotated[str, typer.Option(help="Dollars per instance-hour, or an offer of the price list.")] = LIST_PRICE,
+    price: Annotated[
+        str, typer.Option(help="Dollars per instance-hour, or an offer of the price list.", rich_help_panel=OUTPUT)
+    ] = LIST_PRICE,
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
     profile: Annotated[str | None, PROFILE] = None,
 ) -> None:
-    """Show what broke, how it was noticed and repaired, and what it took."""
+    """Show faults: detection, repair, lost time and cost."""
     since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
     if events is not None:
         _refuse_two_sources(cluster=cluster, region=region, profile=profile)

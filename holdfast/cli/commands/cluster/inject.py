@@ -8,7 +8,7 @@ import typer
 
 from holdfast.cli.deployed import ENVIRONMENT, Context, locate, refuse_on_aws
 from holdfast.cli.rehearsal import end_faults, plant_fault, planted_faults
-from holdfast.cli.terminal import CommandError, console, print_json
+from holdfast.cli.terminal import JSON, CommandError, console, print_json
 
 if TYPE_CHECKING:
     from holdfast.localcloud.planting import Planted
@@ -32,18 +32,19 @@ def inject(
         ),
     ] = None,
     for_s: Annotated[
-        float | None, typer.Option("--for", metavar="S", help="End it after so many seconds. Default: with its node.")
+        float | None, typer.Option("--for", metavar="S", help="Duration in seconds. Default: until the node ends.")
     ] = None,
-    gpu: Annotated[int, typer.Option(help="Number of the GPU that it is about.", min=0, max=15)] = 0,
-    end: Annotated[bool, typer.Option("--end", help="End what is planted on the node, or this fault of it.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Show what is planted now.")] = False,
+    gpu: Annotated[int, typer.Option(help="GPU number.", min=0, max=15)] = 0,
+    end: Annotated[bool, typer.Option("--end", help="End all faults of the node, or this one.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List active faults.")] = False,
     environment: Annotated[str | None, ENVIRONMENT] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print what was planted, and when it ends, as JSON.")] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> None:
     """
-    Plant a fault on a node of the local HyperPod. Nobody is told: who notices, notices by itself.
+    Inject a fault into a local node.
 
-    What is planted ends with its time, with its node, with --end, or with `holdfast down`.
+    Injects silently, so that detection is tested too.
+    A fault ends after --for, with its node, with --end, or with holdfast down.
     """
     _check(node=node, fault=fault, for_s=for_s, end=end, listed=listed)
     context = locate(environment=environment)

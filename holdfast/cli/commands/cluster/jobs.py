@@ -23,22 +23,26 @@ from holdfast.cli.deployed import (
 )
 from holdfast.cli.kubernetes import Workload
 from holdfast.cli.slurm import JobRecord, newest_first
-from holdfast.cli.terminal import CommandError, console, print_json
+from holdfast.cli.terminal import FILTER, JSON, CommandError, console, print_json
 from holdfast.cli.views import as_dict, job_history
 
 ENDS_WITHIN_S = 30.0
 POLL_S = 0.5
-_IDS = Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="Only these. Default: all.")]
+_IDS = Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="Jobs to list. Default: all.")]
 
 
 def jobs(
     job: _IDS = None,
-    days: Annotated[int, typer.Option(help="How far back.", min=1, max=3650)] = 7,
-    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
+    days: Annotated[int, typer.Option(help="Days to look back.", min=1, max=3650, rich_help_panel=FILTER)] = 7,
+    failed: Annotated[bool, typer.Option("--failed", help="Only failed jobs.", rich_help_panel=FILTER)] = False,
     environment: Annotated[str | None, ENVIRONMENT] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print them as a JSON list.")] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Jobs of now and of the past, running ones first, then failed ones with why."""
+    """
+    List current and past jobs.
+
+    Running jobs come first, then failed ones with the reason.
+    """
     context = locate(environment=environment)
     if context.orchestrator == "eks":
         found = workload_rows(context, _workloads(context, job or [], days=days, failed=failed))
@@ -82,13 +86,13 @@ def cancel(
     job: Annotated[
         list[str],
         typer.Argument(
-            metavar="JOB...", help="As holdfast jobs prints it: number, NUMBER_TASK or NUMBER+PART; or name."
+            metavar="JOB...", help="Job as holdfast jobs prints it: NUMBER, NUMBER_TASK, NUMBER+PART, or a name."
         ),
     ],
     environment: Annotated[str | None, ENVIRONMENT] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print their states as JSON.")] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> None:
-    """End jobs, whether they run or wait."""
+    """Cancel running and pending jobs."""
     context = locate(environment=environment)
     if context.orchestrator == "eks":
         _cancel_workloads(context, job, json=json)

@@ -12,11 +12,15 @@ from holdfast.cli.terminal import CommandError
 
 def ssh(
     node: Annotated[str, typer.Argument(help="Instance id, host name or address.")],
-    command: Annotated[list[str] | None, typer.Argument(help="After --: a command line. Default: a shell.")] = None,
-    user: Annotated[str, typer.Option(help="Account on the node.")] = "root",
+    command: Annotated[list[str] | None, typer.Argument(help="Command line, after --. Default: a shell.")] = None,
+    user: Annotated[str, typer.Option(help="User on the node.")] = "root",
     environment: Annotated[str | None, ENVIRONMENT] = None,
 ) -> None:
-    """Open a shell on a node, or run a command line there as ssh does; exits with the command's exit code."""
+    """
+    Open a shell or run a command on a node.
+
+    Exits with the command's exit code.
+    """
     context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast ssh", node=node)
     if os.geteuid() != 0:

@@ -13,7 +13,11 @@ ENDS_WITHIN_S = 90.0
 
 
 def down() -> None:
-    """Remove the local cloud: nodes, processes, namespaces, mounts, files. Safe to repeat, also after a crash."""
+    """
+    Remove the local cloud with its nodes and data.
+
+    Removes processes, namespaces, mounts and files. Safe to repeat, also after a crash.
+    """
     local = from_environment()
     if not local.home.is_dir() or not any(local.home.iterdir()):
         console.print(f"nothing is up in {local.home}")

@@ -11,10 +11,14 @@ from holdfast.cli.terminal import CommandError, console
 
 def use(
     environment: Annotated[
-        str, typer.Argument(metavar="ENV", help="One that is up, a name in environments/, or a path.")
+        str, typer.Argument(metavar="ENV", help="Deployed environment, name in environments/, or path.")
     ],
 ) -> None:
-    """Make a deployed environment the current one; --environment and $HOLDFAST_ENVIRONMENT still come first."""
+    """
+    Select the environment that other commands use.
+
+    --environment and $HOLDFAST_ENVIRONMENT take precedence.
+    """
     from holdfast.importing import NOTHING_DEPLOYED
 
     context = locate(environment=environment)

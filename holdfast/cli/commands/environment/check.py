@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from holdfast.cli.terminal import CommandError
+from holdfast.cli.terminal import JSON, OUTPUT, CommandError
 from holdfast.environments import NoSuchEnvironmentError, environment_file
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FailOn = Literal["error", "warning", "not-checked"]
 Format = Literal["text", "json", "sarif"]
+TEMPLATE = "Templates"
 
 CREDENTIALS = (
     "AWS_ACCESS_KEY_ID",
@@ -33,26 +34,33 @@ CREDENTIALS = (
 
 def check(
     environment: Annotated[
-        str, typer.Argument(metavar="ENV", help="Name in environments/, or a path: a file, a template, a cdk.out.")
+        str, typer.Argument(metavar="ENV", help="Name in environments/, or path of a file, a template or a cdk.out.")
     ],
-    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this severity on.")] = "error",
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Lowest severity that exits with 1.", rich_help_panel=OUTPUT)
+    ] = "error",
     account: Annotated[
         bool | None,
-        typer.Option("--account/--offline", help="Ask the account too. Default: when there are credentials."),
+        typer.Option("--account/--offline", help="Check against the AWS account. Default: if credentials exist."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the findings as a JSON list.")] = False,
+    json: Annotated[bool, JSON] = False,
     output: Annotated[
-        Format | None, typer.Option("--format", help="How to print the findings. Default: text, for people.")
+        Format | None, typer.Option("--format", help="Output format. Default: text.", rich_help_panel=OUTPUT)
     ] = None,
     region: Annotated[
-        str | None, typer.Option(help="Where a template is to be deployed. Default: anywhere.", metavar="REGION")
+        str | None,
+        typer.Option(help="Region of the template. Default: any.", metavar="REGION", rich_help_panel=TEMPLATE),
     ] = None,
     parameters: Annotated[
         list[str] | None,
-        typer.Option(help="A value of a template's parameter; may be repeated.", metavar="NAME=VALUE"),
+        typer.Option(help="Template parameter; repeatable.", metavar="NAME=VALUE", rich_help_panel=TEMPLATE),
     ] = None,
 ) -> None:
-    """Find what is wrong with an environment or a template, before anything is deployed."""
+    """
+    Find errors in an environment or a template before deployment.
+
+    Exits with 1 for findings of the --fail-on severity, with 2 for unreadable files.
+    """
     path = _path(environment)
     if _is_template(path):
         findings, usable = _check_template(path, region, _pairs(parameters or []))

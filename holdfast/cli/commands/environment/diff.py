@@ -7,7 +7,7 @@ import typer
 
 from holdfast.cli.definitions import read_definition
 from holdfast.cli.deploying import ROLLED_BACK, STUCK, stuck
-from holdfast.cli.terminal import CommandError, console, error_console, print_json
+from holdfast.cli.terminal import JSON, CommandError, console, error_console, print_json
 from holdfast.cli.views import plain_change, render_changes
 from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
 
 def diff(
-    environment: Annotated[str, typer.Argument(help="Name of a file in environments/, or the path of one.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the changes as JSON.")] = False,
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or path.")],
+    json: Annotated[bool, JSON] = False,
 ) -> None:
     """
-    Say what deploying an environment would change. Nothing is deployed.
+    Show what deploying an environment would change.
 
-    Exits with 0 when it may be deployed, 1 when a change is refused or not allowed, 2 when there is nothing to
-    compare with.
+    Exits with 1 where a change is refused, with 2 where nothing is deployed.
     """
     from holdfast.updates import compare, guard
 

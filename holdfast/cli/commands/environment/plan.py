@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _plan(options: PlanOptions) -> None:
-    """Estimate the cost of failures, and compare it with measured events."""
+    """Estimate the cost of failures, and compare it with events."""
     from holdfast.cli.planning.inputs import gather
     from holdfast.planner import PlanError
 
