@@ -48,8 +48,8 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - as the library calls it
-    if wanted:
+def _print_version(given: bool) -> None:  # noqa: FBT001 - as the library calls it
+    if given:
         print(f"holdfast {installed_version()}")
         raise typer.Exit
 

@@ -118,7 +118,7 @@ def compare(deployed: Mapping[str, Any], environment: Environment) -> list[Chang
             before=difference.before,
             after=difference.after,
             deployed=before,
-            wanted=after,
+            desired=after,
         )
         verdict: Policy | Case = next((case for case in policy.cases if case.holds(edit)), policy)
         changes.append(

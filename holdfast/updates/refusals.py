@@ -69,7 +69,7 @@ def _is_setting(path: str) -> bool:
 
 def _matches(setting: list[str], parts: list[str]) -> bool:
     """Whether a path is of a setting; the name of an item may itself contain no dot."""
-    wanted: list[str | None] = []
+    pattern: list[str | None] = []
     for part in setting:
-        wanted += [part.removesuffix("[]"), None] if part.endswith("[]") else [part]
-    return len(wanted) == len(parts) and all(want in (None, part) for want, part in zip(wanted, parts, strict=True))
+        pattern += [part.removesuffix("[]"), None] if part.endswith("[]") else [part]
+    return len(pattern) == len(parts) and all(name in (None, part) for name, part in zip(pattern, parts, strict=True))

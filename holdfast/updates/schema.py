@@ -42,9 +42,9 @@ def completed(document: Mapping[str, Any]) -> dict[str, Any]:
     return _completed(Environment, document)
 
 
-def differences(deployed: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Difference]:
+def differences(deployed: Mapping[str, Any], desired: Mapping[str, Any]) -> Iterator[Difference]:
     """What differs between two completed environments."""
-    yield from _differences(Environment, deployed, wanted, "", "")
+    yield from _differences(Environment, deployed, desired, "", "")
 
 
 def _settings(model: type[BaseModel], place: str) -> Iterator[str]:

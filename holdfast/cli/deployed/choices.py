@@ -39,12 +39,12 @@ class Choice:
         for event in events:
             if unknown:
                 unknown.discard(event.kind)
-            if self.wants(event):
+            if self.matches(event):
                 yield event
         if unknown:
             raise CommandError(f"got --kind {', '.join(sorted(unknown))}; allowed: {', '.join(sorted(KINDS))}")
 
-    def wants(self, event: Event) -> bool:
+    def matches(self, event: Event) -> bool:
         return (
             (not self.kinds or event.kind in self.kinds)
             and (not self.node or self.node in (event.node, event.detail.get("host"), event.detail.get("replaces")))

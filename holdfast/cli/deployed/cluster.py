@@ -121,12 +121,12 @@ def mount_paths(context: Context) -> list[str]:
 
 def instance_id_of(context: Context, *, node: str) -> str:
     """Of a node by any of its names: instance id, host name, address, or name in Kubernetes; the name itself else."""
-    wanted = node.removeprefix("hyperpod-").partition(".")[0] if not node[:1].isdecimal() else node
+    short = node.removeprefix("hyperpod-").partition(".")[0] if not node[:1].isdecimal() else node
     for one in cluster_nodes(context):
         hostname = hostname_of(one)
-        if wanted in (one["InstanceId"], hostname, hostname.removeprefix("ip-").replace("-", ".")):
+        if short in (one["InstanceId"], hostname, hostname.removeprefix("ip-").replace("-", ".")):
             return str(one["InstanceId"])
-    return wanted
+    return short
 
 
 def node_names(context: Context) -> set[str]:

@@ -44,9 +44,9 @@ def lifecycle_stream(context: Context, *, node: str) -> tuple[str, str]:
         CommandError: it has no lifecycle log.
     """
     streams = lifecycle_streams(context)
-    wanted = {node, instance_id_of(context, node=node)}
+    names = {node, instance_id_of(context, node=node)}
     for group, stream in streams:
-        if stream.rpartition("/")[2] in wanted:
+        if stream.rpartition("/")[2] in names:
             return group, stream
     known = ", ".join(stream.rpartition("/")[2] for _, stream in streams) or "none yet"
     raise CommandError(f"there is no lifecycle log of {node!r}; instances with one: {known}")
@@ -75,23 +75,23 @@ def job_output(context: Context, *, job: str, choice: LineChoice | None = None) 
     Raises:
         CommandError: Slurm has never heard of the job, or its output is not there.
     """
-    wanted = choice or LineChoice()
-    found = [(path, wanted.of(lines)) for path, lines in _job_files(context, job=job)]
+    chosen = choice or LineChoice()
+    found = [(path, chosen.of(lines)) for path, lines in _job_files(context, job=job)]
     if len(found) == 1:
         return found[0][1]
     return [line for path, lines in found if lines for line in (heading(path), *lines)]
 
 
 def _job_files(context: Context, *, job: str) -> OutputFiles:
-    paths = output_paths(context, job=job)
-    found = [file for path in dict.fromkeys(path for path, _ in paths) for file in _read_all(context, path, paths)]
+    known = output_paths(context, job=job)
+    found = [file for path in dict.fromkeys(path for path, _ in known) for file in _read_all(context, path, known)]
     if all(lines is None for _, lines in found):
-        said = ", ".join(path for path, _ in found)
+        paths = ", ".join(path for path, _ in found)
         if not job_outcome(context, job=job):
             raise _NothingYetError(
-                f"job {job} has written nothing to {said} yet; wait for it with: holdfast logs --job {job} --follow"
+                f"job {job} has written nothing to {paths} yet; wait for it with: holdfast logs --job {job} --follow"
             )
-        raise CommandError(f"job {job} has no output at {said}; what Slurm knows of it: holdfast jobs {job}")
+        raise CommandError(f"job {job} has no output at {paths}; what Slurm knows of it: holdfast jobs {job}")
     return [(path, lines or []) for path, lines in found]
 
 

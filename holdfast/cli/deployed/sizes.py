@@ -18,7 +18,7 @@ _FORBIDDEN = 403
 # the kernel has it. What it is told; what it answers, within 5 s and 64 KiB.
 _ASK = """
 import os, pwd, socket, stat, struct, sys, time
-user, run, said = sys.argv[1:]
+user, run, request = sys.argv[1:]
 uid = os.geteuid() if not user else int(user) if user.isdecimal() else pwd.getpwnam(user).pw_uid
 until = time.monotonic() + 5
 for folder in (f"/run/user/{uid}/holdfast", f"/tmp/holdfast-{uid}"):
@@ -37,7 +37,7 @@ for folder in (f"/run/user/{uid}/holdfast", f"/tmp/holdfast-{uid}"):
                 line.connect(f"{folder}/{name}")
                 if struct.unpack("iII", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1] != uid:
                     continue
-                line.sendall(f"{said}\\n".encode())
+                line.sendall(f"{request}\\n".encode())
                 answer = b""
                 while len(answer) < 65536:
                     line.settimeout(max(until - time.monotonic(), 0.01))
@@ -60,15 +60,15 @@ def ask_for_size(context: Context, *, job: str, nodes: int) -> None:
         CommandError: there is no such job, it does not run, or it refuses.
     """
     ask = _ask_pods if context.orchestrator == "eks" else _ask_nodes
-    refused = ask(context, job=job, said=f"scale {nodes}")
+    refused = ask(context, job=job, request=f"scale {nodes}")
     if refused:
         raise CommandError(f"job {job}: {refused}", exit_code=1)
 
 
-def _ask_nodes(context: Context, *, job: str, said: str) -> str:
+def _ask_nodes(context: Context, *, job: str, request: str) -> str:
     record = _running(context, check_job_id(job))
     host = _first_host(context, record)
-    answer = run(context, node=host, argv=["python3", "-c", _ASK, record.user, job.partition("_")[0], said])
+    answer = run(context, node=host, argv=["python3", "-c", _ASK, record.user, job.partition("_")[0], request])
     refused = _refused(answer.stdout)
     if refused is None:
         raise CommandError(
@@ -97,10 +97,10 @@ def _first_host(context: Context, record: JobRecord) -> str:
     return hosts[0]
 
 
-def _ask_pods(context: Context, *, job: str, said: str) -> str:
+def _ask_pods(context: Context, *, job: str, request: str) -> str:
     """The first container with a launcher answers for all."""
     pods, client = _running_pods(context, job), sign_in(context).client
-    argv = ["python3", "-c", _ASK, *_OF_THE_POD, said]
+    argv = ["python3", "-c", _ASK, *_OF_THE_POD, request]
     silent = []
     for pod in pods:
         for container in reversed(pod.containers):

@@ -253,7 +253,7 @@ def _printed(context: Context, *, argv: list[str], host: str) -> list[str] | Non
     return None
 
 
-def said_at_the_end(context: Context, record: JobRecord, *, count: int) -> tuple[list[str], Failure | None]:
+def last_lines_of(context: Context, record: JobRecord, *, count: int) -> tuple[list[str], Failure | None]:
     """The first traceback of a job, and its end, or else the last lines of its output; empty where nobody can tell."""
     try:
         controller = controller_hostname(context)
@@ -262,14 +262,14 @@ def said_at_the_end(context: Context, record: JobRecord, *, count: int) -> tuple
     except CommandError:
         return [], None
     host = record.nodes if record.nodes and record.nodes == first_host(record.nodes) else ""
-    said: list[str] = []
+    last: list[str] = []
     # The error output is the last, and says why where there is one; steps may have files of their own.
     for path, where in [*reversed(files), *step_paths(context, record=record)]:
         lines = [line for line in _ends_of(context, path=path, host=where) if line.strip()]
         if failure := first_failure(lines, host=host):
             return list(failure.lines), failure
-        said = said or lines[-count:]
-    return said, None
+        last = last or lines[-count:]
+    return last, None
 
 
 def _remembered(context: Context, *, controller: str, record: JobRecord) -> list[tuple[str, str]]:

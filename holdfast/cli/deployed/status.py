@@ -237,8 +237,8 @@ def lost_on(nodes: list[dict[str, Any]], events: "list[Event]") -> list[Detector
 
 def with_training(jobs: list[JobView], events: "list[Event]") -> list[JobView]:
     """The same jobs with what their events tell of them, those that run first."""
-    told = [replace(job, training=training_of(job.job_id, events) if job.state == "RUNNING" else "") for job in jobs]
-    return sorted(told, key=lambda job: job.state not in ("RUNNING", "Running"))
+    shown = [replace(job, training=training_of(job.job_id, events) if job.state == "RUNNING" else "") for job in jobs]
+    return sorted(shown, key=lambda job: job.state not in ("RUNNING", "Running"))
 
 
 def _planted(context: Context) -> list[str]:
@@ -359,8 +359,8 @@ def _read_slurm(context: Context, nodes: list[dict[str, Any]], *, unseen: list[s
         unseen.append(f"Slurm's nodes and jobs: {error}")
         return _SlurmView()
     if answer.returncode:
-        said = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
-        unseen.append(f"Slurm's nodes and jobs: {said}")
+        reason = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
+        unseen.append(f"Slurm's nodes and jobs: {reason}")
     states, jobs = parse_slurm(answer.stdout)
     drained = parse_drained(answer.stdout, controller=controller_hostname(context))
     try:

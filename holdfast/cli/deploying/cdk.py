@@ -117,8 +117,8 @@ class Cdk:
 
     def _reason(self) -> str:
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        telling = [line for line in lines if "_FAILED" in line or "rror" in line or ".yaml:" in line]
-        return "\n".join((telling or lines)[-4:])
+        failures = [line for line in lines if "_FAILED" in line or "rror" in line or ".yaml:" in line]
+        return "\n".join((failures or lines)[-4:])
 
 
 def end(child: "subprocess.Popen[bytes]") -> None:

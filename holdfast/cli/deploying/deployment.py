@@ -115,11 +115,11 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
         try:
             cdk.wait(child, what="cdk deploy", progress=watch.look)
         except CommandError as error:
-            told = [watch.why_it_failed() or str(error)]
+            problems = [watch.why_it_failed() or str(error)]
             # AWS's message names the instance, not the cause, and its logs go with what was begun.
-            told += local.node_failures(since_ns=begun_ns) if embedded else []
-            told += watch.state_of_stack()
-            raise CommandError("\n".join(told), exit_code=1) from None
+            problems += local.node_failures(since_ns=begun_ns) if embedded else []
+            problems += watch.state_of_stack()
+            raise CommandError("\n".join(problems), exit_code=1) from None
         watch.look()
     if embedded:
         for line in watch.not_here():
@@ -151,12 +151,12 @@ def _is_record(context: Context) -> bool:
     return False
 
 
-def _said_of(node: dict[str, Any]) -> str:
+def _status_line(node: dict[str, Any]) -> str:
     status = node["InstanceStatus"]
-    said = f": {status['Message']}" if status.get("Message") else ""
+    message = f": {status['Message']}" if status.get("Message") else ""
     return (
         f"instance {node['InstanceId']} of instance group {node['InstanceGroupName']} did not come into service, "
-        f"it is {status['Status']}{said}"
+        f"it is {status['Status']}{message}"
     )
 
 
@@ -239,7 +239,7 @@ class _DeploymentWatch:
             failing_since = {name: failing_since.get(name, now) for name in (node["InstanceId"] for node in failed)}
             given_up = [node for node in failed if now - failing_since[node["InstanceId"]] > GIVEN_UP_AFTER_S]
             if not waiting or given_up or now > deadline:
-                return [_said_of(node) for node in given_up or waiting]
+                return [_status_line(node) for node in given_up or waiting]
             time.sleep(NODES_POLL_S)
 
     def not_here(self) -> list[str]:

@@ -128,14 +128,14 @@ def _wrong_slurm() -> list[str]:
     versions: dict[str, str] = {}
     # Clients and slurmdbd say their version only where they have a configuration; without their library they say so.
     for program in ("slurmctld", "slurmd", "slurmdbd", "sbatch"):
-        said = _said(path) if (path := _which(program)) else ""
-        if "shared librar" in said:
-            return [f"{program} does not start ({said}); install it together with the libraries of its version"]
-        if found := re.search(r"^slurm\S* (\d+\.\d+\.\d+)", said):
+        answer = _version_line(path) if (path := _which(program)) else ""
+        if "shared librar" in answer:
+            return [f"{program} does not start ({answer}); install it together with the libraries of its version"]
+        if found := re.search(r"^slurm\S* (\d+\.\d+\.\d+)", answer):
             versions[program] = found[1]
     if len(set(versions.values())) > 1:
-        told = ", ".join(f"{program} {version}" for program, version in sorted(versions.items()))
-        return [f"Slurm's programs are of several versions ({told}); install those of one version"]
+        found_versions = ", ".join(f"{program} {version}" for program, version in sorted(versions.items()))
+        return [f"Slurm's programs are of several versions ({found_versions}); install those of one version"]
     for version in set(versions.values()):
         if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_SLURM:
             return [
@@ -144,7 +144,7 @@ def _wrong_slurm() -> list[str]:
     return []
 
 
-def _said(program: str) -> str:
+def _version_line(program: str) -> str:
     """The last line of a program that was asked for its version."""
     try:
         done = subprocess.run([program, "-V"], capture_output=True, text=True, check=False, timeout=_ASK_S)

@@ -130,7 +130,7 @@ def _heal(context: Context, watch: Watch) -> None:
         if watch.until(
             lambda events: _has(events, kinds.HANDED_OVER), what="the ranks to be handed over", progress=progress
         ):
-            progress.update(_told_of_hand_over(watch.events))
+            progress.update(_hand_over_line(watch.events))
     with step("replace the node that was named") as progress:
         watch.until(
             lambda events: any(
@@ -150,7 +150,7 @@ def _spare_is_back(events: "list[Event]") -> bool:
     return any(event.kind == kinds.SPARE_READY and event.time_ns > lost_ns for event in events)
 
 
-def _told_of_hand_over(events: "list[Event]") -> str:
+def _hand_over_line(events: "list[Event]") -> str:
     from holdfast_common import kinds
 
     last = next(event for event in reversed(events) if event.kind == kinds.HANDED_OVER)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 POLL_S = 0.3
 EVENTS_WITHIN_S = 10.0
 """After the end of a job, until its last events are read."""
-TOLD_LINES = 12
+LAST_LINES = 12
 JOB_TIMEOUT_S = 600.0
 """Longest wait for any one thing: the first step, the replacement, the end of the job."""
 
@@ -86,11 +86,11 @@ class Watch:
         if state in ("", "COMPLETED", COMPLETE):
             return bool(state)
         try:
-            said = "\n".join(_output(self._context, job=self.job_id)[-TOLD_LINES:])
+            ending = "\n".join(_output(self._context, job=self.job_id)[-LAST_LINES:])
         except CommandError as error:
-            said = f"({error})"
+            ending = f"({error})"
         raise CommandError(
-            f"job {self.job_id} is {state}; its output ends with:\n{said}\n"
+            f"job {self.job_id} is {state}; its output ends with:\n{ending}\n"
             f"all of it: holdfast logs --job {self.job_id}",
             exit_code=1,
         )
@@ -103,4 +103,4 @@ def _outcome(context: Context, *, job: str) -> str:
 def _output(context: Context, *, job: str) -> list[str]:
     if context.orchestrator == "slurm":
         return job_output(context, job=job)
-    return [line for _, lines in kubernetes_output(context, job=job) for line in lines[-TOLD_LINES:]]
+    return [line for _, lines in kubernetes_output(context, job=job) for line in lines[-LAST_LINES:]]

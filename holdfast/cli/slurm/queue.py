@@ -72,27 +72,27 @@ def _number_of(record: JobRecord) -> str:
 
 
 def _record(fields: Sequence[str]) -> JobRecord:
-    said = dict(zip(SQUEUE_FIELDS, fields, strict=True))
-    state = said["State"].strip() or "UNKNOWN"
-    exit_code, exit_signal = slurm_answers.parse_exit(said["exit_code"])
+    row = dict(zip(SQUEUE_FIELDS, fields, strict=True))
+    state = row["State"].strip() or "UNKNOWN"
+    exit_code, exit_signal = slurm_answers.parse_exit(row["exit_code"])
     return JobRecord(
-        job_id=said["JobArrayID"].strip(),
-        number=said["JobID"].strip(),
-        name=said["Name"],
-        user=said["UserName"],
+        job_id=row["JobArrayID"].strip(),
+        number=row["JobID"].strip(),
+        name=row["Name"],
+        user=row["UserName"],
         state=state,
         by="",
         exit_code=exit_code,
         exit_signal=exit_signal,
-        submitted_s=_whole(said["SubmitTime"]),
+        submitted_s=_whole(row["SubmitTime"]),
         # What waits or runs has an expected start or end here.
-        started_s=None if state in slurm_answers.BEFORE_START else _whole(said["StartTime"]),
-        ended_s=None if state in slurm_answers.WAITING else _whole(said["EndTime"]),
-        elapsed_s=_seconds(said["TimeUsed"]),
-        nodes=said["NodeList"],
-        work_dir=said["WorkDir"],
-        submit_line=f"sbatch {said['Command']}" if said["Command"] not in ("", "(null)") else "",
-        reason=said["Reason"] if state in slurm_answers.BEFORE_START and said["Reason"] != "None" else "",
+        started_s=None if state in slurm_answers.BEFORE_START else _whole(row["StartTime"]),
+        ended_s=None if state in slurm_answers.WAITING else _whole(row["EndTime"]),
+        elapsed_s=_seconds(row["TimeUsed"]),
+        nodes=row["NodeList"],
+        work_dir=row["WorkDir"],
+        submit_line=f"sbatch {row['Command']}" if row["Command"] not in ("", "(null)") else "",
+        reason=row["Reason"] if state in slurm_answers.BEFORE_START and row["Reason"] != "None" else "",
     )
 
 

@@ -44,16 +44,16 @@ def waits(reason: str, *, job: str) -> str:
     """Why a job waits; the reason itself in brackets, so that it is found in Slurm's pages."""
     name, _, rest = reason.strip().strip("()").partition(",")
     key = name.replace("_", " ") if name.replace("_", " ") in _WORDS else name
-    said = _WORDS.get(key)
-    if said is None and reason.strip("( ").lower().startswith(_DRAINED):
-        said = "nodes that it needs are down, drained or reserved; see: sinfo -R"
-    if said is None:
-        said = _of_a_limit(name)
-    if not said:
+    words = _WORDS.get(key)
+    if words is None and reason.strip("( ").lower().startswith(_DRAINED):
+        words = "nodes that it needs are down, drained or reserved; see: sinfo -R"
+    if words is None:
+        words = _of_a_limit(name)
+    if not words:
         return f"waits: {reason}" if reason.strip() not in ("", "None") else ""
     nodes = re.search(r"UnavailableNodes:\s*(\S+?)\)?$", rest)
     unavailable = f" (unavailable: {nodes[1]})" if nodes else ""
-    return f"waits: {said.replace('JOB', job)}{unavailable} ({name})"
+    return f"waits: {words.replace('JOB', job)}{unavailable} ({name})"
 
 
 def _of_a_limit(name: str) -> str:

@@ -143,35 +143,35 @@ def outcome(states: Iterable[str]) -> str:
 
     A task that was cancelled while others did the work, as a spare is that nobody needed, does not spoil it.
     """
-    said = {state.split()[0].rstrip("+") for state in states if state.strip()}
-    bad = sorted(said - slurm_answers.WAITING - {GOOD, "CANCELLED"})
+    names = {state.split()[0].rstrip("+") for state in states if state.strip()}
+    bad = sorted(names - slurm_answers.WAITING - {GOOD, "CANCELLED"})
     if bad:
         return bad[0]
-    if not said or said & slurm_answers.WAITING:
+    if not names or names & slurm_answers.WAITING:
         return ""
-    return GOOD if GOOD in said else "CANCELLED"
+    return GOOD if GOOD in names else "CANCELLED"
 
 
 def _record(fields: Sequence[str]) -> JobRecord:
-    said = dict(zip(SACCT_FIELDS, fields, strict=True))
-    state, _, by = said["State"].partition(" by ")
-    exit_code, exit_signal = slurm_answers.parse_exit(said["ExitCode"])
+    row = dict(zip(SACCT_FIELDS, fields, strict=True))
+    state, _, by = row["State"].partition(" by ")
+    exit_code, exit_signal = slurm_answers.parse_exit(row["ExitCode"])
     return JobRecord(
-        job_id=said["JobID"],
-        number=said["JobIDRaw"] or said["JobID"],
-        name=said["JobName"],
-        user=said["User"],
+        job_id=row["JobID"],
+        number=row["JobIDRaw"] or row["JobID"],
+        name=row["JobName"],
+        user=row["User"],
         state=state.split()[0].rstrip("+") if state.strip() else "UNKNOWN",
         by=by,
         exit_code=exit_code,
         exit_signal=exit_signal,
-        submitted_s=_whole(said["Submit"]),
-        started_s=_whole(said["Start"]),
-        ended_s=_whole(said["End"]),
-        elapsed_s=_whole(said["ElapsedRaw"]) or 0,
-        nodes="" if said["NodeList"].startswith("None") else said["NodeList"],
-        work_dir=said["WorkDir"],
-        submit_line=said["SubmitLine"],
+        submitted_s=_whole(row["Submit"]),
+        started_s=_whole(row["Start"]),
+        ended_s=_whole(row["End"]),
+        elapsed_s=_whole(row["ElapsedRaw"]) or 0,
+        nodes="" if row["NodeList"].startswith("None") else row["NodeList"],
+        work_dir=row["WorkDir"],
+        submit_line=row["SubmitLine"],
     )
 
 

@@ -55,10 +55,10 @@ def parse_submission(line: str) -> Submission:
     """Read the words of a submission."""
     words = line.split()
     program = words[0].rpartition("/")[2] if words else ""
-    said, rest = _options(words[1:], is_srun=program == "srun")
+    options, rest = _options(words[1:], is_srun=program == "srun")
     scripts = tuple(" ".join(rest[:count]) for count in range(1, min(len(rest), 20) + 1))
     return Submission(
-        program=program, output=said["output"], error=said["error"], folder=said["chdir"], scripts=scripts
+        program=program, output=options["output"], error=options["error"], folder=options["chdir"], scripts=scripts
     )
 
 
@@ -73,10 +73,10 @@ def options_of_script(lines: Sequence[str]) -> dict[str, str]:
 
 def output_files(record: JobRecord, *, submission: Submission, script: Sequence[str]) -> list[str]:
     """The absolute paths of the job's output and, where it has a file of its own, of its error output."""
-    said = options_of_script(script)
+    options = options_of_script(script)
     array = "_" in record.job_id
-    output = submission.output or said["output"] or ("slurm-%A_%a.out" if array else "slurm-%j.out")
-    error = submission.error or said["error"]
+    output = submission.output or options["output"] or ("slurm-%A_%a.out" if array else "slurm-%j.out")
+    error = submission.error or options["error"]
     # Where the job began: accounting's working folder is that of --chdir.
     paths = [_expanded(pattern, record) for pattern in (output, error) if pattern]
     return list(dict.fromkeys(posixpath.join(record.work_dir, path) for path in paths))
@@ -107,11 +107,11 @@ def step_files(line: str, *, record: JobRecord, step: str) -> list[StepFiles]:
         line: The words of srun.
         step: Its number.
     """
-    said = parse_submission(line)
-    if said.program != "srun":
+    submission = parse_submission(line)
+    if submission.program != "srun":
         return []
-    folder = posixpath.join(record.work_dir, said.folder)
-    patterns = dict.fromkeys(one for one in (said.output, said.error) if one and one not in ("none", "all"))
+    folder = posixpath.join(record.work_dir, submission.folder)
+    patterns = dict.fromkeys(one for one in (submission.output, submission.error) if one and one not in ("none", "all"))
     return [_files_of_step(posixpath.join(folder, one), record=record, step=step) for one in patterns]
 
 
@@ -140,14 +140,14 @@ def _files_of_step(pattern: str, *, record: JobRecord, step: str) -> StepFiles:
 
 def _options(words: Sequence[str], *, is_srun: bool = False) -> tuple[dict[str, str], list[str]]:
     """What is said of files and the folder, and the words from the first that is neither an option nor its value."""
-    said = {"output": "", "error": "", "chdir": ""}
+    options = {"output": "", "error": "", "chdir": ""}
     short = {"o": "output", "e": "error", "D": "chdir"}
     flags, letters = (_SRUN_FLAGS, _SRUN_FLAG_LETTERS) if is_srun else (_FLAGS, _FLAG_LETTERS)
     place = 0
     while place < len(words):
         word = words[place]
         if not word.startswith("-") or word == "-":
-            return said, list(words[place:])
+            return options, list(words[place:])
         name, sign, value = word.partition("=")
         if word.startswith("--"):
             takes = not sign and name not in flags
@@ -158,10 +158,10 @@ def _options(words: Sequence[str], *, is_srun: bool = False) -> tuple[dict[str, 
         if takes and place + 1 < len(words):
             place += 1
             value = words[place]
-        if key in said:
-            said[key] = value
+        if key in options:
+            options[key] = value
         place += 1
-    return said, []
+    return options, []
 
 
 def _expanded(pattern: str, record: JobRecord) -> str:
@@ -176,9 +176,9 @@ def _expanded(pattern: str, record: JobRecord) -> str:
 
 
 def _value(found: "re.Match[str]", values: Mapping[str, str]) -> str:
-    said = values.get(found[2], "")
+    value = values.get(found[2], "")
     width = min(int(found[1] or 0), _LONGEST_NAME)
-    return said.zfill(width) if said.isdigit() else said
+    return value.zfill(width) if value.isdigit() else value
 
 
 def _first_host(nodes: str) -> str:

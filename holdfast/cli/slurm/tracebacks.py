@@ -48,11 +48,11 @@ def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
         if line.rstrip().endswith(BEGIN):
             label = line[: line.index(BEGIN)]
             found = _LABEL.fullmatch(label)
-            said = _of_label(lines[place : place + MOST_LINES], label)
+            kept = _of_label(lines[place : place + MOST_LINES], label)
             rank = (found["named"] or found["task"]) if found else ""
             return Failure(
-                error=said[-1].strip(),
-                lines=tuple(said[-SHOWN_LINES:]),
+                error=kept[-1].strip(),
+                lines=tuple(kept[-SHOWN_LINES:]),
                 rank=rank,
                 host=_host_of(lines, rank=rank) or host,
             )
@@ -61,7 +61,7 @@ def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
 
 def _of_label(lines: Sequence[str], label: str) -> list[str]:
     """The lines of one traceback, with those that it was raised from or while handling."""
-    said: list[str] = []
+    kept: list[str] = []
     ended = chained = False
     for line in lines:
         if not line.startswith(label.rstrip()) or (not label.strip() and _LABEL.match(line)):
@@ -73,10 +73,10 @@ def _of_label(lines: Sequence[str], label: str) -> list[str]:
             chained, ended = True, False
         elif ended:
             break
-        said.append(rest)
+        kept.append(rest)
         if not rest[:1].isspace() and not rest.startswith((BEGIN, *_CHAINS)):
             ended, chained = True, False
-    return said[:-1] if chained and len(said) > 1 else said
+    return kept[:-1] if chained and len(kept) > 1 else kept
 
 
 def _host_of(lines: Sequence[str], *, rank: str) -> str:
@@ -87,7 +87,7 @@ def _host_of(lines: Sequence[str], *, rank: str) -> str:
             return found[1]
     for place, line in enumerate(lines):
         if (found := _TORCHRUN_HOST.search(line)) and any(
-            (said := _TORCHRUN_RANK.search(after)) and said[1] == rank for after in lines[place : place + 3]
+            (found := _TORCHRUN_RANK.search(after)) and found[1] == rank for after in lines[place : place + 3]
         ):
             return found[1]
     return ""

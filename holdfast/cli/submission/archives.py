@@ -80,8 +80,10 @@ def read_entry(folder: JobFolder, entry: Entry) -> bytes:
 
 
 def changed(folder: JobFolder, entry: Entry, *, why: str = "") -> CommandError:
-    said = f" ({why})" if why else ""
-    return CommandError(f"{str(folder.root / entry.path)!r} changed while it was read{said}; submit again", exit_code=1)
+    cause = f" ({why})" if why else ""
+    return CommandError(
+        f"{str(folder.root / entry.path)!r} changed while it was read{cause}; submit again", exit_code=1
+    )
 
 
 def _add_file(archive: tarfile.TarFile, folder: JobFolder, entry: Entry) -> bool:

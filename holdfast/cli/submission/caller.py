@@ -50,10 +50,10 @@ class FromCaller:
     @property
     def line(self) -> str:
         """Names for people; empty where nothing was named."""
-        said = [f"variables that the job gets from here: {', '.join(sorted(self.passed))}"] if self.passed else []
+        notes = [f"variables that the job gets from here: {', '.join(sorted(self.passed))}"] if self.passed else []
         if self.refused:
-            said.append(f"not passed, as they belong to this machine or are credentials: {', '.join(self.refused)}")
-        return "; ".join(said)
+            notes.append(f"not passed, as they belong to this machine or are credentials: {', '.join(self.refused)}")
+        return "; ".join(notes)
 
 
 def from_caller(
@@ -77,11 +77,11 @@ def from_caller(
     there = {name for name in named if name in environment}
     refused = {name for name in there if belongs_here(name, environment[name])}
     # The job's environment has a PATH and a HOME in any case: that those of the caller do not travel surprises nobody.
-    told = refused - _OF_THE_MACHINE - {name for name in refused if name.startswith(("SLURM", "HOLDFAST_"))}
+    named_refusals = refused - _OF_THE_MACHINE - {name for name in refused if name.startswith(("SLURM", "HOLDFAST_"))}
     own = ",".join([*(word for word in listed if word not in ("NONE", "NIL")), *OWN])
     return FromCaller(
         passed={name: environment[name] for name in sorted(there - refused)},
-        refused=tuple(sorted(told | (refused & names))),
+        refused=tuple(sorted(named_refusals | (refused & names))),
         export=None if hands_on_all else own,
     )
 

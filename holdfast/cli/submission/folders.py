@@ -157,11 +157,11 @@ class _Lister:
         source = rules.source_of("/".join(filter(None, (base, name))), is_folder=is_folder)
         leads_to_job_file = self.always == path or self.always.startswith(f"{path}/")
         if source is not None and not leads_to_job_file:
-            told = self.found.left_out[source]
+            paths = self.found.left_out[source]
             if source != BY_DEFAULT:
-                told.append(f"{path}/" if is_folder else path)
-            elif name not in told:
-                told.append(name)
+                paths.append(f"{path}/" if is_folder else path)
+            elif name not in paths:
+                paths.append(name)
             return
         kinds = {**_SPECIAL, **(_NOT_FLAT if self.is_flat else {})}
         if kind := kinds.get(stat.S_IFMT(info.st_mode)):

@@ -250,15 +250,15 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
 
 def _check_working_folder(folder: JobFolder, *, words: Words, text: str) -> None:
     """Slurm would run the job in /tmp where its working folder is missing."""
-    wanted = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
-    if wanted is None or (wanted.startswith("/") and not Path(wanted).is_relative_to(folder.root)):
+    chdir = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
+    if chdir is None or (chdir.startswith("/") and not Path(chdir).is_relative_to(folder.root)):
         return
-    relative = os.path.relpath(wanted, folder.root) if wanted.startswith("/") else os.path.normpath(wanted)
-    if wanted.startswith("/"):
-        raise CommandError(f"got --chdir {wanted}, a path of this machine; on the nodes it is: --chdir {relative}")
+    relative = os.path.relpath(chdir, folder.root) if chdir.startswith("/") else os.path.normpath(chdir)
+    if chdir.startswith("/"):
+        raise CommandError(f"got --chdir {chdir}, a path of this machine; on the nodes it is: --chdir {relative}")
     folders = {one.path for one in folder.entries if not stat.S_ISREG(one.info.st_mode)}
     if relative != "." and relative not in folders and relative.partition("/")[0] not in folder.links:
-        raise CommandError(f"got --chdir {wanted}; allowed: a folder of the job folder {folder.root}, or of the nodes")
+        raise CommandError(f"got --chdir {chdir}; allowed: a folder of the job folder {folder.root}, or of the nodes")
 
 
 def _remarks(

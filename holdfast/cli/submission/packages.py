@@ -138,21 +138,21 @@ def _put(context: Context, made: Path, *, target: str, user: str) -> None:
             ["/bin/sh", "-c", _PUT, "holdfast", target], user=user, stdin=source.stdout, stderr=subprocess.PIPE
         )
         try:
-            _, said = process.communicate(timeout=_COPY_TIMEOUT_S)
+            _, errors = process.communicate(timeout=_COPY_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             raise CommandError(
                 f"the environment was not on the nodes within {_COPY_TIMEOUT_S:g} s", exit_code=1
             ) from None
     if process.returncode or source.returncode:
-        last = said.decode(errors="replace").strip().splitlines() or ["it was cut off"]
+        last = errors.decode(errors="replace").strip().splitlines() or ["the transfer ended early"]
         raise CommandError(f"the environment cannot be put at {target} as {user}: {last[-1]}", exit_code=1)
 
 
 def _run(argv: Sequence[str], *, what: str, cwd: Path | None = None) -> str:
     done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL)
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["it said nothing"]
+        lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["no output"]
         errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
         raise CommandError(f"{what}: {' '.join(errors)}", exit_code=1)
     return done.stdout

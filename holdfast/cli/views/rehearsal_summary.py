@@ -22,17 +22,17 @@ def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] |
     Args:
         names: Of jobs, by their id. Default: they have none.
     """
-    told = timeline(events)
+    story = timeline(events)
     found = rows_of(events, _fleet(view))
     parts: list[RenderableType] = [
         Rule(Text("what just happened", style="bold")),
         _facts(view),
         node_table(view),
-        *(_job(job) for job in told.jobs),
+        *(_job(job) for job in story.jobs),
         *(incident_figures(row) for _, row in found),
-        *_comparison(found, told.jobs, names or {}),
+        *_comparison(found, story.jobs, names or {}),
         *_plan_against_actual(events, names or {}),
-        _next_steps(view, told.jobs),
+        _next_steps(view, story.jobs),
     ]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
 
@@ -73,11 +73,11 @@ def _fleet(view: StatusView) -> Fleet:
 
 
 def _comparison(
-    found: Sequence[tuple[Incident, IncidentRow]], told: Sequence[JobTimeline], names: Mapping[str, str]
+    found: Sequence[tuple[Incident, IncidentRow]], timelines: Sequence[JobTimeline], names: Mapping[str, str]
 ) -> list[RenderableType]:
     """The same fault under several jobs, side by side; nothing where there is only one."""
     hit = {row.job: row.training_again_s for _, row in found if row.training_again_s is not None}
-    jobs = [job for job in told if job.job in hit]
+    jobs = [job for job in timelines if job.job in hit]
     if len(jobs) < 2:
         return []
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="the same fault")

@@ -80,9 +80,9 @@ def _facts(view: StatusView) -> Facts:
     if view.stand_ins:
         named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
         facts.append(("stood in for", named))
-    if (told := open_line(view.incidents)) is not None:
-        facts.append(("incidents", told))
-    facts += [("detectors" if first else "", told) for first, told in _with_first(_lost(view))]
+    if (line := open_line(view.incidents)) is not None:
+        facts.append(("incidents", line))
+    facts += [("detectors" if first else "", text) for first, text in _with_first(_lost(view))]
     facts += [("planted" if first else "", Text(one, style="yellow")) for first, one in _with_first(view.planted)]
     facts += [(PROCESS_NAMES[one.name], _process_line(one)) for one in view.processes if one.state != "gone"]
     return Facts([*facts, ("", "")])

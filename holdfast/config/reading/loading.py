@@ -30,5 +30,5 @@ def parse(document: Document) -> tuple[Environment | None, list[Problem]]:
         environment = Environment.model_validate(document.data)
     except ValidationError as error:
         problems += explain(error, document)
-    told = {problem.path for problem in problems}
-    return environment, problems + [problem for problem in document.odd_numbers if problem.path not in told]
+    reported = {problem.path for problem in problems}
+    return environment, problems + [problem for problem in document.odd_numbers if problem.path not in reported]

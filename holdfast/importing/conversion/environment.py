@@ -105,8 +105,8 @@ def from_samples(
     imported = Imported(document={})
     request, keeping = dict(config), Keeping(create=frozenset(create))
     found = list(evidence({**request, **(provisioning or {})}))
-    region = region_of(found, told=region, likely=likely_region, imported=imported)
-    account = account_of(found, told=account, imported=imported)
+    region = region_of(found, given=region, likely=likely_region, imported=imported)
+    account = account_of(found, given=account, imported=imported)
     if provisioning is not None:
         request = with_provisioning(request, provisioning, imported=imported)
     tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags") or []}

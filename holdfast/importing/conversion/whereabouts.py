@@ -53,22 +53,22 @@ def _in_text(text: str, path: str) -> Iterator[Evidence]:
         yield Evidence(where=path, region=bucket[1], account=bucket[2], certain=False)
 
 
-def region_of(found: list[Evidence], *, told: str | None, likely: str | None, imported: Imported) -> str:
+def region_of(found: list[Evidence], *, given: str | None, likely: str | None, imported: Imported) -> str:
     """
     The region, with a question where nothing, or more than one thing, says it.
 
     Args:
-        told: What a person said; it wins.
+        given: What a person said; it wins.
         likely: The one of the AWS settings, which a command without --region would take.
     """
     named = _values((each.region, each) for each in found)
-    if told is not None:
-        others = sorted(set(named) - {told})
+    if given is not None:
+        others = sorted(set(named) - {given})
         if others:
-            imported.note("region", f"{told} was asked for, but {_said(named, others)}", decide=True)
-        return told
+            imported.note("region", f"{given} was asked for, but {_sources(named, others)}", decide=True)
+        return given
     if len(named) > 1:
-        imported.note("region", f"not one region: {_said(named, sorted(named))}; say it", decide=True)
+        imported.note("region", f"not one region: {_sources(named, sorted(named))}; say it", decide=True)
     if named:
         return next(iter(named))
     hint = next((each.region for each in found if each.region is not None), None)
@@ -82,17 +82,17 @@ def region_of(found: list[Evidence], *, told: str | None, likely: str | None, im
     return SOME_REGION
 
 
-def account_of(found: list[Evidence], *, told: str | None, imported: Imported) -> str:
+def account_of(found: list[Evidence], *, given: str | None, imported: Imported) -> str:
     """The account, likewise; keys and training plans may be another account's, execution roles may not."""
     named = _values((each.account, each) for each in found if each.where.endswith("ExecutionRole"))
     named = named or _values((each.account, each) for each in found)
-    if told is not None:
-        others = sorted(set(named) - {told})
+    if given is not None:
+        others = sorted(set(named) - {given})
         if others:
-            imported.note("account", f"{told} was asked for, but {_said(named, others)}", decide=True)
-        return told
+            imported.note("account", f"{given} was asked for, but {_sources(named, others)}", decide=True)
+        return given
     if len(named) > 1:
-        imported.note("account", f"not one account: {_said(named, sorted(named))}; say it", decide=True)
+        imported.note("account", f"not one account: {_sources(named, sorted(named))}; say it", decide=True)
     if named:
         return next(iter(named))
     imported.note("account", "not known from the configuration; say it", decide=True)
@@ -108,5 +108,5 @@ def _values(pairs: Any) -> dict[str, str]:
     return named
 
 
-def _said(named: Mapping[str, str], values: list[str]) -> str:
+def _sources(named: Mapping[str, str], values: list[str]) -> str:
     return ", ".join(f"{named[value]} is in {value}" for value in values)

@@ -34,7 +34,7 @@ class _Parts:
     provisioning: dict[str, Any] | None = None
     arn: str | None = None
     of: dict[str, str] = field(default_factory=dict)
-    """Which file said a member."""
+    """File of each member."""
 
 
 def together(values: Sequence[tuple[str, Any]], *, name: str | None = None, more: Mapping[str, Any]) -> Given:
@@ -90,7 +90,7 @@ def _member(name: str) -> Callable[[str, Any, _Parts], None]:
 
 def _set(origin: str, member: str, value: Any, parts: _Parts) -> None:
     if member in parts.of and not member.startswith(COMMENT):
-        raise NotUsableError(f"{member} is said by {parts.of[member]} and by {origin}; give one of them")
+        raise NotUsableError(f"got {member} in {parts.of[member]} and in {origin}; allowed: one of them")
     parts.request[member], parts.of[member] = value, origin
 
 

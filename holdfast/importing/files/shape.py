@@ -39,7 +39,7 @@ def problems(value: Any, shape: Any | None = None, *, path: str = "") -> Iterato
     """
     shape = shape or request_shape()
     if not _is_of_kind(value, shape.type_name):
-        yield f"{path or 'the request'} is {said(value)}; allowed: {KINDS[shape.type_name][1]}"
+        yield f"{path or 'the request'} is {shown_kind(value)}; allowed: {KINDS[shape.type_name][1]}"
     elif shape.type_name == "structure":
         yield from _members(value, shape, path)
     elif shape.type_name == "list":
@@ -65,7 +65,7 @@ def _members(value: dict[str, Any], shape: Any, path: str) -> Iterator[str]:
             yield from problems(value[name], member, path=f"{path}.{name}" if path else name)
 
 
-def said(value: Any) -> str:
+def shown_kind(value: Any) -> str:
     """A value in an error."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"

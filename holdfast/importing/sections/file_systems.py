@@ -91,8 +91,8 @@ def _kept_lustre(
     mount_path = _mount_path("FsxLustreConfig", groups, "storage.lustre", imported)
     if mount_path not in (None, "/fsx"):
         section["mount_path"] = mount_path
-    told = without_defaults(Lustre, read_back(Lustre, described or {}))
-    return section | ({"efa": True} if "efa" in told else {})
+    settings = without_defaults(Lustre, read_back(Lustre, described or {}))
+    return section | ({"efa": True} if "efa" in settings else {})
 
 
 def _kept_home(fs_id: str, groups: Sequence[Mapping[str, Any]], region: str, imported: Imported) -> dict[str, Any]:
@@ -159,11 +159,11 @@ def _lustre_of(described: Mapping[str, Any], imported: Imported) -> dict[str, An
     kind = f"{config['DeploymentType']} on {described.get('StorageType', 'SSD')}"
     if kind != "PERSISTENT_2 on SSD":
         imported.note(path, f"was {kind}; Holdfast makes PERSISTENT_2 on SSD, check size and throughput", decide=True)
-    told = read_back(Lustre, described)
-    capacity = told["capacity_gib"]
-    section: dict[str, Any] = without_defaults(Lustre, told) | {
+    settings = read_back(Lustre, described)
+    capacity = settings["capacity_gib"]
+    section: dict[str, Any] = without_defaults(Lustre, settings) | {
         "capacity_gib": capacity if capacity <= CAPACITY_GIB.small[-1] else CAPACITY_GIB.step_above(capacity),
-        "throughput_mbps_per_tib": _at_least(told.get("throughput_mbps_per_tib", 0), THROUGHPUT),
+        "throughput_mbps_per_tib": _at_least(settings.get("throughput_mbps_per_tib", 0), THROUGHPUT),
     }
     if section["capacity_gib"] != capacity:
         imported.note(f"{path}.capacity_gib", f"was {capacity}, which PERSISTENT_2 does not have")
@@ -253,5 +253,5 @@ def _dataset_name(folder: str, taken: set[str]) -> str:
     return stem if stem not in taken else f"{stem}-{len(taken)}"
 
 
-def _at_least(wanted: int, choices: Sequence[int]) -> int:
-    return next((choice for choice in choices if choice >= wanted), choices[-1])
+def _at_least(least: int, choices: Sequence[int]) -> int:
+    return next((choice for choice in choices if choice >= least), choices[-1])

@@ -109,10 +109,10 @@ def restricted_lustre(config: Mapping[str, Any] | None) -> dict[str, Any] | None
 
 def _checks(group: Mapping[str, Any], path: str, imported: Imported) -> list[str] | None:
     """MultiNodeTrainingValidation is in the API and not in CloudFormation's resource schema."""
-    wanted = list(group.get("OnStartDeepHealthChecks") or ())
-    if "MultiNodeTrainingValidation" in wanted:
+    checks = list(group.get("OnStartDeepHealthChecks") or ())
+    if "MultiNodeTrainingValidation" in checks:
         imported.note(path, "the deep health check MultiNodeTrainingValidation is left out: CloudFormation refuses it")
-    return [check for check in wanted if check != "MultiNodeTrainingValidation"] or None
+    return [check for check in checks if check != "MultiNodeTrainingValidation"] or None
 
 
 def _volumes(storage: list[Mapping[str, Any]], path: str, imported: Imported) -> dict[str, Any]:

@@ -28,8 +28,8 @@ class Scripts:
         configs = [config for config in map(_scripts_of, self._groups) if config]
         buckets = {config["source_s3_uri"].removeprefix("s3://").partition("/")[0] for config in configs}
         self.kept = self.ours is None and bool(configs) and keeping.keeps("scripts", *buckets)
-        said = [json.dumps(config) for config in configs]
-        self._shared = json.loads(most_common(said) or "{}") if self.kept else {}
+        texts = [json.dumps(config) for config in configs]
+        self._shared = json.loads(most_common(texts) or "{}") if self.kept else {}
         self._mode = _shared_mode(request)
 
     def of(self, group: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,13 +94,13 @@ class Learned:
 
 def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Learned:
     """All that a plan can learn from events, in any order and with repeats, in one pass over them."""
-    told, hours, checkpoints, books = IncidentReader(), _InstanceHours(), _CheckpointSeconds(), Books()
+    reader, hours, checkpoints, books = IncidentReader(), _InstanceHours(), _CheckpointSeconds(), Books()
     for event in in_order(events):
-        told.add(event)
+        reader.add(event)
         hours.add(event)
         checkpoints.add(event)
         books.add(event)
-    incidents = told.incidents()
+    incidents = reader.incidents()
     seconds: dict[str, Sequence[float]] = {**_stage_seconds(incidents), **checkpoints.seconds}
     estimates = {name: estimate_time(values, confidence=confidence) for name, values in seconds.items()}
     calibration = Calibration(

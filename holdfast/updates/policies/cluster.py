@@ -32,7 +32,7 @@ def cluster_name(environment: Any) -> str:
 
 def same_name(edit: Edit) -> bool:
     """A cluster that has to be made anew would need the name of the one that is there."""
-    return cluster_name(edit.deployed) == cluster_name(edit.wanted)
+    return cluster_name(edit.deployed) == cluster_name(edit.desired)
 
 
 NAME_IS_TAKEN = Case(
@@ -45,7 +45,7 @@ NAME_IS_TAKEN = Case(
 
 
 def _unmerged_slurm(edit: Edit) -> bool:
-    if edit.new is None or edit.wanted["eks"] is not None:
+    if edit.new is None or edit.desired["eks"] is not None:
         return False
     return ((edit.deployed["slurm"] or {}).get("config_strategy") or "Managed") != "Merge"
 

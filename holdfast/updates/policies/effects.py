@@ -78,7 +78,7 @@ class Edit:
     """The same section of the file."""
     deployed: Mapping[str, Any]
     """The whole environment as deployed."""
-    wanted: Mapping[str, Any]
+    desired: Mapping[str, Any]
     """The whole environment of the file."""
 
 

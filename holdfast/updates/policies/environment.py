@@ -14,13 +14,13 @@ def _has_no_file_system(edit: Edit) -> bool:
 
 
 def _same_block(edit: Edit) -> bool:
-    return edit.wanted["network"]["existing"] is None and (
-        edit.deployed["network"]["cidr"] == edit.wanted["network"]["cidr"]
+    return edit.desired["network"]["existing"] is None and (
+        edit.deployed["network"]["cidr"] == edit.desired["network"]["cidr"]
     )
 
 
 def _stays_existing(edit: Edit) -> bool:
-    return all(environment["network"]["existing"] is not None for environment in (edit.deployed, edit.wanted))
+    return all(environment["network"]["existing"] is not None for environment in (edit.deployed, edit.desired))
 
 
 BY_SUBNET = Case(
@@ -119,7 +119,7 @@ NETWORK = (
             ),
             Case(
                 when="EKS loses it",
-                holds=lambda edit: vanishes(edit) and edit.wanted["eks"] is not None,
+                holds=lambda edit: vanishes(edit) and edit.desired["eks"] is not None,
                 effect=Effect.REFUSED,
                 reason="EKS wants subnets in two zones",
                 action="leave it",

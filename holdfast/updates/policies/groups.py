@@ -28,7 +28,7 @@ def _is_controller(group: Any) -> bool:
 
 def _of_controller(edit: Edit) -> bool:
     """Whether the group that the setting is in is the Controller group, or shall be."""
-    pairs = ((edit.deployed, edit.before), (edit.wanted, edit.after))
+    pairs = ((edit.deployed, edit.before), (edit.desired, edit.after))
     return any(
         _is_controller(group)
         for environment, section in pairs

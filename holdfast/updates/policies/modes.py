@@ -41,9 +41,9 @@ def leaves_custom(edit: Edit) -> bool:
 def _pairs(edit: Edit) -> Iterator[tuple[LifecycleMode, LifecycleMode]]:
     """The modes before and after, of the group that the edit is in, or else of all groups that stay."""
     if "lifecycle_mode" in edit.before:
-        yield mode(edit.deployed, edit.before), mode(edit.wanted, edit.after)
+        yield mode(edit.deployed, edit.before), mode(edit.desired, edit.after)
         return
     before = {group["name"]: group for group in edit.deployed["cluster"]["instance_groups"]}
-    for group in edit.wanted["cluster"]["instance_groups"]:
+    for group in edit.desired["cluster"]["instance_groups"]:
         if group["name"] in before:
-            yield mode(edit.deployed, before[group["name"]]), mode(edit.wanted, group)
+            yield mode(edit.deployed, before[group["name"]]), mode(edit.desired, group)

@@ -120,7 +120,7 @@ def test_the_launcher_of_the_first_pod_that_runs_is_asked(pods: Any) -> None:
 
     assert said("team/night", "3") == (
         0,
-        "job team/night: 3 nodes are asked for; holdfast events shows the change\n",
+        "job team/night: resize requested: 3 nodes; watch with: holdfast events --follow\n",
     )
     assert pods.asked == [("team", "night-1", "train", "python3", "", "scale 3")]
 

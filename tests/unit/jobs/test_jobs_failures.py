@@ -67,7 +67,7 @@ def test_the_first_traceback_is_found_with_its_rank_and_host(text: str, where: s
     found = first_failure(text.splitlines(), host="ip-10-1-0-11" if text == CHAINED else "")
     assert found is not None
     assert (found.where, found.error, found.lines[-1]) == (where, error, error)
-    assert row(record(), said=[], failure=found).why == f"exit code 1: {where}: {error}"
+    assert row(record(), last_lines=[], failure=found).why == f"exit code 1: {where}: {error}"
 
 
 @pytest.mark.parametrize("text", ["", "done\n", "1: starting\n"])

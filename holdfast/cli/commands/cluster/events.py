@@ -88,7 +88,7 @@ class _Own:
 
     def read(self, choice: Choice) -> Iterable[_Shown]:
         found = stream_events(self._context, since_ns=choice.since_ns)
-        for event in filter(choice.wants, found) if self._has_read else choice.of(found):
+        for event in filter(choice.matches, found) if self._has_read else choice.of(found):
             yield _Shown(event.time_ns, event.to_json, EventLine(event))
         self._has_read = True
 

@@ -1,4 +1,4 @@
-"""``holdfast incidents``: each fault as one story, from its first sign to full strength, told from events alone."""
+"""``holdfast incidents``: each fault as one story, from its first sign to full strength, logged from events alone."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
@@ -88,14 +88,14 @@ def incidents(
     since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
     if events is not None:
         _refuse_two_sources(cluster=cluster, region=region, profile=profile)
-        told = events_of(events)
+        logged = events_of(events)
         fleet = _described(environment, price=price)
     else:
         context = by_name(locate(environment=environment, cluster=cluster, region=region, profile=profile))
         fleet = _deployed(context, price=price)
-        told = _of_cluster(context)
-    found = [one for one in rows_of(told, fleet) if one[0].start_ns >= since_ns]
-    name_problems(told.problems, of=LOG if events is None else str(events))
+        logged = _of_cluster(context)
+    found = [one for one in rows_of(logged, fleet) if one[0].start_ns >= since_ns]
+    name_problems(logged.problems, of=LOG if events is None else str(events))
     if incident is not None:
         found = chosen(found, incident, none="all events: holdfast events")
     rows = [row for _, row in found]
@@ -111,11 +111,11 @@ def incidents(
     else:
         error_console.print("no incidents" if since is None else f"no incidents since {since}")
     if html is not None:
-        _write("--html", html, lambda: _page(found, told, fleet), quiet=json)
+        _write("--html", html, lambda: _page(found, logged, fleet), quiet=json)
     if svg is not None:
         if not found:
             raise CommandError(f"--svg {svg}: there is no incident to draw")
-        _write("--svg", svg, lambda: _picture([one for one, _ in found], told), quiet=json)
+        _write("--svg", svg, lambda: _picture([one for one, _ in found], logged), quiet=json)
 
 
 def _refuse_two_sources(**given: str | None) -> None:
@@ -167,13 +167,13 @@ def _write(option: str, path: Path, made: Callable[[], str], *, quiet: bool) -> 
         console.print(f"wrote {path}", style="dim")
 
 
-def _page(found: Sequence[tuple[Incident, IncidentRow]], told: Iterable[Event], fleet: Fleet) -> str:
+def _page(found: Sequence[tuple[Incident, IncidentRow]], logged: Iterable[Event], fleet: Fleet) -> str:
     from holdfast.cli.views.incidents.page import page
 
-    return page(found, told, fleet, made_at=datetime.now(UTC), version=installed_version())
+    return page(found, logged, fleet, made_at=datetime.now(UTC), version=installed_version())
 
 
-def _picture(found: Sequence[Incident], told: Iterable[Event]) -> str:
+def _picture(found: Sequence[Incident], logged: Iterable[Event]) -> str:
     from holdfast.cli.views.incidents.page import picture
 
-    return picture(found, told)
+    return picture(found, logged)

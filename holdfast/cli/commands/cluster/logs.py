@@ -114,8 +114,8 @@ def _print_pods(context: Context, *, job: str, choice: LineChoice, follow: bool,
             is_over=lambda: bool(kubernetes_outcome(context, job=job)),
         )
         return
-    files = [(pod, aged.of(said)) for pod, said in kubernetes_output(context, job=job, since_ns=choice.since_ns)]
-    lines = files[0][1] if len(files) == 1 else [line for pod, said in files for line in (heading(pod), *said)]
+    files = [(pod, aged.of(log)) for pod, log in kubernetes_output(context, job=job, since_ns=choice.since_ns)]
+    lines = files[0][1] if len(files) == 1 else [line for pod, log in files for line in (heading(pod), *log)]
     _print(lines, as_json=json)
 
 

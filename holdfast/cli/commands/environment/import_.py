@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from holdfast.importing import Imported, Part
 
 Cloud = Literal["aws", "embedded"]
-WHAT = (
-    "allowed: exactly one source: --cluster NAME, --config FILE, or -- aws sagemaker create-cluster with its options"
-)
+WHAT = "allowed: exactly one source: --cluster NAME, --config FILE, or -- aws sagemaker create-cluster with its options"
 
 
 def import_cluster(

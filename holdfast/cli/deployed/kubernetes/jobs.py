@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 
-from holdfast.cli.deployed.finished_jobs import LINES, MOST_TOLD, JobRow, shown_span, shown_time
+from holdfast.cli.deployed.finished_jobs import LINES, MOST_SHOWN, JobRow, shown_span, shown_time
 from holdfast.cli.deployed.kubernetes.login import sign_in
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.kubernetes import (
@@ -52,8 +52,8 @@ def known_workloads(context: Context) -> list[Workload]:
 
 def workload(context: Context, *, job: str) -> Workload | None:
     """One of them; None where there is none of this name."""
-    wanted = check_kubernetes_job(job)
-    return next((one for one in known_workloads(context) if one.job == wanted), None)
+    requested = check_kubernetes_job(job)
+    return next((one for one in known_workloads(context) if one.job == requested), None)
 
 
 def _objects(client: Client) -> list[Object]:
@@ -121,19 +121,19 @@ def _lines(client: Client, pod: PodRecord, container: str, **limits: str) -> lis
 def cancel_workloads(context: Context, jobs: Sequence[Workload]) -> None:
     """Delete their objects, which ends their pods; ConfigMaps and Secrets stay. Raises: CommandError."""
     client = sign_in(context).client
-    wanted = {one.job for one in jobs}
+    requested = {one.job for one in jobs}
     try:
         objects = [*_objects(client), *({**pod, "kind": "Pod"} for pod in client.items("/api/v1/pods"))]
         for one in objects:
-            if _belongs(one, wanted):
+            if _belongs(one, requested):
                 client.delete(_path(one))
     except KubernetesError as error:
         raise CommandError(f"not all of it is deleted: {error}", exit_code=1) from None
 
 
-def _belongs(one: Object, wanted: set[JobName]) -> bool:
+def _belongs(one: Object, requested: set[JobName]) -> bool:
     controlled = any(owner.get("controller") for owner in one["metadata"].get("ownerReferences") or ())
-    return not controlled and job_name_of(one) in wanted
+    return not controlled and job_name_of(one) in requested
 
 
 def _path(one: Object) -> str:
@@ -147,18 +147,18 @@ def _path(one: Object) -> str:
 
 def workload_rows(context: Context, found: Iterable[Workload]) -> list[JobRow]:
     """Workloads in the words that are shown, with what the newest failed ones said at the end."""
-    rows, told = [], 0
+    rows, explained = [], 0
     for one in found:
         lines: list[str] = []
-        if one.state == "Failed" and told < MOST_TOLD:
-            told += 1
+        if one.state == "Failed" and explained < MOST_SHOWN:
+            explained += 1
             lines = _last_lines(context, one)
         is_local = context.session.cloud == "embedded"
-        rows.append(workload_row(one, said=lines, now_s=int(time.time()), is_local=is_local))
+        rows.append(workload_row(one, last_lines=lines, now_s=int(time.time()), is_local=is_local))
     return rows
 
 
-def workload_row(one: Workload, *, said: list[str], now_s: int, is_local: bool = False) -> JobRow:
+def workload_row(one: Workload, *, last_lines: list[str], now_s: int, is_local: bool = False) -> JobRow:
     """A workload in the words that are shown; ``is_local``: its cluster has the images of this machine alone."""
     return JobRow(
         job_id=str(one.job),
@@ -172,7 +172,7 @@ def workload_row(one: Workload, *, said: list[str], now_s: int, is_local: bool =
         elapsed=shown_span((one.ended_s or now_s) - one.created_s),
         nodes=",".join(one.nodes),
         why=one.why,
-        last_lines=said,
+        last_lines=last_lines,
         hint=image_hint(one.why) if is_local else "",
     )
 
@@ -181,6 +181,6 @@ def _last_lines(context: Context, one: Workload) -> list[str]:
     client = sign_in(context).client
     for pod in sorted(one.pods, key=lambda each: not each.exit_code):
         for container in reversed(pod.containers):
-            if said := _lines(client, pod, container, **{LOG_LINES: str(LINES)}):
-                return said
+            if lines := _lines(client, pod, container, **{LOG_LINES: str(LINES)}):
+                return lines
     return []
