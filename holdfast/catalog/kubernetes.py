@@ -25,7 +25,7 @@ class Addon:
     """Default: none is known."""
 
     def accepts(self, version: str) -> bool:
-        """Whether a version such as ``v1.18.3-eksbuild.1`` is at least the minimum."""
+        """Return True if a version such as ``v1.18.3-eksbuild.1`` is at least the minimum."""
         return self.minimum_version is None or _numbers(version) >= _numbers(self.minimum_version)
 
 

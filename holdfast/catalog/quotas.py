@@ -25,7 +25,7 @@ class Bounds:
     most: int
 
     def has(self, value: int) -> bool:
-        """Whether a value is allowed."""
+        """Return True if a value is allowed."""
         return self.least <= value <= self.most
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Steps:
     most: int | None = None
 
     def has(self, value: int) -> bool:
-        """Whether a value is allowed."""
+        """Return True if a value is allowed."""
         is_step = value > 0 and value % self.multiple == 0
         return value in self.small or (is_step and (self.most is None or value <= self.most))
 

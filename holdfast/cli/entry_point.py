@@ -1,4 +1,4 @@
-"""The ``holdfast`` command: its verbs, and what becomes of an error."""
+"""The ``holdfast`` command: verbs, errors, exit codes."""
 
 import atexit
 import contextlib
@@ -132,7 +132,7 @@ app.add_typer(kubernetes.app, name="kubernetes", rich_help_panel="Local cloud")
 
 
 def main() -> None:
-    """Run the command line. A user's mistake ends with one message and exit code 2; a bug keeps its traceback."""
+    """Run the command line. User errors exit with 2 and one message; bugs keep their traceback."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     # What was read may hold halves of characters, and a terminal may know few: shown escaped, as on standard error.
@@ -156,7 +156,7 @@ def main() -> None:
 
 
 def _claimed_home() -> Path | None:
-    """The home that is there when the command begins, and stays as far as anybody knows."""
+    """Return the home that exists when the command starts."""
     with contextlib.suppress(LocalCloudError, OSError):
         local = from_environment()
         return local.home if local.is_claimed() and not is_going(local.home) else None
@@ -164,7 +164,7 @@ def _claimed_home() -> Path | None:
 
 
 def _taken_down(home: Path | None) -> str:
-    """Words for the failure of a command whose home another command has taken down meanwhile; empty where none has."""
+    """Message for a command whose home another command has removed meanwhile; empty otherwise."""
     if home is None or ((home / MARKER).exists() and not is_going(home)):
         return ""
     holder = holder_of(home)
@@ -175,7 +175,7 @@ def _taken_down(home: Path | None) -> str:
 
 
 def _known_failure(error: Exception) -> str | None:
-    """Words for failures of the floors below, imported only now because they are slow to import. None for a bug."""
+    """Message for a known error; None for a bug. Errors are imported late: they are slow to load."""
     if isinstance(error, CommandError | NoSuchEnvironmentError | LocalCloudError | ProcessError):
         return str(error)
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
@@ -200,7 +200,7 @@ def _known_failure(error: Exception) -> str | None:
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """Unwind once, so that everything half-made is taken down; a second Ctrl-C does not stop that."""
+    """Unwind once; a second Ctrl-C does not stop the clean-up."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     raise Interrupted

@@ -89,7 +89,7 @@ class Change:
 
     @property
     def blocked(self) -> bool:
-        """Whether the file must not be deployed with this change."""
+        """Return True if the file must not be deployed with this change."""
         return self.effect is Effect.REFUSED or (self.effect.needs_leave and not self.allowed)
 
 

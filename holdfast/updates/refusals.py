@@ -68,7 +68,6 @@ def _is_setting(path: str) -> bool:
 
 
 def _matches(setting: list[str], parts: list[str]) -> bool:
-    """Whether a path is of a setting; the name of an item may itself contain no dot."""
     pattern: list[str | None] = []
     for part in setting:
         pattern += [part.removesuffix("[]"), None] if part.endswith("[]") else [part]

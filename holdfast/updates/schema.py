@@ -113,7 +113,6 @@ def _item_differences(
 
 
 def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
-    """The model that a setting holds, if its parts are settings themselves; and whether it is a list of named ones."""
     annotation = _bare(field.annotation)
     many = get_origin(annotation) is tuple
     inner = _bare(get_args(annotation)[0]) if many else annotation
@@ -125,7 +124,6 @@ def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
 
 
 def _bare(annotation: Any) -> Any:
-    """Without Annotated and without None."""
     while True:
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]

@@ -28,7 +28,7 @@ def dns_suffix(partition: str) -> str:
 
 
 def is_type(name: str) -> bool:
-    """Whether CloudFormation has a resource type."""
+    """Return True if CloudFormation has a resource type."""
     return name in _data()["types"]
 
 
@@ -39,7 +39,7 @@ def type_names() -> Mapping[str, Any]:
 
 
 def has_type(name: str, region: str) -> bool | None:
-    """Whether a region has a resource type; None where no list tells."""
+    """Return True if a region has a resource type; None where no list tells."""
     order, types = _order(), _data()["types"]
     if name not in types or region not in order:
         return None

@@ -44,7 +44,7 @@ class ManagedPolicy:
 
     @property
     def service_linked(self) -> bool:
-        """Whether it can be attached to a service-linked role only."""
+        """Return True if it can be attached to a service-linked role only."""
         return self.name.startswith("aws-service-role/")
 
 

@@ -157,7 +157,6 @@ def policies_text() -> str:
 
 
 def _allowed(document: Mapping[str, Any]) -> str:
-    """Which of the actions asked about some statement allows; conditions and resources are not looked at."""
     statements = document["Statement"]
     patterns: list[str] = []
     for each in statements if isinstance(statements, list) else [statements]:
@@ -183,7 +182,6 @@ def _ec2(folder: Path) -> dict[str, Any]:
 
 
 def _zones() -> dict[str, str]:
-    """The letters of each region's zones."""
     from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
     return {
@@ -193,7 +191,6 @@ def _zones() -> dict[str, str]:
 
 
 def _engines(data: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The versions that the schema of an instance lists for each engine."""
     found: dict[str, list[str]] = {}
     for branch in data["allOf"]:
         engine = branch["if"]["properties"].get("Engine", {}).get("const")
@@ -208,7 +205,6 @@ def _bits(there: Any) -> str:
 
 
 def _lines(data: Mapping[str, Any]) -> str:
-    """JSON with a line per entry of the sections, so that a refresh reads as a list of changes."""
     sections = []
     for name, value in data.items():
         if isinstance(value, dict):

@@ -1,7 +1,4 @@
-"""
-Asks AWS, the local cloud and the nodes what is there, and which cluster a command speaks of. It changes nothing but
-the event log and what jobs are asked for, and prints nothing.
-"""
+"""Deployed clusters: locate, read, and request. Writes only events and resize requests; prints nothing."""
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.deployed.by_hand import refuse_on_aws

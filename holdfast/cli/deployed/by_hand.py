@@ -1,4 +1,4 @@
-"""What cannot be done on AWS from here yet, and how it is done by hand."""
+"""Refusals on AWS, with the command for SSM."""
 
 from holdfast.cli.deployed.cluster import cluster_arn, cluster_nodes, controller_group
 from holdfast.cli.deployed.sessions import Context
@@ -7,11 +7,11 @@ from holdfast.cli.terminal import CommandError
 
 def refuse_on_aws(context: Context, *, what: str, node: str | None = None) -> None:
     """
-    Do nothing for the local cloud.
+    Raise for a cluster on AWS; do nothing for the local cloud.
 
     Args:
-        what: What is not done, such as ``holdfast submit``.
-        node: Instance id, host name or address of the node that is meant. Default: Slurm's controller.
+        what: Refused command, such as ``holdfast submit``.
+        node: Instance id, host name or address. Default: Slurm's controller.
 
     Raises:
         CommandError: the cluster is on AWS; the message has the target for SSM.
@@ -26,10 +26,10 @@ def refuse_on_aws(context: Context, *, what: str, node: str | None = None) -> No
 
 def ssm_target(context: Context, *, node: str | None = None) -> str:
     """
-    ``sagemaker-cluster:<cluster id>_<group>-<instance id>`` of a node (SageMaker guide, "Accessing cluster nodes").
+    Return ``sagemaker-cluster:<cluster id>_<group>-<instance id>`` (SageMaker guide, "Accessing cluster nodes").
 
     Raises:
-        CommandError: there is no such node.
+        CommandError: no such node.
     """
     nodes = cluster_nodes(context)
     if node is not None:

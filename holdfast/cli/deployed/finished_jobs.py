@@ -1,4 +1,4 @@
-"""Jobs that are over, as people and programs are explained of them."""
+"""Finished jobs, with their exit codes, reasons and last lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,8 +21,6 @@ SUDO_HINT = (
 
 @dataclass(frozen=True, kw_only=True)
 class JobRow:
-    """One job of the past or of now."""
-
     job_id: str
     name: str
     user: str
@@ -43,13 +41,13 @@ class JobRow:
 
 
 def ended_jobs(context: Context, *, since: str = "now-1days", most: int = 20) -> list[JobRow]:
-    """Jobs that ended since then: those that failed first, each newest first. Raises: CommandError."""
+    """Jobs that ended since then: failed ones first, each newest first. Raises: CommandError."""
     ended = (one for one in accounting(context, since=since) if one.has_ended)
     return rows(context, newest_first(ended)[:most])
 
 
 def rows(context: Context, records: Iterable[JobRecord]) -> list[JobRow]:
-    """Records with what the newest failed ones said at the end."""
+    """Rows of records; the newest failed ones have their last lines."""
     explained = 0
     found = []
     for record in records:
@@ -63,7 +61,6 @@ def rows(context: Context, records: Iterable[JobRecord]) -> list[JobRow]:
 
 
 def row(record: JobRecord, *, last_lines: list[str], failure: Failure | None = None) -> JobRow:
-    """A record in the words that are shown."""
     why = record.why
     if failure is not None:
         why = ": ".join(filter(None, (why, failure.where, failure.error)))
@@ -89,7 +86,7 @@ def shown_time(seconds: int | None) -> str:
 
 
 def shown_span(seconds: int) -> str:
-    """As squeue writes it: days-hours:minutes:seconds."""
+    """Format as squeue does: days-hours:minutes:seconds."""
     days, rest = divmod(seconds, 86400)
     hours, rest = divmod(rest, 3600)
     minutes, rest = divmod(rest, 60)

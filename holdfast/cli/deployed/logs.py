@@ -1,4 +1,4 @@
-"""``holdfast logs``: the lifecycle log of a node from CloudWatch, or the output of a job."""
+"""Lifecycle logs from CloudWatch, and output of jobs."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ OutputFiles = list[tuple[str, list[str]]]
 
 
 class _NothingYetError(CommandError):
-    """A job that waits, or that has only begun, has no output."""
+    """A pending job, or one that has just started, has no output."""
 
 
 def lifecycle_streams(context: Context) -> list[tuple[str, str]]:
-    """(log group, log stream) of every lifecycle log of clusters of this name."""
+    """Return (log group, log stream) of each lifecycle log of clusters of this name."""
     client = context.client("logs")
     # HyperPod names a group after the cluster's name; an ARN has only its id, with which the group ends.
     name = context.session.cluster_name
@@ -38,10 +38,10 @@ def lifecycle_streams(context: Context) -> list[tuple[str, str]]:
 
 def lifecycle_stream(context: Context, *, node: str) -> tuple[str, str]:
     """
-    (log group, log stream) of a node by its instance id, also of one that is gone, or else by any of its names.
+    Return (log group, log stream) of a node, also of a removed one.
 
     Raises:
-        CommandError: it has no lifecycle log.
+        CommandError: the node has no lifecycle log.
     """
     streams = lifecycle_streams(context)
     names = {node, instance_id_of(context, node=node)}
@@ -53,7 +53,7 @@ def lifecycle_stream(context: Context, *, node: str) -> tuple[str, str]:
 
 
 def stream_lines(context: Context, *, group: str, stream: str) -> list[tuple[int, str]]:
-    """(nanoseconds since 1970, line) of each event."""
+    """Return (nanoseconds since 1970, line) of each event."""
     client = context.client("logs")
     lines: list[tuple[int, str]] = []
     token: dict[str, str] = {}
@@ -67,13 +67,13 @@ def stream_lines(context: Context, *, group: str, stream: str) -> list[tuple[int
 
 def job_output(context: Context, *, job: str, choice: LineChoice | None = None) -> list[str]:
     """
-    The lines a job has written so far; those of several files, as an array has them, under the name of each.
+    Return the output of a job; several files, as of an array, each under a heading.
 
     Args:
-        choice: Which lines of each file. Default: all.
+        choice: Filter of each file. Default: all lines.
 
     Raises:
-        CommandError: Slurm has never heard of the job, or its output is not there.
+        CommandError: Slurm has no such job, or its output does not exist.
     """
     chosen = choice or LineChoice()
     found = [(path, chosen.of(lines)) for path, lines in _job_files(context, job=job)]
@@ -96,7 +96,7 @@ def _job_files(context: Context, *, job: str) -> OutputFiles:
 
 
 def _read_all(context: Context, path: str, paths: Sequence[tuple[str, str]]) -> list[tuple[str, list[str] | None]]:
-    """A file that several tasks write to on a shared file system is one; elsewhere each host has its own."""
+    """One file where tasks share a file system; elsewhere one for each host."""
     hosts = [host for one, host in paths if one == path]
     if len(hosts) == 1:
         return [(path, read_output(context, path=path, host=hosts[0]))]
@@ -107,7 +107,7 @@ def _read_all(context: Context, path: str, paths: Sequence[tuple[str, str]]) -> 
 
 
 def written_so_far(context: Context, *, job: str) -> OutputFiles:
-    """The same; nothing for a job that has not written yet."""
+    """Return the output files; empty for a job without output yet."""
     try:
         return _job_files(context, job=job)
     except _NothingYetError:

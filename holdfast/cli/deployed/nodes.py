@@ -1,8 +1,7 @@
 """
-Commands on a node from outside it, as an operator would have them over SSM.
+Commands on a node from outside.
 
-Only instances of the local HyperPod can be entered from here; on AWS the same is done with
-``aws ssm start-session``, whose target this module spells out.
+Local instances are entered directly; on AWS the message names the target of ``aws ssm start-session``.
 """
 
 import subprocess
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 
 def instance(context: Context, *, node: str) -> "Node":
     """
-    The instance called ``node``: an instance id, host name, private address, or name of its Node in Kubernetes.
+    Return the local instance with this instance id, host name, address or Kubernetes name.
 
     Raises:
-        CommandError: there is no such instance, or it is not a local one.
+        CommandError: no such instance, or the cluster is on AWS.
     """
     from holdfast.localcloud.nodes import Fleet
 
@@ -44,7 +43,7 @@ def instance(context: Context, *, node: str) -> "Node":
 
 
 def instance_status(context: Context, *, instance_id: str) -> str:
-    """As HyperPod says it, such as Running; empty where the cluster has no such instance."""
+    """HyperPod's status, such as Running; empty if the cluster has no such instance."""
     nodes = cluster_nodes(context)
     return next((str(one["InstanceStatus"]["Status"]) for one in nodes if one["InstanceId"] == instance_id), "")
 
@@ -62,10 +61,10 @@ def run(
     """
     Run ``argv`` on ``node`` and return its output.
 
-    A script of a shell in ``argv`` is a constant: what it works on follows as ``"$1"`` or comes as ``text``.
+    Shell scripts in ``argv`` are constants: values are passed as ``"$1"`` or as ``text``.
 
     Raises:
-        CommandError: there is no such node, or it did not answer in time.
+        CommandError: no such node, or no answer in time.
     """
     from holdfast.localcloud.nodes import NodeError
 

@@ -1,4 +1,4 @@
-"""Asks an elastic job for another size, by the launcher of one of its nodes or pods."""
+"""Resize requests for elastic jobs, sent to the launcher of one node or pod."""
 
 import json
 
@@ -54,10 +54,10 @@ _OF_THE_POD = ("", "")
 
 def ask_for_size(context: Context, *, job: str, nodes: int) -> None:
     """
-    The job is told; it changes after a step that all its ranks have made.
+    Request a number of nodes; the job resizes after a step that all its ranks have made.
 
     Raises:
-        CommandError: there is no such job, it does not run, or it refuses.
+        CommandError: no such job, it does not run, or it refuses.
     """
     ask = _ask_pods if context.orchestrator == "eks" else _ask_nodes
     refused = ask(context, job=job, request=f"scale {nodes}")
@@ -89,7 +89,6 @@ def _running(context: Context, job: str) -> JobRecord:
 
 
 def _first_host(context: Context, record: JobRecord) -> str:
-    """Of its nodes; Slurm writes them as ip-10-1-0-[11-12]."""
     answer = run(context, node=controller_hostname(context), argv=["scontrol", "show", "hostnames", record.nodes])
     hosts = answer.stdout.split()
     if answer.returncode or not hosts:
@@ -98,7 +97,7 @@ def _first_host(context: Context, record: JobRecord) -> str:
 
 
 def _ask_pods(context: Context, *, job: str, request: str) -> str:
-    """The first container with a launcher answers for all."""
+    """Send the request to containers until one has a launcher."""
     pods, client = _running_pods(context, job), sign_in(context).client
     argv = ["python3", "-c", _ASK, *_OF_THE_POD, request]
     silent = []
@@ -139,7 +138,7 @@ def _does_not_run(job: str, state: str) -> str:
 
 
 def _refused(answer: str) -> str | None:
-    """Why a launcher refuses, empty where it does not; None where none has answered."""
+    """Reason of a refusal; empty for acceptance, None without an answer."""
     try:
         return str(json.loads(answer)["refused"])
     except (ValueError, KeyError, TypeError):

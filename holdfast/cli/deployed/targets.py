@@ -1,4 +1,4 @@
-"""From ``--environment``, ``--cluster``, ``--region`` and ``--profile`` to a cluster."""
+"""Cluster for ``--environment``, ``--cluster``, ``--region`` and ``--profile``."""
 
 import os
 import re
@@ -42,10 +42,10 @@ def locate(
     profile: str | None = None,
 ) -> Context:
     """
-    The cluster that the options name; without any, the one of HOLDFAST_ENVIRONMENT, or of the current session.
+    Return the cluster of the options, or else that of HOLDFAST_ENVIRONMENT, or the current one.
 
     Raises:
-        CommandError: they contradict each other, or name nothing that is there.
+        CommandError: the options contradict each other, or name nothing that exists.
     """
     if environment is not None and cluster is not None:
         raise CommandError("got --environment and --cluster; allowed: one of them, a file names its cluster itself")
@@ -65,7 +65,7 @@ def locate(
 
 
 def check_region(region: str) -> None:
-    """Raises: CommandError: it has not the form of one."""
+    """Raise CommandError if ``region`` has not the form of one."""
     if not _REGION.fullmatch(region):
         raise CommandError(f"got --region {region!r}; allowed: a region of AWS, such as us-west-2")
 
@@ -84,7 +84,7 @@ def _on_aws(*, cluster: str, region: str | None, profile: str | None) -> Context
 
 
 def _named(name: str, *, region: str | None, profile: str | None) -> Context:
-    """By the name of a session first: an environment that is up needs no file."""
+    """Find a deployed session first: it needs no file."""
     local = from_environment()
     session = recorded(local.home, environment=name) if Path(name).name == name else None
     if session is not None:
@@ -118,7 +118,7 @@ def _embedded(definition: Any, *, path: Path, region: str | None, profile: str |
 
 
 def _half_deployed(definition: Any, *, path: Path, current: Context) -> Context:
-    """An environment beside the current one whose deployment did not succeed: it may have a stack to look at."""
+    """Return an environment whose deployment failed: its stack can be inspected."""
     session = Session(
         environment=definition.name,
         cloud="embedded",

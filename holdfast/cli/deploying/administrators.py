@@ -1,8 +1,7 @@
 """
-The organisation's roles that an environment names as administrators of Kubernetes, in an account of the embedded AWS.
+Administrator roles of Kubernetes in an account of the embedded AWS.
 
-On AWS they are there before anything is deployed. A fresh embedded account has none, so those that are missing are
-made; one that is there is left as it is.
+On AWS they exist before the deployment. In a fresh embedded account, missing ones are created; existing ones stay.
 """
 
 import json
@@ -16,14 +15,14 @@ DESCRIPTION = "Stands for a role of the organisation, which administers Kubernet
 
 def make_missing_roles(iam: Any, arns: Iterable[str], *, account: str) -> list[str]:
     """
-    Make the roles of this account that are not there, which its own principals may then assume.
+    Create the missing roles of this account.
 
     Args:
         iam: A client of IAM.
-        account: Twelve digits; roles of another account are not made.
+        account: Twelve digits; roles of other accounts are left out.
 
     Returns:
-        Names of those that were made.
+        Names of the created roles.
     """
     made = []
     for arn in arns:
@@ -44,7 +43,7 @@ def make_missing_roles(iam: Any, arns: Iterable[str], *, account: str) -> list[s
 
 
 def trust(account: str) -> dict[str, Any]:
-    """Whom such a role trusts: whoever in the account has the right to assume it."""
+    """Trust policy: the account, whose principals need the right to assume the role."""
     return {
         "Version": "2012-10-17",
         "Statement": [

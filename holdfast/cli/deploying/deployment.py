@@ -1,4 +1,4 @@
-"""From a definition to a deployed stack, with the wait for its nodes."""
+"""Deployment of a definition, and the wait for its nodes."""
 
 import contextlib
 import time
@@ -36,7 +36,7 @@ GIVEN_UP_AFTER_S = 5.0
 
 
 def refuse_replacements(definition: "Environment", context: Context) -> None:
-    """Nothing that holds data or nodes is replaced unless the file allows it (guarantee G9)."""
+    """Refuse to replace data or nodes unless the file allows it (guarantee G9)."""
     from holdfast.importing import deployed_environment
     from holdfast.updates import guard
 
@@ -52,7 +52,7 @@ def refuse_replacements(definition: "Environment", context: Context) -> None:
 
 @contextlib.contextmanager
 def taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here: bool) -> Iterator[None]:
-    """A local cloud that this command began is taken down again when the command ends this way: nothing half-made."""
+    """Take down a local cloud that this command started if it ends with this error."""
     try:
         yield
     except ending:
@@ -64,10 +64,10 @@ def taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here:
 
 def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Context:
     """
-    Deploy an environment and wait for its nodes; it is the current one afterwards.
+    Deploy an environment, wait for its nodes, and make it the current one.
 
     Raises:
-        CommandError: it did not succeed, and what was current before still is.
+        CommandError: the deployment failed; the current environment stays.
     """
     embedded = definition.cloud == "embedded"
     session = Session(
@@ -136,14 +136,14 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
 
 
 def node_count(definition: "Environment") -> int:
-    """How many nodes a cluster will have, spares included."""
+    """Number of nodes, spares included."""
     cluster = definition.cluster
     counts = [group.total_count for group in cluster.instance_groups]
     return sum([*counts, *(group.instance_count for group in cluster.restricted_instance_groups)])
 
 
 def _is_record(context: Context) -> bool:
-    """Whether nothing runs behind the cluster of EKS."""
+    """Return True if the EKS cluster is a record only."""
     try:
         eks_cluster(context)
     except CommandError:
@@ -171,12 +171,7 @@ def start_local_cloud(local: LocalCloud, *, region: str) -> None:
 
 
 def settle(context: Context, *, stack: str) -> None:
-    """
-    Wait for the operation of a stack that an earlier command began and did not see the end of.
-
-    Raises:
-        CommandError: it takes more than an hour.
-    """
+    """Wait for a stack operation of an earlier command. Raises: CommandError: it takes more than an hour."""
     client = context.client("cloudformation")
     if not is_under_way(stack_status(client, name=stack)):
         return
@@ -206,7 +201,7 @@ def _make_administrators(context: Context, *, definition: "Environment") -> None
 
 
 class _DeploymentWatch:
-    """What CloudFormation and HyperPod say while the CDK deploys."""
+    """Progress of a deployment in CloudFormation and HyperPod."""
 
     def __init__(self, *, context: Context, progress: Step) -> None:
         self._context, self._progress = context, progress
@@ -224,10 +219,10 @@ class _DeploymentWatch:
 
     def wait_for_nodes(self, progress: Step) -> list[str]:
         """
-        Return when all nodes run: with continuous provisioning they come after the cluster is in service, or never.
+        Wait until all nodes run: with continuous provisioning they follow after the cluster is in service.
 
         Returns:
-            What HyperPod says of nodes that it has given up, a line each.
+            HyperPod's status of failed nodes, a line each.
         """
         failing_since: dict[str, float] = {}
         deadline = time.monotonic() + NODES_TIMEOUT_S
@@ -243,11 +238,10 @@ class _DeploymentWatch:
             time.sleep(NODES_POLL_S)
 
     def not_here(self) -> list[str]:
-        """What of the stack is not on this machine, a line each."""
         return not_here(self._events())
 
     def why_it_failed(self) -> str:
-        """The failures CloudFormation reported for this deployment, first one first; empty when it reported none."""
+        """Failures of this deployment in CloudFormation, first one first; empty without any."""
         failures = [
             f"{event['LogicalResourceId']} ({event['ResourceType']}): {event.get('ResourceStatusReason', '')}"
             for event in reversed(self._events())
@@ -260,7 +254,7 @@ class _DeploymentWatch:
         return f"stack {self._context.session.stack_name} was not deployed and was rolled back: " + "\n".join(failures)
 
     def state_of_stack(self) -> list[str]:
-        """The state of the stack after a failure, in a line; none where it has no stack."""
+        """Stack status after a failure, in one line; empty without a stack."""
         try:
             status = str(self._context.describe_stack()["StackStatus"])
         except AwsError:

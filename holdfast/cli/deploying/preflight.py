@@ -1,4 +1,4 @@
-"""What this machine needs for the local cloud, all that is missing at once."""
+"""Requirements of the local cloud, all missing ones at once."""
 
 import os
 import platform
@@ -34,12 +34,7 @@ _ASK_S = 20.0
 
 
 def check_system() -> None:
-    """
-    Return where namespaces and mounts can be made.
-
-    Raises:
-        CommandError: this is no Linux, or the user is not root.
-    """
+    """Check for Linux and root. Raises: CommandError."""
     if platform.system() != "Linux":
         raise CommandError(f"the local cloud needs Linux (namespaces, overlay mounts); this is {platform.system()}")
     if os.geteuid() != 0:
@@ -50,15 +45,15 @@ def check_machine(
     *, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm", nodes: int = 0, builds: bool = False
 ) -> str:
     """
-    Words for the progress line when everything is there.
+    Return a summary for the progress line.
 
     Args:
-        orchestrator: Default: Slurm, for which no Kubernetes is needed.
-        nodes: How many there will be, for whose memory is asked.
+        orchestrator: Default: Slurm, which needs no Kubernetes.
+        nodes: Planned nodes, which need memory.
         builds: Default: no build of Kubernetes follows, so its binaries have to exist.
 
     Raises:
-        CommandError: naming everything that is missing and what to do about each.
+        CommandError: all missing requirements, each with its remedy.
     """
     check_system()
     from holdfast.localcloud.nodes import Fleet
@@ -83,7 +78,7 @@ def check_machine(
 
 
 def capacity_of(*, home: Path, orchestrator: Literal["slurm", "eks"]) -> Capacity:
-    """What this machine can hold of a cluster beside what runs on it, but for nodes of this home."""
+    """Capacity of this machine, beside other programs and nodes of other homes."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
     from holdfast.localcloud.nodes import Fleet
 
@@ -97,7 +92,7 @@ def capacity_of(*, home: Path, orchestrator: Literal["slurm", "eks"]) -> Capacit
 
 
 def _for_kubernetes(*, builds: bool) -> tuple[list[str], list[str]]:
-    """What an EKS cluster lacks on this machine, and what will be different."""
+    """Missing requirements of an EKS cluster, and notes."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
 
     if kubernetes.wants_records(os.environ):
@@ -124,7 +119,7 @@ def _missing_programs() -> list[str]:
 
 
 def _wrong_slurm() -> list[str]:
-    """Programs of Slurm that do not start, are too old, or do not belong together."""
+    """Slurm programs that do not start, are too old, or differ in version."""
     versions: dict[str, str] = {}
     # Clients and slurmdbd say their version only where they have a configuration; without their library they say so.
     for program in ("slurmctld", "slurmd", "slurmdbd", "sbatch"):
@@ -145,7 +140,6 @@ def _wrong_slurm() -> list[str]:
 
 
 def _version_line(program: str) -> str:
-    """The last line of a program that was asked for its version."""
     try:
         done = subprocess.run([program, "-V"], capture_output=True, text=True, check=False, timeout=_ASK_S)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,10 +1,10 @@
-"""The stages of ``holdfast up`` by their names, which its progress lines show, in their order."""
+"""Stages of ``holdfast up``, as its progress lines name them, in their order."""
 
 from enum import StrEnum
 
 
 class Stage(StrEnum):
-    """What a deployment goes through; some of it only where the environment or the local cloud needs it."""
+    """Stage of a deployment; some occur only where needed."""
 
     CHECK = "check this machine"
     AWS = "start the embedded AWS"

@@ -1,8 +1,7 @@
 """
-``holdfast rehearse``: train, break a node under the job, and watch it come back; or, where the job is elastic, take
-nodes from it and give them back.
+``holdfast rehearse``: break a node under a training job, or resize an elastic job, and watch the recovery.
 
-Everything it shows is read from the cluster's events; the summary is their timeline and nothing else.
+The summary is computed from the cluster's events alone.
 """
 
 import time
@@ -29,7 +28,7 @@ HEALED = "xid-79"
 def rehearse_jobs(
     context: Context, *, files: Sequence[Path], prepare: Path | None, fault: Fault = Fault.destroy
 ) -> "list[Event]":
-    """The rehearsals themselves, and one summary of all. Returns their events."""
+    """Rehearse each job, and print one summary. Returns their events."""
     for file in files:
         check_fits(file, orchestrator=context.orchestrator)
     if prepare is not None:
@@ -68,14 +67,13 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
 
 
 def _may_begin(events: "list[Event]") -> bool:
-    """Whether the job has something to lose."""
     from holdfast_common import kinds
 
     return has_all_its_nodes(events) if sizes_of(events) else _has(events, kinds.CHECKPOINT_SAVED)
 
 
 def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
-    """A node is lost under the job and replaced; where agents act, one of them then names another node."""
+    """Destroy a node under the job; where agents act, let one report another node afterwards."""
     from holdfast_common import kinds
 
     victim = _last_node_of(watch.events)
@@ -104,7 +102,7 @@ def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
 
 
 def _may_heal(context: Context, events: "list[Event]") -> bool:
-    """Whether health agents act in this cluster, and launchers of the job hand ranks over."""
+    """Return True if health agents act, and launchers of the job can hand ranks over."""
     from holdfast_common import kinds
 
     acting = any(
@@ -115,7 +113,7 @@ def _may_heal(context: Context, events: "list[Event]") -> bool:
 
 
 def _heal(context: Context, watch: Watch) -> None:
-    """A GPU of a busy node falls off the bus: the agent names it, its ranks leave between two steps, the node goes."""
+    """Inject a GPU fault on a busy node: its agent reports it, its ranks are handed over, it is replaced."""
     from holdfast_common import kinds
 
     with step("wait for the spare") as progress:
@@ -143,7 +141,7 @@ def _heal(context: Context, watch: Watch) -> None:
 
 
 def _spare_is_back(events: "list[Event]") -> bool:
-    """Whether a launcher is ready that came after the loss; the spare that the job began with has a rank by now."""
+    """Return True if a launcher became ready as a spare after the loss."""
     from holdfast_common import kinds
 
     lost_ns = max(event.time_ns for event in events if event.kind == kinds.NODE_LOST)
@@ -163,11 +161,7 @@ def _has(events: "list[Event]", kind: str) -> bool:
 
 
 def _last_node_of(events: "list[Event]") -> str:
-    """
-    Instance id of the last node that has a rank of the job.
-
-    Any rank may die, but this one shows that rank 0 is not spared by luck.
-    """
+    """Instance id of the last node with a rank of the job: it need not be the node of rank 0."""
     from holdfast_common import kinds
 
     for event in reversed(events):

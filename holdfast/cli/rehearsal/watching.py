@@ -1,4 +1,4 @@
-"""The events of a rehearsal as they come, and whether its job is still alive."""
+"""Events of a rehearsal, and the state of its job."""
 
 import time
 from collections.abc import Callable
@@ -27,7 +27,7 @@ JOB_TIMEOUT_S = 600.0
 
 
 class Watch:
-    """The events since the rehearsal began, and whether its job is still alive."""
+    """Events since the start of the rehearsal, and the state of its job."""
 
     def __init__(self, *, context: Context, job_id: str, since_ns: int) -> None:
         self._context, self._since_ns = context, since_ns
@@ -43,10 +43,10 @@ class Watch:
         job_may_end: bool = False,
     ) -> bool:
         """
-        Wait for the events to say that something happened; False where the job ended well and they never did.
+        Wait for events; False if the job completed without them.
 
         Args:
-            job_may_end: What is waited for comes whether or not the job goes on.
+            job_may_end: The events come with or without the job.
 
         Raises:
             CommandError: the job failed, or it took more than 600 s.
@@ -78,7 +78,7 @@ class Watch:
         return f"job {self.job_id} is starting"
 
     def _job_has_ended(self) -> bool:
-        """Whether it has ended well; raises CommandError when it has failed."""
+        """Return True if the job has completed. Raises: CommandError: it has failed."""
         try:
             state = _outcome(self._context, job=self.job_id)
         except CommandError:

@@ -1,7 +1,7 @@
 """
-Jobs as Slurm's controller has them, for what accounting has not been told yet. Pure.
+Jobs of Slurm's controller that accounting does not have yet. Pure.
 
-slurmctld sends its records to slurmdbd in turns, and one for all tasks of an array that wait.
+slurmctld sends its records to slurmdbd in turns, and one for all pending tasks of an array.
 """
 
 import dataclasses
@@ -28,16 +28,16 @@ _CLOCK = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,2}):)?(\d{1,4}):(\d{2})", re.ASCII
 
 
 def parse_squeue(text: str) -> list[JobRecord]:
-    """The records of squeue's text, in which the delimiter ends each field, the last one, too."""
+    """Parse squeue's text, in which the delimiter ends each field, the last one too."""
     count = len(SQUEUE_FIELDS)
     return [_record(one.split(DELIMITER)[:count]) for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=count)]
 
 
 def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[JobRecord]:
     """
-    One record for each job and task: accounting's where it knows the end, otherwise the controller's.
+    One record per job and task: accounting's after the end, otherwise the controller's.
 
-    A job that was requeued is waiting or running for the controller, whatever accounting says of its last attempt.
+    A requeued job is pending or running for the controller, whatever accounting has of its last attempt.
     """
     queued = {one.job_id: one for one in live}
     parts = {one.number: one.job_id for one in live if "+" in one.job_id}
@@ -56,7 +56,7 @@ def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[J
 
 
 def _completed(remembered: JobRecord, live: JobRecord) -> JobRecord:
-    """Accounting has the end of a short job before its beginning: nameless, and root's."""
+    """Accounting has the end of a short job before its beginning: without a name, and as root."""
     return dataclasses.replace(
         remembered,
         job_id=live.job_id,

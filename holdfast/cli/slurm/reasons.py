@@ -1,7 +1,7 @@
 """
-Why Slurm lets a job wait, or why it ended before it began, in words and with what to do. Pure.
+Reasons of Slurm for pending jobs, in words with a remedy. Pure.
 
-The words of squeue(1), "JOB REASON CODES", and slurm_job_reason_string() of Slurm 22.05 to 25.11.
+Sources: squeue(1), "JOB REASON CODES"; slurm_job_reason_string() of Slurm 22.05 to 25.11.
 """
 
 import re
@@ -41,7 +41,7 @@ _DRAINED = "nodes required for job are down, drained or reserved"
 
 
 def waits(reason: str, *, job: str) -> str:
-    """Why a job waits; the reason itself in brackets, so that it is found in Slurm's pages."""
+    """Reason of a pending job in words, with Slurm's own name in brackets."""
     name, _, rest = reason.strip().strip("()").partition(",")
     key = name.replace("_", " ") if name.replace("_", " ") in _WORDS else name
     words = _WORDS.get(key)

@@ -1,4 +1,4 @@
-"""What Slurm's accounting says of jobs. Pure: the text of sacct in, records out."""
+"""Records of Slurm's accounting, parsed from sacct. Pure."""
 
 import re
 import signal
@@ -38,7 +38,7 @@ _WHY = {
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord:
-    """One job, or one task of a job array, as accounting remembers it."""
+    """Job, or task of a job array, in accounting."""
 
     job_id: str
     """A number, NUMBER_TASK of an array, or NUMBER+PART of a heterogeneous job."""
@@ -64,7 +64,7 @@ class JobRecord:
     """Why it waits; empty where it does not, or where nobody says."""
 
     def is_of(self, job: str) -> bool:
-        """True for the job of this name, and for a task or part of it."""
+        """Return True for the job of this name, and for its tasks and parts."""
         return job in (self.job_id, self.number) or self.job_id.startswith((f"{job}_", f"{job}+"))
 
     @property
@@ -77,7 +77,7 @@ class JobRecord:
 
     @property
     def why(self) -> str:
-        """What became of it, or what it waits for, in words; empty for a job that is well."""
+        """Reason of a failure or of waiting, in words; empty for a healthy job."""
         if not self.has_failed:
             return waits(self.reason, job=self.job_id) if self.reason else ""
         if self.state == "CANCELLED":
@@ -97,7 +97,7 @@ class JobRecord:
 
 
 def parse_sacct(text: str) -> list[JobRecord]:
-    """One record for each job of sacct's text; one that was resized has several there, the newest last."""
+    """One record per job; a resized job has several in sacct's text, the newest last."""
     last = len(SACCT_FIELDS) - 1
     found: dict[str, JobRecord] = {}
     for one in (_record(text.split(DELIMITER, last)) for text in untorn(text, least=_BEFORE_FREE_TEXT, whole=last)):
@@ -112,10 +112,10 @@ def _continued(before: JobRecord, now: JobRecord) -> JobRecord:
 
 def untorn(text: str, *, least: int, whole: int) -> Iterator[str]:
     """
-    The records of a text of lines: one in which a name has a line break is put together again.
+    Yield records, joining lines of a record whose name has a line break.
 
     Args:
-        least: Delimiters before the first field in which a line break may be.
+        least: Delimiters before the first field that may have a line break.
         whole: Delimiters of a record.
     """
     pending = ""
@@ -129,7 +129,7 @@ def untorn(text: str, *, least: int, whole: int) -> Iterator[str]:
 
 
 def newest_first(records: Iterable[JobRecord]) -> list[JobRecord]:
-    """Jobs that go on or wait, then those that failed, then the others; each newest first."""
+    """Running and pending jobs, then failed ones, then the others; each newest first."""
     return sorted(records, key=lambda one: (_rank(one), -(one.ended_s or 0), -_number(one.job_id)))
 
 
@@ -139,9 +139,9 @@ def _rank(record: JobRecord) -> int:
 
 def outcome(states: Iterable[str]) -> str:
     """
-    What became of a job with tasks in these states: a state that ends it badly, COMPLETED, or nothing yet.
+    Outcome of a job with tasks in these states: a failed state, COMPLETED, or empty while it runs.
 
-    A task that was cancelled while others did the work, as a spare is that nobody needed, does not spoil it.
+    A cancelled task among completed ones, such as an unused spare, does not count as a failure.
     """
     names = {state.split()[0].rstrip("+") for state in states if state.strip()}
     bad = sorted(names - slurm_answers.WAITING - {GOOD, "CANCELLED"})
@@ -185,7 +185,6 @@ def _number(job_id: str) -> int:
 
 
 def _name_of(user: str) -> str:
-    """As accounting has it: a number."""
     return "root" if user == "0" else f"user {user}" if user.isdecimal() else user
 
 

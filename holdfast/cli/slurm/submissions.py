@@ -1,8 +1,8 @@
 """
-Where a job that Slurm's controller has forgotten wrote its output.
+Output files of jobs that Slurm's controller has forgotten. Pure.
 
-Slurm 22.05 does not keep the place, but the folder and the words of the submission; the rest is in the job file, and
-the rules are sbatch(1)'s, "filename pattern". Pure.
+Slurm 22.05 keeps the folder and the words of the submission; the rest is in the job file. Rules: sbatch(1),
+"filename pattern".
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _LONGEST_NAME = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """What the words of a submission say."""
+    """Options of a submission."""
 
     program: str
     """sbatch, srun or salloc."""
@@ -52,7 +52,6 @@ class Submission:
 
 
 def parse_submission(line: str) -> Submission:
-    """Read the words of a submission."""
     words = line.split()
     program = words[0].rpartition("/")[2] if words else ""
     options, rest = _options(words[1:], is_srun=program == "srun")
@@ -63,7 +62,7 @@ def parse_submission(line: str) -> Submission:
 
 
 def options_of_script(lines: Sequence[str]) -> dict[str, str]:
-    """``output``, ``error`` and ``chdir`` of the ``#SBATCH`` lines of a job file; empty where they do not say."""
+    """``output``, ``error`` and ``chdir`` of the ``#SBATCH`` lines; empty if absent."""
     words: list[str] = []
     for line in lines:
         with contextlib.suppress(ValueError):  # a quote that is never closed
@@ -72,7 +71,7 @@ def options_of_script(lines: Sequence[str]) -> dict[str, str]:
 
 
 def output_files(record: JobRecord, *, submission: Submission, script: Sequence[str]) -> list[str]:
-    """The absolute paths of the job's output and, where it has a file of its own, of its error output."""
+    """Absolute paths of the output, and of the error output if it has its own file."""
     options = options_of_script(script)
     array = "_" in record.job_id
     output = submission.output or options["output"] or ("slurm-%A_%a.out" if array else "slurm-%j.out")
@@ -83,15 +82,13 @@ def output_files(record: JobRecord, *, submission: Submission, script: Sequence[
 
 
 def submit_folder(record: JobRecord, *, submission: Submission) -> str:
-    """Where sbatch was called, as far as the working folder tells."""
+    """Folder in which sbatch was called, as far as the working folder shows."""
     below = f"/{posixpath.normpath(submission.folder)}" if submission.folder else ""
     return record.work_dir.removesuffix(below) or "/"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepFiles:
-    """Files that the tasks of a step write."""
-
     folder: str
     """Absolute; without anything that differs from task to task."""
     name: re.Pattern[str]
@@ -101,7 +98,7 @@ class StepFiles:
 
 def step_files(line: str, *, record: JobRecord, step: str) -> list[StepFiles]:
     """
-    Where a step writes that has an output or error file of its own, as submitit's have.
+    Output and error files of a step, as submitit's steps have.
 
     Args:
         line: The words of srun.
@@ -139,7 +136,7 @@ def _files_of_step(pattern: str, *, record: JobRecord, step: str) -> StepFiles:
 
 
 def _options(words: Sequence[str], *, is_srun: bool = False) -> tuple[dict[str, str], list[str]]:
-    """What is said of files and the folder, and the words from the first that is neither an option nor its value."""
+    """File and folder options, and the words from the first that is neither an option nor its value."""
     options = {"output": "", "error": "", "chdir": ""}
     short = {"o": "output", "e": "error", "D": "chdir"}
     flags, letters = (_SRUN_FLAGS, _SRUN_FLAG_LETTERS) if is_srun else (_FLAGS, _FLAG_LETTERS)
@@ -182,7 +179,7 @@ def _value(found: "re.Match[str]", values: Mapping[str, str]) -> str:
 
 
 def _first_host(nodes: str) -> str:
-    """The first host of a list as Slurm writes it: ``ip-10-1-0-[11-13,15],other``."""
+    """First host of Slurm's list ``ip-10-1-0-[11-13,15],other``."""
     head, bracket, rest = nodes.partition("[")
     if not bracket or "," in head:
         return head.partition(",")[0]
@@ -190,5 +187,4 @@ def _first_host(nodes: str) -> str:
 
 
 def first_host(nodes: str) -> str:
-    """The node on which a batch job's file runs."""
     return _first_host(nodes)

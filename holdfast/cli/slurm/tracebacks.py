@@ -1,8 +1,8 @@
 """
-The first failure of a job in what its ranks wrote: the first traceback, whose rank it is, and on which host. Pure.
+First traceback in the output of a job, with its rank and host. Pure.
 
-Ranks write into one file at once. What belongs together is known by the label before each line: that of ``srun -l``
-("3: "), or torchrun's and the launcher's ("[rank3]: ").
+Ranks write into one file at once. Labels separate them: those of ``srun -l`` ("3: "), or those of torchrun and of
+the launcher ("[rank3]: ").
 """
 
 import re
@@ -21,8 +21,6 @@ _TORCHRUN_RANK = re.compile(r"rank\s*: (\d+) ")
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """One traceback."""
-
     error: str
     """Its last line, such as ``ValueError: bad shape``."""
     lines: tuple[str, ...]
@@ -32,17 +30,17 @@ class Failure:
 
     @property
     def where(self) -> str:
-        """Such as "rank 3 on ip-10-1-0-12"; empty where the output does not say."""
+        """Such as "rank 3 on ip-10-1-0-12"; empty if unknown."""
         rank = f"rank {self.rank}" if self.rank else ""
         return " on ".join(filter(None, (rank, self.host)))
 
 
 def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
     """
-    The first traceback among the lines of a job's output; None without one.
+    First traceback in the output of a job; None without one.
 
     Args:
-        host: The only one that wrote them; empty where several did.
+        host: The only host that wrote the lines; empty for several.
     """
     for place, line in enumerate(lines):
         if line.rstrip().endswith(BEGIN):
@@ -60,7 +58,7 @@ def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
 
 
 def _of_label(lines: Sequence[str], label: str) -> list[str]:
-    """The lines of one traceback, with those that it was raised from or while handling."""
+    """Lines of one traceback, with those it was raised from or while handling."""
     kept: list[str] = []
     ended = chained = False
     for line in lines:
@@ -94,7 +92,7 @@ def _host_of(lines: Sequence[str], *, rank: str) -> str:
 
 
 def _is_in(number: int, ranges: str) -> bool:
-    """``0,2-5`` as srun writes it."""
+    """Return True if srun's list ``0,2-5`` has the number."""
     for one in ranges.split(","):
         first, _, last = one.partition("-")
         if first.isdecimal() and int(first) <= number <= int(last or first):

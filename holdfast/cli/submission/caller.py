@@ -1,8 +1,8 @@
 """
-Variables of the caller that a job gets, as ``STEPS=100 sbatch job.sbatch`` gives them. Pure.
+Environment variables that a job gets from the caller, as in ``STEPS=100 sbatch job.sbatch``. Pure.
 
-sbatch hands on all of its environment. Here it runs on another machine, so only what the job file or ``--export`` names
-travels, and nothing of what describes this machine or opens a door.
+sbatch passes its whole environment. Here the job runs on another machine, so only variables that the job file or
+``--export`` names are passed, without those of this machine and without credentials.
 """
 
 import re
@@ -39,7 +39,7 @@ OWN = ("HOLDFAST_TOKEN", "HOLDFAST_SUBMISSION")
 
 @dataclass(frozen=True, kw_only=True)
 class FromCaller:
-    """What travels, and what was named and does not."""
+    """Passed and refused variables."""
 
     passed: Mapping[str, str]
     refused: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class FromCaller:
 
     @property
     def line(self) -> str:
-        """Names for people; empty where nothing was named."""
+        """Summary for users; empty if no variable was named."""
         notes = [f"variables that the job gets from here: {', '.join(sorted(self.passed))}"] if self.passed else []
         if self.refused:
             notes.append(f"not passed, as they belong to this machine or are credentials: {', '.join(self.refused)}")
@@ -65,7 +65,7 @@ def from_caller(
     Args:
         environment: Of the caller.
         text: Of the job file.
-        options: Words of sbatch on the command line, which win over those of the job file.
+        options: Words of sbatch on the command line; they override the job file.
         script_options: Words of the ``#SBATCH`` lines.
     """
     given = value_of(tuple(options), "--export")
@@ -87,7 +87,7 @@ def from_caller(
 
 
 def belongs_here(name: str, value: str) -> bool:
-    """True for what never travels: this machine's paths, accounts and sessions, and credentials."""
+    """Return True for this machine's paths, accounts and sessions, and for credentials."""
     upper = name.upper()
     return (
         upper in _OF_THE_MACHINE

@@ -1,7 +1,7 @@
 """
-A job folder: which of its entries travel, listed without following a link and before any content is read.
+Entries of a job folder, listed before any content is read, without following links.
 
-What is read later is compared with this list, so that a file that was exchanged meanwhile is refused.
+Files are compared with this list when they are read, so that an exchanged file is refused.
 """
 
 import os
@@ -39,7 +39,7 @@ _NOT_FLAT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A file, a folder or a symbolic link that travels, as it was listed."""
+    """File, folder or symbolic link to upload, as it was listed."""
 
     path: str
     """Relative to the folder."""
@@ -48,13 +48,13 @@ class Entry:
     """Of a symbolic link."""
 
     def is_same(self, info: os.stat_result) -> bool:
-        """False if the file was changed or exchanged since."""
+        """Return False if the file was changed or exchanged since."""
         return _identity(self.info) == _identity(info)
 
 
 @dataclass(kw_only=True)
 class JobFolder:
-    """What of a folder travels, and what does not."""
+    """Entries to upload, and those left out."""
 
     root: Path
     entries: list[Entry] = field(default_factory=list)
@@ -67,12 +67,7 @@ class JobFolder:
 
 
 def check_folder(folder: Path) -> None:
-    """
-    Refuse a folder that is nobody's job folder, before anything of it is read.
-
-    Raises:
-        CommandError: it does not exist, or it is a home folder or one of the system.
-    """
+    """Refuse system and home folders before anything is read. Raises: CommandError."""
     if not folder.is_dir():
         raise CommandError(f"job folder {folder} is not a folder")
     real = str(folder.resolve())
@@ -85,14 +80,14 @@ def check_folder(folder: Path) -> None:
 
 def read_folder(root: Path, *, always: str, is_flat: bool = False) -> JobFolder:
     """
-    List what travels.
+    List the entries to upload.
 
     Args:
-        always: Path of the job file, which travels whatever the patterns say.
+        always: Path of the job file, which is always uploaded.
         is_flat: Leave out folders and links, as a ConfigMap does.
 
     Raises:
-        CommandError: it cannot be listed, or is too large; names the largest entries.
+        CommandError: unreadable, or too large; names the largest entries.
     """
     check_folder(root)
     found = JobFolder(root=root)
@@ -104,18 +99,17 @@ def read_folder(root: Path, *, always: str, is_flat: bool = False) -> JobFolder:
 
 
 def open_unfollowed(path: Path) -> int:
-    """A descriptor of a file that is not a link; never waits, as for the writer of a FIFO. Raises: OSError."""
+    """Open a file that is not a link, without blocking on a FIFO. Raises: OSError."""
     return os.open(path, _OPEN)
 
 
 def repository_of(folder: Path) -> Path | None:
-    """The root of the git repository that a folder is in."""
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
 
 
 @dataclass(kw_only=True)
 class _Lister:
-    """One walk, by descriptors: a folder that becomes a link meanwhile is not followed."""
+    """Walk by descriptors: a folder that becomes a link meanwhile is not followed."""
 
     found: JobFolder
     prefix: str
@@ -187,7 +181,7 @@ class _Lister:
             raise self.too_many()
 
     def too_many(self) -> CommandError:
-        """Names the folders of most files, each with those below it, and none beside one that it is in."""
+        """Folders with the most files, subfolders included, none inside another."""
         below: Counter[str] = Counter()
         for folder, count in self.files.items():
             parts = folder.split("/") if folder else []
@@ -236,7 +230,7 @@ def _ignore_files(descriptor: int) -> list[tuple[str, str]]:
 
 
 def _rules_above(top: Path, prefix: str) -> IgnoreRules:
-    """Of the repository's folders above the job folder; none of them where they leave the job folder itself out."""
+    """Rules of the repository above the job folder; none if they exclude the job folder itself."""
     rules = IgnoreRules()
     parts = prefix.split("/") if prefix else []
     for count in range(len(parts)):

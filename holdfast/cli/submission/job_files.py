@@ -1,8 +1,8 @@
 """
-``holdfast submit``: hand a job file, with the folder it belongs to, to the cluster's Slurm.
+``holdfast submit`` under Slurm: upload the folder, unpack it, and run sbatch.
 
-The folder travels as one archive through the S3 prefix that the file system imports at /jobs. The job's account unpacks
-it on the controller and submits there, so the same command works wherever the cluster is.
+The folder is uploaded as one archive to the S3 prefix that the file system imports at /jobs. The job's user unpacks it
+on the controller and submits there, the same for every cloud.
 """
 
 import os
@@ -48,13 +48,13 @@ NOT_UP_YET = "(connect failure)"
 
 def check_job_file(file: Path, *, folder: Path | None = None) -> None:
     """
-    Refuse what cannot be a job before anything is uploaded.
+    Refuse files that cannot be a job, before any upload.
 
     Args:
-        folder: What travels with it. Default: the folder that it stands in.
+        folder: Folder to upload. Default: that of the file.
 
     Raises:
-        CommandError: there is no such file, its folder is nobody's job folder, or it holds no job.
+        CommandError: no such file, a system or home folder, or no job in it.
     """
     found = job_file(file, folder=folder)
     if is_manifest(file):
@@ -64,12 +64,7 @@ def check_job_file(file: Path, *, folder: Path | None = None) -> None:
 
 
 def prepare_data(context: Context, *, program: Path) -> None:
-    """
-    Run a program on this machine that puts the job's data into the data bucket.
-
-    Raises:
-        CommandError: it does not exist, is a link, or fails.
-    """
+    """Run a program here that uploads data to the bucket. Raises: CommandError: none, a link, or it fails."""
     check_plain(program, what="prepare program")
     bucket = stack_outputs(context)["DataBucketName"]
     environment = None
@@ -98,14 +93,14 @@ def submit_job(
     folder: Path | None = None,
 ) -> str:
     """
-    Send the folder of a job file, unpack it where all nodes see it, sbatch it there. Returns the job id.
+    Upload the folder of a job file, unpack it on the shared file system, run sbatch. Returns the job id.
 
     Args:
-        folder: What travels, and where the job begins. Default: the folder that the file stands in.
-        submission: Whose run folders the job goes on with; None: its own, known by its number.
+        folder: Folder to upload; the job starts there. Default: that of the file.
+        submission: Run whose folders the job continues; None: its own.
 
     Raises:
-        CommandError: the folder cannot travel, it does not arrive, or sbatch refuses the job.
+        CommandError: the folder cannot be uploaded or unpacked, or sbatch refuses the job.
     """
     words = words or Words()
     job = job_file(file, folder=folder)
@@ -132,7 +127,7 @@ def submit_job(
 
 @dataclass(frozen=True, kw_only=True)
 class _Sent:
-    """A job folder on its way to the nodes, and there. No two submissions share one."""
+    """Uploaded job folder; no two submissions share one."""
 
     context: Context
     controller: str
@@ -165,7 +160,7 @@ class _Sent:
         )
 
     def put(self, archive: IO[bytes]) -> None:
-        """Upload, unpack and remove the archive, also where that fails."""
+        """Upload, unpack and remove the archive, also after a failure."""
         size = archive.tell()
         archive.seek(0)
         uid, gid = self.owner
@@ -189,12 +184,7 @@ class _Sent:
             time.sleep(0.2)
 
     def _cannot_unpack(self, size: int) -> str | None:
-        """
-        Why it is not unpacked yet; None where it is. A controller that dies meanwhile is replaced in seconds.
-
-        Raises:
-            CommandError: it never will be.
-        """
+        """Reason to wait; None once unpacked. A dead controller is replaced in seconds. Raises: CommandError."""
         argv = ["/bin/sh", "-c", UNPACK, "unpack", self.archive, str(size), self.folder]
         try:
             answer = run(self.context, node=self.controller, argv=argv, user=self.user, timeout_s=UNPACK_TIMEOUT_S)
@@ -217,7 +207,7 @@ class _Sent:
         return run(self.context, node=self.controller, argv=command, user=self.user, env=environment)
 
     def remove_folder(self) -> None:
-        """Of a job that was not submitted."""
+        """Remove the folder of a job that was not submitted."""
         try:
             run(self.context, node=self.controller, argv=["rm", "-rf", "--", self.folder], user=self.user)
         except CommandError as error:
@@ -249,7 +239,7 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
 
 
 def _check_working_folder(folder: JobFolder, *, words: Words, text: str) -> None:
-    """Slurm would run the job in /tmp where its working folder is missing."""
+    """Slurm would run the job in /tmp if its working folder were missing."""
     chdir = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
     if chdir is None or (chdir.startswith("/") and not Path(chdir).is_relative_to(folder.root)):
         return
@@ -264,7 +254,7 @@ def _check_working_folder(folder: JobFolder, *, words: Words, text: str) -> None
 def _remarks(
     context: Context, folder: JobFolder, *, file: JobFile, text: str, pointers: Sequence[str], caller: FromCaller
 ) -> list[str]:
-    """One line for each thing that whoever submits has to know."""
+    """Remarks for the submitter, one line each."""
     lines = [left_out_line(folder.left_out), caller.line]
     lines += [
         f"{file.name}, line {number}: sbatch passes over {line!r}, as it follows the first command; move it up"

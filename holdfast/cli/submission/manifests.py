@@ -1,8 +1,8 @@
 """
-Manifests into a cluster under Kubernetes, as ``kubectl apply --server-side`` puts them there.
+Manifests for Kubernetes, applied as ``kubectl apply --server-side`` does.
 
-What the pods of a job name and the file does not hold is made beside it: files of the folder as a ConfigMap, and what
-launchers of one submission share as a Secret, both of the job's name.
+Files of the folder become a ConfigMap, and what launchers of one submission share a Secret, both with the job's
+name.
 """
 
 import secrets
@@ -42,12 +42,11 @@ POLL_S = 0.2
 
 
 def is_manifest(file: Path) -> bool:
-    """By its name."""
     return file.suffix in SUFFIXES
 
 
 def read_manifests(file: Path) -> list[Object]:
-    """Raises: CommandError: it holds no job for Kubernetes."""
+    """Parse a file. Raises: CommandError: it holds no job for Kubernetes."""
     try:
         found = parse_manifests(read_plain(file).decode())
         job_of(found)
@@ -58,13 +57,13 @@ def read_manifests(file: Path) -> list[Object]:
 
 def check_fits(file: Path, *, orchestrator: str) -> None:
     """
-    Refuse a file that is for the other orchestrator.
+    Refuse a file for the other orchestrator.
 
     Args:
         orchestrator: Of the cluster, slurm or eks.
 
     Raises:
-        CommandError: it is.
+        CommandError: the file is for the other one.
     """
     if is_manifest(file) == (orchestrator == "eks"):
         return
@@ -74,13 +73,13 @@ def check_fits(file: Path, *, orchestrator: str) -> None:
 
 def submit_manifests(context: Context, *, file: Path, submission: str | None = None) -> str:
     """
-    Apply the objects of a file, in their order. Returns the job's name.
+    Apply the objects of a file, in order. Returns the job's name.
 
     Args:
-        submission: Whose run folders the job goes on with; None: its own.
+        submission: Run whose folders the job continues; None: its own.
 
     Raises:
-        CommandError: a job of that name goes on, or the API server refuses an object.
+        CommandError: a job of that name runs, or the API server refuses an object.
     """
     objects = read_manifests(file)
     with step(f"submit {file.name}") as progress:
@@ -108,7 +107,7 @@ def submit_manifests(context: Context, *, file: Path, submission: str | None = N
 
 
 def _make_room(context: Context, job: JobName) -> None:
-    """What has ended under this name goes; templates of Jobs cannot be changed."""
+    """Delete a finished job of the same name: templates of Jobs are immutable."""
     there = workload(context, job=str(job))
     if there is None:
         return
@@ -143,14 +142,14 @@ def _text(folder: JobFolder, entry: Entry) -> str:
 
 
 class _Served:
-    """Kinds of the cluster, each version asked for once."""
+    """Kinds of the cluster, each API version requested once."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._versions: dict[str, dict[str, Resource]] = {}
 
     def resource(self, thing: Object) -> Resource:
-        """Raises: CommandError: the cluster has no such kind."""
+        """Return the REST path of a kind. Raises: CommandError: the cluster does not serve it."""
         version, kind = thing["apiVersion"], thing["kind"]
         what = f"{kind} {thing['metadata']['name']}"
         if version not in self._versions:
@@ -171,12 +170,7 @@ _RUNS = "allowed: kinds of Kubernetes, such as Job, and of operators that are in
 
 
 def _check_served(client: Client, objects: Sequence[Object]) -> None:
-    """
-    Refuse a job that would wait for ever, before anything is applied.
-
-    Raises:
-        CommandError: no controller of its kind runs.
-    """
+    """Refuse a job whose controller does not run, before anything is applied. Raises: CommandError."""
     defined = any(one["kind"] == "CustomResourceDefinition" for one in objects)
     served, rights = _Served(client), None
     for one in objects:

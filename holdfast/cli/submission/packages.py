@@ -1,8 +1,8 @@
 """
-A Python environment for jobs, on the file system that all nodes share.
+Python environments of jobs, on the shared file system.
 
-It is made here, because nodes have no way to a package index: with an interpreter that nodes have under the same path,
-and with pip's own settings. Its files are then put on the file system with the rights of the user, who owns them there.
+Built on this machine, since nodes have no package index: with an interpreter that nodes have under the same path, and
+with pip's own settings. The user copies the files, and owns them.
 """
 
 import re
@@ -37,7 +37,7 @@ rm -rf "$target.old"
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """What was made."""
+    """Environment of jobs."""
 
     path: str
     """On the nodes."""
@@ -48,12 +48,7 @@ class Environment:
 
 
 def check_requirements(file: Path, *, name: str | None) -> str:
-    """
-    The name of the environment.
-
-    Raises:
-        CommandError: there is no such file, or the name cannot be that of a folder.
-    """
+    """Return the environment's name. Raises: CommandError: no such file, or an invalid name."""
     if not file.is_file():
         raise CommandError(f"got {file}, which is no file; allowed: a requirements file, as pip reads it")
     chosen = name if name is not None else re.sub(r"[^A-Za-z0-9._-]+", "-", file.resolve().parent.name).strip("-.")
@@ -67,14 +62,14 @@ def check_requirements(file: Path, *, name: str | None) -> str:
 
 def make_environment(context: Context, *, file: Path, name: str, user: str, pip: Sequence[str]) -> Environment:
     """
-    Make an environment with these requirements, or make it again.
+    Create an environment with these requirements, or replace it.
 
     Args:
-        file: Requirements; what they name relatively is looked for beside them.
+        file: Requirements; relative paths in it start from its folder.
         pip: Options of ``pip install``.
 
     Raises:
-        CommandError: a package could not be installed, or the files could not be put on the file system.
+        CommandError: a package could not be installed, or the files could not be copied.
     """
     _, _, jobs = jobs_prefix(context)
     target = PurePosixPath(jobs).parent / FOLDER / name
@@ -112,7 +107,7 @@ def _refuse_links(freeze: str, *, file: Path) -> None:
 
 
 def move_scripts(made: Path, *, to: str) -> None:
-    """Exchange the environment's own path in its scripts for the one that nodes have."""
+    """Replace the build path in scripts by the path on the nodes."""
     for path in (made / "pyvenv.cfg", *_scripts(made / "bin")):
         content = path.read_bytes()
         changed = content.replace(str(made).encode(), to.encode())
@@ -130,7 +125,7 @@ def _scripts(folder: Path) -> Iterator[Path]:
 
 
 def _put(context: Context, made: Path, *, target: str, user: str) -> None:
-    """Through a node and as the user: what lies on the file system may be links that users made."""
+    """Copy through a node as the user: the file system may hold links that users made."""
     node = instance(context, node=controller_hostname(context))
     tar = shutil.which("tar") or "tar"
     with subprocess.Popen([tar, "--create", "--directory", str(made), "."], stdout=subprocess.PIPE) as source:

@@ -1,8 +1,8 @@
 """
-The words after a job file: options for sbatch, and arguments for the job file itself.
+Words after a job file: options of sbatch, and arguments of the job file.
 
-sbatch wants its options before the file and takes the first word without a dash for the file, so a word that might be
-either is refused here and never handed on.
+sbatch requires options before the file and takes the first word without a dash for the file, so an ambiguous word is
+refused.
 """
 
 import itertools
@@ -35,7 +35,7 @@ _FORM = "allowed: options with their values; what the job file is to get as argu
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """What goes to sbatch before the job file, and after it."""
+    """Options of sbatch, and arguments of the job file."""
 
     options: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
@@ -43,14 +43,14 @@ class Words:
     @staticmethod
     def parse(words: Sequence[str], *, arguments: Sequence[str] | None) -> "Words":
         """
-        Tell options from arguments.
+        Separate options from arguments.
 
         Args:
-            words: Those before ``--``. Where the first has no dash, all of them are arguments.
-            arguments: Those after ``--``; None where there is no ``--``.
+            words: Those before ``--``. If the first has no dash, all of them are arguments.
+            arguments: Those after ``--``; None without ``--``.
 
         Raises:
-            CommandError: a word could be either, or an option of sbatch makes no sense here.
+            CommandError: an ambiguous word, or an option of sbatch without meaning here.
         """
         if words and not words[0].startswith("-"):
             return Words(arguments=(*words, *(arguments or ())))
@@ -67,7 +67,7 @@ class Words:
 
 
 def _is_refused(word: str) -> bool:
-    """Also where it is shortened, or one of several letters behind one dash."""
+    """Return True also for shortened options, and for one of several letters behind one dash."""
     name = word.partition("=")[0]
     if name.startswith("--"):
         return name[2:] not in _WITH_VALUE and any(one.startswith(name) for one in _REFUSED)
@@ -82,12 +82,12 @@ def _takes_value(word: str) -> bool:
 
 
 def _flags(word: str) -> str:
-    """The letters behind the dash until one that takes a value, to which all that follows belongs."""
+    """Letters behind the dash until one that takes a value, which is all that follows."""
     return "".join(itertools.takewhile(lambda letter: letter not in _LETTERS_WITH_VALUE, word[1:]))
 
 
 class CommandWithArguments(Command):
-    """A command that can tell what stood after ``--``, which the library would mix with the words before it."""
+    """Command that keeps the words after ``--`` apart, which the library would mix with those before."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         if "--" in args:
@@ -98,6 +98,6 @@ class CommandWithArguments(Command):
 
 
 def arguments_after_dashes(context: typer.Context) -> list[str] | None:
-    """The words after ``--``; None where there was none."""
+    """Words after ``--``; None without ``--``."""
     found: list[str] | None = context.meta.get(_KEY)
     return found

@@ -1,4 +1,4 @@
-"""A job to whichever orchestrator the cluster has."""
+"""Submission to Slurm or Kubernetes."""
 
 from pathlib import Path
 
@@ -22,8 +22,8 @@ def submit_any(
 
     Args:
         user, words: Of Slurm alone.
-        submission: Whose run folders the job goes on with; None: its own.
-        folder: What travels with a job of Slurm. Default: the folder that the file stands in.
+        submission: Run whose folders the job continues; None: its own.
+        folder: Folder to upload with a Slurm job. Default: that of the file.
     """
     if context.orchestrator == "eks":
         return submit_manifests(context, file=file, submission=submission)

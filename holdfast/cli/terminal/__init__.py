@@ -1,7 +1,4 @@
-"""
-How every command speaks and ends: console, JSON alone, steps, errors, exit code, version. What is printed is left to
-views.
-"""
+"""Console, JSON output, progress steps, errors, exit codes, version."""
 
 from holdfast.cli.terminal.command import FILTER, JSON, OUTPUT, Command, command_of
 from holdfast.cli.terminal.errors import CommandError, Interrupted

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Command(TyperCommand):
-    """A command that has standard output for JSON alone where JSON is asked for."""
+    """Command whose standard output is JSON alone with --json."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         if ctx.params.get("json") or ctx.params.get("output") in FOR_PROGRAMS:
@@ -31,8 +31,8 @@ def command_of(model: type[T], run: Callable[[T], None]) -> Callable[..., None]:
     Return a command whose parameters are the fields of a dataclass.
 
     Args:
-        model: Its fields are annotated with options and arguments of typer.
-        run: Receives the given values; its docstring is the help text.
+        model: Fields annotated with options and arguments of typer.
+        run: Receives the values; its docstring is the help text.
     """
 
     def command(**given: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a change does to what is deployed, as a table and as JSON."""
+"""Changes of a deployment as a table and as JSON."""
 
 import json as json_format
 from dataclasses import asdict
@@ -16,7 +16,6 @@ LONGEST_VALUE = 40
 
 
 def render_changes(stack_name: str, changes: "list[Change]", problems: "list[GuardProblem]") -> Group:
-    """The table for people, and one line that sums it up."""
     from holdfast.updates import ALLOW_REPLACEMENT
 
     parts: list[Any] = [_table(changes), Text()] if changes else []

@@ -1,4 +1,4 @@
-"""The table of jobs: those in the queue and those that have ended."""
+"""Table of queued and finished jobs."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -10,7 +10,7 @@ from holdfast_common import slurm_answers
 
 
 def job_history(found: list[JobRow]) -> RenderableType:
-    """A table, and under it what the failed ones said at the end."""
+    """Table of jobs, with the last lines of failed ones."""
     columns = [Column("job"), Column("name"), Column("user"), Column("state"), Column("ended"), Column("time"),
                Column("nodes"), Column("why")]  # fmt: skip
     goes_on = {*slurm_answers.WAITING, *GOING_ON}
@@ -33,5 +33,4 @@ def job_history(found: list[JobRow]) -> RenderableType:
 
 
 def as_dict(row: JobRow) -> dict[str, object]:
-    """For JSON."""
     return {**vars(row)}

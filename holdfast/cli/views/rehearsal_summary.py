@@ -1,4 +1,4 @@
-"""What a rehearsal ends with: the deployment, the job, the incident and where to look next."""
+"""Summary of a rehearsal: deployment, jobs, incidents, next steps."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,10 +17,10 @@ from holdfast_common import Event, Incident, JobTimeline, timeline
 
 def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] | None = None) -> Group:
     """
-    Every second and loss in it is computed from ``events``.
+    Summary computed from ``events`` alone.
 
     Args:
-        names: Of jobs, by their id. Default: they have none.
+        names: Names of jobs by id. Default: none.
     """
     story = timeline(events)
     found = rows_of(events, _fleet(view))
@@ -64,7 +64,7 @@ def _job(job: JobTimeline) -> Table:
 
 
 def _fleet(view: StatusView) -> Fleet:
-    """The instance types of the cluster, at the list price."""
+    """Instance types of the cluster, at the list price."""
     return Fleet(
         type_of_node={node.instance_id: node.instance_type for node in view.nodes},
         type_of_group={node.instance_group: node.instance_type for node in view.nodes},
@@ -75,7 +75,7 @@ def _fleet(view: StatusView) -> Fleet:
 def _comparison(
     found: Sequence[tuple[Incident, IncidentRow]], timelines: Sequence[JobTimeline], names: Mapping[str, str]
 ) -> list[RenderableType]:
-    """The same fault under several jobs, side by side; nothing where there is only one."""
+    """The same fault under several jobs; empty for a single one."""
     hit = {row.job: row.training_again_s for _, row in found if row.training_again_s is not None}
     jobs = [job for job in timelines if job.job in hit]
     if len(jobs) < 2:
@@ -94,7 +94,7 @@ def _comparison(
 
 
 def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[RenderableType]:
-    """What the planner expects of a real cluster beside what was just measured, and where each job's time went."""
+    """Planned and measured recovery, and the account of each job's time."""
     from holdfast.catalog.goodput import recovery_stages
     from holdfast.planner import learn, strategy_at
 

@@ -1,4 +1,4 @@
-"""``holdfast status``: stack, cluster, nodes, orchestrator and jobs on one screen."""
+"""``holdfast status``: stack, cluster, nodes, orchestrator and jobs."""
 
 from typing import TypeVar
 
@@ -25,7 +25,7 @@ PROCESS_NAMES = {
 
 
 def render_status(view: StatusView) -> Group:
-    """The one screen: facts, nodes, jobs, and what could not be seen."""
+    """Facts, nodes, jobs, and what could not be read."""
     parts: list[RenderableType] = [_facts(view), node_table(view)]
     parts += [
         Text(f"{node.hostname} is {node.slurm}: {node.drained}", style="yellow") for node in view.nodes if node.drained
@@ -42,7 +42,7 @@ def render_status(view: StatusView) -> Group:
 
 
 def node_table(view: StatusView) -> Fitted:
-    """One row a node, with its state in HyperPod and in its orchestrator."""
+    """One row per node, with its state in HyperPod and in its orchestrator."""
     slurm = view.orchestrator == "slurm"
     orchestrator = "Slurm" if slurm else "Kubernetes"
     names = ("instance", "group", "type", "host", "HyperPod", orchestrator, "message")
@@ -97,7 +97,7 @@ def _with_first(lines: list[T]) -> list[tuple[bool, T]]:
 
 
 def _links(file_system: FileSystemView) -> list[Text]:
-    """Which way data goes, what stays here, and what a deletion takes."""
+    """Direction of copies, and what a deletion of the stack removes."""
     links, directions = sorted(file_system.data_repositories.items()), file_system.directions
     lines = [Text(f"{path} {directions.get(path, '=')} {target}", style="dim") for path, target in links]
     goes = [path for path, _ in links if directions.get(path) in ("->", "<->")]
@@ -110,7 +110,6 @@ def _links(file_system: FileSystemView) -> list[Text]:
 
 
 def _process_line(process: ProcessState) -> Text:
-    """Its state. What of it is late or wrong stands above."""
     return Text(f"{process.state} (pid {process.pid})", style="green" if process.state == "running" else "red")
 
 

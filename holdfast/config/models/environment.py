@@ -107,7 +107,7 @@ class Environment(Model):
 
     @property
     def has_health_agent(self) -> bool:
-        """Whether Holdfast's scripts bring an agent onto nodes of some group."""
+        """Return True if Holdfast's scripts bring an agent onto nodes of some group."""
         own = (group for group in self.cluster.instance_groups if self.scripts_of(group) is None)
         return self.health.enabled and any(self.lifecycle_mode(group) != "none" for group in own)
 

@@ -92,7 +92,6 @@ def reference_text() -> str:
 
 
 def _models(place: tuple[str | int, ...], model: type[BaseModel]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The model and those in it, each at the place where the file has it, in the order of the file."""
     yield place, model
     for name, field in model.model_fields.items():
         inner, many = _inner(field)
@@ -101,7 +100,6 @@ def _models(place: tuple[str | int, ...], model: type[BaseModel]) -> Iterator[tu
 
 
 def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
-    """The model that a setting holds, if any, and whether it holds a list of them."""
     annotation = bare(field.annotation)
     many = get_origin(annotation) is tuple
     inner = bare(get_args(annotation)[0]) if many else annotation

@@ -53,12 +53,7 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """
-    Read a file.
-
-    Raises:
-        EnvironmentFileError: it cannot be read, or is not YAML.
-    """
+    """Read a file. Raises: EnvironmentFileError: it cannot be read, or is not YAML."""
     name = _display_name(path)
     text = _text(path, name)
     loader = _loader(text, name)
@@ -88,7 +83,6 @@ def read(path: Path) -> Document:
 
 
 def _comments(begin: re.Pattern[str], text: str) -> dict[int, str]:
-    """What stands after a beginning in comments of their own lines; lines that go on are indented further."""
     found: dict[int, str] = {}
     last = 0
     for number, line in enumerate(text.splitlines(), 1) if "#" in text else ():
@@ -182,7 +176,6 @@ class _Builder:
         return value
 
     def _refuse_number(self, location: Location, written: str, value: float) -> None:
-        """A number that YAML reads as another one than people do: base 60, octal, with underscores."""
         self._document.odd_numbers.append(
             self._document.problem(
                 location,

@@ -28,7 +28,6 @@ def allowed_at(location: Location) -> Allowed:
 
 
 def _follows(details: ErrorDetails) -> bool:
-    """A list counted without its malformed items, which are told by themselves."""
     return details["type"] == "too_short" and len(details["input"]) >= details["ctx"]["min_length"]
 
 
@@ -54,7 +53,6 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
 
 
 def _fix_of_amount(details: ErrorDetails, key: str | int) -> str | None:
-    """What to do about a number or a length beyond its bound: the bound itself, and how far it is."""
     context, value = details.get("ctx", {}), details["input"]
     name = f"{key}: " if isinstance(key, str) else ""
     match details["type"]:
@@ -97,7 +95,6 @@ def _given(value: object, location: Location, document: Document) -> str:
 
 
 def _as_text(written: str | None, allowed: Allowed) -> str | None:
-    """An account, a version or a day that was given without quotes."""
     meant = isinstance(allowed.example, str) and _LIKE_A_NUMBER.fullmatch(allowed.example)
     same = written is not None and meant and len(written) == len(meant.string) and _LIKE_A_NUMBER.fullmatch(written)
     return written if same else None

@@ -93,7 +93,6 @@ class _Reader:
         )
 
     def _ask(self, setting: str, question: Callable[[], Any], otherwise: Any) -> Any:
-        """An answer that the import can do without; why it did not come is written down."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -247,7 +246,6 @@ def _admin_roles(eks: Any, cluster_name: str) -> Iterator[str]:
 
 
 def _pages(client: Any, operation: str, items: str, **parameters: Any) -> Iterator[Any]:
-    """The items of every page; botocore has no paginator for some operations that have pages."""
     if client.can_paginate(operation):
         for page in client.get_paginator(operation).paginate(**parameters):
             yield from page[items]

@@ -186,7 +186,6 @@ def _sample_eks(request: Mapping[str, Any], keeping: Keeping, imported: Imported
 
 
 def _observability(request: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
-    """Nothing is installed on an EKS cluster of somebody else's that is used as it is."""
     if not _is_eks(request) or not keeping.keeps("eks", request["Orchestrator"]["Eks"]["ClusterArn"]):
         return {}
     if any(each.startswith(INSIGHTS_LOGS) for each in keeping.stack):
@@ -197,7 +196,6 @@ def _observability(request: Mapping[str, Any], keeping: Keeping, imported: Impor
 
 
 def _encryption(observed: Observed, keeping: Keeping) -> dict[str, Any]:
-    """The key of what is made here: file systems that are used as they are have theirs."""
     made = [each for each in observed.file_systems if not keeping.keeps("storage", each["FileSystemId"])]
     keys = sorted({each.get("KmsKeyId", "") for each in made} & observed.customer_keys)
     if not keys:

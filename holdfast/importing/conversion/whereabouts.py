@@ -100,7 +100,6 @@ def account_of(found: list[Evidence], *, given: str | None, imported: Imported) 
 
 
 def _values(pairs: Any) -> dict[str, str]:
-    """Each value with the first place that says it."""
     named: dict[str, str] = {}
     for value, each in pairs:
         if value is not None and each.certain:

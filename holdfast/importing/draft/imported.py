@@ -128,7 +128,6 @@ def _comments(path: str, indent: str, notes: dict[str, list[Note]]) -> list[str]
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
-    """Lines that go on are indented further, so that the next note can be told from them."""
     lines = textwrap.wrap(
         "".join(one if one.isprintable() else " " for one in text),
         WIDTH - len(indent) - 2,
@@ -140,7 +139,6 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def _is_flat(value: dict[str, Any], path: str, notes: dict[str, list[Note]]) -> bool:
-    """Whether a mapping can stand on one line: a few plain values, and no comment among them."""
     if any(place.startswith(f"{path}.") for place in notes) or len(value) > 5:
         return False
     return not any(
@@ -169,7 +167,6 @@ def _flow(value: Any) -> str:
 
 
 def _reads_back(value: str) -> bool:
-    """Whether a text without quotes is that text to YAML."""
     try:
         return bool(yaml.safe_load(value) == value)
     except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError):

@@ -19,11 +19,11 @@ class Keeping:
     """Parts to create instead of using the existing ones. Default: none"""
 
     def keeps(self, part: Part, *ids: str) -> bool:
-        """Whether something that is there, by its id or ARN, is used as it is."""
+        """Return True if something that is there, by its id or ARN, is used as it is."""
         return part not in self.create and not self.owns(*ids)
 
     def owns(self, *ids: str) -> bool:
-        """Whether the stack made it; a stack knows roles and clusters by their names."""
+        """Return True if the stack made it; a stack knows roles and clusters by their names."""
         return any(each in self.stack or each.rpartition("/")[2] in self.stack for each in ids)
 
 

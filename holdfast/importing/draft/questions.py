@@ -14,7 +14,6 @@ def ask_about_values(imported: Imported) -> None:
 
 
 def _by_name(path: str, document: Any) -> str:
-    """A path that calls an item of a list by its name, as notes do."""
     parts, value = [], document
     for part in path.split(".") if path else []:
         if isinstance(value, list) and part.isdigit() and int(part) < len(value):

@@ -39,7 +39,6 @@ def cluster_of(*, files: Sequence[Path] = (), command: Sequence[str] = (), name:
 
 
 def _options(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """The options of a command with their values; each once."""
     rest = list(words)
     if rest[:1] == ["aws"]:
         if tuple(rest[:3]) != COMMAND:

@@ -18,12 +18,7 @@ class NotUsableError(ValueError):
 
 
 def read_json(path: Path) -> Any:
-    """
-    The value in a file.
-
-    Raises:
-        NotUsableError: there is none.
-    """
+    """The value in a file. Raises: NotUsableError: there is none."""
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_BYTES + 1)
@@ -93,5 +88,5 @@ def _constant(origin: str) -> Any:
 
 
 def is_finite(value: float) -> bool:
-    """Whether a number is one that JSON can say; 1e999 is read as infinite."""
+    """Return True if a number is one that JSON can say; 1e999 is read as infinite."""
     return math.isfinite(value)

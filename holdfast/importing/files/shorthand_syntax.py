@@ -72,7 +72,6 @@ class _Reader:
             raise self._wrong("a comma or the end")
 
     def _values(self, depth: int) -> Any:
-        """One value, or those of a list without brackets."""
         values = [self._value(depth)]
         while self._ahead() == "," and not KEY.match(self._text, self._at + 1):
             self._at += 1

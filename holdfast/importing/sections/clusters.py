@@ -79,7 +79,6 @@ def cluster(
 def _settings(
     request: Mapping[str, Any], environment: str, tags: Mapping[str, str], keeping: Keeping
 ) -> dict[str, Any]:
-    """What is said of the cluster as a whole."""
     section: dict[str, Any] = {"name": request["ClusterName"]} if request["ClusterName"] != environment else {}
     section["node_recovery"] = request.get("NodeRecovery", "Automatic")
     if request.get("NodeProvisioningMode"):

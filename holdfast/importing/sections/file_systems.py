@@ -105,7 +105,6 @@ def _kept_home(fs_id: str, groups: Sequence[Mapping[str, Any]], region: str, imp
 
 
 def _mounted(kind: str, groups: Sequence[Mapping[str, Any]], fs_id: str) -> Mapping[str, Any]:
-    """How a file system is mounted by the first group that does."""
     configs = (config[kind] for group in groups for config in _configs(group) if kind in config)
     return next((each for each in configs if file_system_id(each["DnsName"]) == fs_id), {})
 
@@ -118,7 +117,6 @@ def _dns_name(fs_id: str, config: Mapping[str, Any], region: str) -> dict[str, s
 
 
 def _made(association: Mapping[str, Any], keeping: Keeping) -> bool:
-    """Whether the stack made a data repository association, so that it has to go on having it."""
     return keeping.owns(association.get("AssociationId", ""))
 
 
@@ -130,7 +128,6 @@ def _chosen(
     path: str,
     imported: Imported,
 ) -> tuple[str, Mapping[str, Any] | None] | None:
-    """The one file system of a kind that the file can have: its id, and what is known of it."""
     configs = [config[kind] for group in groups for config in _configs(group) if kind in config]
     ids = [file_system_id(config["DnsName"]) for config in mounts(groups) if config in configs]
     ids += [each for each, described in known.items() if described["FileSystemType"] == type_name]

@@ -78,7 +78,6 @@ class Scripts:
         return dict(self._shared)
 
     def _as_others_have_it(self, imported: Imported) -> list[dict[str, Any]]:
-        """Users of scripts of somebody else, of which Holdfast's take the place."""
         for uri, script in sorted(_named_scripts(self._groups)):
             text = f"{script} of {uri} is not read: put what it does beside creating users into lifecycle.scripts"
             imported.note("lifecycle", text, decide=True)
@@ -103,7 +102,6 @@ class Scripts:
 
 
 def _shared_mode(request: Mapping[str, Any]) -> LifecycleMode:
-    """The mode that all groups have, or the default where they differ."""
     modes = {mode(group) for group in request.get("InstanceGroups") or []}
     return modes.pop() if len(modes) == 1 else default_mode(request)
 
@@ -136,7 +134,6 @@ def own_settings(files: Mapping[str, str]) -> dict[str, Any] | None:
 
 
 def _scripts_of(group: Mapping[str, Any]) -> dict[str, Any]:
-    """A LifeCycleConfig in the words of the file; empty where a group has none, or one without a script."""
     config = group.get("LifeCycleConfig") or {}
     hooks = {setting: config[hook] for hook, setting in HOOKS.items() if config.get(hook)}
     return {"source_s3_uri": config.get("SourceS3Uri", "").rstrip("/"), **hooks} if hooks else {}
@@ -152,7 +149,6 @@ def _named_scripts(groups: list[Mapping[str, Any]]) -> set[tuple[str, str]]:
 
 
 def _sample_users(text: str, imported: Imported) -> list[dict[str, Any]]:
-    """Lines of ``name,uid,home``, as AWS's sample scripts read them."""
     users = []
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, rest = line.partition(",")

@@ -93,7 +93,6 @@ def _egress(observed: Observed, subnet: Mapping[str, Any]) -> str:
 
 
 def _route_table(observed: Observed, subnet_id: str) -> Mapping[str, Any] | None:
-    """That of the subnet, or else the main one of the VPC."""
     joined = [(table, each) for table in observed.route_tables for each in table.get("Associations", [])]
     own = (table for table, each in joined if each.get("SubnetId") == subnet_id)
     main = (table for table, each in joined if each.get("Main"))
@@ -101,7 +100,6 @@ def _route_table(observed: Observed, subnet_id: str) -> Mapping[str, Any] | None
 
 
 def _endpoint_to_s3(observed: Observed, table_id: str) -> str | None:
-    """The gateway endpoint that serves a route table."""
     return next(
         (
             each["VpcEndpointId"]

@@ -69,7 +69,7 @@ class Comparison:
 
     @property
     def within(self) -> bool | None:
-        """Whether the plan lies in the interval of the actual figure; None where there is no interval."""
+        """Return True if the plan lies in the interval of the actual figure; None where there is no interval."""
         if self.plan is None or self.low is None or self.high is None:
             return None
         return self.low <= self.plan <= self.high
@@ -291,7 +291,6 @@ class _CheckpointSeconds:
 
 
 def _acted_on_ns(incident: Incident) -> int | None:
-    """The verdict, or where that could wait for its boundary, when a remedy was asked for: its wait cost nothing."""
     noticed_ns = incident.noticed_ns if incident.noticed_ns is not None else incident.injected_ns
     asked_ns = incident.asked_ns
     waited = incident.when == When.BOUNDARY.value and asked_ns is not None

@@ -35,7 +35,6 @@ def example_run(scenario: Scenario, *, hours: float, seed: int) -> tuple[Stretch
 
 
 def _cycle(run: list[Stretch], scenario: Scenario, *, start: float, end: float, down: float, failed: bool) -> None:
-    """From one failure to the next: detect, replace, rebuild, training that counts, training that is done again."""
     strategy, checkpoints = scenario.strategy, scenario.checkpoints
     begun = bool(run)
     detected = start + (strategy.detect_h if begun else 0.0)

@@ -130,7 +130,6 @@ class Books:
 
 
 def _counts(other: OtherEvent, job: str, running: JobEvents) -> bool:
-    """Whether an event ends a stretch of the job: those of its nodes while it does not run."""
     if other.kind == kinds.HANDED_OVER:
         # An agent hears of it later than the launcher that speaks: the job may have gone on from that step already.
         return other.job == job and not running.has_started_at(
@@ -149,7 +148,6 @@ def _counts(other: OtherEvent, job: str, running: JobEvents) -> bool:
 
 
 def _spans(running: JobEvents, between: "list[OtherEvent]", *, end_ns: int) -> Iterator[_Span]:
-    """What was done from one event to the next, and after the last one."""
     kept_until = running.kept_until()
     before_ns, step, resumed_from = running.times_ns[0], running.step(0), 0
     others = iter([*between, None])
@@ -187,7 +185,6 @@ def _spans(running: JobEvents, between: "list[OtherEvent]", *, end_ns: int) -> I
 
 
 def _is_last(other: OtherEvent, time_ns: int, kind: str) -> bool:
-    """At one instant the finish of a job comes last."""
     return other.time_ns == time_ns and kind == kinds.JOB_FINISHED
 
 
@@ -224,7 +221,6 @@ def _nanoseconds(seconds: float | None, *, most: int) -> int:
 
 
 def _merged(spans: Iterable[_Span]) -> tuple[Stretch, ...]:
-    """Without empty stretches, and with neighbours of one account joined."""
     merged: list[Stretch] = []
     account, start_ns, end_ns = "", 0, 0
     for name, begun_ns, ended_ns in spans:

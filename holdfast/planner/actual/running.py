@@ -102,7 +102,7 @@ class JobEvents:
         return self._nodes[max(bisect_left(self._starts, count) - has_start, 0)]
 
     def has_started_at(self, step: float, time_ns: int) -> bool:
-        """Whether it started from that step by then."""
+        """Return True if it started from that step by then."""
         return any(self.times_ns[at] <= time_ns and self.step(at) == step for at in self._starts)
 
     def kept_until(self) -> list[float]:

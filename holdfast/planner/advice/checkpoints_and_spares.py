@@ -130,6 +130,5 @@ def fewest(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _thinned(first: int, last: int) -> Sequence[int]:
-    """At most some forty numbers from first to last."""
     step = max(1, (last - first) // 40)
     return sorted({*range(first, last + 1, step), last})

@@ -143,7 +143,6 @@ def _edges(
     deadline_h: float | None,
     budget_usd: float | None,
 ) -> list[int]:
-    """Sizes between those of the table: the smallest that is in time, and the largest within the budget."""
     own = [each for (strategy, _), each in table.items() if strategy == name]
     found = []
     in_time = [each.instances for each in own if deadline_h is not None and _within(each.wall_h, deadline_h)]

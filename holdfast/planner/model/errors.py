@@ -17,11 +17,6 @@ def check_target(share: float) -> None:
 
 
 def require(condition: bool, what: str, given: object, allowed: str, fix: str) -> None:  # noqa: FBT001 - reads as an assertion
-    """
-    Refuse a value.
-
-    Raises:
-        PlanError: ``condition`` is false.
-    """
+    """Refuse a value. Raises: PlanError: ``condition`` is false."""
     if not condition:
         raise PlanError(f"{what} is {given}; allowed: {allowed}; {fix}")

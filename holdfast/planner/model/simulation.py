@@ -214,7 +214,7 @@ def _unsaved_h(scenario: Scenario, training: Floats) -> Floats:
 
 
 def _finish(scenario: Scenario, gaps: Floats, *, work_h: float, rng: np.random.Generator) -> tuple[bool, Floats, int]:
-    """Whether every run has finished within these cycles, when each did, and the failures until then."""
+    """Return True if every run has finished within these cycles, when each did, and the failures until then."""
     checkpoints = scenario.checkpoints
     interval_h, write_h = checkpoints.interval_s / HOUR_S, checkpoints.write_s / HOUR_S
     ends = np.cumsum(gaps, axis=1)

@@ -214,7 +214,6 @@ def _outlook(
 
 
 def _recovery_h(scenario: Scenario) -> float:
-    """Hours from a failure until training is back; with spares one of them takes the place."""
     strategy = scenario.strategy
     waits = strategy.waits_for_replacement and scenario.spares == 0
     return (strategy.out_h if waits else strategy.detect_h) + strategy.back_h
@@ -240,7 +239,6 @@ def _difference(before: float | None, after: float | None) -> float | None:
 
 
 def _curve(name: str, scenario_at: Callable[[str, int], Scenario], instances: int) -> Curve:
-    """The size that is planned is one of the points."""
     sizes = sorted({*CURVE_SIZES, instances})
     return Curve(
         name=scenario_at(name, instances).strategy.title,

@@ -30,12 +30,12 @@ class Effect(IntEnum):
 
     @property
     def disturbs(self) -> bool:
-        """Whether somebody or something at work in the cluster may notice."""
+        """Return True if somebody or something at work in the cluster may notice."""
         return self >= Effect.NEW_NODES
 
     @property
     def needs_leave(self) -> bool:
-        """Whether the change is deployed only when ``allow_replacement`` names the setting."""
+        """Return True if the change is deployed only when ``allow_replacement`` names the setting."""
         return Effect.REPLACES_GROUP <= self <= Effect.REPLACES_FILE_SYSTEM
 
 

@@ -29,12 +29,12 @@ def with_former_mode(deployed: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def changes_modes(edit: Edit) -> bool:
-    """Whether groups that stay get another mode."""
+    """Return True if groups that stay get another mode."""
     return any(old != new for old, new in _pairs(edit))
 
 
 def leaves_custom(edit: Edit) -> bool:
-    """Whether HyperPod shall make nodes ready where scripts did all of it."""
+    """Return True if HyperPod shall make nodes ready where scripts did all of it."""
     return any(old == "custom" != new for old, new in _pairs(edit))
 
 

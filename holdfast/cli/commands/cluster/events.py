@@ -1,4 +1,4 @@
-"""``holdfast events``: what happened, read from the cluster's CloudWatch log group, or from HyperPod on AWS."""
+"""``holdfast events``: events of the cluster's CloudWatch log group, or of HyperPod on AWS."""
 
 import json as json_format
 import time
@@ -71,7 +71,7 @@ def events(
 
 
 class _Shown(NamedTuple):
-    """An event as JSON, and as people read it."""
+    """Event as JSON, and as a line."""
 
     time_ns: int
     json: Callable[[], str]
@@ -79,7 +79,7 @@ class _Shown(NamedTuple):
 
 
 class _Own:
-    """Holdfast's own events."""
+    """Holdfast's events."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -94,7 +94,7 @@ class _Own:
 
 
 class _Service:
-    """HyperPod's."""
+    """HyperPod's events."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -118,14 +118,13 @@ def _refuse_what_hyperpod_does_not_tell(choice: Choice) -> None:
 
 
 def _check_node(context: Context, source: "_Own | _Service", *, node: str) -> None:
-    """Raise CommandError where neither the cluster has the node nor an event names it."""
     if not node or (names := node_names(context)).intersection([node]) or any(source.read(Choice(node=node))):
         return
     raise CommandError(f"got --node {node}; allowed: {', '.join(sorted(names)) or 'none yet'}, or a node of an event")
 
 
 class _Recent:
-    """Which events were read before, of the last hours."""
+    """Events of the last hours that were printed."""
 
     def __init__(self) -> None:
         self._in_order: deque[tuple[int, str]] = deque()
@@ -133,7 +132,7 @@ class _Recent:
         self.newest_ns = 0
 
     def add(self, shown: _Shown) -> bool:
-        """Note it; False where it was read before."""
+        """Record an event; return False for a known one."""
         line = shown.json()
         if line in self._lines:
             return False
@@ -170,7 +169,7 @@ def _print(
 
 
 def _printer(*, as_json: bool) -> Callable[[_Shown], None]:
-    """Asks the console once for what it is: a log has millions of events."""
+    """Read the console's properties once: a log has millions of events."""
     is_terminal, file = console.is_terminal, console.file
 
     def show(shown: _Shown) -> None:

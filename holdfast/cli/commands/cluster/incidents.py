@@ -1,4 +1,4 @@
-"""``holdfast incidents``: each fault as one story, from its first sign to full strength, logged from events alone."""
+"""``holdfast incidents``: each fault from its first sign to full strength, from events alone."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
@@ -152,7 +152,7 @@ def _of_cluster(context: Context) -> StoredEvents:
 
 
 def _write(option: str, path: Path, made: Callable[[], str], *, quiet: bool) -> None:
-    """Into a file that is not there, or that this command has written before."""
+    """Write a new file, or replace one of this command."""
     from holdfast.cli.views.incidents.page import is_ours
 
     try:

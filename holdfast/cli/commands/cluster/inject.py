@@ -1,4 +1,4 @@
-"""``holdfast inject``: plant a fault on a node, as its kernel, driver, disk, link or file system would have it."""
+"""``holdfast inject``: faults of kernel, driver, disk, link or file system of a node."""
 
 import time
 from dataclasses import asdict
@@ -64,7 +64,7 @@ def inject(
 
 
 def _check(*, node: str | None, fault: str | None, for_s: float | None, end: bool, listed: bool) -> None:
-    """A mistake is told before anything is looked at."""
+    """Check all options before anything is read."""
     from holdfast.localcloud.planting import FAULTS, FaultError, fault_named, seconds_of
 
     if end and listed:

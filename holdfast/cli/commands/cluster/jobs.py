@@ -126,7 +126,7 @@ def cancel(
 
 
 def _cancel_workloads(context: Context, job: list[str], *, json: bool) -> None:
-    """Their objects go, as with kubectl delete: Kubernetes has no other end for a job that goes on."""
+    """Delete the objects of jobs: Kubernetes has no other way to end a running job."""
     found = _workloads(context, job)
     cancel_workloads(context, found)
     if json:

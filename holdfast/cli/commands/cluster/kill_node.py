@@ -1,4 +1,4 @@
-"""``holdfast kill-node``: break a node on purpose, the way hardware does it."""
+"""``holdfast kill-node``: a hardware fault of a node."""
 
 from typing import Annotated
 

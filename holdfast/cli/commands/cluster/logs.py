@@ -1,4 +1,4 @@
-"""``holdfast logs``: lifecycle scripts and jobs, as far as they have written."""
+"""``holdfast logs``: lifecycle scripts and jobs."""
 
 import json as json_format
 import time
@@ -126,7 +126,7 @@ def _follow(
     as_json: bool,
     is_over: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Print what is new in each file, under its name where there are several and it is another than before."""
+    """Print new lines of each file, under its name if there are several."""
     printed: dict[str, int] = {}
     last = ""
     while True:

@@ -1,4 +1,4 @@
-"""``holdfast packages``: a Python environment for jobs, on the shared file system."""
+"""``holdfast packages``: a Python environment for jobs."""
 
 from dataclasses import asdict
 from pathlib import Path

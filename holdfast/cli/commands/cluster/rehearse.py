@@ -1,4 +1,4 @@
-"""``holdfast rehearse``: a job, a broken node, and the way back."""
+"""``holdfast rehearse``: a job, a broken node, and the recovery."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""``holdfast ssh``: a shell, or one command, on a node."""
+"""``holdfast ssh``: a shell or a command on a node."""
 
 import os
 import sys
@@ -32,5 +32,5 @@ def ssh(
 
 
 def command_line(words: list[str]) -> list[str]:
-    """As ssh(1) has it: the words, with spaces between them, are one line for the shell of the node."""
+    """Join words with spaces into one line for the node's shell, as ssh(1) does."""
     return ["/bin/bash", "-c", " ".join(words)] if words else ["/bin/bash", "-l"]

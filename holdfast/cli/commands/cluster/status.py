@@ -1,4 +1,4 @@
-"""``holdfast status``: what is deployed, and how it does."""
+"""``holdfast status``: state of a deployment."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``holdfast submit``: a job file, its folder and its options into the queue."""
+"""``holdfast submit``: a job file with its folder and options."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""``holdfast down``: end the local cloud and leave nothing of it behind."""
+"""``holdfast down``: removal of the local cloud."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ def down() -> None:
 
 @contextlib.contextmanager
 def _held(local: LocalCloud) -> Iterator[None]:
-    """Have the home, and end the command that has it, unless that takes it down, too."""
+    """Lock the home, and end the command that holds it, unless that is a down too."""
     ended = 0
     with contextlib.ExitStack() as stack:
         while True:

@@ -1,4 +1,4 @@
-"""``holdfast env``: the local cloud's address and keys, for clients that are not the holdfast command."""
+"""``holdfast env``: address and keys of the local cloud, for other clients."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""``holdfast images``: the container images of the local cloud, for ``srun --container-image`` and for pods."""
+"""``holdfast images``: container images of the local cloud, for ``srun --container-image`` and pods."""
 
 import contextlib
 import importlib.util
@@ -94,7 +94,7 @@ def remove(name: Annotated[str, typer.Argument(help="Image name, as holdfast ima
 
 
 def _shipped() -> Path:
-    """In a wheel it lies with the stacks, in a checkout at the top."""
+    """Folder in the wheel of the stacks, or in a checkout."""
     found = importlib.util.find_spec("holdfast_stacks")
     shipped = Path(found.origin).parent / "data" / "containers" if found and found.origin else None
     return shipped if shipped is not None and shipped.is_dir() else Path(__file__).resolve().parents[4] / "containers"

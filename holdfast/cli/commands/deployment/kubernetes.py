@@ -1,4 +1,4 @@
-"""``holdfast kubernetes``: the binaries that clusters of EKS run on in the local cloud."""
+"""``holdfast kubernetes``: binaries of EKS clusters in the local cloud."""
 
 import contextlib
 import os

@@ -1,8 +1,8 @@
 """
-``holdfast up``: from an environment file to a running cluster.
+``holdfast up``: deploy an environment file.
 
-For an ``embedded`` environment it also starts the local cloud and bootstraps it; for one on AWS it only
-deploys. Running it again brings everything back to what the file says, after a crash as well.
+For ``embedded`` environments it also starts and bootstraps the local cloud. Running it again restores the deployment,
+also after a crash.
 """
 
 import contextlib
@@ -87,7 +87,7 @@ def up(
 
 @contextlib.contextmanager
 def _naming_current(before: Session | None, *, new: str) -> Iterator[None]:
-    """A deployment beside the current environment that fails leaves it current, and says so."""
+    """Name the current environment in the error of a failed deployment."""
     try:
         yield
     except CommandError as error:

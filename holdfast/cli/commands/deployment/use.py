@@ -1,4 +1,4 @@
-"""``holdfast use``: the environment that the other commands use."""
+"""``holdfast use``: selection of the current environment."""
 
 import os
 from typing import Annotated

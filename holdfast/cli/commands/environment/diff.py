@@ -1,4 +1,4 @@
-"""``holdfast diff``: what deploying an environment file would do to what is deployed, before it is deployed."""
+"""``holdfast diff``: changes that deploying an environment file would make."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated

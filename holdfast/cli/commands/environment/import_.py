@@ -1,4 +1,4 @@
-"""``holdfast import``: an environment file from a cluster that is there, or from the files of AWS's samples."""
+"""``holdfast import``: an environment file from an existing cluster, or from files of AWS's samples."""
 
 from collections.abc import Set
 from pathlib import Path
@@ -142,7 +142,7 @@ def _from_files(
 
 
 def _tell(imported: "Imported", output: Path | None) -> None:
-    """On standard error: what was left behind, and what has to be decided."""
+    """Print on standard error what was left out, and what has to be decided."""
     for note in sorted(imported.notes, key=lambda note: not note.decide):
         error_console.print(str(note), style="yellow" if note.decide else "dim", markup=False)
     to_decide = sum(note.decide for note in imported.notes)

@@ -1,4 +1,4 @@
-"""Jobs of a cluster under Kubernetes: what there is, what they said, and their end. How it looks is for the views."""
+"""Jobs of a cluster under Kubernetes: list, output, outcome, deletion."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ _NO_LOG = (400, 404, 500)
 
 
 def check_kubernetes_job(job: str) -> JobName:
-    """The name of a job. Raises: CommandError: it is none."""
+    """Return the parsed name. Raises: CommandError: it is none."""
     try:
         return parse_job_name(job)
     except ManifestError as error:
@@ -37,12 +37,7 @@ def check_kubernetes_job(job: str) -> JobName:
 
 
 def known_workloads(context: Context) -> list[Workload]:
-    """
-    All jobs of the cluster that there are, as long as their objects are there.
-
-    Raises:
-        CommandError: the API server does not answer, or refuses.
-    """
+    """All jobs of the cluster whose objects exist. Raises: CommandError: the API server refuses or is down."""
     client = sign_in(context).client
     try:
         return workloads(_objects(client), client.items("/api/v1/pods"))
@@ -51,7 +46,6 @@ def known_workloads(context: Context) -> list[Workload]:
 
 
 def workload(context: Context, *, job: str) -> Workload | None:
-    """One of them; None where there is none of this name."""
     requested = check_kubernetes_job(job)
     return next((one for one in known_workloads(context) if one.job == requested), None)
 
@@ -77,7 +71,7 @@ def _listed(client: Client, *, version: str, plural: str) -> list[Object]:
 
 
 def kubernetes_outcome(context: Context, *, job: str) -> str:
-    """How a job has ended: Complete, Failed, or that it is gone; empty while it goes on."""
+    """Complete, Failed, or gone; empty while the job runs."""
     found = workload(context, job=job)
     if found is None:
         return "gone"
@@ -86,13 +80,13 @@ def kubernetes_outcome(context: Context, *, job: str) -> str:
 
 def kubernetes_output(context: Context, *, job: str, since_ns: int | None = None) -> list[tuple[str, list[str]]]:
     """
-    (pod, or pod/container where it has several; lines) of each container that has said something.
+    Return (pod, or pod/container; lines) of each container with output.
 
     Args:
-        since_ns: Only lines written from then. Default: all.
+        since_ns: Start time. Default: all lines.
 
     Raises:
-        CommandError: there is no such job.
+        CommandError: no such job.
     """
     found = workload(context, job=job)
     if found is None:
@@ -119,7 +113,7 @@ def _lines(client: Client, pod: PodRecord, container: str, **limits: str) -> lis
 
 
 def cancel_workloads(context: Context, jobs: Sequence[Workload]) -> None:
-    """Delete their objects, which ends their pods; ConfigMaps and Secrets stay. Raises: CommandError."""
+    """Delete the objects of jobs, and so their pods; ConfigMaps and Secrets stay. Raises: CommandError."""
     client = sign_in(context).client
     requested = {one.job for one in jobs}
     try:
@@ -146,7 +140,7 @@ def _path(one: Object) -> str:
 
 
 def workload_rows(context: Context, found: Iterable[Workload]) -> list[JobRow]:
-    """Workloads in the words that are shown, with what the newest failed ones said at the end."""
+    """Rows of workloads; the newest failed ones have their last lines."""
     rows, explained = [], 0
     for one in found:
         lines: list[str] = []
@@ -159,7 +153,7 @@ def workload_rows(context: Context, found: Iterable[Workload]) -> list[JobRow]:
 
 
 def workload_row(one: Workload, *, last_lines: list[str], now_s: int, is_local: bool = False) -> JobRow:
-    """A workload in the words that are shown; ``is_local``: its cluster has the images of this machine alone."""
+    """Row of a workload; ``is_local``: the cluster has only the images of this machine."""
     return JobRow(
         job_id=str(one.job),
         name=one.kinds,

@@ -6,12 +6,7 @@ from holdfast.planner import PlanError
 
 
 def training_group(environment: Environment, name: str | None) -> InstanceGroup:
-    """
-    Return the named group, or the one with the most accelerators.
-
-    Raises:
-        PlanError: the environment has no group of this name.
-    """
+    """Return the named group, or the one with the most accelerators. Raises: PlanError: no such group."""
     groups = environment.cluster.instance_groups
     if name is not None:
         for group in groups:

@@ -1,7 +1,7 @@
 """
-From options, what an environment says and data to the numbers of a plan; whatever was assumed is written down.
+Inputs of a plan from options, environment and data, with all assumptions noted.
 
-Options win over the environment, and both over data. There is no price unless one is asked for.
+Options override the environment, and both override data. Without --price there is no price.
 """
 
 import difflib
@@ -40,13 +40,15 @@ def gather(
     events: Iterable[Event] | None = None,
 ) -> Inputs:
     """
+    Gather the inputs of a plan.
+
     Args:
-        environment: What is not among the options. Default: nothing else says it.
+        environment: Defaults for missing options. Default: none.
         data: Rates, stages and prices. Default: those of the catalog.
-        events: What the cluster told, to learn from. Default: nothing is known of it.
+        events: Measured events. Default: none.
 
     Raises:
-        PlanError: something that is needed is not there, or a number is impossible.
+        PlanError: an input is missing, or a number is impossible.
     """
     group = None if environment is None else training_group(environment, options.group)
     stages = data.stages()
@@ -128,7 +130,7 @@ def _accelerator(instance_type: str | None, notes: list[str]) -> tuple[str, int]
 def _failures(
     options: Options, *, accelerator: str, rates: Callable[[], FailureRates], notes: list[str]
 ) -> tuple[Failures, str]:
-    """How instances fail, and whose failures were counted for it."""
+    """Failure model, and the source of its rate."""
     counted = "given"
     if options.failure_rate_percent is not None:
         notes.append(f"failure rate {options.failure_rate_percent:g} % per instance-hour: given")
@@ -151,7 +153,7 @@ def _failures(
 
 
 def _origins(given: Known, measured: Known, *, counted: str, interval_given: bool) -> dict[str, str]:
-    """Where each input comes from, by the names that sensitivities have for them."""
+    """Source of each input, by the names of the sensitivities."""
     published = "assumed: as AWS published it"
     names = {
         "failure rate": ("per_instance_hour", counted),

@@ -1,4 +1,4 @@
-"""What an instance-hour costs: what was given, a training plan, or an offer of the price list."""
+"""Price of an instance-hour: given, of a training plan, or an offer of the price list."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from holdfast.planner.model import PlanError
 def price_of(
     options: Options, *, instance_type: str | None, prices: Callable[[], tuple[Price, ...]]
 ) -> tuple[float | None, str]:
-    """Dollars per instance-hour and where they come from, or None and how to give them."""
+    """Dollars per instance-hour and their source; or None and how to give a price."""
     fee, hours = options.training_plan_fee_usd, options.training_plan_hours
     if (fee is None) != (hours is None):
         raise PlanError("a training plan needs both --training-plan-fee and --training-plan-hours")

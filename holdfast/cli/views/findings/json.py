@@ -1,4 +1,4 @@
-"""Findings as a JSON list: each by itself, also those that were not checked."""
+"""Findings as a JSON list, unchecked ones included."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,6 @@ from holdfast.validation import Finding
 
 
 def as_json(findings: Iterable[Finding], *, checked: Path) -> str:
-    """The findings in the order in which they are printed."""
     return json.dumps([_entry(finding, checked) for finding in findings], indent=2)
 
 

@@ -23,7 +23,6 @@ _LEVELS = {"error": "error", "warning": "warning", "not-checked": "none"}
 
 
 def as_sarif(findings: Sequence[Finding], *, checked: Path) -> str:
-    """A log with one run: the rules that something was found with, and a result for each finding."""
     decided = [finding for finding in findings if finding.severity != "not-checked"]
     groups = by_cause(findings)
     codes = sorted({finding.code for finding in (*decided, *(group[0] for group in groups))})

@@ -1,4 +1,4 @@
-"""One row per incident, with the fields of ``holdfast incidents --json`` in their order; and which rows are meant."""
+"""Row of an incident, with the fields of ``holdfast incidents --json``."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ SHOWN_IDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyRow:
-    """A remedy that was asked for, or refused."""
+    """Requested or refused remedy."""
 
     time_s: float
     remedy: str | None
@@ -25,8 +25,6 @@ class RemedyRow:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceRow:
-    """A line of evidence."""
-
     time_s: float
     source: str
     text: str
@@ -34,7 +32,7 @@ class EvidenceRow:
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentRow:
-    """What is told of an incident. Seconds count from its start; what is unknown is None."""
+    """Incident. Seconds count from its start; unknown values are None."""
 
     id: str
     node: str | None
@@ -64,7 +62,6 @@ class IncidentRow:
 
 
 def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:
-    """The incidents of a cluster's events, oldest first."""
     reader = IncidentReader()
     for event in in_order(events):
         reader.add(event)
@@ -123,13 +120,13 @@ def chosen(
     found: Sequence[tuple[Incident, IncidentRow]], prefix: str, *, none: str
 ) -> list[tuple[Incident, IncidentRow]]:
     """
-    Those of an id, of any name that it ever had, or of the beginning of one.
+    Return the incidents with this id, former id, or beginning of an id.
 
     Args:
-        none: What to do where there is no incident at all.
+        none: Remedy if there are no incidents at all.
 
     Raises:
-        CommandError: none is meant, or several are.
+        CommandError: no match, or several.
     """
     exact = [one for one in found if prefix in one[0].names]
     if exact:

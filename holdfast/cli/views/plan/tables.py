@@ -1,4 +1,4 @@
-"""How a plan looks in the terminal."""
+"""Tables of a plan on a terminal."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -31,7 +31,6 @@ IF_IT_SCALES = "if throughput grows with the number of instances"
 
 
 def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) -> RenderableType:
-    """The whole plan."""
     parts: list[RenderableType] = [
         Rule(Text(inputs.title, style="bold"), style="dim"),
         Text(headline(plan)),
@@ -49,7 +48,7 @@ def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) 
 
 
 def headline(plan: Plan) -> str:
-    """The cluster and how often it fails, in a sentence."""
+    """Cluster and failure rate, in a sentence."""
     scenario = plan.scenario
     often = "nothing fails" if plan.mtbf_h is None else f"one failure every {hours(plan.mtbf_h)}"
     return (
@@ -59,7 +58,7 @@ def headline(plan: Plan) -> str:
 
 
 def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    """What to do, as (subject, sentence); each names the input that it hangs on most, and where that comes from."""
+    """Advice as (subject, sentence), each with its most sensitive input and that input's source."""
     rows: list[tuple[str, str]] = []
     interval, spares = plan.interval, plan.spares
     if plan.scenario.strategy.redo == "checkpoint" and interval.goodput_best == 0:
@@ -94,7 +93,7 @@ def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
 
 
 def _spares_that_pay(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    """The number of spares with the smallest bill: what they idle beside what they save."""
+    """Number of spares with the lowest cost."""
     best, usd = plan.cheapest_spares, inputs.usd_per_instance_hour
     if best is None or best.paid_h is None:
         return []
@@ -114,7 +113,7 @@ def _worth(instance_hours: float, usd: float | None) -> str:
 
 
 def _way_advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    """The best of all strategies on all sizes, for the limits that were given."""
+    """Best strategy and size for the given limits."""
     ways, rows = plan.ways, list[tuple[str, str]]()
     limits, cheapest, quickest = [], ways.cheapest, ways.quickest
     if ways.deadline_h is not None:
@@ -187,7 +186,6 @@ def _table(plan: Plan, columns: Sequence[str], cells: Callable[[Outlook], tuple[
 
 
 def goodput_cells(each: Outlook) -> tuple[str, ...]:
-    """Spares, recovery, and goodput by three models."""
     return (
         f"{each.spares}",
         f"{each.minutes_per_failure:,.1f}",
@@ -198,7 +196,6 @@ def goodput_cells(each: Outlook) -> tuple[str, ...]:
 
 
 def cost_cells(each: Outlook) -> tuple[str, ...]:
-    """Time and money."""
     spread = "" if each.simulation is None else _spread(each.simulation.wall_h)
     if each.wall_h is None:
         return "never ends", spread, "", "", "", ""
@@ -213,7 +210,7 @@ def cost_cells(each: Outlook) -> tuple[str, ...]:
 
 
 def _spread(wall_h: Estimate) -> str:
-    """The 5th and 95th percentile of single runs, in days."""
+    """5th and 95th percentile of single runs, in days."""
     return f"{wall_h.p5 / 24:,.1f} to {wall_h.p95 / 24:,.1f}"
 
 
@@ -234,7 +231,6 @@ def _comparison(compared: PlanAgainstActual) -> Table:
 
 
 def comparison_rows(compared: PlanAgainstActual) -> list[tuple[str, ...]]:
-    """A row for each figure of the plan."""
     return [
         (
             f"{row.what} (reported by jobs)" if row.reported_by_jobs else row.what,
@@ -257,7 +253,7 @@ def _ledger(compared: PlanAgainstActual) -> Table:
 
 
 def ledger_rows(compared: PlanAgainstActual) -> list[tuple[str, str, str]]:
-    """A row for each account, over all jobs, and their sum."""
+    """A row per account over all jobs, and their sum."""
     totals = ledger_total(compared.ledgers)
     wall = sum(book.wall_ns for book in compared.ledgers)
     rows = [(account, f"{ns / 1e9:,.3f}", percent(ns / wall) if wall else "-") for account, ns in totals.items()]

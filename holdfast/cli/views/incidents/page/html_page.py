@@ -1,6 +1,6 @@
 """
-The page itself. Evidence is text that anybody on a node can write: whatever is not ours is escaped, and the page's own
-policy lets nothing run or load, should something get past that.
+Page of incidents. Anyone on a node can write evidence: all texts of others are escaped, and the page's policy forbids
+scripts and loading.
 """
 
 import base64
@@ -37,13 +37,13 @@ _BAD = (State.OPEN.value, State.REFUSED.value, State.UNNOTICED.value)
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a file was written by this command."""
+    """Return True if this command wrote the file."""
     with path.open("rb") as file:
         return file.read(len(MARK)).startswith((MARK.encode(), PICTURE_MARK.encode()))
 
 
 def picture(incidents: Sequence[Incident], events: Iterable[Event]) -> str:
-    """The time axis alone, as an SVG file with its colours."""
+    """Time axis as an SVG file with its colours."""
     log = read(events)
     drawn = drawing(incidents, log.paces, latest_ns=log.latest_ns, width=WIDE, title=TITLE)
     head, rest = drawn.split(">", 1)
@@ -58,7 +58,7 @@ def page(
     made_at: datetime,
     version: str,
 ) -> str:
-    """The whole page. Equal arguments give an equal page."""
+    """Page; equal arguments give equal pages."""
     style = f"{colours()}{STYLE}{OWN}"
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
