@@ -164,7 +164,6 @@ def _claimed_home() -> Path | None:
 
 
 def _taken_down(home: Path | None) -> str:
-    """Message for a command whose home another command has removed meanwhile; empty otherwise."""
     if home is None or ((home / MARKER).exists() and not is_going(home)):
         return ""
     holder = holder_of(home)
@@ -175,7 +174,6 @@ def _taken_down(home: Path | None) -> str:
 
 
 def _known_failure(error: Exception) -> str | None:
-    """Message for a known error; None for a bug. Errors are imported late: they are slow to load."""
     if isinstance(error, CommandError | NoSuchEnvironmentError | LocalCloudError | ProcessError):
         return str(error)
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
@@ -200,7 +198,6 @@ def _known_failure(error: Exception) -> str | None:
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """Unwind once; a second Ctrl-C does not stop the clean-up."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     raise Interrupted

@@ -1,4 +1,4 @@
-"""The settings of the environment file as the models have them: which there are, and which of two files differ."""
+"""Settings of the environment file, and differences of two files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from holdfast.config.models import property_of
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One setting that two environments have differently; None stands for a section or item that is not there."""
+    """Different setting; None for a missing section or item."""
 
     setting: str
     """``cluster.instance_groups[].volume_gib``"""
@@ -28,22 +28,21 @@ class Difference:
 
 
 def settings() -> tuple[str, ...]:
-    """Every setting that can change by itself: leaves, optional sections, and lists of named items."""
+    """Settings that change alone: leaves, optional sections, lists of named items."""
     return tuple(_settings(Environment, ""))
 
 
 def becomes() -> dict[str, Property]:
-    """The CloudFormation property that a setting becomes, by its path; only of those that become one."""
+    """CloudFormation property of each setting that maps to one, by path."""
     return dict(_becomes(Environment, ""))
 
 
 def completed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A deployed environment with the defaults of settings that it lacks, and without those that are no more."""
+    """Deployed environment with defaults of missing settings, without removed ones."""
     return _completed(Environment, document)
 
 
 def differences(deployed: Mapping[str, Any], desired: Mapping[str, Any]) -> Iterator[Difference]:
-    """What differs between two completed environments."""
     yield from _differences(Environment, deployed, desired, "", "")
 
 

@@ -1,7 +1,7 @@
 """
-Write the facts that packages know, and the page about them: ``python -m holdfast.catalog.refresh``.
+Facts of packages, and their page: ``python -m holdfast.catalog.refresh``.
 
-For developers, after cfn-lint or botocore were upgraded; a test says when that was forgotten.
+To run after upgrades of cfn-lint or botocore; a test detects that it was forgotten.
 """
 
 import fnmatch
@@ -58,7 +58,6 @@ _PAGES = """
 
 
 def write_facts() -> None:
-    """Write the data and the page."""
     REGIONS_FILE.write_text(regions_text())
     VERSIONS_FILE.write_text(versions_text())
     POLICIES_FILE.write_text(policies_text())
@@ -67,7 +66,6 @@ def write_facts() -> None:
 
 
 def regions_text() -> str:
-    """``regions.json`` by the installed packages."""
     folder = _data_of("cfnlint") / "data"
     lists = {
         path.stem: json.loads(path.read_text())
@@ -110,7 +108,6 @@ def regions_text() -> str:
 
 
 def versions_text() -> str:
-    """``versions.json`` by the installed packages."""
     folder = _data_of("cfnlint") / "data"
     schemas = json.loads((folder / "schemas/version.json").read_text())["schema_date"][:10]
     runtimes = json.loads((folder / "AdditionalSpecs/LmbdRuntimeLifecycle.json").read_text())
@@ -143,7 +140,6 @@ def versions_text() -> str:
 
 
 def policies_text() -> str:
-    """``policies.json`` by the installed packages."""
     from moto.iam.aws_managed_policies import aws_managed_policies_data
 
     policies = json.loads(aws_managed_policies_data)
@@ -167,7 +163,6 @@ def _allowed(document: Mapping[str, Any]) -> str:
 
 
 def page_text() -> str:
-    """``docs/facts.md``."""
     day = facts_date().isoformat()
     parts = [f"| {what} | {source} | {day} |\n" for what, source in sources().items()]
     pages = [

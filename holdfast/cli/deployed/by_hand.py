@@ -6,16 +6,7 @@ from holdfast.cli.terminal import CommandError
 
 
 def refuse_on_aws(context: Context, *, what: str, node: str | None = None) -> None:
-    """
-    Raise for a cluster on AWS; do nothing for the local cloud.
-
-    Args:
-        what: Refused command, such as ``holdfast submit``.
-        node: Instance id, host name or address. Default: Slurm's controller.
-
-    Raises:
-        CommandError: the cluster is on AWS; the message has the target for SSM.
-    """
+    """Raise CommandError with the target for SSM for a cluster on AWS; do nothing for the local cloud."""
     if context.session.cloud != "aws":
         return
     raise CommandError(
@@ -26,10 +17,7 @@ def refuse_on_aws(context: Context, *, what: str, node: str | None = None) -> No
 
 def ssm_target(context: Context, *, node: str | None = None) -> str:
     """
-    Return ``sagemaker-cluster:<cluster id>_<group>-<instance id>`` (SageMaker guide, "Accessing cluster nodes").
-
-    Raises:
-        CommandError: no such node.
+    Return the SSM target of a node (SageMaker guide, "Accessing cluster nodes"). Raises: CommandError: no such node.
     """
     nodes = cluster_nodes(context)
     if node is not None:

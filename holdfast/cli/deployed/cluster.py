@@ -65,10 +65,7 @@ def controller_hostname(context: Context) -> str:
 
 def jobs_prefix(context: Context) -> tuple[str, str, str]:
     """
-    Return (bucket, prefix, directory on the nodes) of job files.
-
-    Raises:
-        CommandError: no data repository association imports a directory called ``jobs``.
+    Return (bucket, prefix, directory on nodes) for job files. Raises: CommandError: no association imports ``jobs``.
     """
     cluster, _ = describe_cluster(context)
     mount_path = next(

@@ -114,11 +114,7 @@ _named: set[str] = set()
 
 
 def name_problems(problems: "Problems | None", *, of: str) -> None:
-    """
-    Report invalid lines once: their number, and the first.
-
-    Any user of a node can write such lines, and a node that dies leaves its last line torn.
-    """
+    """Report invalid lines once. Any user of a node can write them, and a dying node leaves a torn line."""
     if problems is not None and problems.count and of not in _named:
         _named.add(of)
         lines = "1 line" if problems.count == 1 else f"{problems.count:,} lines"

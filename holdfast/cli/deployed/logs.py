@@ -37,12 +37,7 @@ def lifecycle_streams(context: Context) -> list[tuple[str, str]]:
 
 
 def lifecycle_stream(context: Context, *, node: str) -> tuple[str, str]:
-    """
-    Return (log group, log stream) of a node, also of a removed one.
-
-    Raises:
-        CommandError: the node has no lifecycle log.
-    """
+    """Return (log group, log stream) of a node, also of a removed one. Raises: CommandError: no lifecycle log."""
     streams = lifecycle_streams(context)
     names = {node, instance_id_of(context, node=node)}
     for group, stream in streams:
@@ -66,15 +61,7 @@ def stream_lines(context: Context, *, group: str, stream: str) -> list[tuple[int
 
 
 def job_output(context: Context, *, job: str, choice: LineChoice | None = None) -> list[str]:
-    """
-    Return the output of a job; several files, as of an array, each under a heading.
-
-    Args:
-        choice: Filter of each file. Default: all lines.
-
-    Raises:
-        CommandError: Slurm has no such job, or its output does not exist.
-    """
+    """Return the output of a job, several files under headings. Raises: CommandError: no such job, or no output."""
     chosen = choice or LineChoice()
     found = [(path, chosen.of(lines)) for path, lines in _job_files(context, job=job)]
     if len(found) == 1:
@@ -96,7 +83,6 @@ def _job_files(context: Context, *, job: str) -> OutputFiles:
 
 
 def _read_all(context: Context, path: str, paths: Sequence[tuple[str, str]]) -> list[tuple[str, list[str] | None]]:
-    """One file where tasks share a file system; elsewhere one for each host."""
     hosts = [host for one, host in paths if one == path]
     if len(hosts) == 1:
         return [(path, read_output(context, path=path, host=hosts[0]))]

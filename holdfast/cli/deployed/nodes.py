@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def instance(context: Context, *, node: str) -> "Node":
-    """
-    Return the local instance with this instance id, host name, address or Kubernetes name.
-
-    Raises:
-        CommandError: no such instance, or the cluster is on AWS.
-    """
+    """Return the local instance of any of its names. Raises: CommandError: no such instance, or a cluster on AWS."""
     from holdfast.localcloud.nodes import Fleet
 
     if context.session.cloud == "aws":

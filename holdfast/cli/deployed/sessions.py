@@ -50,12 +50,7 @@ class Context:
         return _client(service, self.session, self.local)
 
     def ask(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
-        """
-        Call one operation of SageMaker, FSx, CloudWatch Logs or EKS, or AssumeRole of STS.
-
-        Raises:
-            AwsError: the service refused.
-        """
+        """Call an operation of SageMaker, FSx, Logs or EKS, or AssumeRole of STS. Raises: AwsError: it was refused."""
         if self.session.cloud == "aws":
             return aws.ask_botocore(self.client(service), operation, parameters)
         if service == "eks":
@@ -162,7 +157,6 @@ def context_of(session: Session, local: LocalCloud) -> Context:
 
 
 def _refuse_dead(local: LocalCloud, *, environment: str) -> None:
-    """Refuse a stopped AWS; a stopped control plane is shown by ``status``."""
     processes = {one.name: one for one in local.processes()}
     gone = ", ".join(name for name in ("aws", "hyperpod") if processes[name].state == "gone")
     if gone:
@@ -174,12 +168,7 @@ def _refuse_dead(local: LocalCloud, *, environment: str) -> None:
 
 
 def recorded(home: Path, *, environment: str | None = None) -> Session | None:
-    """
-    Return the session of an environment, by default the current one; None if there is none.
-
-    Raises:
-        CommandError: it cannot be read.
-    """
+    """Return the session of an environment or the current one; None without one. Raises: CommandError: unreadable."""
     path = _path(home) if environment is None else _path_of(home, environment)
     try:
         return Session(**json.loads(path.read_text()))

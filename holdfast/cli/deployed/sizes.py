@@ -53,12 +53,7 @@ _OF_THE_POD = ("", "")
 
 
 def ask_for_size(context: Context, *, job: str, nodes: int) -> None:
-    """
-    Request a number of nodes; the job resizes after a step that all its ranks have made.
-
-    Raises:
-        CommandError: no such job, it does not run, or it refuses.
-    """
+    """Resize a job after its next step. Raises: CommandError: no such job, it does not run, or it refuses."""
     ask = _ask_pods if context.orchestrator == "eks" else _ask_nodes
     refused = ask(context, job=job, request=f"scale {nodes}")
     if refused:
@@ -97,7 +92,6 @@ def _first_host(context: Context, record: JobRecord) -> str:
 
 
 def _ask_pods(context: Context, *, job: str, request: str) -> str:
-    """Send the request to containers until one has a launcher."""
     pods, client = _running_pods(context, job), sign_in(context).client
     argv = ["python3", "-c", _ASK, *_OF_THE_POD, request]
     silent = []
@@ -138,7 +132,6 @@ def _does_not_run(job: str, state: str) -> str:
 
 
 def _refused(answer: str) -> str | None:
-    """Reason of a refusal; empty for acceptance, None without an answer."""
     try:
         return str(json.loads(answer)["refused"])
     except (ValueError, KeyError, TypeError):

@@ -71,12 +71,7 @@ def check_job_id(job: str) -> str:
 
 
 def expand_job_id(job: str) -> list[str]:
-    """
-    Split ``21_[0-2,5%1]``, as the queue names pending tasks, into one name per task.
-
-    Raises:
-        CommandError: not the name of a job.
-    """
+    """Split ``21_[0-2,5%1]``, as the queue names pending tasks, into tasks. Raises: CommandError: no job's name."""
     number, bracket, rest = check_job_id(job).partition("_[")
     if not bracket:
         return [job]
@@ -89,12 +84,7 @@ def expand_job_id(job: str) -> list[str]:
 
 
 def accounting(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
-    """
-    Return these jobs, or all since then, from accounting, completed by the controller.
-
-    Raises:
-        CommandError: the cluster has no accounting, or Slurm does not answer.
-    """
+    """Return jobs of accounting, completed by the controller. Raises: CommandError: no accounting, or no answer."""
     controller = controller_hostname(context)
     # Asked first, so that a job that the controller forgets meanwhile is in accounting.
     queued = _queued(context, controller=controller, jobs=jobs)
@@ -119,7 +109,6 @@ def known_jobs(context: Context, *, jobs: Sequence[str] = (), since: str = "now-
 
 
 def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[JobRecord] | None:
-    """Jobs of the controller; None without an answer."""
     which = ["--jobs", ",".join(jobs)] if jobs else []
     argv = ["env", "SLURM_TIME_FORMAT=%s", *SQUEUE, *which]
     try:
@@ -145,7 +134,6 @@ def job_outcome(context: Context, *, job: str) -> str:
 
 
 def _states(shown: str) -> list[str]:
-    """State of each task. A task with the hand-over exit code counts as PENDING: it will be requeued."""
     states = []
     for fields in slurm_answers.parse_jobs(shown):
         if state := fields.get("JobState", ""):
@@ -224,7 +212,6 @@ def read_output(context: Context, *, path: str, host: str) -> list[str] | None:
 
 
 def _ends_of(context: Context, *, path: str, host: str) -> list[str]:
-    """Beginning and end of a long file; empty if it does not exist."""
     return _printed(context, argv=["/bin/sh", "-c", _READ_ENDS, "read", path], host=host) or []
 
 

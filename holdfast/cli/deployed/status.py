@@ -139,12 +139,7 @@ class StatusView:
 
 
 def read_status(context: Context) -> StatusView:
-    """
-    Read stack, cluster, nodes, orchestrator and jobs, and what could not be read.
-
-    Raises:
-        CommandError: no such cluster, and nothing else to show.
-    """
+    """Read the status, and list what is unreadable. Raises: CommandError: no such cluster, and nothing else to show."""
     session = context.session
     unseen: list[str] = []
     stack: dict[str, Any] = _seen(lambda: describe_stack(context), what="the stack", otherwise={}, unseen=unseen)
@@ -189,7 +184,6 @@ def read_status(context: Context) -> StatusView:
 
 
 def _events(context: Context) -> "list[Event]":
-    """Events of one week: logs of years take too long to read."""
     if not context.session.stack_name:
         return []
     try:
@@ -246,7 +240,6 @@ def _problem(context: Context) -> str:
 
 
 def _seen(ask: Callable[[], T], *, what: str, otherwise: T, unseen: list[str]) -> T:
-    """Answer of AWS, or ``otherwise`` if it refuses: the rest of the status is still useful."""
     try:
         return ask()
     except AwsError as error:
@@ -327,7 +320,6 @@ class _SlurmView:
 
 
 def _read_slurm(context: Context, nodes: list[dict[str, Any]], *, unseen: list[str]) -> "_SlurmView":
-    """Node states, queue and finished jobs; failures are listed in ``unseen``."""
     if context.session.cloud == "aws":
         unseen.append("Slurm's nodes and jobs: on AWS only SSM reaches its controller, which is not done yet")
         return _SlurmView()

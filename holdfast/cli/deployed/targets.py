@@ -42,10 +42,7 @@ def locate(
     profile: str | None = None,
 ) -> Context:
     """
-    Return the cluster of the options, or else that of HOLDFAST_ENVIRONMENT, or the current one.
-
-    Raises:
-        CommandError: the options contradict each other, or name nothing that exists.
+    Return the cluster of the options, of HOLDFAST_ENVIRONMENT, or the current one. Raises: CommandError: no such one.
     """
     if environment is not None and cluster is not None:
         raise CommandError("got --environment and --cluster; allowed: one of them, a file names its cluster itself")
@@ -84,7 +81,6 @@ def _on_aws(*, cluster: str, region: str | None, profile: str | None) -> Context
 
 
 def _named(name: str, *, region: str | None, profile: str | None) -> Context:
-    """Find a deployed session first: it needs no file."""
     local = from_environment()
     session = recorded(local.home, environment=name) if Path(name).name == name else None
     if session is not None:

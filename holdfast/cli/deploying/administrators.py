@@ -14,16 +14,7 @@ DESCRIPTION = "Stands for a role of the organisation, which administers Kubernet
 
 
 def make_missing_roles(iam: Any, arns: Iterable[str], *, account: str) -> list[str]:
-    """
-    Create the missing roles of this account.
-
-    Args:
-        iam: A client of IAM.
-        account: Twelve digits; roles of other accounts are left out.
-
-    Returns:
-        Names of the created roles.
-    """
+    """Create the missing roles of this account (twelve digits), and return their names."""
     made = []
     for arn in arns:
         found = ROLE.fullmatch(arn)

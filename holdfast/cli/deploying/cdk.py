@@ -73,12 +73,7 @@ class Cdk:
         )
 
     def wait(self, child: "subprocess.Popen[bytes]", *, what: str, progress: Callable[[], None]) -> None:
-        """
-        Wait for ``child``, calling ``progress`` meanwhile.
-
-        Raises:
-            CommandError: it failed; the message ends with the last lines of its log.
-        """
+        """Wait for ``child``, calling ``progress``. Raises: CommandError: it failed; with the last lines of its log."""
         try:
             while child.poll() is None:
                 progress()
@@ -104,7 +99,6 @@ class Cdk:
         return self._popen("cdk", argv, cwd=self.work, extra={})
 
     def _popen(self, name: str, argv: list[str], *, cwd: Path, extra: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-        """Start a child in its own session, so that Ctrl-C reaches only this process."""
         self.temporary.mkdir(mode=0o700, exist_ok=True)
         path = os.pathsep.join((str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)))
         environment = {**self.variables, **extra, "PATH": path, "TMPDIR": str(self.temporary)}

@@ -1,5 +1,3 @@
-"""Deployment of a definition, and the wait for its nodes."""
-
 import contextlib
 import time
 from collections.abc import Iterator
@@ -63,12 +61,7 @@ def taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here:
 
 
 def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Context:
-    """
-    Deploy an environment, wait for its nodes, and make it the current one.
-
-    Raises:
-        CommandError: the deployment failed; the current environment stays.
-    """
+    """Deploy, wait for the nodes, and make it current. Raises: CommandError: it failed; the current one stays."""
     embedded = definition.cloud == "embedded"
     session = Session(
         environment=definition.name,
@@ -219,10 +212,7 @@ class _DeploymentWatch:
 
     def wait_for_nodes(self, progress: Step) -> list[str]:
         """
-        Wait until all nodes run: with continuous provisioning they follow after the cluster is in service.
-
-        Returns:
-            HyperPod's status of failed nodes, a line each.
+        Wait for all nodes, which may follow after the cluster. Returns HyperPod's status of failed nodes, a line each.
         """
         failing_since: dict[str, float] = {}
         deadline = time.monotonic() + NODES_TIMEOUT_S

@@ -92,7 +92,6 @@ def capacity_of(*, home: Path, orchestrator: Literal["slurm", "eks"]) -> Capacit
 
 
 def _for_kubernetes(*, builds: bool) -> tuple[list[str], list[str]]:
-    """Missing requirements of an EKS cluster, and notes."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
 
     if kubernetes.wants_records(os.environ):
@@ -119,7 +118,6 @@ def _missing_programs() -> list[str]:
 
 
 def _wrong_slurm() -> list[str]:
-    """Slurm programs that do not start, are too old, or differ in version."""
     versions: dict[str, str] = {}
     # Clients and slurmdbd say their version only where they have a configuration; without their library they say so.
     for program in ("slurmctld", "slurmd", "slurmdbd", "sbatch"):

@@ -7,12 +7,7 @@ FINISHED = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 
 
 def not_here(events: Iterable[Mapping[str, Any]]) -> list[str]:
-    """
-    Return a sorted line for each resource that was made without something.
-
-    Args:
-        events: All events of a stack, newest first (DescribeStackEvents); the last of a resource counts.
-    """
+    """Return a sorted line for each resource that was made without something."""
     last: dict[str, Mapping[str, Any]] = {}
     for event in events:
         last.setdefault(event["LogicalResourceId"], event)

@@ -41,18 +41,7 @@ def _read(option: str, reader: Callable[[Path | None], T], path: Path | None) ->
 def learned(
     path: Path | None, *, environment: str | None, actual: bool
 ) -> "tuple[StoredEvents | None, Environment | None]":
-    """
-    Return the events to learn from, and the environment to plan.
-
-    Args:
-        path: Events as JSON lines. Default: none.
-        environment: Name or path. Default: none, or with ``actual`` the deployed one.
-        actual: Use the events of the deployed environment.
-
-    Raises:
-        CommandError: no events, or events of another environment.
-        NoSuchEnvironmentError: no such environment.
-    """
+    """Events to learn from, and environment. Raises: CommandError: none, or another's. NoSuchEnvironmentError."""
     if path is not None and actual:
         raise CommandError("--events and --actual are two sources of the same; give one of them")
     if actual:
@@ -62,7 +51,6 @@ def learned(
 
 
 def _deployed(environment: str | None) -> "tuple[StoredEvents, Environment]":
-    """Events of the deployed environment, which has to be the planned one."""
     definition = None if environment is None else read_definition(environment_file(environment))
     has_session = definition is not None and definition.name in environments(from_environment().home)
     context = locate(environment=definition.name if definition is not None and has_session else None)

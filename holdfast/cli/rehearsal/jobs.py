@@ -73,7 +73,6 @@ def _may_begin(events: "list[Event]") -> bool:
 
 
 def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
-    """Destroy a node under the job; where agents act, let one report another node afterwards."""
     from holdfast_common import kinds
 
     victim = _last_node_of(watch.events)
@@ -113,7 +112,6 @@ def _may_heal(context: Context, events: "list[Event]") -> bool:
 
 
 def _heal(context: Context, watch: Watch) -> None:
-    """Inject a GPU fault on a busy node: its agent reports it, its ranks are handed over, it is replaced."""
     from holdfast_common import kinds
 
     with step("wait for the spare") as progress:
@@ -161,7 +159,6 @@ def _has(events: "list[Event]", kind: str) -> bool:
 
 
 def _last_node_of(events: "list[Event]") -> str:
-    """Instance id of the last node with a rank of the job: it need not be the node of rank 0."""
     from holdfast_common import kinds
 
     for event in reversed(events):

@@ -15,10 +15,7 @@ IN_SERVICE = "Running"
 
 def plant_fault(context: Context, *, node: str, fault: str, for_s: float | None, gpu: int) -> "Planted":
     """
-    Inject a fault into a node in service, and record it.
-
-    Raises:
-        CommandError: no such node or fault, the node is not in service, or the injection failed.
+    Inject a fault into a node in service, and record it. Raises: CommandError: no such node or fault, or it failed.
     """
     from holdfast.localcloud.nodes import Fleet
     from holdfast.localcloud.planting import PlantingError, fault_named, plant, planted
@@ -54,12 +51,7 @@ def planted_faults(context: Context, *, node: str | None = None) -> "list[Plante
 
 
 def end_faults(context: Context, *, node: str, fault: str | None) -> "list[Planted]":
-    """
-    End the active faults of a node, or one of them; returns the ended ones.
-
-    Raises:
-        CommandError: no such fault is active, or it could not be ended.
-    """
+    """End the active faults of a node, or one of them, and return them. Raises: CommandError: none, or it failed."""
     from holdfast.localcloud.planting import PlantingError, end
 
     there = planted_faults(context, node=node)
@@ -77,7 +69,6 @@ def end_faults(context: Context, *, node: str, fault: str | None) -> "list[Plant
 
 
 def _record(context: Context, done: "Planted") -> None:
-    """Record the time of the injection: the timeline measures detection from it."""
     known = {one.value: name for one, name in TAXONOMY.items()}
     fault = known.get(Fault(done.fault), done.fault) if done.fault in known else done.fault
     detail: dict[str, str | int] = {"planted": done.fault, "what": done.detail, "host": done.host}

@@ -58,7 +58,6 @@ def _of_start(events: "Sequence[Event]", name: str) -> list[str]:
 
 
 def _start(events: "Sequence[Event]") -> int:
-    """Index of the newest start of the job; -1 before it."""
     from holdfast_common import kinds
 
     starts = (kinds.JOB_STARTED, kinds.JOB_RESUMED)

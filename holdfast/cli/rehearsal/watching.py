@@ -43,13 +43,7 @@ class Watch:
         job_may_end: bool = False,
     ) -> bool:
         """
-        Wait for events; False if the job completed without them.
-
-        Args:
-            job_may_end: The events come with or without the job.
-
-        Raises:
-            CommandError: the job failed, or it took more than 600 s.
+        Wait for events; False if the job completed without. Raises: CommandError: it failed, or took more than 600 s.
         """
         deadline = time.monotonic() + JOB_TIMEOUT_S
         over_since: float | None = None

@@ -34,11 +34,7 @@ def parse_squeue(text: str) -> list[JobRecord]:
 
 
 def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[JobRecord]:
-    """
-    One record per job and task: accounting's after the end, otherwise the controller's.
-
-    A requeued job is pending or running for the controller, whatever accounting has of its last attempt.
-    """
+    """One record per job and task: accounting's after the end, else the controller's, which also has requeued jobs."""
     queued = {one.job_id: one for one in live}
     parts = {one.number: one.job_id for one in live if "+" in one.job_id}
     arrays = {_number_of(one) for one in live if "_" in one.job_id}
@@ -56,7 +52,6 @@ def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[J
 
 
 def _completed(remembered: JobRecord, live: JobRecord) -> JobRecord:
-    """Accounting has the end of a short job before its beginning: without a name, and as root."""
     return dataclasses.replace(
         remembered,
         job_id=live.job_id,

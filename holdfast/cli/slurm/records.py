@@ -138,11 +138,7 @@ def _rank(record: JobRecord) -> int:
 
 
 def outcome(states: Iterable[str]) -> str:
-    """
-    Outcome of a job with tasks in these states: a failed state, COMPLETED, or empty while it runs.
-
-    A cancelled task among completed ones, such as an unused spare, does not count as a failure.
-    """
+    """Failed state, COMPLETED, or empty while it runs. A cancelled task, such as an unused spare, is no failure."""
     names = {state.split()[0].rstrip("+") for state in states if state.strip()}
     bad = sorted(names - slurm_answers.WAITING - {GOOD, "CANCELLED"})
     if bad:

@@ -97,13 +97,7 @@ class StepFiles:
 
 
 def step_files(line: str, *, record: JobRecord, step: str) -> list[StepFiles]:
-    """
-    Output and error files of a step, as submitit's steps have.
-
-    Args:
-        line: The words of srun.
-        step: Its number.
-    """
+    """Output and error files of a step, as submitit's steps have."""
     submission = parse_submission(line)
     if submission.program != "srun":
         return []
@@ -136,7 +130,6 @@ def _files_of_step(pattern: str, *, record: JobRecord, step: str) -> StepFiles:
 
 
 def _options(words: Sequence[str], *, is_srun: bool = False) -> tuple[dict[str, str], list[str]]:
-    """File and folder options, and the words from the first that is neither an option nor its value."""
     options = {"output": "", "error": "", "chdir": ""}
     short = {"o": "output", "e": "error", "D": "chdir"}
     flags, letters = (_SRUN_FLAGS, _SRUN_FLAG_LETTERS) if is_srun else (_FLAGS, _FLAG_LETTERS)
@@ -179,7 +172,6 @@ def _value(found: "re.Match[str]", values: Mapping[str, str]) -> str:
 
 
 def _first_host(nodes: str) -> str:
-    """First host of Slurm's list ``ip-10-1-0-[11-13,15],other``."""
     head, bracket, rest = nodes.partition("[")
     if not bracket or "," in head:
         return head.partition(",")[0]

@@ -36,12 +36,7 @@ class Failure:
 
 
 def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
-    """
-    First traceback in the output of a job; None without one.
-
-    Args:
-        host: The only host that wrote the lines; empty for several.
-    """
+    """First traceback in the output of a job; None without one."""
     for place, line in enumerate(lines):
         if line.rstrip().endswith(BEGIN):
             label = line[: line.index(BEGIN)]
@@ -58,7 +53,6 @@ def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
 
 
 def _of_label(lines: Sequence[str], label: str) -> list[str]:
-    """Lines of one traceback, with those it was raised from or while handling."""
     kept: list[str] = []
     ended = chained = False
     for line in lines:

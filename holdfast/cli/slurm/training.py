@@ -1,5 +1,3 @@
-"""Progress of a running job, from its events. Pure."""
-
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -43,7 +41,6 @@ def _progress(events: "Sequence[Event]", now_ns: int) -> str:
 
 
 def _launchers(events: "Sequence[Event]") -> str:
-    """Lost launchers that have not returned."""
     lost: dict[str, None] = {}
     for event in events:
         if event.kind in (kinds.JOB_STARTED, kinds.JOB_FINISHED, kinds.JOB_STOPPED):
@@ -61,7 +58,6 @@ def _launchers(events: "Sequence[Event]") -> str:
 
 
 def _spare(events: "Sequence[Event]") -> str:
-    """Shortage of the newest view, unless a spare has joined since."""
     for event in reversed(events):
         if event.kind in (kinds.SPARE_READY, kinds.JOB_FINISHED, kinds.JOB_STOPPED):
             return ""

@@ -32,15 +32,7 @@ LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 
 def write_archive(folder: JobFolder, file: IO[bytes], *, progress: Callable[[str], None] = lambda _: None) -> list[str]:
-    """
-    Write the archive. Returns the paths of Git LFS pointers, which replace the content.
-
-    Args:
-        progress: Receives progress messages.
-
-    Raises:
-        CommandError: an entry has changed since it was listed.
-    """
+    """Write the archive, and return paths of Git LFS pointers. Raises: CommandError: an entry has changed since."""
     pointers: list[str] = []
     root = folder.root.stat()
     with tarfile.open(
@@ -82,7 +74,6 @@ def changed(folder: JobFolder, entry: Entry, *, why: str = "") -> CommandError:
 
 
 def _add_file(archive: tarfile.TarFile, folder: JobFolder, entry: Entry) -> bool:
-    """Add a file; return True for a Git LFS pointer."""
     content = read_entry(folder, entry)
     archive.addfile(_member(entry.path, entry.info, kind=tarfile.REGTYPE, size=len(content)), io.BytesIO(content))
     return len(content) < 1024 and content.startswith(LFS_POINTER)

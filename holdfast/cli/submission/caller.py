@@ -59,15 +59,7 @@ class FromCaller:
 def from_caller(
     environment: Mapping[str, str], *, text: str, options: Sequence[str], script_options: Sequence[str]
 ) -> FromCaller:
-    """
-    Choose the variables.
-
-    Args:
-        environment: Of the caller.
-        text: Of the job file.
-        options: Words of sbatch on the command line; they override the job file.
-        script_options: Words of the ``#SBATCH`` lines.
-    """
+    """Choose the variables; ``options`` of the command line override the ``#SBATCH`` lines in ``script_options``."""
     given = value_of(tuple(options), "--export")
     export = given if given is not None else value_of(tuple(script_options), "--export")
     listed = [] if export is None else [word for word in re.split(r",(?=\w+(?:=|,|$))", export) if word]

@@ -79,16 +79,7 @@ def check_folder(folder: Path) -> None:
 
 
 def read_folder(root: Path, *, always: str, is_flat: bool = False) -> JobFolder:
-    """
-    List the entries to upload.
-
-    Args:
-        always: Path of the job file, which is always uploaded.
-        is_flat: Leave out folders and links, as a ConfigMap does.
-
-    Raises:
-        CommandError: unreadable, or too large; names the largest entries.
-    """
+    """List the entries to upload. Raises: CommandError: unreadable, or too large; names the largest entries."""
     check_folder(root)
     found = JobFolder(root=root)
     top = repository_of(root) or root
@@ -230,7 +221,6 @@ def _ignore_files(descriptor: int) -> list[tuple[str, str]]:
 
 
 def _rules_above(top: Path, prefix: str) -> IgnoreRules:
-    """Rules of the repository above the job folder; none if they exclude the job folder itself."""
     rules = IgnoreRules()
     parts = prefix.split("/") if prefix else []
     for count in range(len(parts)):

@@ -42,12 +42,7 @@ class IgnoreRules:
     patterns: tuple[_Pattern, ...] = ()
 
     def with_files(self, *, base: str, files: Sequence[tuple[str, str]]) -> "IgnoreRules":
-        """
-        Return the rules below ``base``, a folder relative to the root of all paths.
-
-        Args:
-            files: (name, text) of its ignore files.
-        """
+        """Return the rules below ``base``, a folder relative to the root of all paths."""
         if not files:
             return self
         from pathspec import GitIgnoreSpec

@@ -47,15 +47,7 @@ NOT_UP_YET = "(connect failure)"
 
 
 def check_job_file(file: Path, *, folder: Path | None = None) -> None:
-    """
-    Refuse files that cannot be a job, before any upload.
-
-    Args:
-        folder: Folder to upload. Default: that of the file.
-
-    Raises:
-        CommandError: no such file, a system or home folder, or no job in it.
-    """
+    """Refuse files that cannot be a job, before any upload. Raises: CommandError."""
     found = job_file(file, folder=folder)
     if is_manifest(file):
         read_manifests(file)
@@ -92,16 +84,7 @@ def submit_job(
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:
-    """
-    Upload the folder of a job file, unpack it on the shared file system, run sbatch. Returns the job id.
-
-    Args:
-        folder: Folder to upload; the job starts there. Default: that of the file.
-        submission: Run whose folders the job continues; None: its own.
-
-    Raises:
-        CommandError: the folder cannot be uploaded or unpacked, or sbatch refuses the job.
-    """
+    """Upload and unpack a job folder, run sbatch, and return the job id. Raises: CommandError: one of these failed."""
     words = words or Words()
     job = job_file(file, folder=folder)
     text = job.read().decode(errors="replace")
@@ -239,7 +222,6 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
 
 
 def _check_working_folder(folder: JobFolder, *, words: Words, text: str) -> None:
-    """Slurm would run the job in /tmp if its working folder were missing."""
     chdir = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
     if chdir is None or (chdir.startswith("/") and not Path(chdir).is_relative_to(folder.root)):
         return
@@ -254,7 +236,6 @@ def _check_working_folder(folder: JobFolder, *, words: Words, text: str) -> None
 def _remarks(
     context: Context, folder: JobFolder, *, file: JobFile, text: str, pointers: Sequence[str], caller: FromCaller
 ) -> list[str]:
-    """Remarks for the submitter, one line each."""
     lines = [left_out_line(folder.left_out), caller.line]
     lines += [
         f"{file.name}, line {number}: sbatch passes over {line!r}, as it follows the first command; move it up"

@@ -56,15 +56,7 @@ def read_manifests(file: Path) -> list[Object]:
 
 
 def check_fits(file: Path, *, orchestrator: str) -> None:
-    """
-    Refuse a file for the other orchestrator.
-
-    Args:
-        orchestrator: Of the cluster, slurm or eks.
-
-    Raises:
-        CommandError: the file is for the other one.
-    """
+    """Refuse a file for the other orchestrator. Raises: CommandError: the file is for the other one."""
     if is_manifest(file) == (orchestrator == "eks"):
         return
     has, takes = ("Slurm", "job files of sbatch") if is_manifest(file) else ("Kubernetes", "manifests (.yaml)")
@@ -72,15 +64,7 @@ def check_fits(file: Path, *, orchestrator: str) -> None:
 
 
 def submit_manifests(context: Context, *, file: Path, submission: str | None = None) -> str:
-    """
-    Apply the objects of a file, in order. Returns the job's name.
-
-    Args:
-        submission: Run whose folders the job continues; None: its own.
-
-    Raises:
-        CommandError: a job of that name runs, or the API server refuses an object.
-    """
+    """Apply the objects of a file in order, and return the job's name. Raises: CommandError: it runs, or is refused."""
     objects = read_manifests(file)
     with step(f"submit {file.name}") as progress:
         job = job_of(objects)
@@ -107,7 +91,6 @@ def submit_manifests(context: Context, *, file: Path, submission: str | None = N
 
 
 def _make_room(context: Context, job: JobName) -> None:
-    """Delete a finished job of the same name: templates of Jobs are immutable."""
     there = workload(context, job=str(job))
     if there is None:
         return

@@ -61,16 +61,7 @@ def check_requirements(file: Path, *, name: str | None) -> str:
 
 
 def make_environment(context: Context, *, file: Path, name: str, user: str, pip: Sequence[str]) -> Environment:
-    """
-    Create an environment with these requirements, or replace it.
-
-    Args:
-        file: Requirements; relative paths in it start from its folder.
-        pip: Options of ``pip install``.
-
-    Raises:
-        CommandError: a package could not be installed, or the files could not be copied.
-    """
+    """Create or replace an environment. Raises: CommandError: a package was not installed, or files not copied."""
     _, _, jobs = jobs_prefix(context)
     target = PurePosixPath(jobs).parent / FOLDER / name
     with tempfile.TemporaryDirectory(prefix="holdfast-packages-") as folder:
@@ -125,7 +116,6 @@ def _scripts(folder: Path) -> Iterator[Path]:
 
 
 def _put(context: Context, made: Path, *, target: str, user: str) -> None:
-    """Copy through a node as the user: the file system may hold links that users made."""
     node = instance(context, node=controller_hostname(context))
     tar = shutil.which("tar") or "tar"
     with subprocess.Popen([tar, "--create", "--directory", str(made), "."], stdout=subprocess.PIPE) as source:

@@ -38,15 +38,7 @@ class JobFile:
 
 
 def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
-    """
-    Find the folder of a job file, before anything is read.
-
-    Args:
-        folder: Folder to upload, with the job file in it. Default: that of the file.
-
-    Raises:
-        CommandError: no such file, a folder, or a link that leads out of the folder.
-    """
+    """Find the folder of a job file. Raises: CommandError: no such file, a folder, or a link that leads out of it."""
     if str(file).startswith("-"):
         raise CommandError(f"got {str(file)!r} before the job file; options of sbatch come after it")
     if not os.path.lexists(file):

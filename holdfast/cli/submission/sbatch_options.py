@@ -82,7 +82,6 @@ def _takes_value(word: str) -> bool:
 
 
 def _flags(word: str) -> str:
-    """Letters behind the dash until one that takes a value, which is all that follows."""
     return "".join(itertools.takewhile(lambda letter: letter not in _LETTERS_WITH_VALUE, word[1:]))
 
 

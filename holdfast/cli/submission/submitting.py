@@ -1,5 +1,3 @@
-"""Submission to Slurm or Kubernetes."""
-
 from pathlib import Path
 
 from holdfast.cli.deployed import Context
@@ -17,14 +15,7 @@ def submit_any(
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:
-    """
-    Submit a job file to Slurm, or manifests to Kubernetes. Returns the job's id.
-
-    Args:
-        user, words: Of Slurm alone.
-        submission: Run whose folders the job continues; None: its own.
-        folder: Folder to upload with a Slurm job. Default: that of the file.
-    """
+    """Submit a job file to Slurm, or manifests to Kubernetes. Returns the job's id."""
     if context.orchestrator == "eks":
         return submit_manifests(context, file=file, submission=submission)
     return submit_job(context, file=file, user=user, words=words, submission=submission, folder=folder)

@@ -1,6 +1,3 @@
-"""Errors that end a command with a message and an exit code."""
-
-
 class CommandError(Exception):
     """
     Failure of a command.

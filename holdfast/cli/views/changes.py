@@ -1,5 +1,3 @@
-"""Changes of a deployment as a table and as JSON."""
-
 import json as json_format
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,3 @@
-"""Table of queued and finished jobs."""
-
 from rich.console import Group, RenderableType
 from rich.text import Text
 

@@ -16,12 +16,7 @@ from holdfast_common import Event, Incident, JobTimeline, timeline
 
 
 def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] | None = None) -> Group:
-    """
-    Summary computed from ``events`` alone.
-
-    Args:
-        names: Names of jobs by id. Default: none.
-    """
+    """Summary computed from ``events`` alone."""
     story = timeline(events)
     found = rows_of(events, _fleet(view))
     parts: list[RenderableType] = [
@@ -64,7 +59,6 @@ def _job(job: JobTimeline) -> Table:
 
 
 def _fleet(view: StatusView) -> Fleet:
-    """Instance types of the cluster, at the list price."""
     return Fleet(
         type_of_node={node.instance_id: node.instance_type for node in view.nodes},
         type_of_group={node.instance_group: node.instance_type for node in view.nodes},
@@ -75,7 +69,6 @@ def _fleet(view: StatusView) -> Fleet:
 def _comparison(
     found: Sequence[tuple[Incident, IncidentRow]], timelines: Sequence[JobTimeline], names: Mapping[str, str]
 ) -> list[RenderableType]:
-    """The same fault under several jobs; empty for a single one."""
     hit = {row.job: row.training_again_s for _, row in found if row.training_again_s is not None}
     jobs = [job for job in timelines if job.job in hit]
     if len(jobs) < 2:
@@ -94,7 +87,6 @@ def _comparison(
 
 
 def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[RenderableType]:
-    """Planned and measured recovery, and the account of each job's time."""
     from holdfast.catalog.goodput import recovery_stages
     from holdfast.planner import learn, strategy_at
 

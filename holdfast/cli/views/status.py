@@ -1,5 +1,3 @@
-"""``holdfast status``: stack, cluster, nodes, orchestrator and jobs."""
-
 from typing import TypeVar
 
 from rich.console import Group, RenderableType
@@ -97,7 +95,6 @@ def _with_first(lines: list[T]) -> list[tuple[bool, T]]:
 
 
 def _links(file_system: FileSystemView) -> list[Text]:
-    """Direction of copies, and what a deletion of the stack removes."""
     links, directions = sorted(file_system.data_repositories.items()), file_system.directions
     lines = [Text(f"{path} {directions.get(path, '=')} {target}", style="dim") for path, target in links]
     goes = [path for path, _ in links if directions.get(path) in ("->", "<->")]

@@ -1,4 +1,4 @@
-"""The reference page of the environment file, rendered from the models and the rules."""
+"""Reference page of the environment file."""
 
 import re
 from collections.abc import Iterator
@@ -85,7 +85,6 @@ storage:
 
 
 def reference_text() -> str:
-    """The page as it is committed."""
     sections = [_section(place, model) for place, model in _models((), Environment)]
     errors = _ERRORS.format(example=_EXAMPLE, refusal=_refusal())
     return "\n".join([_INTRO, *sections, _RULES, errors])

@@ -1,4 +1,4 @@
-"""From pydantic's errors to problems in the words of the file: what was given, what is allowed, what to write."""
+"""Problems of pydantic as got, allowed, fix."""
 
 import re
 from types import UnionType
@@ -16,14 +16,14 @@ _LIKE_A_NUMBER = re.compile(r"\d[\d.-]*")
 
 
 def explain(error: ValidationError, document: Document) -> list[Problem]:
-    """All problems that pydantic found, except where the reading of the file had found one."""
+    """All problems of pydantic, except those that the reader has found."""
     known = {problem.path for problem in document.problems}
     found = (_problem(details, document) for details in error.errors(include_url=False) if not _follows(details))
     return [problem for problem in found if problem.path not in known]
 
 
 def allowed_at(location: Location) -> Allowed:
-    """What may stand at a location of the environment file."""
+    """Allowed values at a location."""
     return _allowed(_annotation(location))
 
 
@@ -134,7 +134,7 @@ def _model(annotation: Any) -> type[BaseModel]:
 
 
 def bare(annotation: Any) -> Any:
-    """Without Annotated and without None."""
+    """Strip Annotated and None."""
     while True:
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]

@@ -1,4 +1,4 @@
-"""From what AWS answered, or what AWS's samples say, to an environment file that provisions the same."""
+"""Environment files from AWS's answers, or from AWS's samples."""
 
 import json
 import re
@@ -31,7 +31,7 @@ INSIGHTS_LOGS = "/aws/containerinsights/"
 
 def from_observed(observed: Observed, *, create: Set[Part] = frozenset()) -> Imported:
     """
-    The environment of a cluster that AWS described.
+    Environment of a described cluster.
 
     Args:
         create: Parts to create instead of using the existing ones. Default: none
@@ -92,14 +92,14 @@ def from_samples(
     create: Set[Part] = frozenset(),
 ) -> Imported:
     """
-    The environment of the files that AWS's samples make a cluster of.
+    Environment of the files of AWS's samples.
 
     Args:
         config: A request of CreateCluster.
-        provisioning: provisioning_parameters.json. Default: the groups of ``config`` say what Slurm makes of them
-        region: Default: that of the things that the files name
+        provisioning: provisioning_parameters.json. Default: the groups of ``config`` have their Slurm settings
+        region: Default: that of the resources in the files
         account: Default: that of the execution roles
-        likely_region: Where a command without a region would make it. Default: not known
+        likely_region: Region of a command without --region. Default: unknown
         create: Parts to create instead of using the existing ones. Default: none
     """
     imported = Imported(document={})

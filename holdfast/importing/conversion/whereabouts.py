@@ -1,4 +1,4 @@
-"""Where a cluster is, as the things say that its request names: ARNs, DNS names, ids of zones, default buckets."""
+"""Region and account of a cluster, from ARNs, DNS names, zone ids and default buckets."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ SOME_ACCOUNT, SOME_REGION = "111122223333", "us-west-2"
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What one value says of where it is."""
+    """Region or account of one value."""
 
     where: str
     region: str | None = None
@@ -30,7 +30,7 @@ class Evidence:
 
 
 def evidence(value: Any, path: str = "") -> Iterator[Evidence]:
-    """What is in a request, or in any part of it."""
+    """Evidence in a request, or in a part of it."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from evidence(item, f"{path}.{key}".lstrip("."))
@@ -54,13 +54,7 @@ def _in_text(text: str, path: str) -> Iterator[Evidence]:
 
 
 def region_of(found: list[Evidence], *, given: str | None, likely: str | None, imported: Imported) -> str:
-    """
-    The region, with a question where nothing, or more than one thing, says it.
-
-    Args:
-        given: What a person said; it wins.
-        likely: The one of the AWS settings, which a command without --region would take.
-    """
+    """Region; ``given`` overrides all. A question if there is none, or more than one."""
     named = _values((each.region, each) for each in found)
     if given is not None:
         others = sorted(set(named) - {given})
@@ -83,7 +77,7 @@ def region_of(found: list[Evidence], *, given: str | None, likely: str | None, i
 
 
 def account_of(found: list[Evidence], *, given: str | None, imported: Imported) -> str:
-    """The account, likewise; keys and training plans may be another account's, execution roles may not."""
+    """Account; keys and training plans may be another account's, execution roles may not."""
     named = _values((each.account, each) for each in found if each.where.endswith("ExecutionRole"))
     named = named or _values((each.account, each) for each in found)
     if given is not None:

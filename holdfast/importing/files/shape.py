@@ -1,4 +1,4 @@
-"""Whether a request is one that CreateCluster would read: names and kinds, from the service's own model."""
+"""Validation of a request by names and types of CreateCluster's model in botocore."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -30,13 +30,7 @@ def request_shape() -> Any:
 
 
 def problems(value: Any, shape: Any | None = None, *, path: str = "") -> Iterator[str]:
-    """
-    Everything that is of another kind than the service says; members that it does not know are left to the caller.
-
-    Args:
-        shape: Default: that of the whole request.
-        path: Where the value stands, for the messages.
-    """
+    """Yield values of wrong types; ``shape`` defaults to the whole request, ``path`` is for messages."""
     shape = shape or request_shape()
     if not _is_of_kind(value, shape.type_name):
         yield f"{path or 'the request'} is {shown_kind(value)}; allowed: {KINDS[shape.type_name][1]}"
@@ -66,7 +60,6 @@ def _members(value: dict[str, Any], shape: Any, path: str) -> Iterator[str]:
 
 
 def shown_kind(value: Any) -> str:
-    """A value in an error."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     text = "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)

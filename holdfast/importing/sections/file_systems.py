@@ -1,4 +1,4 @@
-"""From FSx file systems and their data repository associations to the ``storage`` section of an environment file."""
+"""``storage`` section of an environment file."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,16 @@ def storage(
     imported: Imported,
 ) -> dict[str, Any]:
     """
-    The ``storage`` section.
+    Return the ``storage`` section.
 
     Args:
-        groups: Of the request; they say what is mounted where.
-        file_systems: What FSx told of those that it was asked about; the others get the least that there is.
-        associations: Their data repository associations.
-        region: That of the file systems.
-        keeping: What is used as it is.
-        preload: Folders on the nodes that lifecycle scripts fetch from S3 at first; None when nobody knows.
-        imported: Takes notes.
+        groups: Of the request, with mounts.
+        file_systems: Answers of FSx; others get minimum sizes.
+        associations: Data repository associations.
+        region: Of the file systems.
+        keeping: Resources to keep.
+        preload: Folders that lifecycle scripts load from S3; None if unknown.
+        imported: Receives notes.
     """
     known = {each["FileSystemId"]: each for each in file_systems}
     section: dict[str, Any] = {"on_delete": "Retain"}
@@ -110,7 +110,7 @@ def _mounted(kind: str, groups: Sequence[Mapping[str, Any]], fs_id: str) -> Mapp
 
 
 def _dns_name(fs_id: str, config: Mapping[str, Any], region: str) -> dict[str, str]:
-    """The name, where it is not the one that FSx gives such an id."""
+    """DNS name, unless it is FSx's default for the id."""
     name = config.get("DnsName")
     suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     return {} if name in (None, f"{fs_id}.fsx.{region}.{suffix}") else {"dns_name": name}

@@ -1,4 +1,4 @@
-"""From LifeCycleConfig and the files beside a script to the ``lifecycle`` section of an environment file."""
+"""``lifecycle`` section of an environment file."""
 
 import json
 from collections.abc import Mapping
@@ -13,13 +13,7 @@ HOOKS = {"OnCreate": "on_create", "OnInitComplete": "on_init_complete"}
 
 
 class Scripts:
-    """
-    The lifecycle scripts of a cluster: which groups keep those that are there, and what the others have.
-
-    Args:
-        request: Its groups name the scripts.
-        files: What was found in their folder; Holdfast's own are made again.
-    """
+    """Lifecycle scripts of a cluster: kept ones by group, and settings of the others."""
 
     def __init__(self, request: Mapping[str, Any], files: Mapping[str, str], keeping: Keeping) -> None:
         self._request, self._files = request, files
@@ -33,7 +27,7 @@ class Scripts:
         self._mode = _shared_mode(request)
 
     def of(self, group: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings of a group in which it differs from what ``section`` says of all."""
+        """Settings of a group that differ from ``section``."""
         if not self.kept:
             own = mode(group)
             return {} if own == self._mode else {"lifecycle_mode": own}
@@ -43,13 +37,7 @@ class Scripts:
         return {} if config == self._shared else {"life_cycle_config": config}
 
     def section(self, *, legacy: bool, imported: Imported) -> dict[str, Any]:
-        """
-        The ``lifecycle`` section, under its name; nothing when there is nothing to say.
-
-        Args:
-            legacy: Whether provisioning_parameters.json is among the scripts.
-            imported: Takes notes.
-        """
+        """Return the ``lifecycle`` section under its name; empty if all is default."""
         self._ask_about_hooks(imported)
         if self.kept:
             return {"lifecycle": {"existing": self._existing(legacy=legacy, imported=imported)}}
@@ -107,7 +95,6 @@ def _shared_mode(request: Mapping[str, Any]) -> LifecycleMode:
 
 
 def default_mode(request: Mapping[str, Any]) -> LifecycleMode:
-    """The mode of groups of which a file says none."""
     return mode_of(
         group=None,
         environment=None,
@@ -117,7 +104,7 @@ def default_mode(request: Mapping[str, Any]) -> LifecycleMode:
 
 
 def mode(group: Mapping[str, Any]) -> LifecycleMode:
-    """Who makes the nodes of a group ready, as its LifeCycleConfig says."""
+    """Lifecycle mode by LifeCycleConfig."""
     config = group.get("LifeCycleConfig") or {}
     if config.get("OnCreate"):
         return "custom"
@@ -125,7 +112,7 @@ def mode(group: Mapping[str, Any]) -> LifecycleMode:
 
 
 def own_settings(files: Mapping[str, str]) -> dict[str, Any] | None:
-    """What Holdfast's lifecycle scripts were told; None when the scripts are not Holdfast's."""
+    """Settings of Holdfast's lifecycle scripts; None for other scripts."""
     try:
         settings = json.loads(files.get("config.json", ""))
     except ValueError:

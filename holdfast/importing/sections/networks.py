@@ -1,4 +1,4 @@
-"""From a VPC and what is in it to the ``network`` section of an environment file."""
+"""``network`` section of an environment file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ YOURS = "the network that is there is used; its routes and endpoints are yours t
 
 
 def network(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str, Any]:
-    """The ``network`` section: the network that is there, or the settings of the one that Holdfast made."""
+    """``network`` section: the existing network, or the settings of Holdfast's own."""
     request = observed.cluster.get("VpcConfig")
     if not observed.subnets or observed.vpc is None:
         if request and keeping.keeps("network"):
@@ -36,13 +36,13 @@ def network(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict
 
 
 def named_network(vpc: Mapping[str, Any], *, imported: Imported) -> dict[str, Any]:
-    """A network of which only the ids are known, as a request of CreateCluster names them."""
+    """Network of which only ids are known, as in a CreateCluster request."""
     imported.note("network.existing", YOURS)
     return {"existing": _ids(vpc["Subnets"], vpc["SecurityGroupIds"])}
 
 
 def new_network(region: str, *, imported: Imported, why: str) -> dict[str, Any]:
-    """A network of the usual size, which somebody has to look at."""
+    """Network of the usual size, to be reviewed."""
     imported.note("network", f"{why}; a new one is made, or name the one to use in network.existing", decide=True)
     return {"cidr": DEFAULT_CIDR, "availability_zone": f"{region}a"}
 

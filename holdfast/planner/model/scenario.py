@@ -1,8 +1,4 @@
-"""
-What is planned, in plain numbers: a training job, its instances, how they fail and how training comes back.
-
-Nothing here is computed but sums; the three models read it. Times in seconds, rates per instance-hour.
-"""
+"""Scenario of a job: instances, failures, checkpoints, recovery. Times in seconds, rates per instance-hour."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -89,11 +85,10 @@ LONGEST_STAGE_S = 365 * 24 * HOUR_S
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
     """
-    A way to recover, in stages, each of a fixed length.
+    Recovery in stages of fixed length.
 
-    A failure is noticed after ``detect_s``. Then the lost instance is replaced in ``replace_s``; a spare takes its
-    place at once where one is left. With all instances there, the job is running again after ``resume_s``. A failure
-    in between begins all of it anew.
+    A failure is detected after ``detect_s``. The instance is replaced in ``replace_s``, or at once by a spare. Training
+    resumes ``resume_s`` after all instances are ready. A failure meanwhile restarts the recovery.
     """
 
     name: str
@@ -193,7 +188,7 @@ class Scenario:
         return replace(self, spares=spares)
 
     def with_instances(self, instances: int) -> "Scenario":
-        """The same on another number of instances, with no more spares than these."""
+        """Same scenario at another size, with at most as many spares."""
         return replace(self, instances=instances, spares=min(self.spares, instances))
 
     def with_interval(self, interval_s: float) -> "Scenario":

@@ -1,4 +1,4 @@
-"""Update policies of the cluster as a whole, and what those of its parts share."""
+"""Update policies of the cluster, and shared ones."""
 
 from typing import Any
 
@@ -26,12 +26,11 @@ NEW_CLUSTER = (
 
 
 def cluster_name(environment: Any) -> str:
-    """The name that the cluster of an environment has."""
     return str(environment["cluster"]["name"] or environment["name"])
 
 
 def same_name(edit: Edit) -> bool:
-    """A cluster that has to be made anew would need the name of the one that is there."""
+    """Return True if a replacement would need the name of the existing cluster."""
     return cluster_name(edit.deployed) == cluster_name(edit.desired)
 
 

@@ -1,4 +1,4 @@
-"""Update policies of the rest: what names the environment, its keys and network, and how it is watched."""
+"""Update policies of names, keys, network and observability."""
 
 from holdfast.config import Health, Observability
 from holdfast.updates.policies.cluster import CREATE_ONLY, LIFECYCLE_UPDATE, NAME_IS_TAKEN, REPLACE_NODES

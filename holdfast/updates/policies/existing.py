@@ -1,4 +1,4 @@
-"""Update policies of what a team has already: it is given up or taken up, and never changed itself."""
+"""Update policies of existing resources, which are adopted or released, never changed."""
 
 from holdfast.updates.policies.cluster import (
     CREATE_ONLY,

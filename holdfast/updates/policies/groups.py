@@ -1,5 +1,3 @@
-"""Update policies of instance groups."""
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Update policies of the orchestrator: Slurm or EKS."""
-
 from holdfast.config import Slurm
 from holdfast.updates.policies.cluster import (
     CREATE_ONLY,

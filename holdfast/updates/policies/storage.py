@@ -1,4 +1,4 @@
-"""Update policies of what holds data, and of what nodes get when they are made."""
+"""Update policies of data and of node contents."""
 
 from holdfast.catalog import least_metadata_iops
 from holdfast.updates.policies.cluster import LIFECYCLE_UPDATE, REPLACE_NODES, SLURM_MIGRATION

@@ -1,5 +1,3 @@
-"""``holdfast events``: events of the cluster's CloudWatch log group, or of HyperPod on AWS."""
-
 import json as json_format
 import time
 from collections import deque
@@ -169,7 +167,6 @@ def _print(
 
 
 def _printer(*, as_json: bool) -> Callable[[_Shown], None]:
-    """Read the console's properties once: a log has millions of events."""
     is_terminal, file = console.is_terminal, console.file
 
     def show(shown: _Shown) -> None:

@@ -152,7 +152,6 @@ def _of_cluster(context: Context) -> StoredEvents:
 
 
 def _write(option: str, path: Path, made: Callable[[], str], *, quiet: bool) -> None:
-    """Write a new file, or replace one of this command."""
     from holdfast.cli.views.incidents.page import is_ours
 
     try:

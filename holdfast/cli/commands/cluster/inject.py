@@ -64,7 +64,6 @@ def inject(
 
 
 def _check(*, node: str | None, fault: str | None, for_s: float | None, end: bool, listed: bool) -> None:
-    """Check all options before anything is read."""
     from holdfast.localcloud.planting import FAULTS, FaultError, fault_named, seconds_of
 
     if end and listed:

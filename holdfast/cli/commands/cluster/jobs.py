@@ -1,5 +1,3 @@
-"""``holdfast jobs`` and ``holdfast cancel``."""
-
 import time
 from typing import Annotated
 
@@ -126,7 +124,6 @@ def cancel(
 
 
 def _cancel_workloads(context: Context, job: list[str], *, json: bool) -> None:
-    """Delete the objects of jobs: Kubernetes has no other way to end a running job."""
     found = _workloads(context, job)
     cancel_workloads(context, found)
     if json:

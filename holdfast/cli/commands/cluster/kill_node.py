@@ -1,5 +1,3 @@
-"""``holdfast kill-node``: a hardware fault of a node."""
-
 from typing import Annotated
 
 import typer

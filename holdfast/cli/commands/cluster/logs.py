@@ -1,5 +1,3 @@
-"""``holdfast logs``: lifecycle scripts and jobs."""
-
 import json as json_format
 import time
 from collections.abc import Callable
@@ -126,7 +124,6 @@ def _follow(
     as_json: bool,
     is_over: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Print new lines of each file, under its name if there are several."""
     printed: dict[str, int] = {}
     last = ""
     while True:

@@ -1,5 +1,3 @@
-"""``holdfast ssh``: a shell or a command on a node."""
-
 import os
 import sys
 from typing import Annotated

@@ -1,5 +1,3 @@
-"""``holdfast status``: state of a deployment."""
-
 from typing import Annotated
 
 from holdfast.cli.deployed import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate, read_status

@@ -1,5 +1,3 @@
-"""``holdfast submit``: a job file with its folder and options."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""``holdfast down``: removal of the local cloud."""
-
 import contextlib
 import os
 from collections.abc import Iterator
@@ -39,7 +37,6 @@ def down() -> None:
 
 @contextlib.contextmanager
 def _held(local: LocalCloud) -> Iterator[None]:
-    """Lock the home, and end the command that holds it, unless that is a down too."""
     ended = 0
     with contextlib.ExitStack() as stack:
         while True:

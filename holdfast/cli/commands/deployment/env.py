@@ -1,5 +1,3 @@
-"""``holdfast env``: address and keys of the local cloud, for other clients."""
-
 import os
 import shlex
 from typing import Annotated

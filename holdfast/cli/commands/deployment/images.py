@@ -94,7 +94,6 @@ def remove(name: Annotated[str, typer.Argument(help="Image name, as holdfast ima
 
 
 def _shipped() -> Path:
-    """Folder in the wheel of the stacks, or in a checkout."""
     found = importlib.util.find_spec("holdfast_stacks")
     shipped = Path(found.origin).parent / "data" / "containers" if found and found.origin else None
     return shipped if shipped is not None and shipped.is_dir() else Path(__file__).resolve().parents[4] / "containers"

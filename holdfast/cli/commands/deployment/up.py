@@ -87,7 +87,6 @@ def up(
 
 @contextlib.contextmanager
 def _naming_current(before: Session | None, *, new: str) -> Iterator[None]:
-    """Name the current environment in the error of a failed deployment."""
     try:
         yield
     except CommandError as error:

@@ -1,5 +1,3 @@
-"""``holdfast use``: selection of the current environment."""
-
 import os
 from typing import Annotated
 

@@ -82,7 +82,6 @@ def check(
 
 
 def _path(name: str) -> Path:
-    """File of an environment or a template, or a folder with templates, such as ``cdk.out``."""
     try:
         return environment_file(name)
     except NoSuchEnvironmentError:
@@ -92,7 +91,6 @@ def _path(name: str) -> Path:
 
 
 def _is_template(path: Path) -> bool:
-    """Decide by content: an environment has no resources and is not JSON."""
     if path.is_dir():
         return True
     from holdfast.validation.template_files import looks_like_a_template
@@ -132,7 +130,6 @@ def _facts(account: bool | None) -> "Facts | None":  # noqa: FBT001 - None is th
 
 
 def _described(arn: str) -> Any:
-    """AWS's description of the cluster that a file was imported from."""
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -1,5 +1,3 @@
-"""``holdfast diff``: changes that deploying an environment file would make."""
-
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 

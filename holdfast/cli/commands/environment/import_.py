@@ -142,7 +142,6 @@ def _from_files(
 
 
 def _tell(imported: "Imported", output: Path | None) -> None:
-    """Print on standard error what was left out, and what has to be decided."""
     for note in sorted(imported.notes, key=lambda note: not note.decide):
         error_console.print(str(note), style="yellow" if note.decide else "dim", markup=False)
     to_decide = sum(note.decide for note in imported.notes)

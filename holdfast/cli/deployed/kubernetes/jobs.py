@@ -79,15 +79,7 @@ def kubernetes_outcome(context: Context, *, job: str) -> str:
 
 
 def kubernetes_output(context: Context, *, job: str, since_ns: int | None = None) -> list[tuple[str, list[str]]]:
-    """
-    Return (pod, or pod/container; lines) of each container with output.
-
-    Args:
-        since_ns: Start time. Default: all lines.
-
-    Raises:
-        CommandError: no such job.
-    """
+    """Return (pod, or pod/container; lines) of each container with output. Raises: CommandError: no such job."""
     found = workload(context, job=job)
     if found is None:
         raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")

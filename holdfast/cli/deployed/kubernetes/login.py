@@ -52,10 +52,7 @@ _signed_in: dict[Session, tuple[float, SignedIn]] = {}
 
 def sign_in(context: Context) -> SignedIn:
     """
-    Log in to the context's cluster as the caller, or with an administrator role that the caller may assume.
-
-    Raises:
-        CommandError: no such cluster, or it refuses all of them.
+    Log in as the caller or with an administrator role. Raises: CommandError: no cluster, or it refuses all of them.
     """
     until, known = _signed_in.get(context.session, (0.0, None))
     if known is not None and time.monotonic() < until:
@@ -147,7 +144,6 @@ def _version(client: Client) -> str:
 
 
 def _candidates(context: Context, cluster: EksCluster) -> Iterator[tuple[str, Keys]]:
-    """Names and keys: the caller's, then those of administrator roles that the caller may assume."""
     yield "you", context.keys()
     try:
         listed = context.ask("eks", "ListAccessEntries", clusterName=cluster.name, associatedPolicyArn=ADMINISTRATOR)

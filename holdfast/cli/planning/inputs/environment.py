@@ -1,5 +1,3 @@
-"""Training group of an environment file."""
-
 from holdfast.catalog import instance_types
 from holdfast.config import Environment, InstanceGroup
 from holdfast.planner import PlanError

@@ -39,17 +39,7 @@ def gather(
     data: Data = CATALOG,
     events: Iterable[Event] | None = None,
 ) -> Inputs:
-    """
-    Gather the inputs of a plan.
-
-    Args:
-        environment: Defaults for missing options. Default: none.
-        data: Rates, stages and prices. Default: those of the catalog.
-        events: Measured events. Default: none.
-
-    Raises:
-        PlanError: an input is missing, or a number is impossible.
-    """
+    """Gather the inputs of a plan. Raises: PlanError: an input is missing, or a number is impossible."""
     group = None if environment is None else training_group(environment, options.group)
     stages = data.stages()
     if options.strategy not in stages:
@@ -130,7 +120,6 @@ def _accelerator(instance_type: str | None, notes: list[str]) -> tuple[str, int]
 def _failures(
     options: Options, *, accelerator: str, rates: Callable[[], FailureRates], notes: list[str]
 ) -> tuple[Failures, str]:
-    """Failure model, and the source of its rate."""
     counted = "given"
     if options.failure_rate_percent is not None:
         notes.append(f"failure rate {options.failure_rate_percent:g} % per instance-hour: given")
@@ -153,7 +142,6 @@ def _failures(
 
 
 def _origins(given: Known, measured: Known, *, counted: str, interval_given: bool) -> dict[str, str]:
-    """Source of each input, by the names of the sensitivities."""
     published = "assumed: as AWS published it"
     names = {
         "failure rate": ("per_instance_hour", counted),

@@ -135,7 +135,6 @@ class Inputs:
 
 
 def _best_interval_s(scenario: Scenario) -> float:
-    """Cheapest interval, at least a second; a rare one if nothing fails."""
     if scenario.failures_per_hour <= 0:
         return RARE_INTERVAL_S
     return max(1.0, best_interval_s(mtbf_h=scenario.mtbf_h, write_s=scenario.checkpoints.write_s))

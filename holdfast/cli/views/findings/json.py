@@ -1,5 +1,3 @@
-"""Findings as a JSON list, unchecked ones included."""
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Place of a finding: file, line and path."""
-
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +18,6 @@ class Place:
 
 
 def place_of(finding: Finding, *, checked: Path) -> Place:
-    """
-    Place of a finding; the path of a finding in a template begins with its file.
-
-    Args:
-        checked: Checked file, for findings that name none.
-    """
+    """Place of a finding; the path of a finding in a template begins with its file."""
     file, _, path = finding.path.rpartition("#")
     return Place(file=os.path.relpath(file or checked), line=finding.line, path=path)

@@ -106,7 +106,6 @@ def hours_of(incidents: Sequence[Incident]) -> list[Hours]:
 
 
 def _out_of_service(incident: Incident) -> list[tuple[str, Span]] | None:
-    """Time out of service of the broken instance, without job reports; None if unknown."""
     if incident.is_open:
         return None
     if incident.is_of_nobody or incident.is_of_process:
@@ -119,7 +118,6 @@ def _out_of_service(incident: Incident) -> list[tuple[str, Span]] | None:
 
 
 def _stood_still(incident: Incident) -> list[tuple[str, Span]] | None:
-    """Standstill of the job's other instances, as the job reports it; None without a report."""
     if not incident.job:
         return []
     if incident.stopped_s is None or incident.thrown_away_s is None or not incident.job_nodes:
@@ -130,7 +128,6 @@ def _stood_still(incident: Incident) -> list[tuple[str, Span]] | None:
 
 
 def _counted_once(spans: list[tuple[str, Span]] | None, counted: dict[str, list[Span]]) -> ByNode:
-    """Hours by instance that no earlier span covers; marks them as covered."""
     if spans is None:
         return None
     found: dict[str, float] = {}
@@ -142,7 +139,6 @@ def _counted_once(spans: list[tuple[str, Span]] | None, counted: dict[str, list[
 
 
 def _without(span: Span, counted: Iterable[Span]) -> list[Span]:
-    """Parts of a span outside the others."""
     left = [span]
     for start, end in counted:
         left = [

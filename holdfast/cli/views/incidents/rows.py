@@ -119,15 +119,7 @@ def _reported(incident: Incident) -> tuple[str, ...]:
 def chosen(
     found: Sequence[tuple[Incident, IncidentRow]], prefix: str, *, none: str
 ) -> list[tuple[Incident, IncidentRow]]:
-    """
-    Return the incidents with this id, former id, or beginning of an id.
-
-    Args:
-        none: Remedy if there are no incidents at all.
-
-    Raises:
-        CommandError: no match, or several.
-    """
+    """Incidents with this id, former id, or beginning of an id. Raises: CommandError: no match, or several."""
     exact = [one for one in found if prefix in one[0].names]
     if exact:
         return exact

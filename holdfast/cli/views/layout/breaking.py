@@ -1,5 +1,3 @@
-"""Lines that break between words only."""
-
 import re
 from collections.abc import Iterator
 

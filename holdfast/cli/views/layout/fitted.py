@@ -75,7 +75,6 @@ class Fitted:
         return table
 
     def _blocks(self, width: int) -> Iterator[Text]:
-        """Each row as indented lines; a word longer than a line stays whole."""
         for row in self._rows:
             pieces = [
                 cell if at == 0 else Text.assemble((f"{column.name} ", "dim"), cell)

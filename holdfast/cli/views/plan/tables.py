@@ -1,5 +1,3 @@
-"""Tables of a plan on a terminal."""
-
 from collections.abc import Callable, Iterable, Sequence
 
 from rich import box
@@ -93,7 +91,6 @@ def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
 
 
 def _spares_that_pay(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    """Number of spares with the lowest cost."""
     best, usd = plan.cheapest_spares, inputs.usd_per_instance_hour
     if best is None or best.paid_h is None:
         return []
@@ -113,7 +110,6 @@ def _worth(instance_hours: float, usd: float | None) -> str:
 
 
 def _way_advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    """Best strategy and size for the given limits."""
     ways, rows = plan.ways, list[tuple[str, str]]()
     limits, cheapest, quickest = [], ways.cheapest, ways.quickest
     if ways.deadline_h is not None:
@@ -210,7 +206,6 @@ def cost_cells(each: Outlook) -> tuple[str, ...]:
 
 
 def _spread(wall_h: Estimate) -> str:
-    """5th and 95th percentile of single runs, in days."""
     return f"{wall_h.p5 / 24:,.1f} to {wall_h.p95 / 24:,.1f}"
 
 

@@ -53,15 +53,7 @@ class Plot:
 
 @contextmanager
 def plot(name: str, title: str, colours: Sequence[Colour], *, height_in: float = HEIGHT_IN) -> Iterator[Plot]:
-    """
-    Return axes to draw on.
-
-    Args:
-        name: Prefix of the ids in the plot.
-        title: For screen readers.
-        colours: Allowed colours.
-        height_in: Default: that of most plots
-    """
+    """Return axes to draw on."""
     # Here and not above: it takes half a second, and most commands draw nothing.
     import matplotlib as mpl
     from matplotlib.figure import Figure

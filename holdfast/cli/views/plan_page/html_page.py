@@ -1,5 +1,3 @@
-"""Page of a plan: advice, tables, plots, inputs."""
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -198,7 +196,6 @@ def _compared(compared: PlanAgainstActual) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], strong: Sequence[bool], *, numbers: bool = False) -> str:
-    """Each cell has the name of its column, for phones."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         f"<tr{' class=chosen' if bold else ''}>"
@@ -210,7 +207,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], strong: Sequence[
 
 
 def _figure(title: str, plot: str, caption: str) -> str:
-    """The caption is HTML."""
     return f"<figure><h2>{escape(title)}</h2>{plot}<figcaption>{caption}</figcaption></figure>"
 
 

@@ -203,7 +203,6 @@ def _percent_axis(axes: "Axes", lost: Sequence[float]) -> None:
 
 
 def _round_between(low: float, high: float) -> list[float]:
-    """Round numbers between two others, as many as fit."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for steps in ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
         found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
@@ -223,7 +222,6 @@ def _ticks(axes: "Axes", axis: str, values: Sequence[float], text: str | None) -
 
 
 def _short(value: float) -> str:
-    """Such as 2k, 30M."""
     for power, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= power:
             return f"{value / power:g}{letter}"

@@ -110,7 +110,6 @@ def _clock(time_ns: int, step_s: float) -> str:
 
 
 def _standstill(incident: Incident, axis: Axis) -> str:
-    """Band over the step rate while the job stands still."""
     if incident.resumed_ns is None or not incident.stopped_s:
         return ""
     x = axis.x(incident.resumed_ns - round(incident.stopped_s * 1e9))
@@ -144,7 +143,6 @@ def _rates(shown: Mapping[str, Sequence[Pace]], jobs: Sequence[str], axis: Axis)
 
 
 def _row(incident: Incident, axis: Axis, *, top: int, latest_ns: int) -> str:
-    """Bar from the first sign until the verdict, the resumed training, and full strength."""
     start, end = incident.start_ns, ending_ns(incident, latest_ns)
     marks = [
         ("seen", incident.noticed_ns),

@@ -1,5 +1,3 @@
-"""Step rate of each job over time, from its reports."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -47,7 +45,6 @@ def read(events: Iterable[Event]) -> LogFacts:
 
 
 def _between(marks: list[tuple[int, float, bool]]) -> tuple[Pace, ...]:
-    """Reports without progress are left out; a start ends the time before it."""
     found: list[Pace] = []
     at_ns, at_step, _ = marks[0]
     for time_ns, step, is_start in marks[1:]:
