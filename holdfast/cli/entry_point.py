@@ -170,7 +170,7 @@ def _taken_down(home: Path | None) -> str:
     if holder is not None and holder.pid == os.getpid():
         return ""
     by = f" by {holder}" if holder is not None else ""
-    return f"the local cloud in {home} was taken down{by} while this command ran; start it again with: holdfast up ENV"
+    return f"the local cloud in {home} was taken down{by} while this command ran; restart it with: holdfast up ENV"
 
 
 def _known_failure(error: Exception) -> str | None:
@@ -185,9 +185,9 @@ def _known_failure(error: Exception) -> str | None:
     if isinstance(error, AwsError):
         return f"AWS refused: {error}"
     if isinstance(error, NoCredentialsError):
-        return "there are no credentials for AWS; log in, or name a profile with AWS_PROFILE; see: aws configure list"
+        return "got no AWS credentials; log in, or set AWS_PROFILE; see: aws configure list"
     if isinstance(error, ClientError | BotoCoreError):
-        return f"AWS refused or did not answer: {error}"
+        return f"AWS request failed: {error}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"the disk is full: {error}; free some space and run the command again"
     if isinstance(error, OSError) and error.errno in OF_A_PATH and error.filename is not None:

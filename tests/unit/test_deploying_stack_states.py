@@ -16,7 +16,7 @@ from holdfast.importing import Deployed
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("UPDATE_ROLLBACK_COMPLETE", "it is as it was before this update; correct the cause and run holdfast up again"),
+        ("UPDATE_ROLLBACK_COMPLETE", "it is unchanged; correct the cause and run holdfast up again"),
         ("ROLLBACK_COMPLETE", "nothing of it is deployed; correct the cause"),
         ("UPDATE_ROLLBACK_FAILED", "run: aws cloudformation continue-update-rollback --stack-name lab"),
         ("UPDATE_FAILED", "see: aws cloudformation describe-stack-events --stack-name lab"),

@@ -204,7 +204,7 @@ def test_another_region_than_was_asked_for_is_a_question() -> None:
     imported = from_samples(sample(Endpoint=ARNS["Endpoint"]), region="us-east-1")
 
     assert imported.document["region"] == "us-east-1"
-    assert questions(imported, "region") == ["us-east-1 was asked for, but Endpoint is in eu-west-1"]
+    assert questions(imported, "region") == ["us-east-1 was requested, but Endpoint is in eu-west-1"]
 
 
 def test_without_any_name_the_region_is_that_of_the_aws_settings() -> None:

@@ -78,7 +78,7 @@ def _job_files(context: Context, *, job: str) -> OutputFiles:
             raise _NothingYetError(
                 f"job {job} has written nothing to {paths} yet; wait for it with: holdfast logs --job {job} --follow"
             )
-        raise CommandError(f"job {job} has no output at {paths}; what Slurm knows of it: holdfast jobs {job}")
+        raise CommandError(f"job {job} has no output at {paths}; see: holdfast jobs {job}")
     return [(path, lines or []) for path, lines in found]
 
 

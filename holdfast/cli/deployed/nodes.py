@@ -70,4 +70,4 @@ def run(
             f"{argv[0]} on node {node} did not end within {timeout_s:g} s; see: holdfast status", exit_code=1
         ) from None
     except (NodeError, OSError) as error:
-        raise CommandError(f"node {node} cannot be asked: {error}; see: holdfast status", exit_code=1) from None
+        raise CommandError(f"node {node} does not answer: {error}; see: holdfast status", exit_code=1) from None

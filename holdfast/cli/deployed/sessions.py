@@ -142,7 +142,7 @@ def load() -> Context:
     session = recorded(local.home)
     if session is None:
         if holder := holder_of(local.home):
-            raise CommandError(f"nothing is up in {local.home} yet: {holder} has it")
+            raise CommandError(f"nothing is up in {local.home} yet: {holder} holds it")
         raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local")
     return context_of(session, local)
 
@@ -161,7 +161,7 @@ def _refuse_dead(local: LocalCloud, *, environment: str) -> None:
     gone = ", ".join(name for name in ("aws", "hyperpod") if processes[name].state == "gone")
     if gone:
         kept = processes["keeper"].state == "running"
-        how = "it is being started again, try again in some seconds, or" if kept else "bring it back with"
+        how = "it is restarting: retry in some seconds, or" if kept else "restore it with"
         raise CommandError(f"the local cloud is not running (stopped: {gone}); {how}: holdfast up {environment}")
     if processes["aws"].state == "stopped":
         raise CommandError(f"{processes['aws'].problems[0]}, or: holdfast up {environment}")

@@ -76,7 +76,7 @@ def _running(context: Context, job: str) -> JobRecord:
     refuse_on_aws(context, what="holdfast scale")
     found = [one for one in known_jobs(context, jobs=[job]) if one.job_id == job or one.job_id.startswith(f"{job}_")]
     if not found:
-        raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
+        raise CommandError(f"Slurm has no job {job}; to list jobs: holdfast jobs")
     running = [one for one in found if one.state == "RUNNING" and one.nodes]
     if not running:
         raise CommandError(_does_not_run(job, found[0].state))
@@ -102,7 +102,7 @@ def _ask_pods(context: Context, *, job: str, request: str) -> str:
             except KubernetesError as error:
                 if error.code == _FORBIDDEN:
                     raise CommandError(
-                        f"job {job} is somebody else's, as the cluster says: {error}; it takes the right to get and "
+                        f"job {job} may not be resized by this user: {error}; required: the right to get and "
                         f"create pods/exec in namespace {pod.namespace}",
                         exit_code=1,
                     ) from None
@@ -120,7 +120,7 @@ def _ask_pods(context: Context, *, job: str, request: str) -> str:
 def _running_pods(context: Context, job: str) -> list[PodRecord]:
     found = workload(context, job=job)
     if found is None:
-        raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")
+        raise CommandError(f"Kubernetes has no job {job}; to list jobs: holdfast jobs")
     running = [pod for pod in found.pods if pod.phase == RUNNING]
     if found.has_ended or not running:
         raise CommandError(_does_not_run(job, found.state))

@@ -104,7 +104,7 @@ def known_jobs(context: Context, *, jobs: Sequence[str] = (), since: str = "now-
         queued = _queued(context, controller=controller_hostname(context), jobs=jobs)
         if queued is None:
             raise
-        error_console.print(f"{error}; known are only the jobs that Slurm's controller still has", style="yellow")
+        error_console.print(f"{error}; showing only jobs that Slurm's controller still has", style="yellow")
         return queued
 
 
@@ -156,7 +156,7 @@ def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     found = _of_controller(context, controller=controller, job=job)
     records = known_jobs(context, jobs=[job])
     if not records and not found:
-        raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
+        raise CommandError(f"Slurm has no job {job}; to list jobs: holdfast jobs")
     if not found:
         found = [file for one in records for file in _remembered(context, controller=controller, record=one)]
     steps = (file for one in records for file in step_paths(context, record=one))
@@ -252,7 +252,7 @@ def _remembered(context: Context, *, controller: str, record: JobRecord) -> list
     submission = parse_submission(record.submit_line)
     if submission.program not in ("sbatch", ""):
         raise CommandError(
-            f"job {record.job_id} was started by {submission.program}; its output went to whoever started it"
+            f"job {record.job_id} was started by {submission.program}; its output went to the terminal that started it"
         )
     script = _script(context, controller=controller, record=record, submission=submission)
     host = first_host(record.nodes)

@@ -153,7 +153,7 @@ def read_status(context: Context) -> StatusView:
     kubernetes = _read_kubernetes(context, unseen=unseen) if is_eks else _Kubernetes()
     events: list[Event] = _seen(lambda: _events(context), what="events", otherwise=[], unseen=unseen)
     if not session.stack_name:
-        unseen.append("the stack, the file system and incidents, which no --environment names")
+        unseen.append("stack, file system and incidents: without --environment")
     return StatusView(
         environment=session.environment,
         cloud=session.cloud,
@@ -340,7 +340,7 @@ def _read_slurm(context: Context, nodes: list[dict[str, Any]], *, unseen: list[s
     try:
         ended = ended_jobs(context)
     except (CommandError, OSError) as error:
-        unseen.append(f"jobs that are over: {error}")
+        unseen.append(f"finished jobs: {error}")
         ended = []
     return _SlurmView(states=states, drained=drained, jobs=jobs, ended=ended)
 

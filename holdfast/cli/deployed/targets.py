@@ -90,7 +90,7 @@ def _named(name: str, *, region: str | None, profile: str | None) -> Context:
     if definition.cloud == "embedded":
         return _embedded(definition, path=path, region=region, profile=profile)
     if region is not None and region != definition.region:
-        raise CommandError(f"got --region {region}, and {path.name} says {definition.region}; leave --region out")
+        raise CommandError(f"got --region {region}, and {path.name} has {definition.region}; leave --region out")
     session = Session(
         environment=definition.name,
         cloud="aws",

@@ -55,7 +55,7 @@ def taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here:
         yield
     except ending:
         if begun_here and local.is_claimed():
-            with step("take down what was begun"):
+            with step("take down the local cloud"):
                 local.remove()
         raise
 
@@ -190,7 +190,7 @@ def _make_administrators(context: Context, *, definition: "Environment") -> None
         return
     with step(Stage.ADMINISTRATORS) as progress:
         made = make_missing_roles(context.client("iam"), definition.eks.admin_role_arns, account=definition.account)
-        progress.update(f"made the roles that are missing: {', '.join(made)}" if made else "all roles are there")
+        progress.update(f"created missing roles: {', '.join(made)}" if made else "all roles exist")
 
 
 class _DeploymentWatch:

@@ -38,7 +38,7 @@ def check_system() -> None:
     if platform.system() != "Linux":
         raise CommandError(f"the local cloud needs Linux (namespaces, overlay mounts); this is {platform.system()}")
     if os.geteuid() != 0:
-        raise CommandError("the local cloud makes namespaces and mounts and needs root; run it with sudo")
+        raise CommandError("the local cloud creates namespaces and mounts, which requires root; run it with sudo")
 
 
 def check_machine(

@@ -43,7 +43,7 @@ def learned(
 ) -> "tuple[StoredEvents | None, Environment | None]":
     """Events to learn from, and environment. Raises: CommandError: none, or another's. NoSuchEnvironmentError."""
     if path is not None and actual:
-        raise CommandError("--events and --actual are two sources of the same; give one of them")
+        raise CommandError("got --events and --actual; allowed: one of them")
     if actual:
         return _deployed(environment)
     events = None if path is None else events_of(path)

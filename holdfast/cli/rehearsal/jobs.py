@@ -52,7 +52,7 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
     with step("train") as progress:
         if not watch.until(_may_begin, what="a checkpoint, or all nodes of an elastic job", progress=progress):
             raise CommandError(
-                f"job {job_id} has ended well without an event of a checkpoint, so no node was broken under it; "
+                f"job {job_id} completed without a checkpoint event, so no node was broken; "
                 f"a job for a rehearsal writes such events (docs/events.md) and trains for a while; "
                 f"its output: holdfast logs --job {job_id}",
                 exit_code=1,
@@ -82,7 +82,7 @@ def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
     with step("notice") as progress:
         watch.until(
             lambda events: _has(events, kinds.NODE_LOST),
-            what="the lost node to be noticed",
+            what="the detection of the lost node",
             progress=progress,
             job_may_end=True,
         )
@@ -116,7 +116,7 @@ def _heal(context: Context, watch: Watch) -> None:
 
     with step("wait for the spare") as progress:
         if not watch.until(_spare_is_back, what="the spare", progress=progress):
-            progress.update("the job ended before it was back")
+            progress.update("the job ended before the spare was ready")
             return
     victim = _last_node_of(watch.events)
     with step(f"plant {HEALED} on a busy node") as progress:
@@ -127,7 +127,7 @@ def _heal(context: Context, watch: Watch) -> None:
             lambda events: _has(events, kinds.HANDED_OVER), what="the ranks to be handed over", progress=progress
         ):
             progress.update(_hand_over_line(watch.events))
-    with step("replace the node that was named") as progress:
+    with step("replace the reported node") as progress:
         watch.until(
             lambda events: any(
                 event.kind == kinds.NODE_REPLACED and event.detail.get("replaces") == victim for event in events
@@ -164,4 +164,4 @@ def _last_node_of(events: "list[Event]") -> str:
     for event in reversed(events):
         if event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED) and event.detail.get("nodes"):
             return str(event.detail["nodes"]).split(",")[-1]
-    raise CommandError("the job did not say on which nodes it runs; look with: holdfast events", exit_code=1)
+    raise CommandError("no event names the nodes of the job; see: holdfast events", exit_code=1)

@@ -88,7 +88,7 @@ def _record(context: Context, done: "Planted") -> None:
 
 def _what_stays(instance_id: str, faults: list[str]) -> str:
     if not faults:
-        return f"interrupted; no fault that lasts is planted on {instance_id}"
+        return f"interrupted; no fault is active on {instance_id}"
     return (
         f"interrupted; planted on {instance_id}, and it stays: {', '.join(faults)}; end it with: "
         f"holdfast inject {instance_id} --end"

@@ -55,7 +55,7 @@ class Watch:
                 if time.monotonic() > over_since + EVENTS_WITHIN_S:
                     return False
             if time.monotonic() > deadline:
-                raise CommandError(f"waited {JOB_TIMEOUT_S:g} s for {what}; look with: holdfast events", exit_code=1)
+                raise CommandError(f"waited {JOB_TIMEOUT_S:g} s for {what}; see: holdfast events", exit_code=1)
             time.sleep(POLL_S)
         progress.update(self._newest())
         return True

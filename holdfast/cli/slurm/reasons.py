@@ -9,30 +9,30 @@ import re
 _WORDS = {
     "AssocGrpGRES": "the account's limit of GPUs is reached",
     "BadConstraints": "no node meets its constraints; see: sinfo -o '%N %f'",
-    "BeginTime": "its begin time is not reached",
-    "Cleaning": "its last attempt is still being cleaned up",
+    "BeginTime": "its start time is in the future",
+    "Cleaning": "its previous attempt is still being cleaned up",
     "Dependency": "the job that it depends on has not ended",
     "DependencyNeverSatisfied": "the job that it depends on failed, so it never starts",
     "InvalidAccount": "its account does not exist",
     "InvalidQOS": "its QOS does not exist",
-    "JobArrayTaskLimit": "as many tasks of its array run as it allows at once",
+    "JobArrayTaskLimit": "its array runs the maximum number of tasks",
     "JobHeldAdmin": "an administrator holds it; release it with: scontrol release JOB",
     "JobHeldUser": "it is held; release it with: scontrol release JOB",
     "JobLaunchFailure": "it could not be launched on its nodes",
-    "Licenses": "a license that it asks for is in use",
-    "MaxMemPerLimit": "it asks for more memory than the partition allows",
+    "Licenses": "a requested license is in use",
+    "MaxMemPerLimit": "it requests more memory than the partition allows",
     "NodeDown": "a node that it needs is down",
     "None": "",
-    "PartitionConfig": "it asks for more than the nodes of its partition have; see: sinfo -Nel",
+    "PartitionConfig": "it requests more than the nodes of its partition have; see: sinfo -Nel",
     "PartitionDown": "the partition is down; bring it up with: scontrol update partitionname=PARTITION state=up",
     "PartitionInactive": "the partition is inactive",
-    "PartitionNodeLimit": "it asks for more nodes than its partition has up; see: sinfo -R",
-    "PartitionTimeLimit": "it asks for more time than the partition allows; see: sinfo -o '%P %l'",
+    "PartitionNodeLimit": "it requests more nodes than its partition has up; see: sinfo -R",
+    "PartitionTimeLimit": "it requests more time than the partition allows; see: sinfo -o '%P %l'",
     "Priority": "jobs of a higher priority wait for the same nodes",
     "Prolog": "the prolog of its nodes is running",
     "QOSMaxGRESPerUser": "the user's limit of GPUs is reached",
-    "ReqNodeNotAvail": "a node that it asks for is down, drained or reserved; see: sinfo -R",
-    "Reservation": "its reservation has not begun",
+    "ReqNodeNotAvail": "a requested node is down, drained or reserved; see: sinfo -R",
+    "Reservation": "its reservation has not started",
     "ReservationDeleted": "its reservation was deleted",
     "Resources": "the nodes that it needs are in use",
     "launch failed requeued held": "it could not be launched and is held; release it with: scontrol release JOB",
@@ -46,7 +46,7 @@ def waits(reason: str, *, job: str) -> str:
     key = name.replace("_", " ") if name.replace("_", " ") in _WORDS else name
     words = _WORDS.get(key)
     if words is None and reason.strip("( ").lower().startswith(_DRAINED):
-        words = "nodes that it needs are down, drained or reserved; see: sinfo -R"
+        words = "required nodes are down, drained or reserved; see: sinfo -R"
     if words is None:
         words = _of_a_limit(name)
     if not words:

@@ -27,12 +27,12 @@ CANNOT_BEGIN = 53
 RESIZED = "RESIZING"
 """Of the records that a job leaves behind when it loses a node and goes on, as with --no-kill."""
 _WHY = {
-    "TIMEOUT": "ran past its time limit",
+    "TIMEOUT": "exceeded its time limit",
     "NODE_FAIL": "lost a node",
     "OUT_OF_MEMORY": "ran out of memory",
-    "DEADLINE": "could not end before its deadline",
+    "DEADLINE": "missed its deadline",
     "BOOT_FAIL": "its nodes did not come up",
-    "PREEMPTED": "gave way to another job",
+    "PREEMPTED": "was preempted by another job",
 }
 
 
@@ -85,9 +85,9 @@ class JobRecord:
         if self.state in _WHY:
             return _WHY[self.state]
         if self.exit_signal == CANNOT_BEGIN:
-            return "could not begin (0:53): its output file or working folder cannot be opened on the node"
+            return "could not start (0:53): its output file or working folder cannot be opened on the node"
         if not self.nodes:
-            return "was refused by sbatch, and never started"
+            return "was refused by sbatch"
         if self.exit_signal:
             return f"ended by signal {self.exit_signal} ({_signal_name(self.exit_signal)})"
         # A shell says so of a program of its own that a signal has ended.

@@ -50,9 +50,9 @@ class FromCaller:
     @property
     def line(self) -> str:
         """Summary for users; empty if no variable was named."""
-        notes = [f"variables that the job gets from here: {', '.join(sorted(self.passed))}"] if self.passed else []
+        notes = [f"variables passed to the job: {', '.join(sorted(self.passed))}"] if self.passed else []
         if self.refused:
-            notes.append(f"not passed, as they belong to this machine or are credentials: {', '.join(self.refused)}")
+            notes.append(f"not passed, since they are credentials or belong to this machine: {', '.join(self.refused)}")
         return "; ".join(notes)
 
 

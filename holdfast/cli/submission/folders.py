@@ -21,7 +21,7 @@ COUNTED_FILES = 200_000
 MAX_DEPTH = 100
 MOST_IGNORE_BYTES = 1 << 20
 LARGEST_NAMED = 3
-_ADVICE = "name what stays here in .holdfastignore, or put data into the data bucket"
+_ADVICE = "list files to leave out in .holdfastignore, or put data into the data bucket"
 _OF_THE_SYSTEM = frozenset(
     f"/{name}"
     for name in (
@@ -73,9 +73,7 @@ def check_folder(folder: Path) -> None:
     real = str(folder.resolve())
     what = "a folder of the system" if real in _OF_THE_SYSTEM else "a home folder" if real in _homes() else ""
     if what:
-        raise CommandError(
-            f"{real} is {what}, and all of it would travel with the job; put the job file into a folder of its own"
-        )
+        raise CommandError(f"{real} is {what}, and would be uploaded as a whole; put the job file into its own folder")
 
 
 def read_folder(root: Path, *, always: str, is_flat: bool = False) -> JobFolder:
@@ -184,7 +182,7 @@ class _Lister:
         listed = ", ".join(f"{folder} ({below[folder]:,})" for folder in named) or "the folder itself"
         many = f"more than {COUNTED_FILES:,}" if self.count == COUNTED_FILES else f"{self.count:,}"
         return CommandError(
-            f"{self.found.root} has {many} files, and at most {MAX_FILES:,} travel with a job; most of them in "
+            f"{self.found.root} has {many} files, and at most {MAX_FILES:,} can be uploaded; most of them in "
             f"{listed}; {_ADVICE}"
         )
 
@@ -198,7 +196,7 @@ def _check_size(found: JobFolder) -> None:
     if total > MAX_FOLDER_BYTES:
         largest = ", ".join(f"{name} ({_mib(size)})" for name, size in sizes.most_common(3))
         raise CommandError(
-            f"{found.root} has {_mib(total)}, and at most {MAX_FOLDER_BYTES >> 20} MiB travel with a job; "
+            f"{found.root} has {_mib(total)}, and at most {MAX_FOLDER_BYTES >> 20} MiB can be uploaded; "
             f"largest: {largest}; {_ADVICE}"
         )
 

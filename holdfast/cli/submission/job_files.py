@@ -160,7 +160,7 @@ class _Sent:
         while (why := self._cannot_unpack(size)) is not None:
             if time.monotonic() > deadline:
                 raise CommandError(
-                    f"the job folder did not arrive in {self.folder} within {APPEAR_TIMEOUT_S:g} s, and nothing was "
+                    f"the job folder was not imported to {self.folder} within {APPEAR_TIMEOUT_S:g} s, and nothing was "
                     f"submitted: {why}",
                     exit_code=1,
                 )
@@ -178,7 +178,7 @@ class _Sent:
         if answer.returncode == NOT_THERE_YET:
             return "the file system has not imported it; see: holdfast status"
         if answer.returncode < 0 or answer.returncode > 128:
-            return f"{self.controller} ended while it was unpacked"
+            return f"{self.controller} ended while unpacking"
         self.remove_folder()
         why = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
         raise CommandError(f"the job folder cannot be unpacked in {self.folder}: {why}", exit_code=1)
@@ -212,7 +212,7 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
             answer = sent.sbatch(argv, environment=environment)
     except CommandError as error:
         raise CommandError(
-            f"{error}; it is not known whether Slurm has the job, whose folder is {sent.folder}: see holdfast jobs",
+            f"{error}; the job may have been submitted from {sent.folder}: see holdfast jobs",
             exit_code=1,
         ) from None
     if answer.returncode:
@@ -238,7 +238,7 @@ def _remarks(
 ) -> list[str]:
     lines = [left_out_line(folder.left_out), caller.line]
     lines += [
-        f"{file.name}, line {number}: sbatch passes over {line!r}, as it follows the first command; move it up"
+        f"{file.name}, line {number}: sbatch ignores {line!r} after the first command; move it up"
         for number, line in late_options(text)
     ]
     lines += [

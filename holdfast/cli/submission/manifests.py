@@ -100,7 +100,7 @@ def _make_room(context: Context, job: JobName) -> None:
     deadline = time.monotonic() + GONE_WITHIN_S
     while workload(context, job=str(job)) is not None:
         if time.monotonic() > deadline:
-            raise CommandError(f"the job {job} of before is not gone after {GONE_WITHIN_S:g} s", exit_code=1)
+            raise CommandError(f"the job {job} was not deleted within {GONE_WITHIN_S:g} s", exit_code=1)
         time.sleep(POLL_S)
 
 
@@ -112,7 +112,7 @@ def _files(job: JobName, folder: Path, *, always: str) -> Object:
     try:
         return files_of(job, files)
     except ManifestError as error:
-        raise CommandError(f"{folder} cannot go along: {error}") from None
+        raise CommandError(f"{folder} cannot be uploaded: {error}") from None
 
 
 def _text(folder: JobFolder, entry: Entry) -> str:
@@ -120,7 +120,7 @@ def _text(folder: JobFolder, entry: Entry) -> str:
         return read_entry(folder, entry).decode()
     except UnicodeDecodeError:
         raise CommandError(
-            f"{folder.root / entry.path} is no text, and a ConfigMap is to hold it; name it in .holdfastignore"
+            f"{folder.root / entry.path} is not text, as a ConfigMap requires; list it in .holdfastignore"
         ) from None
 
 
@@ -169,7 +169,7 @@ def _check_served(client: Client, objects: Sequence[Object]) -> None:
         if (why := unserved(resource, rights)) is not None:
             raise CommandError(
                 f"{one['kind']} {one['metadata']['name']} was refused: no controller serves {resource.plural} of "
-                f"{resource.group_version} in this cluster, and it would wait for ever: {why}; use a Job, or install "
+                f"{resource.group_version} in this cluster, and it would never start: {why}; use a Job, or install "
                 "the operator, whose images are added with: holdfast images add",
                 exit_code=1,
             )

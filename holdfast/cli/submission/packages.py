@@ -92,8 +92,7 @@ def _refuse_links(freeze: str, *, file: Path) -> None:
     links = [line for line in freeze.splitlines() if line.startswith("-e ")]
     if links:
         raise CommandError(
-            f"{file} asks for {links[0]!r}, which would be a link to this machine's folder; "
-            "nodes do not have it; write it without -e"
+            f"{file} requires {links[0]!r}, which links to a folder of this machine; allowed: packages without -e"
         )
 
 

@@ -105,6 +105,6 @@ def names_outside(file: JobFile, text: str) -> str:
     if not outside:
         return ""
     return (
-        f"{file.name} names {outside[0]}, which is in the repository and not in the job folder "
-        f"{file.folder.relative_to(repository)}/; to take the repository along: --folder {shlex.quote(str(repository))}"
+        f"{file.name} names {outside[0]}, which is in the repository but outside the job folder "
+        f"{file.folder.relative_to(repository)}/; to upload the repository: --folder {shlex.quote(str(repository))}"
     )

@@ -30,7 +30,7 @@ _LETTERS_WITH_VALUE = frozenset("AabBcCdDeFGiJLmMnNopqStwx")
 """sbatch's options whose value may be a word of its own (sbatch(1), 22.05); that of others only follows a ``=``."""
 _REFUSED = frozenset({"--wrap", "--parsable", "-h", "--help", "--usage", "-V", "--version", "-W", "--wait"})
 """What would have sbatch run something else than the file, print something else than a number, or not return."""
-_FORM = "allowed: options with their values; what the job file is to get as arguments goes after --"
+_FORM = "allowed: options with their values; arguments of the job file after --"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Words:
         takes_value = False
         for word in words:
             if _is_refused(word):
-                raise CommandError(f"got sbatch's option {word}; it has no meaning for holdfast submit")
+                raise CommandError(f"got sbatch's option {word}; not supported by holdfast submit")
             if not word.startswith("-") and not takes_value:
                 raise CommandError(f"got {word!r} among the options of sbatch; {_FORM}")
             takes_value = not takes_value and _takes_value(word)

@@ -23,7 +23,7 @@ def job_history(found: list[JobRow]) -> RenderableType:
     parts: list[RenderableType] = [table]
     for one in found:
         if one.last_lines:
-            parts.append(Text(f"\njob {one.job_id} said at the end:", style="bold"))
+            parts.append(Text(f"\njob {one.job_id} last lines:", style="bold"))
             parts += [Text(f"  {line}") for line in one.last_lines]
         if one.hint:
             parts.append(Text(f"  hint: {one.hint}", style="yellow"))

@@ -52,7 +52,7 @@ def _job(job: JobTimeline) -> Table:
     if len(job.sizes) > 1:
         (_, first), *changes = job.sizes
         table.add_row("  ranks", ", ".join([str(first), *(f"{size} from step {step}" for step, size in changes)]))
-    table.add_row("  attempts", f"{job.attempts}, {job.steps_redone} steps done again")
+    table.add_row("  attempts", f"{job.attempts}, {job.steps_redone} steps redone")
     if job.goodput is not None:
         table.add_row("  goodput", f"{job.goodput:.0%} of the wall time went into steps that count")
     return table
@@ -74,7 +74,7 @@ def _comparison(
     if len(jobs) < 2:
         return []
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="the same fault")
-    for column in ("job", "trained again after", "steps done again", "goodput"):
+    for column in ("job", "resumed after", "steps redone", "goodput"):
         table.add_column(column, justify="left" if column == "job" else "right")
     for job in jobs:
         table.add_row(
@@ -114,19 +114,19 @@ def _next_steps(view: StatusView, jobs: tuple[JobTimeline, ...]) -> Table:
     table = Table.grid(padding=(0, 2))
     rows = [
         ("holdfast status", "stack, cluster, nodes, orchestrator and jobs"),
-        ("holdfast events", "everything that happened, in order"),
+        ("holdfast events", "all events, in order"),
         *((f"holdfast logs --job {job.job}", "the output of the job") for job in jobs),
         _on_the_cluster(view),
-        ("make down", "remove it all"),
+        ("make down", "remove the local cloud"),
     ]
     table.add_row(Text("look next", style="bold"), "")
     for command, purpose in rows:
         table.add_row(Text(f"  {command}", style="cyan"), purpose)
-    table.add_row(Text(f"  AWS at {view.endpoint}", style="cyan"), "boto3 and the AWS CLI see the same")
+    table.add_row(Text(f"  AWS at {view.endpoint}", style="cyan"), "for boto3 and the AWS CLI")
     return table
 
 
 def _on_the_cluster(view: StatusView) -> tuple[str, str]:
     if view.orchestrator == "eks":
-        return 'eval "$(holdfast env)"; kubectl get nodes', "the cluster as kubectl shows it"
+        return 'eval "$(holdfast env)"; kubectl get nodes', "nodes by kubectl"
     return f"holdfast ssh {view.nodes[0].hostname} -- sinfo" if view.nodes else "holdfast ssh", "a command on a node"

@@ -100,9 +100,9 @@ def _links(file_system: FileSystemView) -> list[Text]:
     goes = [path for path, _ in links if directions.get(path) in ("->", "<->")]
     if directions:
         where = f"only {', '.join(goes)} is copied to S3" if goes else "nothing is copied to S3"
-        lines.append(Text(f"{where}; what jobs write elsewhere on the file system is not", style="dim"))
+        lines.append(Text(f"{where}; other folders of the file system are not", style="dim"))
     if file_system.goes_with_stack:
-        lines.append(Text("on_delete Delete: down deletes the file system with all that is not in S3", "yellow"))
+        lines.append(Text("on_delete Delete: down deletes the file system and all data outside S3", "yellow"))
     return lines
 
 

@@ -59,10 +59,10 @@ def region_of(found: list[Evidence], *, given: str | None, likely: str | None, i
     if given is not None:
         others = sorted(set(named) - {given})
         if others:
-            imported.note("region", f"{given} was asked for, but {_sources(named, others)}", decide=True)
+            imported.note("region", f"{given} was requested, but {_sources(named, others)}", decide=True)
         return given
     if len(named) > 1:
-        imported.note("region", f"not one region: {_sources(named, sorted(named))}; say it", decide=True)
+        imported.note("region", f"not one region: {_sources(named, sorted(named))}; set it", decide=True)
     if named:
         return next(iter(named))
     hint = next((each.region for each in found if each.region is not None), None)
@@ -72,7 +72,7 @@ def region_of(found: list[Evidence], *, given: str | None, likely: str | None, i
     if likely is not None:
         imported.note("region", "the configuration does not say it; this is the one of your AWS settings")
         return likely
-    imported.note("region", "not known from the configuration; say it", decide=True)
+    imported.note("region", "not known from the configuration; set it", decide=True)
     return SOME_REGION
 
 
@@ -83,13 +83,13 @@ def account_of(found: list[Evidence], *, given: str | None, imported: Imported) 
     if given is not None:
         others = sorted(set(named) - {given})
         if others:
-            imported.note("account", f"{given} was asked for, but {_sources(named, others)}", decide=True)
+            imported.note("account", f"{given} was requested, but {_sources(named, others)}", decide=True)
         return given
     if len(named) > 1:
-        imported.note("account", f"not one account: {_sources(named, sorted(named))}; say it", decide=True)
+        imported.note("account", f"not one account: {_sources(named, sorted(named))}; set it", decide=True)
     if named:
         return next(iter(named))
-    imported.note("account", "not known from the configuration; say it", decide=True)
+    imported.note("account", "not known from the configuration; set it", decide=True)
     return SOME_ACCOUNT
 
 

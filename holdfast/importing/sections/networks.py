@@ -18,7 +18,7 @@ def network(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict
     if not observed.subnets or observed.vpc is None:
         if request and keeping.keeps("network"):
             return named_network(request, imported=imported)
-        return new_network(observed.region, imported=imported, why="AWS told nothing of the cluster's network")
+        return new_network(observed.region, imported=imported, why="AWS returned no network of the cluster")
     vpc_id, subnet = observed.vpc["VpcId"], observed.subnets[0]
     if not keeping.keeps("network", vpc_id) and not keeping.owns(vpc_id):
         return new_network(observed.region, imported=imported, why=f"the cluster is in {vpc_id}")

@@ -70,7 +70,7 @@ def eks(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str
     described = observed.eks
     if described is None:
         imported.note(
-            "eks.kubernetes_version", "AWS did not tell the version of the control plane; say it", decide=True
+            "eks.kubernetes_version", "AWS did not return the version of the control plane; set it", decide=True
         )
         return {"kubernetes_version": "1.34"}
     section: dict[str, Any] = {"kubernetes_version": described["version"]}

@@ -12,7 +12,7 @@ def check_target(share: float) -> None:
         "the goodput target",
         f"{100 * share:.4g} %",
         "more than 0 % and less than 100 %",
-        "some time is always lost; 95 % is a common target",
+        "95 % is a common target",
     )
 
 

@@ -158,7 +158,7 @@ class Scenario:
             "the number of spares",
             self.spares,
             f"0 to {self.instances}, the number of instances",
-            "spares beyond that would be a second cluster",
+            "use at most one spare per instance",
         )
         group = self.failures.group_size
         require(
@@ -166,7 +166,7 @@ class Scenario:
             "the group size",
             group,
             f"1 to {self.instances}, the number of instances",
-            "a failure cannot take more than there are",
+            "a failure cannot affect more",
         )
         count = self.accelerators_per_instance
         require(count >= 1, "the number of accelerators per instance", count, "1 or more", "use 1 for CPU instances")

@@ -137,7 +137,7 @@ def _gaps(rng: np.random.Generator, rows: int, scenario: Scenario, expected: flo
 
 
 def _downtime(scenario: Scenario, ends: Floats, rng: np.random.Generator) -> Floats:
-    """Hours at the beginning of each cycle until training goes on, if no failure comes before; none in the first."""
+    """Hours at the beginning of each cycle until training resumes, if no failure comes before; none in the first."""
     strategy = scenario.strategy
     down = np.full_like(ends, strategy.detect_h)
     if strategy.waits_for_replacement and strategy.out_h > strategy.detect_h:

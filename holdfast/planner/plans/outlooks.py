@@ -228,7 +228,7 @@ def _warning(scenario: Scenario, reached: float) -> str:
     if recovery_h > scenario.mtbf_h:
         return (
             f"a recovery takes {recovery_h:.2g} h and failures come every {scenario.mtbf_h:.2g} h: "
-            f"most recoveries are struck themselves, and the first-order figure is far too kind"
+            f"most recoveries fail too, and the first-order figure is far too optimistic"
         )
     return ""
 

@@ -58,7 +58,7 @@ CLUSTER = (
         source=CREATE_ONLY,
         cases=(
             Case(
-                when="it says what the default was",
+                when="the new value is the former default",
                 holds=same_name,
                 effect=Effect.NOTHING,
                 reason="the cluster has this name already",

@@ -56,7 +56,7 @@ MEANINGS = {
     Effect.DELETES_NODES: "nodes are taken away, with what runs on them",
     Effect.REPLACES_RESOURCE: "a resource without data or nodes is made again",
     Effect.REPLACES_GROUP: "all nodes of the group are deleted",
-    Effect.REPLACES_CLUSTER: "all nodes of all groups are deleted and a cluster is made anew",
+    Effect.REPLACES_CLUSTER: "all nodes of all groups are deleted and a new cluster is created",
     Effect.REPLACES_FILE_SYSTEM: "an empty file system takes the place of one with data",
     Effect.REFUSED: "AWS does not do it, the deployment would fail and be rolled back",
 }

@@ -28,7 +28,7 @@ ORCHESTRATORS = (
         source=UPDATE_CLUSTER,
         cases=(
             Case(
-                when="it says what the defaults were",
+                when="the new values are the former defaults",
                 holds=lambda edit: (edit.old or SLURM_DEFAULTS) == (edit.new or SLURM_DEFAULTS),
                 effect=Effect.NOTHING,
                 reason="the cluster has these settings already",

@@ -84,8 +84,8 @@ def test_a_traceback_that_is_cut_off_is_still_one() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("PartitionConfig", "it asks for more than the nodes of its partition have; see: sinfo -Nel"),
-        ("PartitionNodeLimit", "it asks for more nodes than its partition has up; see: sinfo -R"),
+        ("PartitionConfig", "it requests more than the nodes of its partition have; see: sinfo -Nel"),
+        ("PartitionNodeLimit", "it requests more nodes than its partition has up; see: sinfo -R"),
         ("JobHeldUser", "it is held; release it with: scontrol release 7"),
         ("QOSMaxNodePerUserLimit", "a limit of its QOS is reached; see: sacctmgr show qos"),
         ("AssocGrpCpuLimit", "a limit of its account or user is reached; see: sacctmgr show assoc"),
@@ -109,7 +109,7 @@ def test_unavailable_nodes_are_named() -> None:
 
 def test_a_job_that_could_not_open_its_output_says_so() -> None:
     assert "output file or working folder cannot be opened" in record(ExitCode="0:53").why
-    assert record(NodeList="").why == "was refused by sbatch, and never started"
+    assert record(NodeList="").why == "was refused by sbatch"
 
 
 def test_a_job_that_lost_a_node_and_went_on_is_one_job() -> None:

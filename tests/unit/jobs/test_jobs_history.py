@@ -31,7 +31,7 @@ def record(**changes: str) -> JobRecord:
         ("FAILED", "3:0", "exit code 3"),
         ("FAILED", "0:9", "ended by signal 9 (SIGKILL)"),
         ("FAILED", "137:0", "exit code 137, as of a program ended by SIGKILL"),
-        ("TIMEOUT", "0:0", "ran past its time limit"),
+        ("TIMEOUT", "0:0", "exceeded its time limit"),
         ("NODE_FAIL", "1:0", "lost a node"),
         ("OUT_OF_MEMORY", "0:125", "ran out of memory"),
         ("CANCELLED by 1000", "0:15", "cancelled by user 1000"),

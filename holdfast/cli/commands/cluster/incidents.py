@@ -121,7 +121,7 @@ def incidents(
 def _refuse_two_sources(**given: str | None) -> None:
     named = [f"--{name}" for name, value in given.items() if value is not None]
     if named:
-        raise CommandError(f"got --events and {' and '.join(named)}; a file of events needs no cluster; leave one out")
+        raise CommandError(f"got --events and {' and '.join(named)}; allowed: --events without a cluster")
 
 
 def _described(environment: str | None, *, price: str) -> Fleet:
@@ -146,7 +146,7 @@ def _of_cluster(context: Context) -> StoredEvents:
             raise
         group = events_log_group(context.session.cluster_name)
         raise CommandError(
-            f"there is no log group {group} in {context.session.region}, so nothing is known of incidents; "
+            f"there is no log group {group} in {context.session.region}, so there are no incidents; "
             f"give events of a file with --events"
         ) from None
 
@@ -157,7 +157,7 @@ def _write(option: str, path: Path, made: Callable[[], str], *, quiet: bool) -> 
     try:
         if path.exists() and path.stat().st_size and not is_ours(path):
             raise CommandError(
-                f"{option} {path} is there and was not written by holdfast incidents; give another path, or remove it"
+                f"{option} {path} exists and was not written by holdfast incidents; give another path, or remove it"
             )
         path.write_text(made(), encoding="utf-8", errors="backslashreplace")
     except OSError as error:

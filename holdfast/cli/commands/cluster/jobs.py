@@ -60,7 +60,7 @@ def _of_slurm(context: Context, job: list[str], *, days: int, failed: bool) -> l
     records = known_jobs(context, jobs=requested, since=f"now-{days}days")
     missing = [one for one in requested if not any(record.is_of(one) for record in records)]
     if missing:
-        raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
+        raise CommandError(f"Slurm has no job {', '.join(missing)}; to list jobs: holdfast jobs")
     return rows(context, newest_first(one for one in records if one.has_failed or not failed))
 
 
@@ -69,7 +69,7 @@ def _workloads(context: Context, job: list[str], *, days: int = 3650, failed: bo
     known = known_workloads(context)
     missing = sorted(str(one) for one in requested - {one.job for one in known})
     if missing:
-        raise CommandError(f"Kubernetes knows no job {', '.join(missing)}; those it knows: holdfast jobs")
+        raise CommandError(f"Kubernetes has no job {', '.join(missing)}; to list jobs: holdfast jobs")
     since_s = time.time() - days * 86400
     return [
         one
@@ -100,7 +100,7 @@ def cancel(
     before = _states(context, requested)
     missing = [one for one in requested if one not in before]
     if missing:
-        raise CommandError(f"Slurm knows no job {', '.join(missing)}; nothing was cancelled; see: holdfast jobs")
+        raise CommandError(f"Slurm has no job {', '.join(missing)}; nothing was cancelled; to list jobs: holdfast jobs")
     going_on = [one for one in requested if any(not record.has_ended for record in before[one])]
     if going_on:
         answer = run(context, node=controller_hostname(context), argv=["scancel", *going_on])
@@ -119,7 +119,7 @@ def cancel(
         print_json({one: "/".join(names) for one, names in states.items()})
         return
     for one in requested:
-        note = "" if one in going_on else ", which it was before"
+        note = "" if one in going_on else ", unchanged"
         console.print(f"job {one} is {'/'.join(states[one])}{note}")
 
 
@@ -130,7 +130,7 @@ def _cancel_workloads(context: Context, job: list[str], *, json: bool) -> None:
         print_json({str(one.job): "deleted" for one in found})
         return
     for one in found:
-        note = f", it was {one.state} before" if one.has_ended else ""
+        note = f", was {one.state}" if one.has_ended else ""
         console.print(f"job {one.job} is deleted ({one.kinds}){note}")
 
 

@@ -22,7 +22,7 @@ def ssh(
     context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast ssh", node=node)
     if os.geteuid() != 0:
-        raise CommandError("entering a node's namespaces needs root; run it with sudo")
+        raise CommandError("entering a node's namespaces requires root; run it with sudo")
     target = instance(context, node=node)
     if not target.alive():
         raise CommandError(f"node {node} is not running; see: holdfast status")

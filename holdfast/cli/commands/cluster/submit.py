@@ -56,7 +56,7 @@ def submit(
     if session.orchestrator == "slurm":
         refuse_on_aws(session, what="holdfast submit")
     elif given != Words() or user != DEFAULT_USER or folder is not None:
-        raise CommandError("got options of Slurm's jobs for a cluster under Kubernetes; say it in the manifest instead")
+        raise CommandError("got options of Slurm for a cluster under Kubernetes; set them in the manifest instead")
     check_fits(file, orchestrator=session.orchestrator)
     if prepare is not None:
         prepare_data(session, program=prepare)

@@ -26,7 +26,7 @@ def list_images(json: _JSON = False) -> None:
     for image in images:
         console.print(f"{image.name}  {image.digest}", soft_wrap=True, highlight=False)
     if not images:
-        console.print("no images; holdfast images build makes the training image, holdfast images add takes others")
+        console.print("no images; to add some: holdfast images build, or holdfast images add")
 
 
 @app.command(cls=Command, epilog="Example: sudo holdfast images build")
@@ -108,7 +108,7 @@ def _store() -> Any:
 @contextlib.contextmanager
 def _changed_store(*, verb: str) -> Iterator[Any]:
     if os.geteuid() != 0:
-        raise CommandError("images are kept with the files and owners that they have and need root; run it with sudo")
+        raise CommandError("images keep the owners of their files, which requires root; run it with sudo")
     local = from_environment()
     with local.held(verb=verb):
         local.claim()
@@ -119,6 +119,4 @@ def _added(image: Any, *, json: bool) -> None:
     if json:
         print_json({"name": image.name, "digest": image.digest})
     else:
-        console.print(
-            f"{image.name} is there, for pods and for: srun --container-image={image.name} ...", soft_wrap=True
-        )
+        console.print(f"{image.name} added, for pods and for: srun --container-image={image.name} ...", soft_wrap=True)

@@ -79,10 +79,11 @@ def up(
         kubectl = ', eval "$(holdfast env)" for kubectl' if view.orchestrator == "eks" else ""
         console.print(f"\nnext: holdfast submit FILE, holdfast status, holdfast down{kubectl}", style="dim")
     if not json and before is not None and before.environment != definition.name:
-        console.print(f"current: {definition.name}; it was {before.environment}: holdfast use {before.environment}")
+        previous = before.environment
+        console.print(f"current: {definition.name}; previous: {previous}, to return: holdfast use {previous}")
     of_shell = os.environ.get(VARIABLE)
     if not json and of_shell and of_shell != definition.name:
-        console.print(f"this shell has {VARIABLE}={of_shell}, which comes first; to end that: unset {VARIABLE}")
+        console.print(f"this shell has {VARIABLE}={of_shell}, which takes precedence; to clear it: unset {VARIABLE}")
 
 
 @contextlib.contextmanager

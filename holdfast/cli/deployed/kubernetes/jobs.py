@@ -82,7 +82,7 @@ def kubernetes_output(context: Context, *, job: str, since_ns: int | None = None
     """Return (pod, or pod/container; lines) of each container with output. Raises: CommandError: no such job."""
     found = workload(context, job=job)
     if found is None:
-        raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")
+        raise CommandError(f"Kubernetes has no job {job}; to list jobs: holdfast jobs")
     client = sign_in(context).client
     stamp = "" if since_ns is None else shown_time(since_ns // 1_000_000_000)
     limits = {"sinceTime": stamp} if stamp else {}

@@ -46,7 +46,7 @@ def gather(
         raise PlanError(f"there is no strategy '{options.strategy}'; allowed: {', '.join(stages)}")
     instances = _or(options.instances, group.instance_count if group else None)
     if instances is None:
-        raise PlanError("nothing says how many instances train; name an environment, or give --instances")
+        raise PlanError("got no number of instances; name an environment, or add --instances")
     notes: list[str] = []
     instance_type = options.instance_type or (type_of(group) if group else None)
     accelerator, count = _accelerator(instance_type, notes)
@@ -54,7 +54,7 @@ def gather(
     expected = None if environment is None else environment.goodput
     interval_s = _or(options.checkpoint_interval_s, expected.checkpoint_interval_s if expected else None)
     target = _or(options.target_percent, expected.target_percent if expected else None)
-    notes.append(f"goodput target {_or(target, TARGET_PERCENT):g} %" + ("" if target is not None else ": our choice"))
+    notes.append(f"goodput target {_or(target, TARGET_PERCENT):g} %" + ("" if target is not None else ": default"))
     given = Known(
         per_instance_hour=None if options.failure_rate_percent is None else options.failure_rate_percent / 100,
         detect_s=options.detect_s,
@@ -86,7 +86,7 @@ def gather(
         return inputs
     learned = learn(events)
     measured = known(learned.calibration)
-    notes.append("what the events tell takes the place of what was assumed, in every row that it is true of")
+    notes.append("measured values from the events override assumptions in each row that they apply to")
     both = measured.but(given)
     return replace(
         inputs,
@@ -172,7 +172,7 @@ def _note_recovery(inputs: Inputs, notes: list[str]) -> None:
         notes.append(f"writing a checkpoint stops training for {ASSUMED_WRITE_S:g} s: assumed; give --checkpoint-write")
     if inputs.interval_s is None:
         notes.append(
-            f"checkpoint interval: the one that costs least; every {RARE_INTERVAL_S / 3600:g} h where only a step is "
-            f"done again; give --checkpoint-interval"
+            f"checkpoint interval: the cheapest one; every {RARE_INTERVAL_S / 3600:g} h if only one step "
+            f"is redone; give --checkpoint-interval"
         )
     notes.append("throughput grows with the number of instances; failures strike at a constant rate, independently")

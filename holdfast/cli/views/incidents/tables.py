@@ -108,7 +108,7 @@ def incident_figures(row: IncidentRow) -> Table:
         ("first sign", row.signal_s, "signal_s"),
         ("verdict", row.verdict_s, "verdict_s"),
         (
-            f"job {plain(row.job)} trains again" if row.job else "training again",
+            f"job {plain(row.job)} resumes" if row.job else "training resumes",
             row.training_again_s,
             "training_again_s",
         ),
@@ -132,7 +132,7 @@ def marked(text: str, row: IncidentRow, *fields: str) -> str:
 
 
 def steps_text(row: IncidentRow) -> str:
-    text = f"{count(row.steps_lost)} lost, {count(row.steps_redone)} of them done again"
+    text = f"{count(row.steps_lost)} lost, {count(row.steps_redone)} of them redone"
     return marked(text, row, "steps_lost", "steps_redone")
 
 
@@ -158,8 +158,8 @@ def steps_of(row: IncidentRow) -> list[tuple[float, str]]:
     known = [
         (row.signal_s, "first sign"),
         (row.verdict_s, "verdict"),
-        (row.training_again_s, marked(f"job {text_or(row.job)} trains again", row, "training_again_s")),
-        (row.replaced_s, f"{text_or(row.replacement)} in its place" if row.replacement else "node in service again"),
+        (row.training_again_s, marked(f"job {text_or(row.job)} resumes", row, "training_again_s")),
+        (row.replaced_s, f"{text_or(row.replacement)} replaces it" if row.replacement else "node in service again"),
         (row.at_strength_s, marked("full strength", row, "at_strength_s")),
     ]
     asked = [

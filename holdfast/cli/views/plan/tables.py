@@ -38,7 +38,7 @@ def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) 
     parts += [Text(f"{each.title}: {each.warning}", style="yellow") for each in plan.outlooks if each.warning]
     if inputs.usd_per_instance_hour is None:
         parts.append(Text(inputs.price_note, style="dim"))
-    parts.append(_pairs("what to do", advice(plan, inputs)))
+    parts.append(_pairs("advice", advice(plan, inputs)))
     if compared is not None:
         parts += [_comparison(compared), _ledger(compared)]
     parts.append(_pairs("assumed", [("-", note) for note in _notes(inputs)], style="dim"))
@@ -60,7 +60,7 @@ def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     interval, spares = plan.interval, plan.spares
     if plan.scenario.strategy.redo == "checkpoint" and interval.goodput_best == 0:
-        rows.append(("checkpoints", "no interval lets training end"))
+        rows.append(("checkpoints", "no interval: training never ends"))
     elif interval.best_s is not None and interval.young_s is not None and interval.daly_s is not None:
         rows.append(
             (
@@ -84,7 +84,7 @@ def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
     worth = [each for each in plan.outlooks if each.saves_h is not None]
     if worth:
         most = max(worth, key=lambda each: each.saves_h or 0.0)
-        rows.append(("worth most", f"{most.title}: {days(most.saves_h)} less than the step before it"))
+        rows.append(("worth most", f"{most.title}: {days(most.saves_h)} less than the previous step"))
     best = max(plan.outlooks, key=lambda each: each.goodput)
     rows.append(("highest goodput", f"{best.title}: {percent(best.goodput)}{_hangs_on(best.hangs_on, inputs)}"))
     return rows
@@ -100,7 +100,7 @@ def _spares_that_pay(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
             return [("spares that pay", "none")]
         idle, saved = _worth(one.idle_h, usd), _worth(one.saved_h, usd)
         return [("spares that pay", f"none: the first would idle for {idle} and save {saved}")]
-    saved = "training would not end without them" if best.saved_h is None else f"save {_worth(best.saved_h, usd)}"
+    saved = "training never ends without them" if best.saved_h is None else f"save {_worth(best.saved_h, usd)}"
     return [("spares that pay", f"{best.spares}: they idle for {_worth(best.idle_h or 0.0, usd)} and {saved}")]
 
 
@@ -135,7 +135,7 @@ def _way_advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
 
 def _choice(cheapest: Way | None, quickest: Way | None, inputs: Inputs) -> str:
     if cheapest is None:
-        return "no strategy on any size does it"
+        return "no strategy at any size meets it"
     measure = " (the fewest instance-hours)" if inputs.usd_per_instance_hour is None else ""
     text = f"cheapest{measure} is {_way(cheapest, inputs)}"
     if quickest is not None and quickest != cheapest:
