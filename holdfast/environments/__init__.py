@@ -1,4 +1,4 @@
-"""Which file an environment's name stands for. Reading it is left to holdfast.config."""
+"""File of an environment name. holdfast.config reads it."""
 
 from holdfast.environments.finding import FOLDER, NoSuchEnvironmentError, environment_file
 

@@ -1,13 +1,9 @@
-"""From what a user calls an environment to its file."""
-
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "environments"
 
 
 class NoSuchEnvironmentError(Exception):
-    """No file goes by this name."""
-
     def __init__(self, name: str, *, known: tuple[str, ...]) -> None:
         super().__init__(
             f"there is no environment {name!r}; allowed: a path to a YAML file, or one of: {', '.join(known)}"
@@ -17,14 +13,7 @@ class NoSuchEnvironmentError(Exception):
 
 
 def environment_file(name: str, *, folder: Path = FOLDER) -> Path:
-    """
-    The file that ``name`` stands for: that of the folder if it has one of this name, otherwise the one at this path.
-
-    A name means the same in every working folder; ``./NAME`` is always a path.
-
-    Raises:
-        NoSuchEnvironmentError: there is no such file.
-    """
+    """Return the file of a name in environments/, or of a path such as ``./NAME``. Raises: NoSuchEnvironmentError."""
     named: tuple[Path, ...] = (folder / f"{name}.yaml",) if Path(name).name == name else ()
     for candidate in (*named, Path(name)):
         if candidate.is_file():

@@ -1,4 +1,4 @@
-"""What is in AWS, read back: the environment of a stack, and environment files from clusters that are there."""
+"""Import from AWS: the environment of a stack, and environment files of existing clusters."""
 
 from holdfast.importing.account import NOTHING_DEPLOYED, Deployed, Observed, deployed_environment, read_cluster
 from holdfast.importing.conversion import from_observed, from_samples

@@ -1,8 +1,8 @@
 """
-What failures will cost a cluster, what to do about it, and what they did cost.
+Cost of failures of a cluster, advice, and comparison with measured events.
 
-Pure functions over frozen dataclasses: no clock, no files, no AWS. Three models of the same ``Scenario``: first order,
-renewal, simulation; docs/do/planner.md has the formulas and what each assumes.
+Pure functions over frozen dataclasses: no clock, no files, no AWS. Three models of one ``Scenario``: first order,
+renewal, simulation; docs/do/planner.md has their formulas and assumptions.
 """
 
 from holdfast.planner.actual import (

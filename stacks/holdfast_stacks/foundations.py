@@ -26,6 +26,7 @@ from holdfast_constructs import (
     OpenZfsMount,
     key_by_name,
 )
+from holdfast_stacks.required import required
 from holdfast_stacks.retention import retention
 from holdfast_stacks.subnets import existing_subnet
 
@@ -130,7 +131,6 @@ def network(
     if settings.existing is not None:
         closed = settings.egress == "none"
         return _existing(scope, settings.availability_zone, settings.existing, closed=closed)
-    assert settings.cidr is not None, "a rule has found that neither cidr nor existing is there"
     flow_logs: logs.ILogGroup | None = None
     if settings.flow_logs:
         flow_logs = logs.LogGroup(
@@ -143,7 +143,7 @@ def network(
     return HyperPodNetwork(
         scope,
         "Network",
-        cidr=settings.cidr,
+        cidr=required(settings.cidr, setting="network.cidr"),
         availability_zone=settings.availability_zone,
         second_availability_zone=settings.control_plane_availability_zone,
         availability_zone_id=settings.availability_zone_id,
@@ -229,15 +229,15 @@ def lustre(
             ),
             mount_path=settings.mount_path,
         )
-    assert settings.capacity_gib is not None, "a rule has found that neither capacity_gib nor existing is there"
-    assert settings.throughput_mbps_per_tib is not None, "a rule has found the same of the throughput"
     file_system = LustreFileSystem(
         scope,
         "Lustre",
         subnet=network.subnet,
         security_group=network.security_group,
-        storage_capacity_gib=settings.capacity_gib,
-        per_unit_storage_throughput=settings.throughput_mbps_per_tib,
+        storage_capacity_gib=required(settings.capacity_gib, setting="storage.lustre.capacity_gib"),
+        per_unit_storage_throughput=required(
+            settings.throughput_mbps_per_tib, setting="storage.lustre.throughput_mbps_per_tib"
+        ),
         efa=settings.efa,
         metadata_iops=settings.metadata_iops,
         compression=settings.compression,
@@ -285,13 +285,12 @@ def home(
             scope, "Home", file_system_id=there.file_system_id, dns_name=there.dns_name
         )
         return OpenZfsMount(file_system=found, mount_path=settings.mount_path)
-    assert settings.capacity_gib is not None, "a rule has found that neither capacity_gib nor existing is there"
     file_system = OpenZfsFileSystem(
         scope,
         "Home",
         subnet=network.subnet,
         security_group=network.security_group,
-        storage_capacity_gib=settings.capacity_gib,
+        storage_capacity_gib=required(settings.capacity_gib, setting="storage.home.capacity_gib"),
         throughput_capacity=settings.throughput_mbps,
         encryption_key=key,
         removal_policy=removal_policy(environment),

@@ -40,9 +40,9 @@ LIFECYCLE_SOURCES = (
     SOURCES / "containers" / "health-agent" / "holdfast-events.service",
 )
 EVENTS_PATH = "/var/log/holdfast/events.jsonl"
+"""Event log of lifecycle scripts and jobs on a node."""
 OF_AWS_ONLY = ("HF032", "HF038", "HF627")
-"""Findings that ``holdfast check`` has of a file for AWS only; a template does not say which cloud it is for."""
-"""Where lifecycle and jobs write events on a node."""
+"""Findings of ``holdfast check`` that apply to files for AWS only; a template does not record its cloud."""
 
 
 class HyperPodStack(Stack):

@@ -8,6 +8,7 @@ from constructs import Construct
 
 from holdfast.config import Environment, ImageSource
 from holdfast_constructs import ContainerImage
+from holdfast_stacks.required import required
 from holdfast_stacks.sources import SOURCES
 
 
@@ -84,10 +85,11 @@ def _agent(scope: Construct, settings: ImageSource) -> ContainerImage:
         return ContainerImage.from_asset(
             scope, "HealthAgentImage", directory=SOURCES / "containers", file="health-agent/Dockerfile"
         )
-    assert settings.repository is not None, "a rule has found that it is missing"
-    assert settings.digest is not None, "a rule has found that it is missing"
-    repository = ecr.Repository.from_repository_name(scope, "HealthAgentImage", settings.repository)
-    return ContainerImage.from_repository(repository, digest=settings.digest)
+    name = required(settings.repository, setting="images.health_agent.repository")
+    repository = ecr.Repository.from_repository_name(scope, "HealthAgentImage", name)
+    return ContainerImage.from_repository(
+        repository, digest=required(settings.digest, setting="images.health_agent.digest")
+    )
 
 
 def _repository(scope: Construct, index: int, name: str) -> ecr.IRepository:

@@ -28,6 +28,7 @@ from holdfast_constructs import (
 )
 from holdfast_stacks.foundations import Foundations, removal_policy
 from holdfast_stacks.images import HealthAgentImage
+from holdfast_stacks.required import required
 from holdfast_stacks.retention import retention
 from holdfast_stacks.sources import SOURCES
 
@@ -89,13 +90,12 @@ def _made(
     folder: Path,
     types: Collection[str],
 ) -> HyperPodEks:
-    assert settings.kubernetes_version is not None, "a rule has found that neither it nor existing is there"
     return HyperPodEks(
         scope,
         "Eks",
         cluster_name=environment.cluster_name,
         network=ground.network,
-        kubernetes_version=settings.kubernetes_version,
+        kubernetes_version=required(settings.kubernetes_version, setting="eks.kubernetes_version"),
         instance_types=sorted(types),
         public_access_cidrs=settings.public_access_cidrs,
         chart_archives=None if settings.chart_archives is None else _archives(folder / settings.chart_archives),

@@ -53,7 +53,7 @@ def run(*arguments: str) -> Any:
 def test_an_unchanged_file_is_told_so(deployed: Deployed) -> None:
     answer = run(str(SLURM))
 
-    assert (answer.exit_code, answer.stdout) == (0, "holdfast-slurm-p5 is as the file says\n")
+    assert (answer.exit_code, answer.stdout) == (0, "holdfast-slurm-p5 matches the file\n")
 
 
 def test_a_harmless_change_is_shown_with_its_reason(deployed: Deployed, tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_harmless_change_is_shown_with_its_reason(deployed: Deployed, tmp_path
     assert "cluster.node_recovery" in answer.stdout
     assert "in place" in answer.stdout
     assert "HyperPod heeds it from the next fault on" in answer.stdout
-    assert answer.stdout.endswith("1 change, nothing forbids to deploy\n")
+    assert answer.stdout.endswith("1 change, ready to deploy\n")
 
 
 def test_a_refused_change_fails_and_says_what_to_do(deployed: Deployed, tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ import yaml
 from typer.testing import CliRunner
 
 from holdfast.cli.commands.environment import import_
+from holdfast.cli.deployed import Session
 from holdfast.cli.terminal import CommandError
 from holdfast.config import load
+from holdfast.localcloud.home import claim
 from holdfast.validation.from_environment import check
 
 CASES = Path(__file__).parents[1] / "cases" / "import"
@@ -62,7 +64,7 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
 
     answer = run(*SAMPLES, "--output", str(path))
 
-    assert str(answer.exception) == f"{path} is there already; name a new file"
+    assert str(answer.exception) == f"got --output {path}, which exists; allowed: a new file"
     assert path.read_text() == "name: mine\n"
 
 
@@ -86,13 +88,13 @@ def test_rejects_what_is_no_configuration(content: str, words: str, tmp_path: Pa
 
 def test_rejects_a_command_that_does_not_say_what_to_import() -> None:
     for arguments in ((), ("--cluster", "a", "--config", "b")):
-        assert "either --cluster NAME, or --config" in str(run(*arguments).exception)
+        assert "exactly one source: --cluster NAME, --config" in str(run(*arguments).exception)
 
 
 def test_rejects_a_part_that_nothing_is_made_of() -> None:
-    answer = run(*SAMPLES, "--anew", "nodes")
+    answer = run(*SAMPLES, "--create", "nodes")
 
-    assert str(answer.exception) == "got --anew nodes; allowed: eks, network, roles, scripts, storage"
+    assert str(answer.exception) == "got --create nodes; allowed: eks, network, roles, scripts, storage"
 
 
 def test_files_without_a_name_get_the_one_that_is_given(tmp_path: Path) -> None:
@@ -128,3 +130,23 @@ def test_what_is_printed_is_refused_by_check_until_it_is_decided(tmp_path: Path)
 
 def test_rejects_a_cluster_without_a_region() -> None:
     assert "add --region" in str(run("--cluster", "a").exception)
+
+
+def test_a_local_cluster_is_imported_from_the_region_that_it_is_deployed_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+    claim(tmp_path)
+    Session(environment="x", cloud="embedded", region="eu-north-1", stack_name="x", cluster_name="a", port=1).save(
+        home=tmp_path
+    )
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
+
+    def read_cluster(*_: object, region: str, **__: object) -> object:
+        asked.append(region)
+        raise CommandError("far enough")
+
+    monkeypatch.setattr("holdfast.importing.read_cluster", read_cluster)
+    run("--cluster", "a", "--cloud", "embedded")
+
+    assert asked == ["eu-north-1"]

@@ -28,7 +28,7 @@ def test_an_environment_is_planned_from_its_name(capsys: pytest.CaptureFixture[s
     code, out, _ = run(capsys, "slurm-p5", "--runs", "50")
 
     assert code == 0
-    for word in ("first order", "renewal", "simulated", "checkpointless", "what to do", "no price"):
+    for word in ("first order", "renewal", "simulated", "checkpointless", "advice", "no price"):
         assert word in out
 
 
@@ -80,6 +80,8 @@ def test_events_calibrate_the_plan_and_stand_beside_it(capsys: pytest.CaptureFix
         (["--spares", "-1"], "-1"),
         (["--events", "nowhere.jsonl"], "cannot be read"),
         (["--price", "cheap"], "cheap"),
+        (["--target", "150"], "the goodput target is 150 %; allowed: more than 0 % and less than 100 %"),
+        (["--runs", "0"], "--runs"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

@@ -38,7 +38,7 @@ def test_another_operating_system_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_a_user_without_root_is_told_to_use_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
 
-    with pytest.raises(CommandError, match=r"needs root; run it with sudo"):
+    with pytest.raises(CommandError, match=r"requires root; run it with sudo"):
         check_machine(home=tmp_path)
 
 

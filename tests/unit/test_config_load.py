@@ -79,6 +79,13 @@ def test_a_cluster_can_have_a_name_of_its_own(write: Write) -> None:
     assert (environment.stack_name, environment.cluster_name) == ("holdfast-demo", "other")
 
 
+def test_an_unknown_setting_that_is_the_first_word_of_a_known_one_means_that(write: Write) -> None:
+    [problem] = problems_of(write(VALID.replace("instance_count: 4", "instance_count: 4\n      spares: 2")))
+
+    assert problem.startswith("demo.yaml:16: cluster.instance_groups.1.spares: got an unknown setting; allowed: name, ")
+    assert problem.endswith("; did you mean spare_count?")
+
+
 @pytest.mark.parametrize("name", ["local", "slurm-p5"])
 def test_the_environments_of_the_repository_are_valid(name: str, repository: Path) -> None:
     environment = load(repository / "environments" / f"{name}.yaml")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from holdfast.cli.deployed import stored, stream_events
-from holdfast.cli.planning import told_in
+from holdfast.cli.planning import events_of
 from holdfast.cli.terminal import CommandError
 from holdfast_common import Event, EventError, StoredEvents, in_order, kinds, parse_events, timeline
 
@@ -136,7 +136,7 @@ def test_a_log_without_any_event_is_refused_with_its_first_bad_line(tmp_path: Pa
     path.write_bytes(b"\xff\n")
 
     with pytest.raises(CommandError, match=r"holds no event.*line 1: not UTF-8"):
-        told_in(path)
+        events_of(path)
 
 
 def test_numbers_that_no_step_can_be_are_none() -> None:

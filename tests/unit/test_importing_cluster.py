@@ -374,7 +374,7 @@ def test_what_aws_did_not_answer_is_said(observed: Observed) -> None:
 def test_users_of_aws_samples_become_users_and_impossible_ones_are_said(observed: Observed) -> None:
     files = {"shared_users.txt": "alice,2001,/fsx/alice\nbob,2002,/data/bob\nroot,0,/root\n"}
 
-    imported = from_observed(changed(observed, files=files), anew={"scripts"})
+    imported = from_observed(changed(observed, files=files), create={"scripts"})
 
     users = [user.model_dump(exclude_defaults=True) for user in read_back(imported).lifecycle.users]
     assert users == [{"name": "alice", "uid": 2001}, {"name": "bob", "uid": 2002, "home": "/data/bob"}]
@@ -448,7 +448,7 @@ def test_an_eks_cluster_of_a_team_is_used_and_not_made() -> None:
     ],
 )
 def test_what_is_asked_for_anew_is_made(part: Any, path: tuple[str, ...], kept: None) -> None:
-    value: Any = from_observed(of_a_team("slurm-p5"), anew={part}).document
+    value: Any = from_observed(of_a_team("slurm-p5"), create={part}).document
     for key in path:
         value = (value or {}).get(key)
 

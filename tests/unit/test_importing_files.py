@@ -303,8 +303,8 @@ def test_every_request_that_the_service_can_read_becomes_a_file(seed: int) -> No
         except NotUsableError:
             continue
         read += 1
-        for anew in (frozenset[Part](), frozenset(PARTS)):
-            imported = from_samples(found.request, anew=anew)
+        for create in (frozenset[Part](), frozenset(PARTS)):
+            imported = from_samples(found.request, create=create)
             assert yaml.safe_load(render(imported, origin="the test")) == imported.document
     assert read > 5
 

@@ -67,7 +67,7 @@ def test_both_files_become_one_environment() -> None:
 
 
 def test_both_files_make_everything_anew_where_it_is_asked_for() -> None:
-    document = from_samples(CONFIG, PROVISIONING, anew={"network", "roles", "scripts", "storage"}).document
+    document = from_samples(CONFIG, PROVISIONING, create={"network", "roles", "scripts", "storage"}).document
 
     assert document["network"] == {"cidr": "10.1.0.0/16", "availability_zone": "us-east-2a"}
     assert document["storage"]["lustre"] == {"capacity_gib": 1200, "throughput_mbps_per_tib": 125}
@@ -101,7 +101,7 @@ def test_what_has_to_be_decided_is_listed() -> None:
     ],
 )
 def test_nothing_of_them_is_dropped_silently(words: str) -> None:
-    text = render(from_samples(CONFIG, PROVISIONING, anew={"scripts"}), origin="the test")
+    text = render(from_samples(CONFIG, PROVISIONING, create={"scripts"}), origin="the test")
 
     assert words in " ".join(line.strip(" #") for line in text.splitlines())
 
@@ -203,7 +203,7 @@ def test_another_region_than_was_asked_for_is_a_question() -> None:
     imported = from_samples(sample(Endpoint=ARNS["Endpoint"]), region="us-east-1")
 
     assert imported.document["region"] == "us-east-1"
-    assert questions(imported, "region") == ["us-east-1 was asked for, but Endpoint is in eu-west-1"]
+    assert questions(imported, "region") == ["us-east-1 was requested, but Endpoint is in eu-west-1"]
 
 
 def test_without_any_name_the_region_is_that_of_the_aws_settings() -> None:

@@ -1,5 +1,5 @@
 """
-Facts about AWS that move, each with a source and a date: where what is, and until when.
+Changing facts about AWS, each with source and date.
 
 What packages know (``regions.json``, ``versions.json``) is written by ``python -m holdfast.catalog.refresh``; what only
 AWS's pages say is in ``pages.yaml``. docs/reference/facts.md says how old they are.

@@ -1,7 +1,7 @@
 """
 The facts that packages know, as data and as a page: ``python -m holdfast.catalog.refresh``.
 
-For developers, after cfn-lint or botocore were upgraded; a test says when that was forgotten.
+To run after upgrades of cfn-lint or botocore; a test detects that it was forgotten.
 """
 
 import fnmatch
@@ -63,7 +63,6 @@ def write_facts() -> None:
 
 
 def regions_text() -> str:
-    """``regions.json`` by the installed packages."""
     folder = _data_of("cfnlint") / "data"
     lists = {
         path.stem: json.loads(path.read_text())
@@ -106,7 +105,6 @@ def regions_text() -> str:
 
 
 def versions_text() -> str:
-    """``versions.json`` by the installed packages."""
     folder = _data_of("cfnlint") / "data"
     schemas = json.loads((folder / "schemas/version.json").read_text())["schema_date"][:10]
     runtimes = json.loads((folder / "AdditionalSpecs/LmbdRuntimeLifecycle.json").read_text())
@@ -139,7 +137,6 @@ def versions_text() -> str:
 
 
 def policies_text() -> str:
-    """``policies.json`` by the installed packages."""
     from moto.iam.aws_managed_policies import aws_managed_policies_data
 
     policies = json.loads(aws_managed_policies_data)
@@ -153,7 +150,6 @@ def policies_text() -> str:
 
 
 def _allowed(document: Mapping[str, Any]) -> str:
-    """Which of the actions asked about some statement allows; conditions and resources are not looked at."""
     statements = document["Statement"]
     patterns: list[str] = []
     for each in statements if isinstance(statements, list) else [statements]:
@@ -179,7 +175,6 @@ def _ec2(folder: Path) -> dict[str, Any]:
 
 
 def _zones() -> dict[str, str]:
-    """The letters of each region's zones."""
     from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
     return {
@@ -189,7 +184,6 @@ def _zones() -> dict[str, str]:
 
 
 def _engines(data: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The versions that the schema of an instance lists for each engine."""
     found: dict[str, list[str]] = {}
     for branch in data["allOf"]:
         engine = branch["if"]["properties"].get("Engine", {}).get("const")
@@ -204,7 +198,6 @@ def _bits(there: Any) -> str:
 
 
 def _lines(data: Mapping[str, Any]) -> str:
-    """JSON with a line per entry of the sections, so that a refresh reads as a list of changes."""
     sections = []
     for name, value in data.items():
         if isinstance(value, dict):

@@ -1,7 +1,4 @@
-"""
-Asks AWS, the local cloud and the nodes what is there, and which cluster a command speaks of. It changes nothing but
-the event log and what jobs are asked for, and prints nothing.
-"""
+"""Deployed clusters: locate, read, and request. Writes only events and resize requests; prints nothing."""
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.deployed.by_hand import refuse_on_aws
@@ -12,6 +9,7 @@ from holdfast.cli.deployed.cluster import (
     instance_types_of,
     jobs_prefix,
     mount_paths,
+    node_names,
     stack_outputs,
 )
 from holdfast.cli.deployed.events import (
@@ -74,6 +72,7 @@ from holdfast.cli.deployed.targets import (
     LONG_ENVIRONMENT,
     PROFILE,
     REGION,
+    TARGET,
     VARIABLE,
     check_region,
     locate,
@@ -86,6 +85,7 @@ __all__ = [
     "LONG_ENVIRONMENT",
     "PROFILE",
     "REGION",
+    "TARGET",
     "VARIABLE",
     "AwsError",
     "Choice",
@@ -134,6 +134,7 @@ __all__ = [
     "lost_on",
     "mount_paths",
     "name_problems",
+    "node_names",
     "parse_drained",
     "parse_scontrol",
     "parse_since",

@@ -2,7 +2,7 @@
 
 
 class AwsError(Exception):
-    """A service refused: ``code`` is AWS's own, such as ResourceNotFoundException."""
+    """Error of an AWS service; ``code`` is AWS's own, such as ResourceNotFoundException."""
 
     def __init__(self, *, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")

@@ -1,5 +1,6 @@
-"""What a plan is made of besides its options: an environment, events to learn from, files with other data."""
+"""Inputs of a plan: its options, an environment, events to learn from, files with other data."""
 
-from holdfast.cli.planning.sources import data_from, learned, told_in
+from holdfast.cli.planning.options import Options, PlanOptions
+from holdfast.cli.planning.sources import data_from, events_of, learned
 
-__all__ = ["data_from", "learned", "told_in"]
+__all__ = ["Options", "PlanOptions", "data_from", "events_of", "learned"]

@@ -1,7 +1,4 @@
-"""
-From a job file with its folder and options, or from manifests, to a job of Slurm or of Kubernetes; and the Python
-environment of jobs.
-"""
+"""Submission of job files to Slurm and of manifests to Kubernetes; Python environments of jobs."""
 
 from holdfast.cli.submission.caller import FromCaller, from_caller
 from holdfast.cli.submission.folders import read_folder

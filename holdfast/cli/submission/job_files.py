@@ -1,8 +1,8 @@
 """
-``holdfast submit``: hand a job file, with the folder it belongs to, to the cluster's Slurm.
+``holdfast submit`` under Slurm: upload the folder, unpack it, and run sbatch.
 
-The folder travels as one archive through the S3 prefix that the file system imports at /jobs. The job's account unpacks
-it on the controller and submits there, so the same command works wherever the cluster is.
+The folder is uploaded as one archive to the S3 prefix that the file system imports at /jobs. The job's user unpacks it
+on the controller and submits there, the same for every cloud.
 """
 
 import os
@@ -47,15 +47,7 @@ NOT_UP_YET = "(connect failure)"
 
 
 def check_job_file(file: Path, *, folder: Path | None = None) -> None:
-    """
-    Refuse what cannot be a job before anything is uploaded.
-
-    Args:
-        folder: What travels with it. Default: the folder that it stands in.
-
-    Raises:
-        CommandError: there is no such file, its folder is nobody's job folder, or it holds no job.
-    """
+    """Refuse files that cannot be a job, before any upload. Raises: CommandError."""
     found = job_file(file, folder=folder)
     if is_manifest(file):
         read_manifests(file)
@@ -64,12 +56,7 @@ def check_job_file(file: Path, *, folder: Path | None = None) -> None:
 
 
 def prepare_data(context: Context, *, program: Path) -> None:
-    """
-    Run a program on this machine that puts the job's data into the data bucket.
-
-    Raises:
-        CommandError: it does not exist, is a link, or fails.
-    """
+    """Run a program here that uploads data to the bucket. Raises: CommandError: none, a link, or it fails."""
     check_plain(program, what="prepare program")
     bucket = stack_outputs(context)["DataBucketName"]
     environment = None
@@ -97,16 +84,7 @@ def submit_job(
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:
-    """
-    Send the folder of a job file, unpack it where all nodes see it, sbatch it there. Returns the job id.
-
-    Args:
-        folder: What travels, and where the job begins. Default: the folder that the file stands in.
-        submission: Whose run folders the job goes on with; None: its own, known by its number.
-
-    Raises:
-        CommandError: the folder cannot travel, it does not arrive, or sbatch refuses the job.
-    """
+    """Upload and unpack a job folder, run sbatch, and return the job id. Raises: CommandError: one of these failed."""
     words = words or Words()
     job = job_file(file, folder=folder)
     text = job.read().decode(errors="replace")
@@ -132,7 +110,7 @@ def submit_job(
 
 @dataclass(frozen=True, kw_only=True)
 class _Sent:
-    """A job folder on its way to the nodes, and there. No two submissions share one."""
+    """Uploaded job folder; no two submissions share one."""
 
     context: Context
     controller: str
@@ -165,7 +143,7 @@ class _Sent:
         )
 
     def put(self, archive: IO[bytes]) -> None:
-        """Upload, unpack and remove the archive, also where that fails."""
+        """Upload, unpack and remove the archive, also after a failure."""
         size = archive.tell()
         archive.seek(0)
         uid, gid = self.owner
@@ -182,19 +160,14 @@ class _Sent:
         while (why := self._cannot_unpack(size)) is not None:
             if time.monotonic() > deadline:
                 raise CommandError(
-                    f"the job folder did not arrive in {self.folder} within {APPEAR_TIMEOUT_S:g} s, and nothing was "
+                    f"the job folder was not imported to {self.folder} within {APPEAR_TIMEOUT_S:g} s, and nothing was "
                     f"submitted: {why}",
                     exit_code=1,
                 )
             time.sleep(0.2)
 
     def _cannot_unpack(self, size: int) -> str | None:
-        """
-        Why it is not unpacked yet; None where it is. A controller that dies meanwhile is replaced in seconds.
-
-        Raises:
-            CommandError: it never will be.
-        """
+        """Reason to wait; None once unpacked. A dead controller is replaced in seconds. Raises: CommandError."""
         argv = ["/bin/sh", "-c", UNPACK, "unpack", self.archive, str(size), self.folder]
         try:
             answer = run(self.context, node=self.controller, argv=argv, user=self.user, timeout_s=UNPACK_TIMEOUT_S)
@@ -205,7 +178,7 @@ class _Sent:
         if answer.returncode == NOT_THERE_YET:
             return "the file system has not imported it; see: holdfast status"
         if answer.returncode < 0 or answer.returncode > 128:
-            return f"{self.controller} ended while it was unpacked"
+            return f"{self.controller} ended while unpacking"
         self.remove_folder()
         why = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
         raise CommandError(f"the job folder cannot be unpacked in {self.folder}: {why}", exit_code=1)
@@ -217,7 +190,7 @@ class _Sent:
         return run(self.context, node=self.controller, argv=command, user=self.user, env=environment)
 
     def remove_folder(self) -> None:
-        """Of a job that was not submitted."""
+        """Remove the folder of a job that was not submitted."""
         try:
             run(self.context, node=self.controller, argv=["rm", "-rf", "--", self.folder], user=self.user)
         except CommandError as error:
@@ -239,7 +212,7 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
             answer = sent.sbatch(argv, environment=environment)
     except CommandError as error:
         raise CommandError(
-            f"{error}; it is not known whether Slurm has the job, whose folder is {sent.folder}: see holdfast jobs",
+            f"{error}; the job may have been submitted from {sent.folder}: see holdfast jobs",
             exit_code=1,
         ) from None
     if answer.returncode:
@@ -249,25 +222,23 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
 
 
 def _check_working_folder(folder: JobFolder, *, words: Words, text: str) -> None:
-    """Slurm would run the job in /tmp where its working folder is missing."""
-    wanted = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
-    if wanted is None or (wanted.startswith("/") and not Path(wanted).is_relative_to(folder.root)):
+    chdir = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
+    if chdir is None or (chdir.startswith("/") and not Path(chdir).is_relative_to(folder.root)):
         return
-    relative = os.path.relpath(wanted, folder.root) if wanted.startswith("/") else os.path.normpath(wanted)
-    if wanted.startswith("/"):
-        raise CommandError(f"got --chdir {wanted}, a path of this machine; on the nodes it is: --chdir {relative}")
+    relative = os.path.relpath(chdir, folder.root) if chdir.startswith("/") else os.path.normpath(chdir)
+    if chdir.startswith("/"):
+        raise CommandError(f"got --chdir {chdir}, a path of this machine; on the nodes it is: --chdir {relative}")
     folders = {one.path for one in folder.entries if not stat.S_ISREG(one.info.st_mode)}
     if relative != "." and relative not in folders and relative.partition("/")[0] not in folder.links:
-        raise CommandError(f"got --chdir {wanted}; allowed: a folder of the job folder {folder.root}, or of the nodes")
+        raise CommandError(f"got --chdir {chdir}; allowed: a folder of the job folder {folder.root}, or of the nodes")
 
 
 def _remarks(
     context: Context, folder: JobFolder, *, file: JobFile, text: str, pointers: Sequence[str], caller: FromCaller
 ) -> list[str]:
-    """One line for each thing that whoever submits has to know."""
     lines = [left_out_line(folder.left_out), caller.line]
     lines += [
-        f"{file.name}, line {number}: sbatch passes over {line!r}, as it follows the first command; move it up"
+        f"{file.name}, line {number}: sbatch ignores {line!r} after the first command; move it up"
         for number, line in late_options(text)
     ]
     lines += [

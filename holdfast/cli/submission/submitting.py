@@ -1,5 +1,3 @@
-"""A job to whichever orchestrator the cluster has."""
-
 from pathlib import Path
 
 from holdfast.cli.deployed import Context
@@ -17,14 +15,7 @@ def submit_any(
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:
-    """
-    Submit a job file to Slurm, or manifests to Kubernetes. Returns the job's id.
-
-    Args:
-        user, words: Of Slurm alone.
-        submission: Whose run folders the job goes on with; None: its own.
-        folder: What travels with a job of Slurm. Default: the folder that the file stands in.
-    """
+    """Submit a job file to Slurm, or manifests to Kubernetes. Returns the job's id."""
     if context.orchestrator == "eks":
         return submit_manifests(context, file=file, submission=submission)
     return submit_job(context, file=file, user=user, words=words, submission=submission, folder=folder)

@@ -1,6 +1,8 @@
-"""What all commands have in common."""
+"""Commands: JSON alone on standard output, and parameters from the fields of a model."""
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
@@ -8,13 +10,35 @@ from typer.core import TyperCommand
 from holdfast.cli.terminal.output import json_alone
 
 FOR_PROGRAMS = ("json", "sarif")
+OUTPUT, FILTER = "Output", "Filters"
+"""Panels of options in the help texts."""
+JSON = typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)
+T = TypeVar("T")
 
 
 class Command(TyperCommand):
-    """A command that has standard output for JSON alone where JSON is asked for."""
+    """Command whose standard output is JSON alone with --json."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         if ctx.params.get("json") or ctx.params.get("output") in FOR_PROGRAMS:
             with json_alone():
                 return super().invoke(ctx)
         return super().invoke(ctx)
+
+
+def command_of(model: type[T], run: Callable[[T], None]) -> Callable[..., None]:
+    """
+    Return a command whose parameters are the fields of a dataclass.
+
+    Args:
+        model: Fields annotated with options and arguments of typer.
+        run: Receives the values; its docstring is the help text.
+    """
+
+    def command(**given: Any) -> None:
+        run(model(**given))
+
+    command.__doc__ = run.__doc__
+    command.__name__ = run.__name__.lstrip("_")
+    command.__signature__ = inspect.signature(model)  # type: ignore[attr-defined]
+    return command

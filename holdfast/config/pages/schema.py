@@ -1,4 +1,4 @@
-"""The JSON Schema of the environment file, for completion and checks in editors."""
+"""JSON Schema of the environment file, for editors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What AWS is asked: the environment of a stack, and a cluster with what it stands on."""
+"""Requests to AWS: the environment of a stack, and a cluster with its resources."""
 
 from holdfast.importing.account.deployed import NOTHING_DEPLOYED, Deployed, deployed_environment
 from holdfast.importing.account.observed import Observed, file_system_id, mounts, read_cluster

@@ -1,4 +1,4 @@
-"""What is deployed under a stack's name: the environment that its template carries, asked of CloudFormation."""
+"""Environment of a deployed stack, from its template in CloudFormation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +12,11 @@ NOTHING_DEPLOYED = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"
 @dataclass(frozen=True, kw_only=True)
 class Deployed:
     """
-    What was found.
+    Result of the request.
 
-    ``read``: the environment is there. ``absent``: no such stack. ``unmarked``: the stack is of a version that wrote
-    no environment into its template. ``not checked``: CloudFormation could not be asked.
+    ``read``: environment found. ``absent``: no such stack. ``unmarked``: a stack without an environment in its
+    template.
+    ``not checked``: CloudFormation did not answer.
     """
 
     state: Literal["read", "absent", "unmarked", "not checked"]
@@ -29,11 +30,11 @@ def deployed_environment(
     *, stack_name: str, region: str, client: Mapping[str, str] | None = None, timeout_s: float = 3.0
 ) -> Deployed:
     """
-    The environment that a stack was made of.
+    Return the environment of a stack.
 
     Args:
         client: botocore's arguments for another AWS, ``endpoint_url`` and its keys. Default: that of
-            AWS_ENDPOINT_URL, or else AWS itself with the credentials that are there.
+            AWS_ENDPOINT_URL, or else AWS itself with the caller's credentials.
         timeout_s: Seconds to wait for a connection, and for an answer. Default: 3.0
     """
     from botocore.exceptions import BotoCoreError, ClientError

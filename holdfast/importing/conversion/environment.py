@@ -1,4 +1,4 @@
-"""From what AWS answered, or what AWS's samples say, to an environment file that provisions the same."""
+"""Environment files from AWS's answers, or from AWS's samples."""
 
 import json
 import re
@@ -29,16 +29,16 @@ LONGEST_NAME = 24
 INSIGHTS_LOGS = "/aws/containerinsights/"
 
 
-def from_observed(observed: Observed, *, anew: Set[Part] = frozenset()) -> Imported:
+def from_observed(observed: Observed, *, create: Set[Part] = frozenset()) -> Imported:
     """
-    The environment of a cluster that AWS described.
+    Environment of a described cluster.
 
     Args:
-        anew: What of somebody else's is made anew, like what there is. Default: nothing, all of it is used
+        create: Parts to create instead of using the existing ones. Default: none
     """
     imported = Imported(document={}, as_it_was=str(origin_of(observed.cluster)))
     request = request_of(observed.cluster)
-    keeping = Keeping(stack=observed.stack, anew=frozenset(anew))
+    keeping = Keeping(stack=observed.stack, create=frozenset(create))
     legacy = _legacy(observed, imported)
     if legacy is not None:
         request = with_provisioning(request, legacy, imported=imported)
@@ -89,24 +89,24 @@ def from_samples(
     region: str | None = None,
     account: str | None = None,
     likely_region: str | None = None,
-    anew: Set[Part] = frozenset(),
+    create: Set[Part] = frozenset(),
 ) -> Imported:
     """
-    The environment of the files that AWS's samples make a cluster of.
+    Environment of the files of AWS's samples.
 
     Args:
         config: A request of CreateCluster.
-        provisioning: provisioning_parameters.json. Default: the groups of ``config`` say what Slurm makes of them
-        region: Default: that of the things that the files name
+        provisioning: provisioning_parameters.json. Default: the groups of ``config`` have their Slurm settings
+        region: Default: that of the resources in the files
         account: Default: that of the execution roles
-        likely_region: Where a command without a region would make it. Default: not known
-        anew: What of somebody else's is made anew. Default: nothing, all of it is used
+        likely_region: Region of a command without --region. Default: unknown
+        create: Parts to create instead of using the existing ones. Default: none
     """
     imported = Imported(document={})
-    request, keeping = dict(config), Keeping(anew=frozenset(anew))
+    request, keeping = dict(config), Keeping(create=frozenset(create))
     found = list(evidence({**request, **(provisioning or {})}))
-    region = region_of(found, told=region, likely=likely_region, imported=imported)
-    account = account_of(found, told=account, imported=imported)
+    region = region_of(found, given=region, likely=likely_region, imported=imported)
+    account = account_of(found, given=account, imported=imported)
     if provisioning is not None:
         request = with_provisioning(request, provisioning, imported=imported)
     tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags") or []}
@@ -186,7 +186,6 @@ def _sample_eks(request: Mapping[str, Any], keeping: Keeping, imported: Imported
 
 
 def _observability(request: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
-    """Nothing is installed on an EKS cluster of somebody else's that is used as it is."""
     if not _is_eks(request) or not keeping.keeps("eks", request["Orchestrator"]["Eks"]["ClusterArn"]):
         return {}
     if any(each.startswith(INSIGHTS_LOGS) for each in keeping.stack):
@@ -197,7 +196,6 @@ def _observability(request: Mapping[str, Any], keeping: Keeping, imported: Impor
 
 
 def _encryption(observed: Observed, keeping: Keeping) -> dict[str, Any]:
-    """The key of what is made here: file systems that are used as they are have theirs."""
     made = [each for each in observed.file_systems if not keeping.keeps("storage", each["FileSystemId"])]
     keys = sorted({each.get("KmsKeyId", "") for each in made} & observed.customer_keys)
     if not keys:
@@ -223,7 +221,7 @@ def _finished(imported: Imported, keeping: Keeping, *, is_ours: bool) -> Importe
         if keeping.keeps("roles"):
             text = "the roles of nodes that are there are used; what they may do is theirs"
         else:
-            text = "execution roles are made anew; grant them what yours allowed beside"
+            text = "execution roles are created; grant them the further permissions of yours"
         imported.note("cluster.instance_groups", text)
     ask_about_values(imported)
     return imported

@@ -1,7 +1,7 @@
 """
-One shape for what is imported: the request of CreateCluster.
+CreateCluster request, the common form of all imports.
 
-AWS's samples split what Slurm needs into a second file, which becomes part of the request here.
+AWS's samples keep Slurm's settings in a second file, which is merged here.
 """
 
 import re
@@ -29,9 +29,9 @@ def with_provisioning(
     request: dict[str, Any], provisioning: Mapping[str, Any], *, imported: Imported
 ) -> dict[str, Any]:
     """
-    A request whose groups say what provisioning_parameters.json said of them.
+    Merge provisioning_parameters.json into a request.
 
-    Its file systems become storage configurations of every group: the scripts that read it mount them everywhere.
+    Its file systems become storage configurations of every group: the scripts mount them everywhere.
     """
     for key in sorted(set(provisioning) - LEGACY_KNOWN):
         text = f"{key} of provisioning_parameters.json has no equivalent: {short(provisioning[key])}"
@@ -56,7 +56,7 @@ def with_provisioning(
 
 def _legacy_strategy(request: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Merge keeps what was edited by hand in slurm.conf, as the file did, and Continuous provisioning refuses to be told.
+    Merge keeps manual edits of slurm.conf, as the file did; Continuous provisioning accepts no strategy.
 
     SageMaker guide, sagemaker-hyperpod-slurm-api-config-migration, "Choose a Slurm configuration strategy".
     """

@@ -1,4 +1,4 @@
-"""The environment file that comes out of an import, with its notes and questions."""
+"""Imported environment file, with notes and questions."""
 
 from holdfast.importing.draft.imported import Imported, Note, render, short
 from holdfast.importing.draft.keeping import PARTS, Keeping, Part, most_common, roles

@@ -1,4 +1,4 @@
-"""Files and options that say a cluster, as AWS's samples and commands pass them, read strictly."""
+"""Files and options of AWS's samples and commands, parsed strictly."""
 
 from holdfast.importing.files.command import cluster_of
 from holdfast.importing.files.json import NotUsableError, read_json

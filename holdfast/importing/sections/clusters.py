@@ -1,4 +1,4 @@
-"""From a request of CreateCluster to the ``cluster`` section of an environment file."""
+"""``cluster`` section of an environment file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,15 +35,7 @@ def cluster(
     keeping: Keeping,
     imported: Imported,
 ) -> dict[str, Any]:
-    """
-    The ``cluster`` section.
-
-    Args:
-        environment: Its name, which the cluster has unless it has one of its own.
-        scripts: What is said of the lifecycle of all groups, so that a group says only how it differs.
-        keeping: What is used as it is.
-        imported: Takes notes.
-    """
+    """Return the ``cluster`` section; ``scripts`` has the lifecycle of all groups, a group only differences."""
     for key in sorted(set(request) - KNOWN):
         imported.leave_out("cluster", key, request[key])
     groups = request.get("InstanceGroups") or []
@@ -79,7 +71,6 @@ def cluster(
 def _settings(
     request: Mapping[str, Any], environment: str, tags: Mapping[str, str], keeping: Keeping
 ) -> dict[str, Any]:
-    """What is said of the cluster as a whole."""
     section: dict[str, Any] = {"name": request["ClusterName"]} if request["ClusterName"] != environment else {}
     section["node_recovery"] = request.get("NodeRecovery", "Automatic")
     if request.get("NodeProvisioningMode"):

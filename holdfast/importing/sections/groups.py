@@ -1,4 +1,4 @@
-"""From the instance groups of a CreateCluster request to those of an environment file."""
+"""Instance groups of an environment file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,13 +38,13 @@ def instance_group(
     group: Mapping[str, Any], *, imported: Imported, lustre: bool, own: Mapping[str, Any]
 ) -> dict[str, Any]:
     """
-    A group of ``cluster.instance_groups``.
+    ``cluster.instance_groups`` item.
 
     Args:
         group: As in the request.
-        imported: Takes notes of what the group has and the file cannot say.
-        lustre: Whether the environment has a Lustre file system that groups mount by the request.
-        own: Settings in which it differs from what all groups have: its role, its lifecycle.
+        imported: Receives notes on unsupported settings.
+        lustre: True if groups mount a Lustre file system.
+        own: Settings that differ from other groups: role, lifecycle.
     """
     path = f"cluster.instance_groups.{group['InstanceGroupName']}"
     _leftover(group, KNOWN, path, imported)
@@ -79,7 +79,7 @@ def instance_group(
 
 
 def restricted_group(group: Mapping[str, Any], *, imported: Imported, own: Mapping[str, Any]) -> dict[str, Any]:
-    """A group of ``cluster.restricted_instance_groups``; ``own`` are settings in which it differs from all groups."""
+    """``cluster.restricted_instance_groups`` item; ``own`` are settings that differ from other groups."""
     path = f"cluster.restricted_instance_groups.{group['InstanceGroupName']}"
     _leftover(group, KNOWN - {"ScheduledUpdateConfig"}, path, imported)
     environment = group.get("EnvironmentConfig") or {}
@@ -101,7 +101,6 @@ def restricted_group(group: Mapping[str, Any], *, imported: Imported, own: Mappi
 
 
 def restricted_lustre(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A file system that the service makes in its own account."""
     if not config:
         return None
     return {"capacity_gib": config["SizeInGiB"], "throughput_mbps_per_tib": config["PerUnitStorageThroughput"]}
@@ -109,10 +108,10 @@ def restricted_lustre(config: Mapping[str, Any] | None) -> dict[str, Any] | None
 
 def _checks(group: Mapping[str, Any], path: str, imported: Imported) -> list[str] | None:
     """MultiNodeTrainingValidation is in the API and not in CloudFormation's resource schema."""
-    wanted = list(group.get("OnStartDeepHealthChecks") or ())
-    if "MultiNodeTrainingValidation" in wanted:
+    checks = list(group.get("OnStartDeepHealthChecks") or ())
+    if "MultiNodeTrainingValidation" in checks:
         imported.note(path, "the deep health check MultiNodeTrainingValidation is left out: CloudFormation refuses it")
-    return [check for check in wanted if check != "MultiNodeTrainingValidation"] or None
+    return [check for check in checks if check != "MultiNodeTrainingValidation"] or None
 
 
 def _volumes(storage: list[Mapping[str, Any]], path: str, imported: Imported) -> dict[str, Any]:

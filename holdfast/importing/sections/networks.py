@@ -1,4 +1,4 @@
-"""From a VPC and what is in it to the ``network`` section of an environment file."""
+"""``network`` section of an environment file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,12 +13,12 @@ YOURS = "the network that is there is used; its routes and endpoints are yours t
 
 
 def network(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str, Any]:
-    """The ``network`` section: the network that is there, or the settings of the one that Holdfast made."""
+    """``network`` section: the existing network, or the settings of Holdfast's own."""
     request = observed.cluster.get("VpcConfig")
     if not observed.subnets or observed.vpc is None:
         if request and keeping.keeps("network"):
             return named_network(request, imported=imported)
-        return new_network(observed.region, imported=imported, why="AWS told nothing of the cluster's network")
+        return new_network(observed.region, imported=imported, why="AWS returned no network of the cluster")
     vpc_id, subnet = observed.vpc["VpcId"], observed.subnets[0]
     if not keeping.keeps("network", vpc_id) and not keeping.owns(vpc_id):
         return new_network(observed.region, imported=imported, why=f"the cluster is in {vpc_id}")
@@ -36,13 +36,13 @@ def network(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict
 
 
 def named_network(vpc: Mapping[str, Any], *, imported: Imported) -> dict[str, Any]:
-    """A network of which only the ids are known, as a request of CreateCluster names them."""
+    """Network of which only ids are known, as in a CreateCluster request."""
     imported.note("network.existing", YOURS)
     return {"existing": _ids(vpc["Subnets"], vpc["SecurityGroupIds"])}
 
 
 def new_network(region: str, *, imported: Imported, why: str) -> dict[str, Any]:
-    """A network of the usual size, which somebody has to look at."""
+    """Network of the usual size, to be reviewed."""
     imported.note("network", f"{why}; a new one is made, or name the one to use in network.existing", decide=True)
     return {"cidr": DEFAULT_CIDR, "availability_zone": f"{region}a"}
 
@@ -93,7 +93,6 @@ def _egress(observed: Observed, subnet: Mapping[str, Any]) -> str:
 
 
 def _route_table(observed: Observed, subnet_id: str) -> Mapping[str, Any] | None:
-    """That of the subnet, or else the main one of the VPC."""
     joined = [(table, each) for table in observed.route_tables for each in table.get("Associations", [])]
     own = (table for table, each in joined if each.get("SubnetId") == subnet_id)
     main = (table for table, each in joined if each.get("Main"))
@@ -101,7 +100,6 @@ def _route_table(observed: Observed, subnet_id: str) -> Mapping[str, Any] | None
 
 
 def _endpoint_to_s3(observed: Observed, table_id: str) -> str | None:
-    """The gateway endpoint that serves a route table."""
     return next(
         (
             each["VpcEndpointId"]

@@ -1,4 +1,4 @@
-"""From the orchestrator of a cluster to the ``slurm`` or ``eks`` section of an environment file."""
+"""``slurm`` or ``eks`` section of an environment file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ KNOWN_ADDONS = frozenset(
 
 
 def slurm(request: Mapping[str, Any], stack: frozenset[str], *, imported: Imported) -> dict[str, Any]:
-    """The ``slurm`` section, under its name; nothing when all of it has its defaults."""
+    """``slurm`` section under its name; empty if all is default."""
     config = (request.get("Orchestrator") or {}).get("Slurm") or {}
     section: dict[str, Any] = {}
     if config.get("SlurmConfigStrategy"):
@@ -55,7 +55,7 @@ def _accounting(database: Mapping[str, Any], stack: frozenset[str]) -> dict[str,
 
 
 def existing_eks(cluster_arn: str, *, imported: Imported) -> dict[str, Any]:
-    """The ``eks`` section of an EKS cluster that stays its owner's."""
+    """``eks`` section of an existing EKS cluster."""
     name = cluster_arn.rpartition("/")[2]
     # SageMaker guide, sagemaker-hyperpod-eks: "a 1-to-1 mapping between an EKS cluster ... and a HyperPod cluster".
     text = f"EKS cluster {name} is used as it is; it can have one HyperPod cluster at a time"
@@ -64,14 +64,13 @@ def existing_eks(cluster_arn: str, *, imported: Imported) -> dict[str, Any]:
 
 
 def eks(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str, Any]:
-    """The ``eks`` section."""
     arn = observed.cluster["Orchestrator"]["Eks"]["ClusterArn"]
     if keeping.keeps("eks", arn):
         return _existing(arn, observed, imported)
     described = observed.eks
     if described is None:
         imported.note(
-            "eks.kubernetes_version", "AWS did not tell the version of the control plane; say it", decide=True
+            "eks.kubernetes_version", "AWS did not return the version of the control plane; set it", decide=True
         )
         return {"kubernetes_version": "1.34"}
     section: dict[str, Any] = {"kubernetes_version": described["version"]}

@@ -1,4 +1,4 @@
-"""What failures did cost, from events, and beside it what was planned."""
+"""Measured cost of failures, from events, compared with the plan."""
 
 from holdfast.planner.actual.calibration import (
     Calibration,

@@ -1,6 +1,6 @@
-"""Scenarios, their statistics and strategies, and the three models of what failures cost."""
+"""Scenarios, statistics, strategies, and three models of the cost of failures."""
 
-from holdfast.planner.model.errors import PlanError, require
+from holdfast.planner.model.errors import PlanError, check_target, require
 from holdfast.planner.model.first_order import cost_per_failure_h, first_order_goodput, mtbf_h, wall_h
 from holdfast.planner.model.renewal import Shares, goodput, shares
 from holdfast.planner.model.scenario import ASSUMED_WRITE_S, DAY_H, HOUR_S, Checkpoints, Failures, Scenario, Strategy
@@ -26,6 +26,7 @@ __all__ = [
     "TimeEstimate",
     "affordable_runs",
     "assumed_rate",
+    "check_target",
     "cost_per_failure_h",
     "estimate_rate",
     "estimate_time",

@@ -91,6 +91,37 @@ class Log:
             raise KeyboardInterrupt
 
 
+class Cluster(Log):
+    """A cluster of one node, beside its log."""
+
+    def ask(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        node = {"InstanceId": "i-2", "InstanceGroupName": "workers", "PrivateDnsHostname": "ip-10-1-0-12"}
+        answers = {"DescribeCluster": {}, "ListClusterNodes": {"ClusterNodeSummaries": [node]}}
+        return answers[operation] if operation in answers else super().ask(service, operation, **parameters)
+
+
+@pytest.mark.parametrize(
+    ("node", "printed"),
+    [("i-2", 2), ("ip-10-1-0-12", 0), ("i-3", 1), ("i-1", 2)],
+    ids=["there", "quiet", "past", "gone"],
+)
+def test_events_of_a_node_are_those_of_one_that_exists_or_that_an_event_names(
+    node: str, printed: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: Cluster(EVENTS, EVENTS))
+
+    events.events(node=node)
+
+    assert len(capsys.readouterr().out.splitlines()) == printed
+
+
+def test_a_node_that_neither_the_cluster_nor_an_event_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: Cluster(EVENTS, EVENTS))
+
+    with pytest.raises(CommandError, match="got --node bogus; allowed: i-2, ip-10-1-0-12, or a node of an event"):
+        events.events(node="bogus", follow=True)
+
+
 @pytest.mark.parametrize("tail", [None, 1])
 def test_following_prints_each_event_once_those_shipped_late_too_and_does_not_read_the_whole_log_again(
     tail: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from accounting import sacct_line
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
@@ -20,7 +21,6 @@ from rich.text import Text
 
 from holdfast import cli
 from holdfast.cli.deployed import AwsError, Context, Session
-from holdfast.cli.slurm import DELIMITER
 from holdfast.cli.terminal import UncutConsole
 from holdfast.cli.views import EventLine
 from holdfast.localcloud import LocalCloud
@@ -79,26 +79,9 @@ ANSWERS: dict[str, Any] = {
     },
 }
 HOST = f"ip-10-1-0-4{HOSTILE}".replace("\n", "").replace("\r", "").replace("\u2028", "")
-RECORD = DELIMITER.join(
-    (
-        "7",
-        "7",
-        "COMPLETED",
-        "0:0",
-        "1795371912",
-        "1795371913",
-        "1795371915",
-        "2",
-        HOST,
-        f"ubuntu{HOST}",
-        "/fsx",
-        "x",
-        HOST,
-    )
-)
 PROGRAMS = {
     "sinfo": f"N|{HOST}|idle\nJ|8|RUNNING|{HOST}|0:01|{HOST}|{HOST}\n",
-    "sacct": RECORD + "\n",
+    "sacct": sacct_line(NodeList=HOST, User=f"ubuntu{HOST}", JobName=HOST) + "\n",
     "id -u": "1000\n1000\n",
     "scontrol": f"JobId=7 JobState=COMPLETED BatchHost={HOST}\n   StdOut=/fsx/a.out\n",
     "cat": f"{HOSTILE}\n",

@@ -12,10 +12,10 @@ from unittest.mock import MagicMock
 
 import pytest
 import typer
+from accounting import sacct_line
 
 from holdfast import cli
 from holdfast.cli.deployed import Context, Session, locate
-from holdfast.cli.slurm import DELIMITER
 from holdfast.cli.submission import Environment
 from holdfast.localcloud import LocalCloud, containers
 from holdfast.localcloud.home import claim
@@ -56,26 +56,9 @@ ANSWERS: dict[str, Any] = {
         "Associations": [{"FileSystemPath": "/jobs", "DataRepositoryPath": "s3://bucket/jobs"}]
     },
 }
-RECORD = DELIMITER.join(
-    (
-        "7",
-        "7",
-        "COMPLETED",
-        "0:0",
-        "1795371912",
-        "1795371913",
-        "1795371915",
-        "2",
-        HOST,
-        "ubuntu",
-        "/fsx",
-        "sbatch x",
-        "[/x]",
-    )
-)
 PROGRAMS = {
     "sinfo": f"N|{HOST}|idle\nJ|8|RUNNING|{HOST}|0:01|None|train\n",
-    "sacct": RECORD + "\n",
+    "sacct": sacct_line(NodeList=HOST, JobName="[/x]") + "\n",
     "sbatch": "7\n",
     "id -u": "1000\n1000\n",
     "scontrol": f"JobId=7 JobState=COMPLETED BatchHost={HOST}\n   StdOut=/fsx/a.out\n",
@@ -155,7 +138,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "holdfast.cli.commands.cluster.kill_node.inject": lambda context, *, node, fault: "i-4",
         "holdfast.cli.rehearsal.jobs.inject": lambda context, *, node, fault: "i-4",
         "holdfast.cli.commands.deployment.up.deploy": lambda *_, **__: locate(),
-        "holdfast.cli.commands.environment.diff._ask": lambda wanted: SimpleNamespace(
+        "holdfast.cli.commands.environment.diff._read_deployed": lambda wanted: SimpleNamespace(
             environment=wanted.model_dump(mode="json"), stack_status="CREATE_COMPLETE"
         ),
         "holdfast.cli.commands.cluster.packages.make_environment": lambda *_, **__: Environment(

@@ -89,7 +89,7 @@ def test_a_job_file_that_names_files_beside_its_folder_is_told_of_the_option(
     write(machine.folder, {".git/HEAD": "", "slurm/job.sbatch": f"{JOB}srun python src/train.py\n"})
     machine.submit("slurm/job.sbatch")
     told = capsys.readouterr().err
-    assert "job.sbatch names src/train.py, which is in the repository and not in the job folder slurm/;" in told
+    assert "job.sbatch names src/train.py, which is in the repository but outside the job folder slurm/;" in told
     assert f"--folder '{machine.folder}'" in told
 
 
@@ -272,7 +272,7 @@ def test_a_folder_of_too_many_files_is_refused_with_its_three_largest_folders_wh
     (tmp_path / "job.sbatch").touch()
 
     with pytest.raises(
-        CommandError, match=r"has 65 files, and at most 20 travel with a job; most of them in "
+        CommandError, match=r"has 65 files, and at most 20 can be uploaded; most of them in "
     ) as refused:
         read_folder(tmp_path, always="job.sbatch")
 

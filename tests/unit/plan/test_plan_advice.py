@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from holdfast.cli.planning import Options
+from holdfast.cli.planning.inputs import Inputs, gather
 from holdfast.cli.views.plan import advice, cost_cells, goodput_cells, render_plan
 from holdfast.planner import Way, cheapest_spares, goodput, spares_costs
-from holdfast.planner.inputs import Inputs, Options, gather
 
 PRICE = 50.0
 
@@ -111,7 +112,7 @@ def test_without_a_price_the_cheapest_has_the_fewest_instance_hours_and_no_budge
 def test_what_misses_its_limits_is_said_with_the_nearest_ways() -> None:
     told = said(inputs_for(instances=16, deadline_days=10.0, budget_usd=100_000.0, price=str(PRICE)))
 
-    assert told["in 10 days and for $100,000"] == "no strategy on any size does it"
+    assert told["in 10 days and for $100,000"] == "no strategy at any size meets it"
     assert "cheapest in time" in told
 
 

@@ -6,11 +6,11 @@ import pytest
 from event_logs import log_of
 
 from holdfast.cli.deployed import Context, Session
-from holdfast.cli.planning import learned
+from holdfast.cli.planning import Options, learned
+from holdfast.cli.planning.inputs import gather
 from holdfast.cli.terminal import CommandError
 from holdfast.config import Environment
 from holdfast.localcloud import from_environment
-from holdfast.planner.inputs import Options, gather
 from holdfast_common import Event
 
 EVENTS = log_of(rate=0.002, instances=16, hours=100.0, seed=1)

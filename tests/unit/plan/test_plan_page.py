@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from event_logs import log_of
 
+from holdfast.cli.planning import Options
+from holdfast.cli.planning.inputs import Inputs, gather
 from holdfast.cli.views import plan_page
 from holdfast.cli.views.plan import cost_cells, goodput_cells
 from holdfast.cli.views.plan_page import page
 from holdfast.planner import Plan
-from holdfast.planner.inputs import Inputs, Options, gather
 
 WHEN = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
 

@@ -8,8 +8,9 @@ from event_logs import log_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from holdfast.cli.planning import Options
+from holdfast.cli.planning.inputs import Inputs, gather
 from holdfast.planner import calibrate, goodput
-from holdfast.planner.inputs import Inputs, Options, gather
 from holdfast_common import Event
 
 HAIR = 1e-9

@@ -1,5 +1,3 @@
-"""``holdfast events``: what happened, read from the cluster's CloudWatch log group, or from HyperPod on AWS."""
-
 import json as json_format
 import time
 from collections import deque
@@ -21,11 +19,12 @@ from holdfast.cli.deployed import (
     Context,
     ServiceEvent,
     locate,
+    node_names,
     parse_since,
     read_service_events,
     stream_events,
 )
-from holdfast.cli.terminal import CommandError, console, error_console
+from holdfast.cli.terminal import FILTER, OUTPUT, CommandError, console, error_console
 from holdfast.cli.views import EventLine
 
 POLL_S = 0.5
@@ -35,35 +34,42 @@ FOLLOWED_BACK_NS = 2 * 3600 * 1_000_000_000
 
 
 def events(
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as they happen.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be repeated.")] = None,
-    node: Annotated[str | None, typer.Option(help="Only of this instance id, or host name.")] = None,
-    job: Annotated[str | None, typer.Option(help="Only of this job.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Wait for new events.", rich_help_panel=OUTPUT)
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line.", rich_help_panel=OUTPUT)
+    ] = False,
+    kind: Annotated[list[str] | None, typer.Option(help="Event kind; repeatable.", rich_help_panel=FILTER)] = None,
+    node: Annotated[str | None, typer.Option(help="Instance id or host name.", rich_help_panel=FILTER)] = None,
+    job: Annotated[str | None, typer.Option(help="Job id.", rich_help_panel=FILTER)] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only from then on: 2026-11-22T18:00, 30m, 2h, 1d.")
+        str | None,
+        typer.Option(metavar="TIME", help="Start time or age: 2026-11-22T18:00, 30m, 2h, 1d.", rich_help_panel=FILTER),
     ] = None,
-    tail: Annotated[int | None, typer.Option(help="Only the newest so many.", min=0)] = None,
+    tail: Annotated[int | None, typer.Option(help="Number of newest events.", min=0, rich_help_panel=FILTER)] = None,
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
     profile: Annotated[str | None, PROFILE] = None,
 ) -> None:
-    """Print the cluster's events, oldest first."""
+    """Print cluster events, oldest first."""
     since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
     choice = Choice(kinds=frozenset(kind or ()), node=node or "", job=job or "", since_ns=since_ns)
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
+    source: _Own | _Service = _Own(context)
+    poll_s = POLL_S
     if context.session.cloud == "aws":
         _refuse_what_hyperpod_does_not_tell(choice)
         name = context.session.cluster_name
         error_console.print(f"HyperPod's own events of {name}; Holdfast's are not shipped from AWS yet", style="dim")
-        _print(_Service(context), choice, follow=follow, as_json=json, tail=tail, poll_s=AWS_POLL_S)
-    else:
-        _print(_Own(context), choice, follow=follow, as_json=json, tail=tail, poll_s=POLL_S)
+        source, poll_s = _Service(context), AWS_POLL_S
+    _check_node(context, source, node=choice.node)
+    _print(source, choice, follow=follow, as_json=json, tail=tail, poll_s=poll_s)
 
 
 class _Shown(NamedTuple):
-    """An event as JSON, and as people read it."""
+    """Event as JSON, and as a line."""
 
     time_ns: int
     json: Callable[[], str]
@@ -71,7 +77,7 @@ class _Shown(NamedTuple):
 
 
 class _Own:
-    """Holdfast's own events."""
+    """Holdfast's events."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -80,13 +86,13 @@ class _Own:
 
     def read(self, choice: Choice) -> Iterable[_Shown]:
         found = stream_events(self._context, since_ns=choice.since_ns)
-        for event in filter(choice.wants, found) if self._has_read else choice.of(found):
+        for event in filter(choice.matches, found) if self._has_read else choice.of(found):
             yield _Shown(event.time_ns, event.to_json, EventLine(event))
         self._has_read = True
 
 
 class _Service:
-    """HyperPod's."""
+    """HyperPod's events."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -109,8 +115,14 @@ def _refuse_what_hyperpod_does_not_tell(choice: Choice) -> None:
         )
 
 
+def _check_node(context: Context, source: "_Own | _Service", *, node: str) -> None:
+    if not node or (names := node_names(context)).intersection([node]) or any(source.read(Choice(node=node))):
+        return
+    raise CommandError(f"got --node {node}; allowed: {', '.join(sorted(names)) or 'none yet'}, or a node of an event")
+
+
 class _Recent:
-    """Which events were read before, of the last hours."""
+    """Events of the last hours that were printed."""
 
     def __init__(self) -> None:
         self._in_order: deque[tuple[int, str]] = deque()
@@ -118,7 +130,7 @@ class _Recent:
         self.newest_ns = 0
 
     def add(self, shown: _Shown) -> bool:
-        """Note it; False where it was read before."""
+        """Record an event; return False for a known one."""
         line = shown.json()
         if line in self._lines:
             return False
@@ -145,7 +157,7 @@ def _print(
         console.file.flush()
         if not follow:
             if not count and tail != 0:
-                error_console.print("no events of this choice; all there are: holdfast events")
+                error_console.print("no events match; to see all of them: holdfast events")
             return
         tail = None
         since_ns = min(recent.newest_ns, time.time_ns()) - FOLLOWED_BACK_NS
@@ -155,7 +167,6 @@ def _print(
 
 
 def _printer(*, as_json: bool) -> Callable[[_Shown], None]:
-    """Asks the console once for what it is: a log has millions of events."""
     is_terminal, file = console.is_terminal, console.file
 
     def show(shown: _Shown) -> None:

@@ -1,4 +1,4 @@
-"""``holdfast inject``: plant a fault on a node, as its kernel, driver, disk, link or file system would have it."""
+"""``holdfast inject``: faults of kernel, driver, disk, link or file system of a node."""
 
 import time
 from dataclasses import asdict
@@ -8,7 +8,7 @@ import typer
 
 from holdfast.cli.deployed import ENVIRONMENT, Context, locate, refuse_on_aws
 from holdfast.cli.rehearsal import end_faults, plant_fault, planted_faults
-from holdfast.cli.terminal import CommandError, console, print_json
+from holdfast.cli.terminal import JSON, CommandError, console, print_json
 
 if TYPE_CHECKING:
     from holdfast.localcloud.planting import ActiveFault
@@ -31,18 +31,19 @@ def inject(
         ),
     ] = None,
     for_s: Annotated[
-        float | None, typer.Option("--for", metavar="S", help="End it after so many seconds. Default: with its node.")
+        float | None, typer.Option("--for", metavar="S", help="Duration in seconds. Default: until the node ends.")
     ] = None,
-    gpu: Annotated[int, typer.Option(help="Number of the GPU that it is about.", min=0, max=15)] = 0,
-    end: Annotated[bool, typer.Option("--end", help="End what is planted on the node, or this fault of it.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Show what is planted now.")] = False,
+    gpu: Annotated[int, typer.Option(help="GPU number.", min=0, max=15)] = 0,
+    end: Annotated[bool, typer.Option("--end", help="End all faults of the node, or this one.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List active faults.")] = False,
     environment: Annotated[str | None, ENVIRONMENT] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print what was planted, and when it ends, as JSON.")] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> None:
     """
-    Plant a fault on a node of the local HyperPod. Nobody is told: who notices, notices by itself.
+    Inject a fault into a local node.
 
-    What is planted ends with its time, with its node, with --end, or with `holdfast down`.
+    Injects silently, so that detection is tested too.
+    A fault ends after --for, with its node, with --end, or with holdfast down.
     """
     _check(node=node, fault=fault, for_s=for_s, end=end, listed=listed)
     context = locate(environment=environment)
@@ -62,22 +63,21 @@ def inject(
 
 
 def _check(*, node: str | None, fault: str | None, for_s: float | None, end: bool, listed: bool) -> None:
-    """A mistake is told before anything is looked at."""
     from holdfast.localcloud.planting import FAULTS, FaultError, fault_named, seconds_of
 
     if end and listed:
-        raise CommandError("--end and --list are given; allowed: one of them")
+        raise CommandError("got --end and --list; allowed: one of them")
     if node is None and not listed:
-        raise CommandError("no node is given; write: holdfast inject NODE FAULT, or holdfast inject --list")
+        raise CommandError("got no node; run: holdfast inject NODE FAULT, or holdfast inject --list")
     if fault is None and not (end or listed):
-        raise CommandError(f"no fault is given; allowed: {', '.join(FAULTS)}")
+        raise CommandError(f"got no fault; allowed: {', '.join(FAULTS)}")
     try:
         if fault is not None:
             seconds_of(fault_named(fault), for_s)
     except FaultError as error:
         raise CommandError(str(error)) from None
     if for_s is not None and (end or listed):
-        raise CommandError("--for is for planting; leave it out with --end and --list")
+        raise CommandError("got --for with --end or --list; allowed: --for with a new fault")
 
 
 def _found(context: Context, *, node: str | None, fault: str | None, end: bool) -> "list[ActiveFault]":
@@ -91,7 +91,7 @@ def _show(found: "list[ActiveFault]", *, json: bool, ended: bool) -> None:
         print_json([_as_json(one) for one in found])
         return
     if not found:
-        console.print("nothing is planted")
+        console.print("no active faults")
     for one in found:
         console.print(f"{one.instance_id} ({one.host}): {one.fault}, {'ended' if ended else _until(one)}; {one.detail}")
 
@@ -105,5 +105,5 @@ def _until(one: "ActiveFault") -> str:
     if not one.lasts:
         return "done"
     if one.ends_ns is None:
-        return "planted until its node ends"
-    return f"planted for {max(0.0, (one.ends_ns - time.time_ns()) / 1e9):.1f} s more"
+        return "active until its node ends"
+    return f"active for {max(0.0, (one.ends_ns - time.time_ns()) / 1e9):.1f} s more"

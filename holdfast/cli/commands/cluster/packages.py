@@ -1,5 +1,3 @@
-"""``holdfast packages``: a Python environment for jobs, on the shared file system."""
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -8,20 +6,24 @@ import typer
 
 from holdfast.cli.deployed import ENVIRONMENT, locate, refuse_on_aws
 from holdfast.cli.submission import arguments_after_dashes, check_requirements, make_environment
-from holdfast.cli.terminal import CommandError, console, print_json, step
+from holdfast.cli.terminal import JSON, CommandError, console, print_json, step
 
 
 def packages(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE [-- PIP OPTIONS]", help="Requirements, as pip reads them.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE [-- PIP OPTIONS]", help="Requirements file of pip.")],
     name: Annotated[
-        str | None, typer.Option(help="Of the environment. Default: name of the folder that holds FILE.")
+        str | None, typer.Option(help="Name of the environment. Default: that of the folder of FILE.")
     ] = None,
-    user: Annotated[str, typer.Option(help="Account that owns it.")] = "ubuntu",
+    user: Annotated[str, typer.Option(help="User that owns it.")] = "ubuntu",
     environment: Annotated[str | None, ENVIRONMENT] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Make a Python environment from a requirements file on the shared file system of the local cluster."""
+    """
+    Create a Python environment for jobs.
+
+    Installs a requirements file on the shared file system of the local cluster.
+    """
     chosen = check_requirements(file, name=name)
     session = locate(environment=environment)
     refuse_on_aws(session, what="holdfast packages")

@@ -1,5 +1,3 @@
-"""``holdfast scale``."""
-
 from typing import Annotated
 
 import typer
@@ -9,10 +7,10 @@ from holdfast.cli.terminal import console
 
 
 def scale(
-    job: Annotated[str, typer.Argument(metavar="JOB", help="Number, or NUMBER_TASK of a job array; or name.")],
-    nodes: Annotated[int, typer.Argument(metavar="N", help="Nodes that it is to have; one of its sizes.", min=1)],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Job NUMBER, NUMBER_TASK of an array, or name.")],
+    nodes: Annotated[int, typer.Argument(metavar="N", help="Number of nodes; one of the job's sizes.", min=1)],
     environment: Annotated[str | None, ENVIRONMENT] = None,
 ) -> None:
-    """Ask an elastic job for another number of nodes, while it trains."""
+    """Resize an elastic job while it trains."""
     ask_for_size(locate(environment=environment), job=job, nodes=nodes)
-    console.print(f"job {job}: {nodes} nodes are asked for; holdfast events shows the change")
+    console.print(f"job {job}: resize requested: {nodes} nodes; watch with: holdfast events --follow")

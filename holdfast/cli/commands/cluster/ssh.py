@@ -1,5 +1,3 @@
-"""``holdfast ssh``: a shell, or one command, on a node."""
-
 import os
 import sys
 from typing import Annotated
@@ -12,15 +10,19 @@ from holdfast.cli.terminal import CommandError
 
 def ssh(
     node: Annotated[str, typer.Argument(help="Instance id, host name or address.")],
-    command: Annotated[list[str] | None, typer.Argument(help="After --: a command line. Default: a shell.")] = None,
-    user: Annotated[str, typer.Option(help="Account on the node.")] = "root",
+    command: Annotated[list[str] | None, typer.Argument(help="Command line, after --. Default: a shell.")] = None,
+    user: Annotated[str, typer.Option(help="User on the node.")] = "root",
     environment: Annotated[str | None, ENVIRONMENT] = None,
 ) -> None:
-    """Open a shell on a node, or run a command line there as ssh does; exits with the command's exit code."""
+    """
+    Open a shell or run a command on a node.
+
+    Exits with the command's exit code.
+    """
     context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast ssh", node=node)
     if os.geteuid() != 0:
-        raise CommandError("entering a node's namespaces needs root; run it with sudo")
+        raise CommandError("entering a node's namespaces requires root; run it with sudo")
     target = instance(context, node=node)
     if not target.alive():
         raise CommandError(f"node {node} is not running; see: holdfast status")
@@ -28,5 +30,5 @@ def ssh(
 
 
 def command_line(words: list[str]) -> list[str]:
-    """As ssh(1) has it: the words, with spaces between them, are one line for the shell of the node."""
+    """Join words with spaces into one line for the node's shell, as ssh(1) does."""
     return ["/bin/bash", "-c", " ".join(words)] if words else ["/bin/bash", "-l"]

@@ -1,11 +1,7 @@
-"""``holdfast status``: what is deployed, and how it does."""
-
 from typing import Annotated
 
-import typer
-
 from holdfast.cli.deployed import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate, read_status
-from holdfast.cli.terminal import console, print_json
+from holdfast.cli.terminal import JSON, console, print_json
 from holdfast.cli.views import render_status
 
 
@@ -14,9 +10,9 @@ def status(
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
     profile: Annotated[str | None, PROFILE] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Show a deployed environment, or any cluster, as AWS and its orchestrator report it."""
+    """Show stack, cluster, nodes and jobs."""
     view = read_status(locate(environment=environment, cluster=cluster, region=region, profile=profile))
     if json:
         print_json(view)

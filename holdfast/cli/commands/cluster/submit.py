@@ -1,5 +1,3 @@
-"""``holdfast submit``: a job file, its folder and its options into the queue."""
-
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +13,7 @@ from holdfast.cli.submission import (
     prepare_data,
     submit_any,
 )
-from holdfast.cli.terminal import CommandError, console, print_json
+from holdfast.cli.terminal import JSON, CommandError, console, print_json
 
 DEFAULT_USER = "ubuntu"
 
@@ -23,35 +21,34 @@ DEFAULT_USER = "ubuntu"
 def submit(
     context: typer.Context,
     file: Annotated[
-        Path, typer.Argument(help="Slurm job file, or manifest of Kubernetes (.yaml); its folder travels with it.")
+        Path, typer.Argument(help="Slurm job file, or Kubernetes manifest (.yaml). Its folder is uploaded with it.")
     ],
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[SBATCH OPTIONS] [-- ARGUMENTS]",
-            help="Options of sbatch, such as --nodes=2, and after -- what the job file gets as arguments.",
+            help="Options of sbatch, such as --nodes=2; arguments of the job file after --.",
         ),
     ] = None,
     prepare: Annotated[
-        Path | None, typer.Option(help="Python program to run here first, with --bucket <the data bucket>.")
+        Path | None, typer.Option(help="Python program to run here first, with --bucket BUCKET.")
     ] = None,
-    user: Annotated[str, typer.Option(help="Account that owns a job of Slurm.")] = DEFAULT_USER,
+    user: Annotated[str, typer.Option(help="User that owns a Slurm job.")] = DEFAULT_USER,
     submission: Annotated[
         str | None,
         typer.Option(
             envvar="HOLDFAST_SUBMISSION",
-            help="Name of a run that goes on over several jobs: those of one name share run folders. "
-            "Default: each job has its own.",
+            help="Name of a run over several jobs, which share its run folders. Default: one run per job.",
         ),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(help="What travels with a job of Slurm, and where it begins. Default: the job file's folder."),
+        typer.Option(help="Folder to upload with a Slurm job; the job starts there. Default: the job file's folder."),
     ] = None,
     environment: Annotated[str | None, LONG_ENVIRONMENT] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the job id as JSON.")] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Submit a job to the cluster's Slurm or Kubernetes."""
+    """Submit a job to Slurm or Kubernetes."""
     check_job_file(file, folder=folder)
     check_submission(submission)
     given = Words.parse(words or [], arguments=arguments_after_dashes(context))
@@ -59,7 +56,7 @@ def submit(
     if session.orchestrator == "slurm":
         refuse_on_aws(session, what="holdfast submit")
     elif given != Words() or user != DEFAULT_USER or folder is not None:
-        raise CommandError("got options of Slurm's jobs for a cluster under Kubernetes; say it in the manifest instead")
+        raise CommandError("got options of Slurm for a cluster under Kubernetes; set them in the manifest instead")
     check_fits(file, orchestrator=session.orchestrator)
     if prepare is not None:
         prepare_data(session, program=prepare)

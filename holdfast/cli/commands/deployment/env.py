@@ -1,5 +1,3 @@
-"""``holdfast env``: the local cloud's address and keys, for clients that are not the holdfast command."""
-
 import os
 import shlex
 from typing import Annotated
@@ -7,20 +5,23 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.deployed import ENVIRONMENT, VARIABLE, check_region, kubeconfig_path, locate, recorded
-from holdfast.cli.terminal import CommandError, print_json
+from holdfast.cli.terminal import JSON, CommandError, print_json
 from holdfast.localcloud import from_environment
 
 
 def env(
-    region: Annotated[str, typer.Option(help="AWS region. Default: that of the environment that is up.")] = "",
+    region: Annotated[
+        str, typer.Option(help="AWS region. Default: that of the deployed environment.", rich_help_panel="Cluster")
+    ] = "",
     environment: Annotated[str | None, ENVIRONMENT] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> None:
     """
-    Print what points an AWS client at the local cloud, and kubectl at its cluster of EKS.
+    Print variables for AWS clients and kubectl.
 
-    For a shell: eval "$(holdfast env)". The keys in it are those of the whole local cloud. With --environment the
-    shell's other holdfast commands use that environment too.
+    They point AWS clients at the local cloud, and kubectl at its EKS cluster.
+    The keys are those of the whole local cloud.
+    With --environment they also select that environment for this shell.
     """
     if region:
         check_region(region)

@@ -1,4 +1,4 @@
-"""``holdfast images``: the container images of the local cloud, for ``srun --container-image`` and for pods."""
+"""``holdfast images``: container images of the local cloud, for ``srun --container-image`` and pods."""
 
 import contextlib
 import importlib.util
@@ -9,16 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.terminal import Command, CommandError, console, print_json
+from holdfast.cli.terminal import JSON, Command, CommandError, console, print_json
 from holdfast.localcloud import from_environment
 
-app = typer.Typer(no_args_is_help=True, help="Container images of the local cloud, for srun and for pods.")
-_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+app = typer.Typer(no_args_is_help=True, help="Manage container images of the local cloud.")
+_JSON = Annotated[bool, JSON]
 
 
-@app.command("list", cls=Command)
+@app.command("list", cls=Command, epilog="Example: holdfast images list")
 def list_images(json: _JSON = False) -> None:
-    """Names that --container-image and pods may use on the local cloud."""
+    """List images that srun --container-image and pods can use."""
     images = _store().list()
     if json:
         print_json([{"name": image.name, "digest": image.digest} for image in images])
@@ -26,18 +26,22 @@ def list_images(json: _JSON = False) -> None:
     for image in images:
         console.print(f"{image.name}  {image.digest}", soft_wrap=True, highlight=False)
     if not images:
-        console.print("no images; holdfast images build makes the training image, holdfast images add takes others")
+        console.print("no images; to add some: holdfast images build, or holdfast images add")
 
 
-@app.command(cls=Command)
+@app.command(cls=Command, epilog="Example: sudo holdfast images build")
 def build(
     containers: Annotated[
-        Path | None, typer.Option(help="The folder containers/ of a checkout. Default: of this Holdfast.")
+        Path | None, typer.Option(help="Folder containers/ of a checkout. Default: the installed one.")
     ] = None,
-    name: Annotated[str, typer.Option(help="What jobs call it.")] = "holdfast-training:latest",
+    name: Annotated[str, typer.Option(help="Image name for jobs.")] = "holdfast-training:latest",
     json: _JSON = False,
 ) -> None:
-    """Build the training image, without EFA and on a base made here; takes minutes."""
+    """
+    Build the training image. Takes minutes.
+
+    Without EFA, and on a base image that is built here.
+    """
     from holdfast.localcloud.containers import ImageError, build_training_image
 
     folder = _shipped() if containers is None else containers
@@ -56,13 +60,13 @@ def build(
     _added(image, json=json)
 
 
-@app.command(cls=Command)
+@app.command(cls=Command, epilog="Example: sudo holdfast images add docker://debian:12 debian:12")
 def add(
-    source: Annotated[str, typer.Argument(help="An archive, or as skopeo names it: oci:FOLDER, docker://IMAGE, ...")],
-    name: Annotated[str, typer.Argument(help="What jobs call it: [REGISTRY#]IMAGE[:TAG].")],
+    source: Annotated[str, typer.Argument(help="Archive, or source of skopeo: oci:FOLDER, docker://IMAGE, ...")],
+    name: Annotated[str, typer.Argument(help="Image name for jobs: [REGISTRY#]IMAGE[:TAG].")],
     json: _JSON = False,
 ) -> None:
-    """Unpack an image for the nodes."""
+    """Add an image from an archive or a registry."""
     from holdfast.localcloud.containers import ImageError, add_image
 
     with _changed_store(verb="images add") as store:
@@ -73,9 +77,13 @@ def add(
     _added(image, json=json)
 
 
-@app.command(cls=Command)
-def remove(name: Annotated[str, typer.Argument(help="As holdfast images list shows it.")]) -> None:
-    """Forget a name, and the image when it has no other; no step may be running in it."""
+@app.command(cls=Command, epilog="Example: sudo holdfast images remove debian:12")
+def remove(name: Annotated[str, typer.Argument(help="Image name, as holdfast images list prints it.")]) -> None:
+    """
+    Remove an image name, and the image with its last name.
+
+    Refused while a job step runs in the image.
+    """
     from holdfast.localcloud.containers import ImageError
 
     with _changed_store(verb="images remove") as store:
@@ -86,7 +94,6 @@ def remove(name: Annotated[str, typer.Argument(help="As holdfast images list sho
 
 
 def _shipped() -> Path:
-    """In a wheel it lies with the stacks, in a checkout at the top."""
     found = importlib.util.find_spec("holdfast_stacks")
     shipped = Path(found.origin).parent / "data" / "containers" if found and found.origin else None
     return shipped if shipped is not None and shipped.is_dir() else Path(__file__).resolve().parents[4] / "containers"
@@ -101,7 +108,7 @@ def _store() -> Any:
 @contextlib.contextmanager
 def _changed_store(*, verb: str) -> Iterator[Any]:
     if os.geteuid() != 0:
-        raise CommandError("images are kept with the files and owners that they have and need root; run it with sudo")
+        raise CommandError("images keep the owners of their files, which requires root; run it with sudo")
     local = from_environment()
     with local.held(verb=verb):
         local.claim()
@@ -112,6 +119,4 @@ def _added(image: Any, *, json: bool) -> None:
     if json:
         print_json({"name": image.name, "digest": image.digest})
     else:
-        console.print(
-            f"{image.name} is there, for pods and for: srun --container-image={image.name} ...", soft_wrap=True
-        )
+        console.print(f"{image.name} added, for pods and for: srun --container-image={image.name} ...", soft_wrap=True)

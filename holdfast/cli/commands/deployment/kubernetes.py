@@ -1,4 +1,4 @@
-"""``holdfast kubernetes``: the binaries that clusters of EKS run on in the local cloud."""
+"""``holdfast kubernetes``: binaries of EKS clusters in the local cloud."""
 
 import contextlib
 import os
@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.cli.deployed import CLUSTER, ENVIRONMENT, PROFILE, REGION
-from holdfast.cli.terminal import Command, CommandError, console, print_json, step
+from holdfast.cli.terminal import JSON, Command, CommandError, console, print_json, step
 
 if TYPE_CHECKING:
     from holdfast.localcloud.kubernetes.binaries import Binaries
 
-app = typer.Typer(no_args_is_help=True, help="The binaries of Kubernetes, for clusters of EKS in the local cloud.")
-_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+app = typer.Typer(no_args_is_help=True, help="Manage the Kubernetes binaries of the local cloud.")
+_JSON = Annotated[bool, JSON]
 
 
-@app.command(cls=Command)
+@app.command(cls=Command, epilog="Example: holdfast kubernetes build")
 def build(
     official: Annotated[
         Path | None,
-        typer.Option("--from", help="A folder of official binaries. Default: Debian's source package is compiled."),
+        typer.Option("--from", help="Folder of official binaries. Default: compile Debian's source package."),
     ] = None,
     intended: Annotated[
         str | None,
-        typer.Option("--for", metavar="ENV", help="Refuse first what this machine lacks for a cluster of this file."),
+        typer.Option("--for", metavar="ENV", help="Check this machine for the cluster of this file first."),
     ] = None,
-    keep_work: Annotated[bool, typer.Option("--keep-work", help="Keep sources and compiled parts, 2 GiB.")] = False,
+    keep_work: Annotated[bool, typer.Option("--keep-work", help="Keep sources and compiled parts (2 GiB).")] = False,
     json: _JSON = False,
 ) -> None:
-    """Make the binaries, once; goes on where it was interrupted."""
+    """Build the binaries; an interrupted build resumes."""
     from holdfast.localcloud.kubernetes.binaries import VARIABLE, cache_directory
     from holdfast.localcloud.kubernetes.binaries import build as build_binaries
 
@@ -47,9 +47,9 @@ def build(
         console.print(f"use them with: export {VARIABLE}={binaries.directory}", soft_wrap=True)
 
 
-@app.command(cls=Command)
+@app.command(cls=Command, epilog="Example: holdfast kubernetes show")
 def show(json: _JSON = False) -> None:
-    """Tell which binaries there are."""
+    """Show version, size and folder of the binaries."""
     from holdfast.localcloud.kubernetes.binaries import BUILD_TAKES, RECORDS, VARIABLE, find_binaries, uses_records
 
     binaries = find_binaries(os.environ)
@@ -60,10 +60,10 @@ def show(json: _JSON = False) -> None:
     elif uses_records(os.environ):
         console.print(f"{VARIABLE} is {RECORDS}: clusters of EKS are records only")
     else:
-        console.print(f"no binaries; holdfast kubernetes build makes them ({BUILD_TAKES})")
+        console.print(f"Kubernetes binaries not found; run: holdfast kubernetes build ({BUILD_TAKES})")
 
 
-@app.command(cls=Command)
+@app.command(cls=Command, epilog="Example: holdfast kubernetes token --environment eks")
 def token(
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
@@ -71,9 +71,9 @@ def token(
     profile: Annotated[str | None, PROFILE] = None,
 ) -> None:
     """
-    Print a token for kubectl, as its exec plugin.
+    Print a token for kubectl, as an exec plugin.
 
-    Of the caller, or of an administrator role of the cluster that the caller may assume.
+    The token is the caller's, or that of an administrator role which the caller may assume.
     """
     from holdfast.cli.deployed import credential, locate
     from holdfast.cli.kubernetes import exec_credential
@@ -108,18 +108,18 @@ def _shown(title: str) -> Iterator[Callable[[str], None]]:
 
 
 def _print(binaries: "Binaries", *, json: bool) -> None:
-    told = _told(binaries)
+    info = _info(binaries)
     if json:
-        print_json(told)
+        print_json(info)
         return
     tried = "" if binaries.tried else "  (not tried with Holdfast)"
-    console.print(f"Kubernetes {binaries.version}{tried}  {told['size_mib']} MiB  {binaries.directory}", soft_wrap=True)
-    if told["cpu_s"] is not None:
-        again = f", in {told['attempts']} attempts: seconds of those that ended" if told["attempts"] > 1 else ""
-        console.print(f"built in {told['wall_s']:.0f} s with {told['cpu_s']:.0f} s of CPU{again}", soft_wrap=True)
+    console.print(f"Kubernetes {binaries.version}{tried}  {info['size_mib']} MiB  {binaries.directory}", soft_wrap=True)
+    if info["cpu_s"] is not None:
+        again = f", in {info['attempts']} attempts: seconds of those that ended" if info["attempts"] > 1 else ""
+        console.print(f"built in {info['wall_s']:.0f} s with {info['cpu_s']:.0f} s of CPU{again}", soft_wrap=True)
 
 
-def _told(binaries: "Binaries") -> dict[str, Any]:
+def _info(binaries: "Binaries") -> dict[str, Any]:
     record = binaries.record()
     size = sum(path.stat().st_size for path in binaries.directory.rglob("*") if path.is_file())
     return {

@@ -1,8 +1,8 @@
 """
-``holdfast up``: from an environment file to a running cluster.
+``holdfast up``: deploy an environment file.
 
-For an ``embedded`` environment it also starts the local cloud and bootstraps it; for one on AWS it only
-deploys. Running it again brings everything back to what the file says, after a crash as well.
+For ``embedded`` environments it also starts and bootstraps the local cloud. Running it again restores the deployment,
+also after a crash.
 """
 
 import contextlib
@@ -18,27 +18,33 @@ from holdfast.cli.deployed import VARIABLE, Session, read_status, recorded
 from holdfast.cli.deploying import check_monitor, check_system, deploy, start_monitor, taken_down_on
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_fits, check_job_file
-from holdfast.cli.terminal import CommandError, Interrupted, console, print_json
+from holdfast.cli.terminal import JSON, CommandError, Interrupted, console, print_json
 from holdfast.cli.views import render_status
 from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
+REHEARSAL = "Rehearsal"
+
 
 def up(
-    environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or a path.")],
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or path.")],
     rehearse: Annotated[
         list[Path] | None,
-        typer.Option(help="Job file to train with, and a node to break under it, once the cluster is up. Repeatable."),
+        typer.Option(
+            help="Job file to rehearse once the cluster is in service; repeatable.", rich_help_panel=REHEARSAL
+        ),
     ] = None,
-    prepare: Annotated[Path | None, typer.Option(help="Program that puts the job's data into the bucket.")] = None,
+    prepare: Annotated[
+        Path | None, typer.Option(help="Program that uploads data to the bucket first.", rich_help_panel=REHEARSAL)
+    ] = None,
     monitor: Annotated[
         Path | None,
         typer.Option(
             metavar="RULES",
-            help="Alert rules that a Prometheus beside the local nodes evaluates; it scrapes their health agents.",
+            help="Start a local Prometheus with these alert rules; it scrapes the health agents.",
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the final status as JSON.")] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> None:
     """Deploy an environment and wait until its cluster is in service."""
     path = environment_file(environment)
@@ -73,15 +79,15 @@ def up(
         kubectl = ', eval "$(holdfast env)" for kubectl' if view.orchestrator == "eks" else ""
         console.print(f"\nnext: holdfast submit FILE, holdfast status, holdfast down{kubectl}", style="dim")
     if not json and before is not None and before.environment != definition.name:
-        console.print(f"current: {definition.name}; it was {before.environment}: holdfast use {before.environment}")
+        previous = before.environment
+        console.print(f"current: {definition.name}; previous: {previous}, to return: holdfast use {previous}")
     of_shell = os.environ.get(VARIABLE)
     if not json and of_shell and of_shell != definition.name:
-        console.print(f"this shell has {VARIABLE}={of_shell}, which comes first; to end that: unset {VARIABLE}")
+        console.print(f"this shell has {VARIABLE}={of_shell}, which takes precedence; to clear it: unset {VARIABLE}")
 
 
 @contextlib.contextmanager
 def _naming_current(before: Session | None, *, new: str) -> Iterator[None]:
-    """A deployment beside the current environment that fails leaves it current, and says so."""
     try:
         yield
     except CommandError as error:

@@ -1,5 +1,3 @@
-"""``holdfast use``: the environment that the other commands use."""
-
 import os
 from typing import Annotated
 
@@ -11,10 +9,14 @@ from holdfast.cli.terminal import CommandError, console
 
 def use(
     environment: Annotated[
-        str, typer.Argument(metavar="ENV", help="One that is up, a name in environments/, or a path.")
+        str, typer.Argument(metavar="ENV", help="Deployed environment, name in environments/, or path.")
     ],
 ) -> None:
-    """Make a deployed environment the current one; --environment and $HOLDFAST_ENVIRONMENT still come first."""
+    """
+    Select the environment that other commands use.
+
+    --environment and $HOLDFAST_ENVIRONMENT take precedence.
+    """
     from holdfast.importing import NOTHING_DEPLOYED
 
     context = locate(environment=environment)
@@ -29,7 +31,7 @@ def use(
         seen = f"is in {status}" if status else f"does not exist in {session.region}"
         others = ", ".join(name for name in environments(home) if name != session.environment) or "none"
         raise CommandError(
-            f"{session.environment} is gone: stack {session.stack_name} {seen}; others that were deployed: {others}; "
+            f"{session.environment} is gone: stack {session.stack_name} {seen}; other deployed ones: {others}; "
             f"deploy it with: holdfast up {environment}"
         )
     with context.local.held(verb="use"):
@@ -40,4 +42,4 @@ def use(
     )
     of_shell = os.environ.get(VARIABLE)
     if of_shell and of_shell != session.environment:
-        console.print(f"this shell has {VARIABLE}={of_shell}, which comes first; to end that: unset {VARIABLE}")
+        console.print(f"this shell has {VARIABLE}={of_shell}, which takes precedence; to clear it: unset {VARIABLE}")

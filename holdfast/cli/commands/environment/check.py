@@ -1,7 +1,7 @@
 """
-``holdfast check``: everything that is wrong with an environment or a template, before anything is deployed.
+``holdfast check``: errors of an environment or a template before deployment.
 
-Starts neither Node nor, unless credentials are there, boto3: it is meant to be run at every save.
+Starts no Node, and boto3 only with credentials, so that it can run at every save.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from holdfast.cli.terminal import CommandError
+from holdfast.cli.terminal import JSON, OUTPUT, CommandError
 from holdfast.environments import NoSuchEnvironmentError, environment_file
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FailOn = Literal["error", "warning", "not-checked"]
 Format = Literal["text", "json", "sarif"]
+TEMPLATE = "Templates"
 
 CREDENTIALS = (
     "AWS_ACCESS_KEY_ID",
@@ -33,26 +34,33 @@ CREDENTIALS = (
 
 def check(
     environment: Annotated[
-        str, typer.Argument(metavar="ENV", help="Name in environments/, or a path: a file, a template, a cdk.out.")
+        str, typer.Argument(metavar="ENV", help="Name in environments/, or path of a file, a template or a cdk.out.")
     ],
-    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from this severity on.")] = "error",
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Lowest severity that exits with 1.", rich_help_panel=OUTPUT)
+    ] = "error",
     account: Annotated[
         bool | None,
-        typer.Option("--account/--offline", help="Ask the account too. Default: when there are credentials."),
+        typer.Option("--account/--offline", help="Check against the AWS account. Default: if credentials exist."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the findings as a JSON list.")] = False,
+    json: Annotated[bool, JSON] = False,
     output: Annotated[
-        Format | None, typer.Option("--format", help="How to print the findings. Default: text, for people.")
+        Format | None, typer.Option("--format", help="Output format. Default: text.", rich_help_panel=OUTPUT)
     ] = None,
     region: Annotated[
-        str | None, typer.Option(help="Where a template is to be deployed. Default: anywhere.", metavar="REGION")
+        str | None,
+        typer.Option(help="Region of the template. Default: any.", metavar="REGION", rich_help_panel=TEMPLATE),
     ] = None,
     parameters: Annotated[
         list[str] | None,
-        typer.Option(help="A value of a template's parameter; may be repeated.", metavar="NAME=VALUE"),
+        typer.Option(help="Template parameter; repeatable.", metavar="NAME=VALUE", rich_help_panel=TEMPLATE),
     ] = None,
 ) -> None:
-    """Find what is wrong with an environment or a template, before anything is deployed."""
+    """
+    Find errors in an environment or a template before deployment.
+
+    Exits with 1 for findings of the --fail-on severity, with 2 for unreadable files.
+    """
     path = _path(environment)
     if _is_template(path):
         findings, usable = _check_template(path, region, _pairs(parameters or []))
@@ -74,7 +82,6 @@ def check(
 
 
 def _path(name: str) -> Path:
-    """The file of an environment or a template; otherwise a folder with templates, such as ``cdk.out``."""
     try:
         return environment_file(name)
     except NoSuchEnvironmentError:
@@ -84,7 +91,6 @@ def _path(name: str) -> Path:
 
 
 def _is_template(path: Path) -> bool:
-    """By what is in it: an environment has neither resources nor the form of JSON."""
     if path.is_dir():
         return True
     from holdfast.validation.template_files import looks_like_a_template
@@ -124,7 +130,6 @@ def _facts(account: bool | None) -> "Facts | None":  # noqa: FBT001 - None is th
 
 
 def _described(arn: str) -> Any:
-    """What AWS says now of a cluster that a file was imported from."""
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -1,5 +1,3 @@
-"""``holdfast diff``: what deploying an environment file would do to what is deployed, before it is deployed."""
-
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +5,7 @@ import typer
 
 from holdfast.cli.definitions import read_definition
 from holdfast.cli.deploying import ROLLED_BACK, STUCK, stuck
-from holdfast.cli.terminal import CommandError, console, error_console, print_json
+from holdfast.cli.terminal import JSON, CommandError, console, error_console, print_json
 from holdfast.cli.views import plain_change, render_changes
 from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
@@ -18,42 +16,41 @@ if TYPE_CHECKING:
 
 
 def diff(
-    environment: Annotated[str, typer.Argument(help="Name of a file in environments/, or the path of one.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the changes as JSON.")] = False,
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or path.")],
+    json: Annotated[bool, JSON] = False,
 ) -> None:
     """
-    Say what deploying an environment would change. Nothing is deployed.
+    Show what deploying an environment would change.
 
-    Exits with 0 when it may be deployed, 1 when a change is refused or not allowed, 2 when there is nothing to
-    compare with.
+    Exits with 1 where a change is refused, with 2 where nothing is deployed.
     """
     from holdfast.updates import compare, guard
 
-    wanted = read_definition(environment_file(environment))
-    deployed = _ask(wanted)
-    stack = wanted.stack_name
+    desired = read_definition(environment_file(environment))
+    deployed = _read_deployed(desired)
+    stack = desired.stack_name
     if deployed.stack_status == STUCK:
         raise CommandError(f"stack {stack} is in {STUCK}: {stuck(stack)}")
     if deployed.environment is None:
         raise CommandError(_nothing_to_compare(deployed))
     if deployed.stack_status == ROLLED_BACK:
         error_console.print(f"stack {stack} is in {ROLLED_BACK}: the last update failed, this compares with before it")
-    changes = compare(deployed.environment, wanted)
-    problems = guard(wanted, deployed.environment)
+    changes = compare(deployed.environment, desired)
+    problems = guard(desired, deployed.environment)
     if json:
-        print_json({"stack": wanted.stack_name, "changes": [plain_change(change) for change in changes],
+        print_json({"stack": desired.stack_name, "changes": [plain_change(change) for change in changes],
                     "problems": [asdict(problem) for problem in problems]})  # fmt: skip
     else:
-        console.print(render_changes(wanted.stack_name, changes, problems))
+        console.print(render_changes(desired.stack_name, changes, problems))
     if any(problem.severity == "error" for problem in problems):
         raise typer.Exit(1)
 
 
-def _ask(wanted: "Environment") -> "Deployed":
+def _read_deployed(desired: "Environment") -> "Deployed":
     from holdfast.importing import deployed_environment
 
-    client = from_environment().client_arguments() if wanted.cloud == "embedded" else None
-    return deployed_environment(stack_name=wanted.stack_name, region=wanted.region, client=client, timeout_s=10.0)
+    client = from_environment().client_arguments() if desired.cloud == "embedded" else None
+    return deployed_environment(stack_name=desired.stack_name, region=desired.region, client=client, timeout_s=10.0)
 
 
 def _nothing_to_compare(deployed: "Deployed") -> str:

@@ -1,4 +1,4 @@
-"""``holdfast import``: an environment file from a cluster that is there, or from the files of AWS's samples."""
+"""``holdfast import``: an environment file from an existing cluster, or from files of AWS's samples."""
 
 from collections.abc import Set
 from pathlib import Path
@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from holdfast.cli.terminal import CommandError, error_console
+from holdfast.cli.deployed import recorded
+from holdfast.cli.terminal import OUTPUT, CommandError, error_console
 from holdfast.localcloud import from_environment
 
 if TYPE_CHECKING:
     from holdfast.importing import Imported, Part
 
 Cloud = Literal["aws", "embedded"]
-WHAT = "say what to import: either --cluster NAME, or --config FILE, or -- aws sagemaker create-cluster and its options"
+WHAT = "allowed: exactly one source: --cluster NAME, --config FILE, or -- aws sagemaker create-cluster with its options"
 
 
 def import_cluster(
@@ -21,34 +22,43 @@ def import_cluster(
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND...]", help="An aws sagemaker create-cluster command.", show_default=False),
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Name or ARN of a cluster that is there.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name or ARN of an existing cluster.")] = None,
     config: Annotated[
         list[Path] | None,
-        typer.Option(help="A file of the cluster, known by its content; give all that there are.", show_default=False),
+        typer.Option(help="Cluster definition file (type is detected; repeatable).", show_default=False),
     ] = None,
-    provisioning: Annotated[Path | None, typer.Option(help="The provisioning_parameters.json beside it.")] = None,
-    name: Annotated[str | None, typer.Option(help="The cluster's name, with files or a command.")] = None,
-    region: Annotated[str | None, typer.Option(help="AWS region; default: the one of your AWS settings.")] = None,
+    provisioning: Annotated[Path | None, typer.Option(help="provisioning_parameters.json of the cluster.")] = None,
+    name: Annotated[str | None, typer.Option(help="Cluster name, with files or a command.")] = None,
+    region: Annotated[str | None, typer.Option(help="AWS region. Default: that of the AWS configuration.")] = None,
     account: Annotated[str | None, typer.Option(help="AWS account, with files or a command.")] = None,
-    cloud: Annotated[Cloud, typer.Option(help="Where the cluster is.")] = "aws",
-    anew: Annotated[
+    cloud: Annotated[Cloud, typer.Option(help="Cloud of the cluster.")] = "aws",
+    create: Annotated[
         list[str] | None,
-        typer.Option(help="What is made anew and not used as it is: eks, network, roles, scripts, storage."),
+        typer.Option(
+            help="Part to create instead of using the existing one: eks, network, roles, scripts, storage; repeatable."
+        ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A new file; default: print it.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="New file to write. Default: standard output.", rich_help_panel=OUTPUT),
+    ] = None,
 ) -> None:
-    """Write an environment file that provisions the same. What it cannot say is in its comments, and listed."""
+    """
+    Write an environment file for an existing cluster.
+
+    Settings that the file cannot express are listed in its comments.
+    """
     files = [*(config or []), *([provisioning] if provisioning is not None else [])]
     if (cluster is None) == (not files and not command):
         raise CommandError(WHAT)
     if output is not None and output.exists():
-        raise CommandError(f"{output} is there already; name a new file")
-    parts = _parts(anew or [])
+        raise CommandError(f"got --output {output}, which exists; allowed: a new file")
+    parts = _parts(create or [])
     if cluster is not None:
-        imported = _from_cluster(cluster, region=region, cloud=cloud, anew=parts)
+        imported = _from_cluster(cluster, region=region, cloud=cloud, create=parts)
         origin = f"the cluster {cluster}"
     else:
-        imported = _from_files(files, command or [], name=name, region=region, account=account, anew=parts)
+        imported = _from_files(files, command or [], name=name, region=region, account=account, create=parts)
         origin = " and ".join([path.name for path in files] or ["an aws sagemaker create-cluster command"])
     from holdfast.importing import render
 
@@ -60,28 +70,31 @@ def import_cluster(
     _tell(imported, output)
 
 
-def _parts(anew: list[str]) -> "Set[Part]":
+def _parts(create: list[str]) -> "Set[Part]":
     from holdfast.importing import PARTS
 
-    wrong = sorted(set(anew) - set(PARTS))
+    wrong = sorted(set(create) - set(PARTS))
     if wrong:
-        raise CommandError(f"got --anew {', '.join(wrong)}; allowed: {', '.join(PARTS)}")
-    return {part for part in PARTS if part in anew}
+        raise CommandError(f"got --create {', '.join(wrong)}; allowed: {', '.join(PARTS)}")
+    return {part for part in PARTS if part in create}
 
 
-def _from_cluster(cluster: str, *, region: str | None, cloud: Cloud, anew: "Set[Part]") -> "Imported":
+def _from_cluster(cluster: str, *, region: str | None, cloud: Cloud, create: "Set[Part]") -> "Imported":
     import botocore.session
     from botocore.exceptions import ClientError
 
     from holdfast.importing import from_observed, read_cluster
 
     session = botocore.session.get_session()
-    region = region or _region_in_arn(cluster) or session.get_config_variable("region")
-    if not region:
-        raise CommandError("no region is set; add --region, such as --region us-west-2")
     more: dict[str, Any] = {}
+    deployed_in = None
     if cloud == "embedded":
-        more = from_environment().client_arguments()
+        local = from_environment()
+        more, deployed_in = local.client_arguments(), recorded(local.home)
+    region = region or _region_in_arn(cluster) or (deployed_in.region if deployed_in else None)
+    region = region or session.get_config_variable("region")
+    if not region:
+        raise CommandError("got no region; allowed: a region of AWS; add --region, such as --region us-west-2")
 
     def client(service: str) -> Any:
         return session.create_client(service, region_name=region, **more)
@@ -92,7 +105,7 @@ def _from_cluster(cluster: str, *, region: str | None, cloud: Cloud, anew: "Set[
         if error.response["Error"]["Code"].startswith("ResourceNotFound"):
             raise CommandError(f"there is no cluster {cluster} in {region}; see: aws sagemaker list-clusters") from None
         raise
-    return from_observed(observed, anew=anew)
+    return from_observed(observed, create=create)
 
 
 def _region_in_arn(cluster: str) -> str | None:
@@ -107,7 +120,7 @@ def _from_files(
     name: str | None,
     region: str | None,
     account: str | None,
-    anew: "Set[Part]",
+    create: "Set[Part]",
 ) -> "Imported":
     import botocore.session
 
@@ -124,12 +137,11 @@ def _from_files(
         region=region or given.region,
         account=account or given.account,
         likely_region=botocore.session.get_session().get_config_variable("region"),
-        anew=anew,
+        create=create,
     )
 
 
 def _tell(imported: "Imported", output: Path | None) -> None:
-    """On standard error: what was left behind, and what has to be decided."""
     for note in sorted(imported.notes, key=lambda note: not note.decide):
         error_console.print(str(note), style="yellow" if note.decide else "dim", markup=False)
     to_decide = sum(note.decide for note in imported.notes)

@@ -1,4 +1,4 @@
-"""A cluster under Kubernetes as it is now: the way in, and its jobs. What objects mean is for ``cli.kubernetes``."""
+"""A cluster under Kubernetes: login and jobs. Objects are parsed by ``cli.kubernetes``."""
 
 from holdfast.cli.deployed.kubernetes.jobs import (
     cancel_workloads,

@@ -1,4 +1,4 @@
-"""Incidents as people and programs read them: rows with what they cost, a table, one in detail, and a page."""
+"""Incidents with their cost: rows, tables, details, and a page."""
 
 from holdfast.cli.views.incidents.costs import LIST_PRICE, Fleet, Price
 from holdfast.cli.views.incidents.rows import IncidentRow, chosen, rows_of

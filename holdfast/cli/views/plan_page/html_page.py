@@ -1,11 +1,11 @@
-"""The page itself: what to do first, then the tables, the plots and everything that went into them."""
-
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import datetime
 from html import escape
 
+from holdfast.cli.planning import Options
+from holdfast.cli.planning.inputs import Inputs
 from holdfast.cli.views.pages import STYLE
 from holdfast.cli.views.plan import (
     COST_COLUMNS,
@@ -23,7 +23,6 @@ from holdfast.cli.views.plan import (
 from holdfast.cli.views.plan_page import plots
 from holdfast.cli.views.plan_page.colours import account, every, strategy, stylesheet
 from holdfast.planner import ACCOUNTS, Plan, PlanAgainstActual, Stretch, example_run
-from holdfast.planner.inputs import Inputs
 
 FAILURES_SHOWN = 12
 """About as many failures are in the example of a run."""
@@ -35,7 +34,7 @@ SEEN_FROM = 0.005
 def page(
     plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None, *, seed: int, made_at: datetime, version: str
 ) -> str:
-    """The whole page. Equal arguments give an equal page."""
+    """Page; equal arguments give equal pages."""
     rows = plots.names(plan)
     ways = _keys_of_strategies(plan)
     here = _key("here", "this cluster") + _dotted("asked for")
@@ -171,7 +170,6 @@ def _sensitivities(plan: Plan, inputs: Inputs) -> str:
 
 
 def _inputs(plan: Plan, inputs: Inputs) -> str:
-    """The numbers that were planned with, and the options that were given."""
     scenario, strategy = plan.scenario, plan.scenario.strategy
     rows = [
         ("instances that train", f"{scenario.instances:,}"),
@@ -184,9 +182,8 @@ def _inputs(plan: Plan, inputs: Inputs) -> str:
         ("time to write a checkpoint", f"{scenario.checkpoints.write_s:,.0f} s"),
     ]
     cells = [(name, value, inputs.origins.get(name, "")) for name, value in rows]
-    given = ", ".join(
-        f"{name.replace('_', ' ')} {value}" for name, value in asdict(inputs.options).items() if value is not None
-    )
+    values = {one.name: getattr(inputs.options, one.name) for one in fields(Options)}
+    given = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items() if value is not None)
     table = _table(("planned with", _title(plan), "which is"), cells, [False] * len(cells))
     return f'<section><h2>Inputs</h2>{table}<p class="dim">Options: {escape(given)}.</p></section>'
 
@@ -199,7 +196,6 @@ def _compared(compared: PlanAgainstActual) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], strong: Sequence[bool], *, numbers: bool = False) -> str:
-    """Each cell knows its column: a phone shows it as a line of its own, with that name."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         f"<tr{' class=chosen' if bold else ''}>"
@@ -211,7 +207,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], strong: Sequence[
 
 
 def _figure(title: str, plot: str, caption: str) -> str:
-    """The caption is HTML."""
     return f"<figure><h2>{escape(title)}</h2>{plot}<figcaption>{caption}</figcaption></figure>"
 
 

@@ -1,0 +1,7 @@
+"""Numbers of a plan from options, an environment and published data. Reads no file."""
+
+from holdfast.cli.planning.inputs.data import Data
+from holdfast.cli.planning.inputs.gathering import gather
+from holdfast.cli.planning.inputs.scenarios import Inputs
+
+__all__ = ["Data", "Inputs", "gather"]

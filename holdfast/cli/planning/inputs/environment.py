@@ -1,0 +1,25 @@
+from holdfast.catalog import instance_types
+from holdfast.config import Environment, InstanceGroup
+from holdfast.planner import PlanError
+
+
+def training_group(environment: Environment, name: str | None) -> InstanceGroup:
+    """Return the named group, or the one with the most accelerators. Raises: PlanError: no such group."""
+    groups = environment.cluster.instance_groups
+    if name is not None:
+        for group in groups:
+            if group.name == name:
+                return group
+        raise PlanError(f"got --group {name}; allowed: {', '.join(each.name for each in groups)}")
+    known = instance_types()
+
+    def accelerators(group: InstanceGroup) -> int:
+        kind = known.get(type_of(group) or "")
+        return group.instance_count * (kind.accelerators if kind else 0)
+
+    return max(groups, key=lambda group: (accelerators(group), group.instance_count))
+
+
+def type_of(group: InstanceGroup) -> str | None:
+    """Return the first instance type of a group."""
+    return next(iter(group.types), None)
