@@ -66,7 +66,7 @@ def test_an_agent_that_stood_still_for_an_hour_has_seen_no_failure_of_an_hour() 
 def test_a_part_that_is_not_watched_any_more_is_neither_lost_nor_stays_so() -> None:
     coverage = Coverage()
     assessed(coverage, range(3), _="", _fan="", _disk="")
-    assert assessed(coverage, range(3, 20), _="", _fan="cannot say", _disk="") == [(13, "fan", True)]
+    assert assessed(coverage, range(3, 20), _="", _fan="reported no result", _disk="") == [(13, "fan", True)]
     assert assessed(coverage, range(20, 40), _="") == [(20, "fan", False)]
     assert coverage.remember() == [["d", ""]]
 
@@ -207,7 +207,7 @@ def test_a_check_that_cannot_say_any_more_is_a_loss_and_one_that_never_could_is_
     detector, coverage = Checks(directory=str(tmp_path)), Coverage()
     assert until(detector, coverage, "fan", "", from_s=100) == []
     (tmp_path / "fan").write_text("#!/bin/sh\nexit 2\n")
-    changed = until(detector, coverage, "fan", "cannot say", from_s=1000)
+    changed = until(detector, coverage, "fan", "reported no result", from_s=1000)
     changed += changes(detector, coverage, range(1900, 1912))
     detector.close()
     assert [(one.part, one.lost) for one in changed] == [("fan", True)]

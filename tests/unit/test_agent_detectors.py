@@ -614,10 +614,10 @@ def test_wrong_checks_are_refused_with_their_reasons_and_the_others_run(tmp_path
         ("found", {"check": "found"}),
     ]
     for name, reason in {
-        "boasts": "its output is ignored: remedy is 'explode'; allowed are none",
-        "folder": "is no file",
+        "boasts": "output ignored: remedy is 'explode'; allowed are none",
+        "folder": "is not a file",
         "hasty": "hasty.json: interval_s is -1; allowed are interval_s and deadline_s",
-        "odd": "ended with exit code 7, which is none of 0, 1 and 2",
+        "odd": "ended with exit code 7; allowed: 0, 1, 2",
         "open": "others than root can write it",
         "text": "cannot be executed",
     }.items():

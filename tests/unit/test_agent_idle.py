@@ -102,7 +102,7 @@ def test_ranks_and_jobs_that_say_nothing_need_a_node_and_a_spare_does_not(tmp_pa
     process(tmp_path, 11, name="slurmstepd", line="slurmstepd: [13.batch]\0")
     assert needed_by([], proc=str(tmp_path)) == "job 13 runs here"
     assert needed_by([spare(task="13")], proc=str(tmp_path)) == ""
-    assert needed_by([job(name="12", task="13")], proc=str(tmp_path)) == "job 12 has ranks here"
+    assert needed_by([job(name="12", task="13")], proc=str(tmp_path)) == "job 12 has ranks on this node"
     process(tmp_path, 12, name="slurmstepd", line="slurmstepd: [14.0]\0")
     assert needed_by([spare(task="13")], proc=str(tmp_path)) == "job 14 runs here"
 
@@ -180,7 +180,7 @@ def test_somebody_who_needs_the_node_has_it_at_once(tmp_path: Path) -> None:
     check.look(instant(0.0))
     check.look(instant(5.0))
     assert check.processes()
-    needed[0] = "job 12 has ranks here"
+    needed[0] = "job 12 has ranks on this node"
     assert check.wanted_in_s(instant(5.0)) <= 0.2
     check.look(instant(5.2))
     eventually(lambda: not check.look(instant(5.4)) and not check.processes(), "it goes on")

@@ -142,4 +142,4 @@ def test_a_slurm_that_does_not_answer_is_asked_again_and_said_once() -> None:
     lender = Lender(program=silent, notice_s=1, every_s=0.001, say=said.append)
     lender.start()
     assert eventually(lambda: silent.asked >= 3)
-    assert said == ["nodes are not lent: squeue: no answer"]
+    assert said == ["lending stopped: squeue: no answer"]

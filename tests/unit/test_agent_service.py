@@ -326,7 +326,7 @@ def test_what_keeps_a_remedy_from_going_on_is_logged_once_until_it_is_over(
     for hands.problem in ("", "timed out", "timed out", "refused", "", "refused"):
         service._act(instant(1000.0), ())
     assert capsys.readouterr().err.splitlines() == [
-        f"remedy failed: {problem}; it is tried again" for problem in ("timed out", "refused", "refused")
+        f"remedy failed: {problem}; retrying" for problem in ("timed out", "refused", "refused")
     ]
 
 

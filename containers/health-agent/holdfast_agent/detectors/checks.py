@@ -1,9 +1,9 @@
 """
-The administrator's own checks: every executable of a folder, run now and then.
+Custom checks: executables of a folder, run at intervals.
 
-Its exit code says 0, sound, 1, something was found, or 2, it cannot say. On standard output it may leave one JSON
-object with ``message``, ``device``, ``severity`` and ``remedy``. A file ``NAME.json`` beside it may say how often
-(``interval_s``) and how long (``deadline_s``). A check that is wrong is refused with its reason; the others run.
+Exit code 0: healthy; 1: problem found; 2: no result. Standard output may have one JSON object with ``message``,
+``device``, ``severity`` and ``remedy``. A file ``NAME.json`` beside it may set ``interval_s`` and ``deadline_s``.
+An invalid check is refused with its reason; the others run.
 """
 
 import json
@@ -20,15 +20,13 @@ from holdfast_common import Remedy, Severity
 
 FOLDER_EVERY_S = 30.0
 LEAST_FAILURES = 2
-"""Runs in a row that cannot say, after which a check does not work."""
+"""Consecutive runs without a result, after which a check counts as broken."""
 _SETTINGS = {"interval_s": 60.0, "deadline_s": 10.0}
 _LEAST = {"interval_s": 1.0, "deadline_s": 0.1}
 _WORDS = {"severity": {item.value for item in Severity}, "remedy": {item.value for item in Remedy}}
 
 
 class _Check:
-    """One executable."""
-
     def __init__(self, path: Path, settings: "Mapping[str, float]") -> None:
         self.path = path
         self.settings = settings
@@ -36,18 +34,13 @@ class _Check:
         self.due_s = float("-inf")
         self.problem = ""
         self.failures = 0
-        """Runs in a row that could not say."""
+        """Consecutive runs without a result."""
         self.state: Optional[str] = None
-        """Why it does not work; one run that cannot say changes nothing."""
+        """Reason why it is broken; a single run without a result does not count."""
         self.found: tuple[Signal, ...] = ()
 
 
 class Checks(Detector):
-    """
-    Args:
-        directory: The folder; empty for none.
-    """
-
     name = "checks"
     interval_s = 1.0
 
@@ -56,7 +49,7 @@ class Checks(Detector):
         self._directory = directory
         self._checks: dict[str, _Check] = {}
         self.refused: dict[str, str] = {}
-        """Check -> why it is not run."""
+        """Check -> reason why it is not run."""
         self._folder_s = float("-inf")
 
     def descriptors(self) -> "tuple[int, ...]":
@@ -70,7 +63,7 @@ class Checks(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if not self._directory:
-            return self.switched_off("checks.directory names no folder")
+            return self.switched_off("checks.directory is not a folder")
         if at.boot_s >= self._folder_s + FOLDER_EVERY_S:
             self._folder_s = at.boot_s
             self._read_folder()
@@ -125,7 +118,6 @@ class Checks(Detector):
             self._checks[name].program.deadline_s = settings["deadline_s"]
 
     def _judge(self, at: Instant, check: _Check, ended: Ended) -> None:
-        """Take a run's finding, and whether the check works."""
         self._find(at, check, ended)
         says = ended.code in (0, 1)
         check.failures = 0 if says else check.failures + 1
@@ -133,7 +125,7 @@ class Checks(Detector):
             check.state = "" if says else check.problem
 
     def _find(self, at: Instant, check: _Check, ended: Ended) -> None:
-        """Only exit code 1 is a finding; what cannot say leaves what was found before as it is."""
+        """Only exit code 1 is a finding; a run without a result leaves the previous one."""
         check.problem = ended.problem
         if ended.code == 0:
             check.found = ()
@@ -141,27 +133,26 @@ class Checks(Detector):
             try:
                 told = _told(ended.output)
             except ValueError as problem:
-                check.problem, told = f"its output is ignored: {problem}", {}
+                check.problem, told = f"output ignored: {problem}", {}
             name = check.path.name
             text = f"check {name}: {told.get('message') or ended.output.strip()[:300] or 'found something'}"
             facts: Facts = {"check": name, **{key: told[key] for key in _WORDS if key in told}}
             found = self.signal(at, conditions.CHECK_FAILED, text, device=str(told.get("device") or name), facts=facts)
             check.found = (found,)
         elif ended.code == 2:
-            check.problem = "cannot say"
+            check.problem = "reported no result"
         elif not ended.problem:
-            check.problem = f"ended with exit code {ended.code}, which is none of 0, 1 and 2"
+            check.problem = f"ended with exit code {ended.code}; allowed: 0, 1, 2"
 
 
 def _settings_of(path: Path) -> "dict[str, float]":
-    """How it is to be run; raises ValueError with the reason why it is not."""
     found = path.stat() if path.exists() else None
     if found is None or not stat.S_ISREG(found.st_mode):
-        raise ValueError("is no file")
+        raise ValueError("is not a file")
     if not os.access(path, os.X_OK):
-        raise ValueError("cannot be executed; chmod +x, or remove it")
+        raise ValueError("not executable; chmod +x, or remove it")
     if found.st_mode & stat.S_IWOTH or found.st_uid not in (0, os.geteuid()):
-        raise ValueError("others than root can write it; chmod o-w and chown root")
+        raise ValueError("writable by users other than root; chown root and chmod o-w")
     settings = dict(_SETTINGS)
     beside = path.with_name(f"{path.name}.json")
     if beside.exists():
@@ -175,7 +166,7 @@ def _settings_of(path: Path) -> "dict[str, float]":
 
 
 def _told(output: str) -> "dict[str, Any]":
-    """The JSON of a check's output, or nothing; raises ValueError for one that says what is not allowed."""
+    """JSON of a check's output; empty if none; raises ValueError if invalid."""
     if not output.lstrip().startswith("{"):
         return {}
     told = _object(output, "output")
@@ -192,7 +183,7 @@ def _object(text: str, what: str) -> "dict[str, Any]":
     except (ValueError, RecursionError) as error:
         problem = f"{what} is not JSON: {error}"
     if problem is None and not isinstance(value, dict):
-        problem = f"{what} is no JSON object"
+        problem = f"{what} is not a JSON object"
     if problem is not None:
         raise ValueError(problem)
     return dict(value)

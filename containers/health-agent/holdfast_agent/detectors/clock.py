@@ -1,4 +1,4 @@
-"""The wall clock: kept by somebody, and going the same way as the time since boot."""
+"""Wall clock: synchronized, and in step with the time since boot."""
 
 import ctypes
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class _Timex(ctypes.Structure):
 
 
 def kernel_clock() -> "tuple[int, float]":
-    """Status bits of the kernel's clock and its greatest error in seconds (adjtimex, which reads without a right)."""
+    """Status bits of the kernel's clock and its maximum error in seconds (adjtimex, read-only, needs no privilege)."""
     state = _Timex()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.adjtimex(ctypes.byref(state)) < 0:
@@ -34,7 +34,7 @@ def kernel_clock() -> "tuple[int, float]":
 
 
 class Clock(Detector):
-    """Nobody keeping the clock is a finding only where somebody did: many a container host has no time service."""
+    """Reports a clock that is no longer synchronized; many container hosts never have a time service."""
 
     name = "clock"
     interval_s = 30.0
@@ -49,7 +49,7 @@ class Clock(Detector):
         try:
             status, error_s = kernel_clock()
         except (OSError, AttributeError) as problem:
-            self.unsupported(f"the kernel does not tell: {problem}")
+            self.unsupported(f"cannot read the kernel's clock state: {problem}")
             return told
         self.numbers = {
             ("node_timex_sync_status", ()): 0.0 if status & UNSYNCHRONISED else 1.0,
@@ -58,12 +58,12 @@ class Clock(Detector):
         if not status & UNSYNCHRONISED:
             self._kept = True
         if not self._kept:
-            self.unsupported("no time service keeps this clock")
+            self.unsupported("no time service synchronizes this clock")
             return told
         self.supported()
         if not status & UNSYNCHRONISED:
             return told + self.holding(at, ())
-        text = f"nobody keeps the clock any more; it may be wrong by {error_s:.3g} s"
+        text = f"clock is no longer synchronized; error may be up to {error_s:.3g} s"
         found = self.signal(at, conditions.CLOCK_WRONG, text, facts={"error_s": error_s})
         return told + self.holding(at, (found,))
 

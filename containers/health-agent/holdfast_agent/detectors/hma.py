@@ -1,4 +1,4 @@
-"""HyperPod's own agent, by the log file that it leaves: what it found is evidence, and its right to act comes first."""
+"""Log file of HyperPod's own agent: its findings are evidence, and its actions take precedence."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,6 @@ from holdfast_agent.signals import Signal, conditions
 
 
 class Hma(Detector):
-    """
-    Args:
-        path: Its log file; empty where none is known.
-    """
-
     name = "hma"
     interval_s = 5.0
 
@@ -24,7 +19,7 @@ class Hma(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if self._file is None:
-            return self.switched_off("hma.path names no log file")
+            return self.switched_off("hma.path is not a log file")
         batch = self._file.read()
         if batch.missing:
             self.unsupported(batch.missing)

@@ -1,7 +1,7 @@
 """
-What is done with a node that nobody needs: it is tried out again, and left at once when somebody needs it.
+Deep checks of idle nodes, stopped as soon as a job needs the node.
 
-A verdict that asks for a deep check has it here, and so has a node whose processes ended in jobs of several users.
+Run for a verdict that requires a deep check, and for a node on which jobs of several users failed.
 """
 
 from holdfast_agent.idle.agreement import Agreement

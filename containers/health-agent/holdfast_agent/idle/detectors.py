@@ -1,4 +1,4 @@
-"""The two detectors of this room: the deep check of an idle node, and jobs that agree about one."""
+"""Detectors: deep check of an idle node, and failures of independent jobs."""
 
 import json
 import os
@@ -15,18 +15,13 @@ from holdfast_agent.signals import Happening, conditions
 from holdfast_common import kinds
 
 SLACK_S = 180.0
-"""Beside the seconds asked for: it gives way to everybody, and DCGM has a time of its own."""
+"""Beside the load itself: it runs at the lowest priority, and DCGM takes a time of its own."""
 _UNHEALTHY = 1
 
 Jobs = Callable[[], "Sequence[JobReport]"]
 
 
 class JobsAgree(Detector):
-    """
-    Args:
-        jobs: What each launcher of the node said last.
-    """
-
     name = "jobs"
     interval_s = 1.0
 
@@ -43,16 +38,13 @@ class JobsAgree(Detector):
 
 class IdleCheck(Detector):
     """
+    Runs the deep check of an idle node.
+
     Args:
-        command: The deep check, which prints one JSON object.
-        seconds: How long it takes.
-        repeat_s: How long after one the next is due on an idle node; 0: only when a verdict asks for one.
-        why_not: Why there is none on this node; empty where there is.
-        jobs: What each launcher of the node said last.
-        due: Incidents that ask for a deep check.
-        is_sound: Nothing else is asked of the node, and no remedy is under way.
-        began_s: Seconds since boot at the agent's start.
-        needed: By whom the node is needed, in words. Default: as the launchers and Slurm's processes tell
+        command: Prints one JSON object.
+        why_not: Reason why this node has none; else empty.
+        jobs: Last report of each launcher.
+        is_sound: No other incident requires a remedy, and none is in progress.
     """
 
     name = "idle-check"
@@ -102,14 +94,14 @@ class IdleCheck(Detector):
         self.hung = int(self._program.stuck)
         self._say(now)
         found = tuple(
-            self.signal(at, conditions.BURN_IN_FAILED, f"the check of an idle node failed twice: {text}", device="")
+            self.signal(at, conditions.BURN_IN_FAILED, f"idle check failed twice: {text}", device="")
             for text in ("; ".join(self._time.found)[:400],)
             if text
         )
         return (*told, *self.holding(at, found))
 
     def wanted_in_s(self, at: Instant) -> float:
-        """Soon while it runs: whoever needs the node does not wait."""
+        """Soon while it runs: a job that needs the node does not wait."""
         del at
         return 0.2 if self._program.running else self.interval_s
 
@@ -131,7 +123,7 @@ class IdleCheck(Detector):
         self._program.close()
 
     def _judge(self, ended: Ended, now: Look) -> "tuple[Seen, ...]":
-        """Only what was measured counts, and of that only what the trials under load found: the eyes tell the rest."""
+        """Use only results of load tests: detectors report the rest."""
         report = _object(ended.output)
         problems = report.get("trial_problems")
         if ended.code not in (0, _UNHEALTHY) or not isinstance(problems, list):
@@ -149,9 +141,9 @@ class IdleCheck(Detector):
 
     def _say(self, now: Look) -> None:
         if self._program.running:
-            self.reason = "the node is tried out" if not self._is_left else "left, since somebody needs the node"
+            self.reason = "checking the node" if not self._is_left else "stopped: the node is needed"
         elif self._time.is_due(now):
-            self.reason = f"a deep check is due, and waits: {now.needed or 'until the node has been free for a while'}"
+            self.reason = f"deep check pending: {now.needed or 'waiting for the node to stay idle'}"
         outcomes = {"passed": self._passed, "failed": self._failed, "left": self._time.left}
         self.numbers = {
             ("holdfast_idle_checks_total", (("outcome", name),)): float(count) for name, count in outcomes.items()

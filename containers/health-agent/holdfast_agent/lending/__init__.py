@@ -1,4 +1,4 @@
-"""Nodes of elastic jobs, taken back on Slurm when jobs of a higher priority wait; on the controller only."""
+"""Lent nodes: take them back from elastic jobs on Slurm when jobs of higher priority wait; controller only."""
 
 from holdfast_agent.lending.lender import Lender
 from holdfast_agent.lending.queue import QueuedJob, parse_free, parse_queue, sizes_of

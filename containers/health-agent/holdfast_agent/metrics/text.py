@@ -9,7 +9,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def exposition(numbers: Numbers) -> str:
-    """All numbers, those of one name together, with what is known about the name before them."""
+    """All numbers grouped by name, with help and type before them."""
     lines: list[str] = []
     said = ""
     for (name, labels), value in sorted(numbers.items()):

@@ -1,4 +1,4 @@
-"""Recorded logs in, decisions out: what the agent would have said to each line, without a node."""
+"""Replay: recorded logs in, verdicts out."""
 
 from holdfast_agent.replay.replaying import Word, replayed
 

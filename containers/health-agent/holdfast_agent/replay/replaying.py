@@ -1,4 +1,4 @@
-"""One file is one node's log: its lines through reader, recognizer and engine, and nothing else."""
+"""Replay of one node's log through reader, recognizer and engine."""
 
 import gzip
 from collections.abc import Iterator
@@ -25,8 +25,6 @@ _DAY_NS = 86_400_000_000_000
 
 @dataclass(frozen=True)
 class Word:
-    """A verdict, and the line after which it was given."""
-
     file: str
     line: int
     time: str
@@ -52,12 +50,9 @@ class Word:
 
 def replayed(path: Path, *, policy: Policy) -> "Iterator[Word]":
     """
-    What is said to the lines of a log, in their order; of each recognised signal one word.
+    Yield verdicts on the lines of a log; one per recognised signal. Raises OSError.
 
-    A log may be torn, hold NULs or what is no UTF-8; syslog's stamps without a year are of that of the file.
-
-    Raises:
-        OSError: it cannot be read.
+    A log may be truncated, hold NULs or invalid UTF-8; syslog's stamps without a year get the file's.
     """
     with path.open("rb") as plain:
         zipped = plain.peek(2)[:2] == _GZIP
@@ -66,7 +61,7 @@ def replayed(path: Path, *, policy: Policy) -> "Iterator[Word]":
         try:
             yield from node.words(lines)
         except EOFError as error:
-            raise OSError(f"compressed file ends too early: {error}") from None
+            raise OSError(f"compressed file is truncated: {error}") from None
 
 
 class _Node:
@@ -113,7 +108,7 @@ class _Node:
 
 
 def _first_year(raw: str, changed_ns: int) -> int:
-    """Of a log's first stamp without a year: the latest year in which it is not after the file's last change."""
+    """Year of a log's first stamp without one: the latest in which it is not after the file's last change."""
     year = int(rfc_3339(changed_ns)[:4])
     first = LogReader(year=year).read(raw)
     return year - 1 if first is not None and first.time_ns > changed_ns + _DAY_NS else year

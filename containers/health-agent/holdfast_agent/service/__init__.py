@@ -1,4 +1,4 @@
-"""The agent as a whole: detectors, engine, hands and log in one loop that never waits for any of them."""
+"""The agent as a whole: detectors, engine, executor and log in one non-blocking loop."""
 
 from holdfast_agent.service.composition import detectors_of, serve
 from holdfast_agent.service.examining import Examined, examined

@@ -1,4 +1,4 @@
-"""What a configuration makes of the rooms: which detectors look, whom the hands ask, what runs beside the loop."""
+"""Composition of the service from a configuration."""
 
 import sys
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
-    """The kernel log first: what it says explains what others see."""
+    """The kernel log first: it explains what others see."""
     node = configuration.node_instance_id or configuration.node_host
     nvml = (
         Nvml(library=configuration.nvml_library, expected=configuration.gpus_expected)
@@ -68,17 +68,7 @@ def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
 
 
 def serve(configuration: Configuration, *, file: str, assignments: Sequence[str] = ()) -> None:
-    """
-    Run until SIGTERM.
-
-    Args:
-        file: Of the configuration, which the hands read, too.
-        assignments: KEY=VALUE pairs of the command line.
-
-    Raises:
-        LockedError: another agent runs on this node.
-        OSError: a folder or a socket cannot be made.
-    """
+    """Run until SIGTERM. Raises LockedError (another agent runs here) or OSError."""
     boot = boot_identity()
     node = configuration.node_instance_id or configuration.node_host
     state = StateFile(path=Path(configuration.state_path), node=node, boot=boot)
@@ -127,7 +117,7 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
     service.measure(measuring(configuration, lambda: service.measured))
     status = StatusSocket(path=Path(configuration.status_path), answer=service.status)
     try:
-        service.run(doors=((status, status.serve),))
+        service.run(listeners=((status, status.serve),))
     finally:
         status.close()
 
@@ -143,7 +133,6 @@ def _restored(
     node: str,
     boot: str,
 ) -> Engine:
-    """What an earlier agent knew; a word on standard error about what cannot be used."""
     policy = Policy.standard()
     known, same_boot, word = state.load()
     if word:
@@ -161,11 +150,11 @@ def _restored(
         if watch is not None and known.get("watch"):
             watch.restore(_object(known["watch"]))
         if known.get("hands") and not hands.restore(_object(known["hands"])):
-            print(f"{state.path}: what was under way is not known; remedies begin anew", file=sys.stderr, flush=True)
+            print(f"{state.path}: saved remedies are invalid, starting fresh", file=sys.stderr, flush=True)
     try:
         return Engine.restored(policy=policy, snapshot=_object(known.get("engine")), boot_id=boot)
     except SnapshotError as problem:
-        print(f"{state.path}: {problem}; incidents begin anew", file=sys.stderr, flush=True)
+        print(f"{state.path}: {problem}; starting without incidents", file=sys.stderr, flush=True)
         return Engine(policy=policy, boot_id=boot, node=node)
 
 
@@ -173,13 +162,12 @@ def _restore(detector: Detector, memory: "dict[str, Any]") -> None:
     try:
         detector.restore(memory)
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
-        print(f"detector {detector.name} begins anew: {problem!r}", file=sys.stderr, flush=True)
+        print(f"detector {detector.name}: invalid state, starting fresh: {problem!r}", file=sys.stderr, flush=True)
 
 
 def _hands(
     configuration: Configuration, launchers: Optional[LauncherSocket], file: Path, assignments: Sequence[str]
 ) -> Hands:
-    """In observe mode, too: what would be asked for is told."""
     if launchers is None:
         return NoHands()
     return Remediator(

@@ -1,4 +1,4 @@
-"""One look at a node without an agent that stays: every detector, until it has answered or its deadline has passed."""
+"""One check of a node without a running agent: each detector until it has answered or its deadline has passed."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ _OF_THE_NODE = (Remedy.RESET_GPU, Remedy.REBOOT, Remedy.REPLACE)
 class Examined:
     """
     Args:
-        incidents: What asks something of the node.
-        supported: Detectors that could look.
+        incidents: Those that require something of the node.
+        supported: Detectors that ran.
         unsupported: Those that could not, and why.
     """
 
@@ -34,7 +34,7 @@ class Examined:
 
 
 def examined(configuration: Configuration) -> Examined:
-    """The last word on everything that was seen; what takes two looks some time apart is the running agent's."""
+    """Last verdict on all signals; conditions that need two polls are left to the running agent."""
     detectors = detectors_of(configuration)
     engine = Engine(policy=Policy.standard(), node=configuration.node_instance_id)
     failed: dict[str, str] = {}
@@ -64,7 +64,6 @@ def examined(configuration: Configuration) -> Examined:
 
 
 def _look(one: Detector, engine: Engine, failed: "dict[str, str]") -> bool:
-    """Whether it has nothing more to say."""
     try:
         for seen in one.look(clocks()):
             if isinstance(seen, Signal):

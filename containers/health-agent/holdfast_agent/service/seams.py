@@ -1,4 +1,4 @@
-"""What the service asks of the rooms beside it, and what stands there where a configuration leaves one out."""
+"""Interfaces of the service, and defaults for parts that are not configured."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Protocol
@@ -8,79 +8,65 @@ from holdfast_agent.verdicts import Verdict
 
 
 class Hands(Protocol):
-    """Remedies: told of every verdict, and asked once a second what they have done."""
+    """Remedies: get each verdict, and are polled once a second."""
 
     def consider(
         self, verdicts: "Sequence[Verdict]", *, jobs: "Sequence[Any]", boot_s: float, answers: "Sequence[Any]" = ()
     ) -> "tuple[Happening, ...]":
-        """What was done about them; never waits."""
+        """Return what was done; never waits."""
 
     @property
-    def phase(self) -> str:
-        """How far the remedy of this node has come, for people."""
+    def phase(self) -> str: ...
 
     @property
-    def problem(self) -> str:
-        """What keeps it from going on."""
+    def problem(self) -> str: ...
 
-    def snapshot(self) -> "dict[str, Any]":
-        """What has to outlive the agent, for JSON."""
+    def snapshot(self) -> "dict[str, Any]": ...
 
     def restore(self, snapshot: "Mapping[str, Any]") -> bool:
-        """Go on where an agent of the same boot ended; False where the snapshot is none."""
+        """Resume in the same boot; False if the snapshot is invalid."""
 
-    def close(self) -> None:
-        """Let go of processes."""
+    def close(self) -> None: ...
 
 
 class Launchers(Protocol):
-    """The launchers of this node's jobs."""
+    """Launchers of this node's jobs."""
 
-    def fileno(self) -> int:
-        """Readable when ``poll`` has something to do."""
+    def fileno(self) -> int: ...
 
-    def poll(self) -> None:
-        """Take what has come."""
+    def poll(self) -> None: ...
 
-    def jobs(self) -> "tuple[Any, ...]":
-        """What each said last."""
+    def jobs(self) -> "tuple[Any, ...]": ...
 
-    def answers(self) -> "tuple[Any, ...]":
-        """What became of commands, since the last call."""
+    def answers(self) -> "tuple[Any, ...]": ...
 
-    def close(self) -> None:
-        """Leave them to themselves."""
+    def close(self) -> None: ...
 
 
 class Watch(Protocol):
-    """Something that has happenings of its own, such as the controller's watch."""
+    """Source of happenings, such as the controller's watch."""
 
     def poll(self, *, boot_s: float) -> "tuple[Happening, ...]":
-        """What happened since the last call; never waits."""
+        """Happenings since the last call; never waits."""
 
-    def snapshot(self) -> "dict[str, Any]":
-        """What has to outlive the agent; JSON."""
+    def snapshot(self) -> "dict[str, Any]": ...
 
-    def close(self) -> None:
-        """Let go."""
+    def close(self) -> None: ...
 
 
 class Companion(Protocol):
-    """Something with a thread of its own, such as what ships events."""
+    """Background thread, such as the event shipper."""
 
     name: str
     """For people."""
     problem: str
-    """What keeps it from its work now; empty where nothing does."""
+    """Reason why it does not work; else empty."""
 
-    def start(self) -> None:
-        """Begin."""
+    def start(self) -> None: ...
 
-    def stop(self) -> None:
-        """End soon."""
+    def stop(self) -> None: ...
 
-    def numbers(self) -> "Mapping[str, float]":
-        """For metrics."""
+    def numbers(self) -> "Mapping[str, float]": ...
 
 
 class Measuring(Companion, Protocol):
@@ -88,11 +74,11 @@ class Measuring(Companion, Protocol):
 
     @property
     def state(self) -> Optional[str]:
-        """Why it does not work now; "" where it works, None where that is not known yet."""
+        """Reason why it does not work; "" where it works, None where unknown."""
 
 
 class NoHands:
-    """Verdicts are told, and nothing is asked for."""
+    """Remedies switched off: verdicts are only reported."""
 
     phase = "idle"
     problem = ""
@@ -110,5 +96,4 @@ class NoHands:
         del snapshot
         return True
 
-    def close(self) -> None:
-        """There is nothing to let go of."""
+    def close(self) -> None: ...

@@ -1,7 +1,7 @@
 """
-The loop: detectors see, the engine judges, what is new is kept, then told, then acted on.
+Main loop: detectors signal, the engine judges; news is saved, then logged, then acted on.
 
-One thread, which never waits for anything but the next thing to do.
+One thread, which never waits for anything but its selector.
 """
 
 import os
@@ -30,31 +30,16 @@ from holdfast_common import kinds, plain, visible
 TURN_S = 1.0
 """Longest time between two turns."""
 SAVED_EVERY_S = 30.0
-"""How old the state may be when nothing but the place in the kernel log changed."""
+"""Save interval if only the position in the kernel log changed."""
 RETRIED_EVERY_S = 5.0
 
 
 def clocks() -> Instant:
-    """The clocks of this machine."""
     return Instant(boot_s=time.clock_gettime(time.CLOCK_BOOTTIME), time_ns=time.time_ns())
 
 
 class Service:
-    """
-    Args:
-        detectors: The eyes.
-        engine: The judgement.
-        outbox: Where happenings go.
-        state: What a restart goes on from.
-        hands: What acts on verdicts.
-        launchers: Jobs of this node. Default: nobody listens to them
-        watch: The controller's, on the controller. Default: none
-        companions: Threads beside the loop.
-        recording: Keeps signals, for replay.
-        coverage: Which detectors work. Default: none has worked yet
-        described: What ``status`` says about the node, and ``agent_started`` about the agent.
-        clock: Both clocks. Default: the machine's
-    """
+    """Main loop over its parts; ``described`` has facts of the node for ``status`` and ``agent_started``."""
 
     def __init__(
         self,
@@ -101,13 +86,8 @@ class Service:
         self._measured: Numbers = {}
         self._measuring: tuple[Measuring, ...] = ()
 
-    def run(self, *, doors: "Sequence[tuple[Any, Callable[[], None]]]" = ()) -> None:
-        """
-        Until SIGTERM or SIGINT.
-
-        Args:
-            doors: What else to wait for, each with what to call when it is readable.
-        """
+    def run(self, *, listeners: "Sequence[tuple[Any, Callable[[], None]]]" = ()) -> None:
+        """Run until SIGTERM or SIGINT; ``listeners`` are more descriptors, each with its callback."""
         waking, woken = socket.socketpair()
         for end in (waking, woken):
             end.settimeout(0.0)
@@ -116,7 +96,7 @@ class Service:
             signal.signal(number, self._end)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._selector.register(waking, selectors.EVENT_READ, lambda: waking.recv(64))
-        for door, call in doors:
+        for door, call in listeners:
             self._selector.register(door, selectors.EVENT_READ, call)
         if self._launchers is not None:
             self._selector.register(self._launchers.fileno(), selectors.EVENT_READ, self._launchers.poll)
@@ -131,7 +111,6 @@ class Service:
             woken.close()
 
     def turn(self) -> None:
-        """Wait for the next thing to do, at most a second, and do it."""
         at = self._clock()
         wait_s = min((due_s - at.boot_s for due_s in self._due_s.values()), default=TURN_S)
         ready = {key.data for key, _ in self._selector.select(min(max(wait_s, 0.0), TURN_S))}
@@ -153,16 +132,15 @@ class Service:
 
     @property
     def measured(self) -> Numbers:
-        """What ``numbers`` were a second ago; for the threads that ``measure`` was given."""
+        """``numbers`` of a second ago; for the threads given to ``measure``."""
         return self._measured
 
     def measure(self, companions: "Sequence[Measuring]") -> None:
-        """Before ``run``: threads that want ``measured``; for none nothing is measured."""
+        """Register threads that need ``measured``, before ``run``; without any, nothing is measured."""
         self._companions += tuple(companions)
         self._measuring = tuple(companions)
 
     def status(self) -> "dict[str, Any]":
-        """What is known; nobody is asked."""
         at = self._clock()
         return {
             **self._described,
@@ -185,7 +163,7 @@ class Service:
         }
 
     def numbers(self) -> Numbers:
-        """Everything measured, by the name of a metric and its labels."""
+        """All metrics by name and labels."""
         found: dict[Metric, float] = {key: value for one in self.detectors for key, value in one.numbers.items()}
         for one in self.detectors:
             found["holdfast_detector_hung", (("detector", one.name),)] = float(one.hung)
@@ -215,13 +193,13 @@ class Service:
         notify("READY=1")
 
     def _start_companions(self) -> None:
-        """After the detectors have forked their children: a fork copies the locks of other threads as they are."""
+        """After the detectors have forked their children: a fork copies locks of other threads."""
         self._started = True
         for companion in self._companions:
             companion.start()
 
     def _look(self, detector: Detector, at: Instant) -> "tuple[Seen, ...]":
-        """One that fails is told, and costs the others nothing."""
+        """Run a detector; a failure is reported and does not affect others."""
         try:
             seen = detector.look(at)
             self._failed.pop(detector.name, None)
@@ -290,7 +268,7 @@ class Service:
             notify("WATCHDOG=1")
 
     def _keep(self, at: Instant, happenings: "Sequence[Happening]") -> None:
-        """First the state, which knows of them; then the log."""
+        """Save the state, then write the log."""
         self._outbox.add(happenings)
         self._save(at)
         if not self._outbox.problem or at.boot_s >= self._retry_s:
@@ -303,7 +281,7 @@ class Service:
         done = self._hands.consider(tuple(verdicts), jobs=jobs, boot_s=at.boot_s, answers=answers)
         before, self._hindered = self._hindered, self._hands.problem
         if self._hindered not in ("", before):
-            print(f"remedy failed: {plain(self._hindered)}; it is tried again", file=sys.stderr, flush=True)
+            print(f"remedy failed: {plain(self._hindered)}; retrying", file=sys.stderr, flush=True)
         if done:
             self._keep(at, done)
 
@@ -321,7 +299,7 @@ class Service:
             }
         )
         if not saved and not before:
-            print(f"the state cannot be kept: {self._state.problem}; going on", file=sys.stderr, flush=True)
+            print(f"cannot save the state: {self._state.problem}; continuing", file=sys.stderr, flush=True)
 
     def _described_detector(self, at: Instant, one: Detector) -> "dict[str, Any]":
         looked_s = self._looked_s.get(one.name)

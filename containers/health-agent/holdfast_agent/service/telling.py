@@ -10,7 +10,7 @@ LONGEST_EVIDENCE = 500
 
 
 def told(verdict: Verdict) -> Happening:
-    """The event: that something is wrong and what it asks for, or that it asks for nothing any more."""
+    """Event of a verdict, or of its withdrawal."""
     detail: dict[str, Any] = {
         "incident": verdict.incident,
         "device": verdict.device,
@@ -37,7 +37,6 @@ def told(verdict: Verdict) -> Happening:
 
 
 def shown(verdict: Verdict) -> "dict[str, Any]":
-    """As JSON, with the newest of its evidence."""
     return {
         "incident": verdict.incident,
         "fault": verdict.fault,

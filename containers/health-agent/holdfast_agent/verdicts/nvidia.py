@@ -1,4 +1,4 @@
-"""What NVIDIA's driver and fabric manager write about GPUs and switches: number, device, and what the text tells."""
+"""Messages of NVIDIA's driver and fabric manager about GPUs and switches: number, device, facts."""
 
 import re
 from typing import Optional, Union
@@ -48,7 +48,7 @@ NVLINK_5 = range(144, 151)
 
 
 def is_named(text: str) -> bool:
-    """Whether a text speaks of an Xid or SXid as the driver does, so that not finding its number is worth telling."""
+    """True if a text mentions an Xid or SXid as the driver does, so that a failed parse is worth reporting."""
     return _NAMED.search(text) is not None
 
 
@@ -91,7 +91,7 @@ def _read_text(code: int, said: str, facts: "dict[str, Union[str, int, float, bo
 
 
 def _action(said: str) -> Optional[int]:
-    """Number of the recovery action that an Xid 154 changes to, as in nvml.h."""
+    """Recovery action of an Xid 154, as in nvml.h."""
     found = _ACTION.search(said)
     if found is None:
         return None
@@ -101,7 +101,7 @@ def _action(said: str) -> Optional[int]:
 
 
 def sxid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float, bool]]]]":
-    """Device, number and facts; ``detail`` is set on the lines of severity and data that follow an error's first."""
+    """Device, number and facts; ``detail`` is set on the lines of severity and data after an error's first."""
     found = _SXID.match(text)
     if found is not None:
         said = found[4]
@@ -122,29 +122,29 @@ def sxid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float
 
 
 def wants_reboot(text: str) -> bool:
-    """The memory driver says that only a reboot helps."""
+    """True if the memory driver requires a reboot."""
     return _UVM.match(text) is not None
 
 
 def lost_without_xid(text: str) -> Optional[str]:
-    """The device of a line that says a GPU is off the bus, without an Xid."""
+    """Device of a line that reports a GPU off the bus, without an Xid."""
     found = _LOST.match(text)
     return found[1].lower() if found else None
 
 
 def begins_a_loss(text: str) -> Optional[str]:
-    """The device of the first of the three lines in which older drivers say it."""
+    """Device of the first of the three lines of older drivers."""
     found = _LOST_BEGINS.match(text)
     return found[1].lower() if found else None
 
 
 def ends_a_loss(text: str) -> bool:
-    """The last of these three."""
+    """True for the last of these three."""
     return _LOST_ENDS.match(text) is not None
 
 
 def same_device(address: str) -> str:
-    """A PCI address without function and without a domain's leading zeros: the driver writes it in four ways."""
+    """PCI address without function and leading zeros of the domain: the driver writes it in four ways."""
     parts = address.lower().rpartition(".")[0].split(":") if "." in address else address.lower().split(":")
     if len(parts) == 2:
         parts.insert(0, "0")

@@ -154,7 +154,7 @@ def addon_configuration(app: App, _: Deployment) -> Iterator[Broken]:
             if not ok:
                 yield refused(
                     values.path,
-                    "text that is no JSON object",
+                    "text that is not a JSON object",
                     allowed="a JSON or YAML mapping",
                     fix="correct the JSON: check quotes, commas and braces",
                 )

@@ -60,7 +60,7 @@ def legacy_file_content(script: Script, deployment: Deployment) -> Iterator[Brok
     except ValueError:
         content = None
     if not isinstance(content, dict):
-        yield refused(script.path, "what is no JSON object", allowed="one", fix="correct the file")
+        yield refused(script.path, "what is not a JSON object", allowed="one", fix="correct the file")
         return
     for key, value in (("version", "1.0.0"), ("workload_manager", "slurm")):
         if content.get(key) != value:
