@@ -17,8 +17,8 @@ from distributions import PAGE, ROOT, Distribution, distributions, page
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the wheels of this repository.")
-    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist", help="where they go; default: dist")
-    parser.add_argument("--page", action="store_true", help="write docs/distributions.md instead")
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist", help="output folder; default: dist")
+    parser.add_argument("--page", action="store_true", help="only write docs/distributions.md")
     given = parser.parse_args()
     if given.page:
         PAGE.write_text(page())

@@ -97,7 +97,7 @@ def folder_of(package: str) -> Path:
     """The folder of a package, by the name that it is imported by."""
     found = [path for root in package_roots() if (path := root / package.replace(".", "/")).is_dir()]
     if len(found) != 1:
-        raise LookupError(f"{package} is in {len(found)} of the package roots of pyproject.toml; it has to be in one")
+        raise LookupError(f"{package} is in {len(found)} of the package roots of pyproject.toml; allowed: one")
     return found[0]
 
 

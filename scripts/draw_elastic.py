@@ -33,7 +33,7 @@ def draw(text: str, out: Path) -> None:
         }
     )
     if job is None or not losses:
-        raise ValueError("no event tells of the size and the loss of a job")
+        raise ValueError("no event has the size and the loss of a job")
     figure, (above, below) = pyplot.subplots(2, 1, sharex=True, figsize=(6.4, 3.6), height_ratios=[2, 1])
     above.plot(*zip(*losses, strict=True), marker=".", linewidth=1)
     above.set_ylabel("loss")

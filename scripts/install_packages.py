@@ -119,7 +119,7 @@ def install_torch(*, files: Sequence[Path], cpu_index: str, gpu: bool, elsewhere
     if is_installed("torch"):
         print("installing PyTorch", flush=True)
     elif said_where(settings):
-        print(f"installing PyTorch from where pip's settings say: at most {CUDA.fetched_mb} MB to download", flush=True)
+        print(f"installing PyTorch from pip's index: at most {CUDA.fetched_mb} MB to download", flush=True)
         check_room(CPU)
     elif gpu:
         announce(CUDA)
@@ -128,7 +128,7 @@ def install_torch(*, files: Sequence[Path], cpu_index: str, gpu: bool, elsewhere
         only_here = ("--no-deps", "--index-url", cpu_index, "--retries", "1", "--timeout", "15")
         command = [*PIP, "install", "--quiet", *only_here, required(files, "torch")]
         if subprocess.run(command, check=False, capture_output=True).returncode:
-            print(f"{cpu_index} has no build for this machine or is out of reach: PyPI's is taken", flush=True)
+            print(f"{cpu_index} has no build for this machine or is unreachable: using PyPI", flush=True)
             announce(CUDA)
     pip_install(*elsewhere, *(part for path in files for part in ("-r", str(path))))
 
@@ -192,16 +192,14 @@ def pip_install(*arguments: str) -> None:
     command = [*PIP, "install", "--quiet", *arguments]
     done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
     if done.returncode:
-        raise SetupError(
-            f"pip could not install {arguments[-1]}: {reason(done.stderr)}; correct this and run make again"
-        )
+        raise SetupError(f"pip could not install {arguments[-1]}: {reason(done.stderr)}; fix this and run make again")
 
 
 def reason(said: str) -> str:
     """What was wrong first: without a network, pip's last line says that there is no such package."""
     if broken := BROKEN.search(said):
         return broken[0]
-    errors = [line for line in said.splitlines() if line.startswith("ERROR")] or said.splitlines() or ["it was ended"]
+    errors = [line for line in said.splitlines() if line.startswith("ERROR")] or said.splitlines() or ["terminated"]
     return errors[0].removeprefix("ERROR: ")
 
 

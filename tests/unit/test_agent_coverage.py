@@ -272,6 +272,6 @@ def test_an_agent_writes_that_a_detector_is_lost_and_back_and_its_status_and_met
     told = [(one.kind, one.evidence) for one in events if one.kind != kinds.AGENT_STARTED]
     assert told == [
         (kinds.DETECTOR_LOST, "failing: RuntimeError: no such device"),
-        (kinds.DETECTOR_BACK, "failing: it works again"),
+        (kinds.DETECTOR_BACK, "failing: works again"),
     ]
     assert json.loads((tmp_path / "state.json").read_text())["coverage"] == [["failing", ""]]

@@ -38,7 +38,7 @@ def test_all_mistakes_are_told_at_once_with_what_is_allowed(tmp_path: Path) -> N
     assert len(raised.value.problems) == 7
     assert "remedies.mode must be one of observe, act, got 'obey'" in problems
     assert "metrics.port must be a whole number from 0 to 65535, got True" in problems
-    assert "unknown key 'kernel.log'; there are " in problems
+    assert "unknown key 'kernel.log'; allowed: " in problems
     assert "burn_in.seconds must be a number from 1 to 86400, got 'long'" in problems
     assert "--set remedies.breaker_share=2: remedies.breaker_share must be a number from 0 to 1, got '2'" in problems
     assert "controller.enabled must be true or false, got 'maybe'" in problems
@@ -89,7 +89,7 @@ def test_the_state_of_another_node_is_set_aside_with_a_word(tmp_path: Path) -> N
     state_of(tmp_path, node="i-2").save({})
     known, _, word = state_of(tmp_path).load()
     assert known is None
-    assert "is of another node, 'i-2'; set aside as state.json.other-node" in word
+    assert "belongs to another node, 'i-2'; set aside as state.json.other-node" in word
 
 
 def test_a_second_agent_is_refused(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_events_without_room_are_kept_and_a_torn_line_costs_no_other(
     assert outbox.flush()
     lines = (tmp_path / "events.jsonl").read_text().splitlines()
     assert [json.loads(line)["evidence"] for line in lines if line.endswith("}")] == ["one", "two", "three"]
-    assert "cannot be written" in capsys.readouterr().err
+    assert "cannot write events to" in capsys.readouterr().err
 
 
 def test_events_that_wait_too_long_for_room_are_given_up_and_counted(tmp_path: Path) -> None:

@@ -166,8 +166,8 @@ def test_events_of_pods_that_nobody_ships_are_said_and_fail_nothing(node: Scratc
 
 def test_nothing_is_installed_where_nothing_is_asked_for(node: ScratchNode) -> None:
     node.has(health=Health())
-    assert node.step("agent").remark == "no health agent: none is asked for"
-    assert node.step("burn_in").remark == "no burn-in: none is asked for"
+    assert node.step("agent").remark == "no health agent: not configured"
+    assert node.step("burn_in").remark == "no burn-in: not configured"
     assert not (node.root / "opt/holdfast/agent").exists()
 
 

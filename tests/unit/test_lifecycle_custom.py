@@ -214,7 +214,7 @@ def test_a_slurmd_that_runs_with_other_options_is_started_again(node: ScratchNod
 def test_slurmd_that_cannot_stay_up_yet_fails_no_node(node: ScratchNode) -> None:
     node.breaks("slurmd")
     result = node.worker().step("slurm_daemon")
-    assert (result.outcome, result.remark) == ("done", "slurmd is started again until the controller knows this node")
+    assert (result.outcome, result.remark) == ("done", "slurmd restarts until the controller has this node")
 
 
 def test_slurmctld_that_does_not_start_fails_the_controller(node: ScratchNode) -> None:

@@ -1,4 +1,4 @@
-"""Incidents while they are told: what is known of each by now, and those of a node or of an id of its agent."""
+"""Incidents under construction, by node and by the agent's id."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from holdfast_common.incidents import Incident, RemedyStep, Sighting
 
 @dataclass
 class Draft:
-    """An incident while it is told; ``told`` is what is known of it by now."""
+    """``told`` is the incident as known so far."""
 
     told: Incident
     agent_id: str = ""
@@ -28,11 +28,10 @@ class Draft:
 
     @property
     def is_noted(self) -> bool:
-        """Whether it asks for nothing, and nothing that it asked for is under way."""
+        """True if it requires nothing, and no remedy of it is in progress."""
         return self.told.remedy == Remedy.NONE.value and not self.is_pending
 
     def asked_for(self, remedy: str) -> bool:
-        """Whether such a remedy of its own is pending."""
         return any(step.is_pending and step.remedy == remedy for step in self.remedies)
 
     @property
@@ -45,20 +44,18 @@ class Draft:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a remedy was asked for, or is under way."""
         return any(step.is_pending for step in self.remedies)
 
     def change(self, **values: Any) -> None:
         self.told = replace(self.told, **values)
 
     def see(self, event: Event, text: str) -> None:
-        """Keep each line of evidence once, with the time it was first told."""
+        """Keep each line of evidence once, with its first time."""
         for line in text.splitlines():
             if line.strip():
                 self.evidence.setdefault(line.strip(), Sighting(event.time_ns, event.source, line.strip()))
 
     def settle(self, outcome: str, *, remedy: str = "", way: str = "") -> bool:
-        """Give the newest pending remedy of that kind its outcome; False where none is pending."""
         for at in range(len(self.remedies) - 1, -1, -1):
             step = self.remedies[at]
             if step.is_pending and remedy in ("", step.remedy) and way in ("", step.way):
@@ -80,7 +77,7 @@ class Draft:
 
 
 class Drafts:
-    """By node and by the agent's id: a log has thousands, and an event is of few of them."""
+    """Index by node and by the agent's id: a log has thousands, and an event concerns few."""
 
     def __init__(self) -> None:
         self._of_node: dict[str, list[Draft]] = {}
@@ -90,11 +87,9 @@ class Drafts:
         return itertools.chain.from_iterable(self._of_node.values())
 
     def of(self, node: str) -> "Sequence[Draft]":
-        """Those of a node, in the order of their beginning."""
         return self._of_node.get(node, ())
 
     def named(self, agent_id: str) -> "Sequence[Draft]":
-        """Those to which the agent gave this id, in the order in which it did."""
         return self._of_agent.get(agent_id, ())
 
     def add(self, draft: Draft) -> None:
@@ -106,6 +101,5 @@ class Drafts:
             self._of_agent.setdefault(agent_id, []).append(draft)
 
     def remove(self, draft: Draft) -> None:
-        """One that has no id of the agent's."""
         own = self._of_node[draft.told.node]
         own[:] = [one for one in own if one is not draft]

@@ -1,11 +1,10 @@
 """
-From events to incidents: what begins one, what belongs to it, what is asked for, and how its node ends.
+From events to incidents: start, assignment, remedies, and end.
 
-``fault_injected``, a verdict, ``node_lost`` and ``node_failed`` each belong to an incident of their node that is open,
-or begin one. A verdict belongs by the id that the agent gave it, or else to what was injected or noticed before and has
-no verdict yet, the same fault first. Whatever may begin an incident leaves a name in it, made of that event alone: an
-id that a reader has seen is still a name when later events have put another one first. What a job reports begins,
-changes and ends none: every user of a node can write its log.
+``fault_injected``, a verdict, ``node_lost`` and ``node_failed`` each belong to an open incident of their node, or start
+one. A verdict belongs by the agent's id, or else to what was injected or noticed before and has no verdict yet, the
+same fault first. Each event that may start an incident gives it a name derived from that event alone, so that ids seen
+by a reader stay valid. Reports of jobs start, change and end none: every user of a node can write its log.
 """
 
 import hashlib
@@ -39,14 +38,12 @@ CONTROL_PLANE = "control-plane"
 
 
 def name_of(event: Event) -> str:
-    """An id made of what begins an incident and of nothing else, so that every reader makes the same."""
+    """Id derived from the first event only, so that all readers agree."""
     begun = "\0".join((event.node, event.kind, event.fault, str(event.time_ns)))
     return hashlib.sha256(begun.encode("utf-8", "surrogatepass")).hexdigest()[:NAME_LENGTH]
 
 
 class Stories:
-    """The incidents of events that are added in the order of their time, without what they did to jobs."""
-
     def __init__(self) -> None:
         self.groups: dict[str, str] = {}
         """Instance group of each node of which an event says it."""
@@ -55,7 +52,7 @@ class Stories:
         self._predecessors: dict[str, str] = {}
 
     def add(self, event: Event) -> None:
-        """What a job reports begins, changes and ends none."""
+        """Events of jobs are ignored."""
         if event.source == "job":
             return
         node, detail = event.node, event.detail
@@ -69,7 +66,6 @@ class Stories:
             _tell(self._drafts, event, self._predecessors)
 
     def incidents(self) -> "tuple[Incident, ...]":
-        """Those of the events by now, in the order of their beginning."""
         found = [draft.finished(self._hosts) for draft in self._drafts.all()]
         return tuple(sorted(found, key=lambda incident: (incident.start_ns, incident.id)))
 
@@ -100,7 +96,7 @@ def _tell(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> None:
 
 
 def _open_on(drafts: Drafts, node: str) -> "list[Draft]":
-    """What is open of the node itself: no fault of one process, and nothing that asks for nothing."""
+    """Open incidents of the node itself: no process faults, and none without a remedy."""
     return [draft for draft in drafts.of(node) if draft.is_open and not draft.is_of_process and not draft.is_noted]
 
 
@@ -111,7 +107,6 @@ def _begin(drafts: Drafts, event: Event, **values: Any) -> Draft:
 
 
 def _inject(drafts: Drafts, event: Event) -> None:
-    """A new incident, unless it was noticed before its injection was written down, or was injected twice."""
     candidates = [] if event.fault in PROCESS_FAULTS else _open_on(drafts, event.node)
     same = [draft for draft in candidates if _is_of_injection(draft, event)]
     if same:
@@ -131,7 +126,7 @@ def _is_of_injection(draft: Draft, event: Event) -> bool:
 
 
 def _notice(drafts: Drafts, event: Event) -> None:
-    """A node that is gone: all that is open of it is known to be, and the node is out of service."""
+    """Handle a lost node: its open incidents are noticed, and the node is out of service."""
     found = _open_on(drafts, event.node) or [_begin(drafts, event, noticed_ns=event.time_ns)]
     for draft in found:
         known = draft.told
@@ -146,7 +141,7 @@ def _notice(drafts: Drafts, event: Event) -> None:
 
 
 def _judge(drafts: Drafts, event: Event) -> None:
-    """The last word on an incident counts; one that was over begins again."""
+    """Apply a verdict; a closed incident reopens."""
     agent_id = _text(event, "incident")
     known = [draft for draft in drafts.named(agent_id) if draft.told.node == event.node]
     waiting = _unjudged(drafts, event)
@@ -180,7 +175,7 @@ def _judge(drafts: Drafts, event: Event) -> None:
 
 
 def _unjudged(drafts: Drafts, event: Event) -> Optional[Draft]:
-    """What was injected or noticed before, and no agent has judged yet; the same fault first, then the oldest."""
+    """Injected or noticed incidents without a verdict; the same fault first, then the oldest."""
     waiting = [draft for draft in drafts.of(event.node) if draft.is_open and not draft.agent_id]
     same = [draft for draft in waiting if _is_what_was_injected(draft, event) or not event.fault]
     return next(iter(same or [draft for draft in waiting if not draft.is_of_process]), None)
@@ -192,7 +187,6 @@ def _is_what_was_injected(draft: Draft, event: Event) -> bool:
 
 
 def _meant(drafts: Drafts, event: Event) -> "list[Draft]":
-    """The incident that an event of the agent names; where it names none, all of its node that are not over."""
     agent_id, node = _text(event, "incident"), event.node
     if agent_id:
         return [draft for draft in drafts.named(agent_id) if node in ("", draft.told.node)][-1:]
@@ -223,7 +217,6 @@ def _ask(drafts: Drafts, event: Event) -> None:
 
 
 def _line_of(predecessors: "dict[str, str]", node: str) -> "dict[str, None]":
-    """An instance and those in whose place it was begun, one after the other, where its own beginning failed."""
     line = {node: None}
     earlier = predecessors.get(node, node)
     while earlier not in line:
@@ -247,7 +240,6 @@ def _begin_repair(drafts: Drafts, event: Event, predecessors: "dict[str, str]") 
 
 
 def _restore(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> None:
-    """The event is about the new instance, or about the old one and names the new."""
     remedy = _DONE[event.kind]
     old, new = event.node, ""
     if event.kind == kinds.NODE_REPLACED:
@@ -266,7 +258,7 @@ def _restore(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> No
 
 
 def _end_processes(drafts: Drafts, event: Event, nodes: "Iterable[str]") -> None:
-    """What was wrong with a process of a node is over where the node has booted since, or is none any more."""
+    """End process faults after the node has booted or is gone."""
     for draft in itertools.chain.from_iterable(map(drafts.of, nodes)):
         if draft.is_of_process and draft.is_open and draft.told.remedy != _NOTHING:
             draft.change(withdrawn_ns=event.time_ns)
@@ -274,7 +266,6 @@ def _end_processes(drafts: Drafts, event: Event, nodes: "Iterable[str]") -> None
 
 
 def _cured(drafts: Drafts, nodes: "Iterable[str]", remedy: str) -> "list[Draft]":
-    """What such a repair of one of these instances ends."""
     return [
         draft
         for draft in itertools.chain.from_iterable(map(drafts.of, nodes))
@@ -285,13 +276,12 @@ def _cured(drafts: Drafts, nodes: "Iterable[str]", remedy: str) -> "list[Draft]"
 
 
 def _own_repair(cured: "list[Draft]", remedy: str) -> "list[Draft]":
-    """Those of the incidents that a repair belongs to."""
     asked = [draft for draft in cured if draft.asked_for(remedy)]
     return asked or [draft for draft in cured if draft.told.out_ns is not None] or cured
 
 
 def _may_be_repaired(draft: Draft) -> bool:
-    """A repair that was asked for goes on when its verdict is withdrawn, or asks for nothing any more."""
+    """True for a requested repair, also after its verdict is withdrawn."""
     return (draft.is_open and not draft.is_noted) or (
         draft.told.restored_ns is None and draft.told.removed_ns is None and draft.is_pending
     )
