@@ -1,4 +1,4 @@
-"""Writes docs/findings: ``python -m holdfast.validation``, after a rule or an example was changed."""
+"""Generator of docs/findings: ``python -m holdfast.validation``."""
 
 from holdfast.validation.pages import write
 

@@ -618,7 +618,7 @@ def test_wrong_checks_are_refused_with_their_reasons_and_the_others_run(tmp_path
         "folder": "is not a file",
         "hasty": "hasty.json: interval_s is -1; allowed are interval_s and deadline_s",
         "odd": "ended with exit code 7; allowed: 0, 1, 2",
-        "open": "others than root can write it",
+        "open": "writable by users other than root",
         "text": "not executable",
     }.items():
         assert f"{name}: {reason}" in detector.reason

@@ -1,7 +1,4 @@
-"""
-The register of rules, the runner that lets each judge a deployment, and suppressions. Knows no rule; they are in
-rules.
-"""
+"""Rule registry, the runner over a deployment, and suppressions."""
 
 from holdfast.validation.engine.registry import Broken, Rule, all_rules, declare, judge, refused, rule, said, told_best
 from holdfast.validation.engine.suppression import suppressed

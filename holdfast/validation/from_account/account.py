@@ -1,4 +1,4 @@
-"""Asks an account what the 9xx rules want to know. Thin: every answer is put down as it is, nothing is judged here."""
+"""Queries for the 9xx rules; responses are stored without judgement."""
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ I = TypeVar("I", bound=Item)  # noqa: E741 - the one letter that an item begins 
 
 
 def with_facts(deployment: Deployment) -> Deployment:
-    """A deployment with what its account says, by the credentials that boto3 finds."""
+    """Add the account's facts to a deployment, with boto3's default credentials."""
     import boto3
 
     if not deployment.knows("region"):
@@ -41,7 +41,7 @@ def with_facts(deployment: Deployment) -> Deployment:
 
 
 def facts(deployment: Deployment, *, clients: Clients) -> AccountFacts:
-    """What an account says; UNRESOLVED for what it refuses to say."""
+    """Facts of an account; UNRESOLVED where access is denied."""
     parts = list(deployment.walk())
     types = sorted(
         {name for group in _each(parts, Group, "instance_type") if _has_types(group) for name in group.types}
@@ -83,7 +83,6 @@ def _pages(client: Any, operation: str, result: str, **arguments: Any) -> Iterat
 
 
 def _each(parts: list[Any], kind: type[I], known: str) -> Iterator[I]:
-    """Items of a kind of which an attribute is known."""
     for part in parts:
         if isinstance(part, kind) and part.knows(known):
             yield part

@@ -1,4 +1,4 @@
-"""Writes docs/findings from the rules and their examples."""
+"""Generator of docs/findings from rules and examples."""
 
 from holdfast.validation.pages.examples import EXAMPLES, Example, changed, example, findings_of
 from holdfast.validation.pages.findings import PAGES, pages, write

@@ -1,4 +1,4 @@
-"""The pages of docs/findings: one per code, written from its rule and what is found in its failing example."""
+"""Pages of docs/findings: one per code, from its rule and its failing example."""
 
 import functools
 import re
@@ -24,7 +24,7 @@ _INTRO = f"""\
 What `holdfast check ENV` can find, in an environment file or in the templates of any CDK app, before anything is
 deployed.
 An **error** is refused by AWS or fails later; a **warning** works and costs something.
-What depends on a value that is not known before deployment, or on an account that nobody asked, is reported as
+What depends on a value that is not known before deployment, or on an account that was not queried, is reported as
 **not checked**; it never passes.
 
 Warnings can be accepted in the file, with a reason:
@@ -59,13 +59,13 @@ _CHAPTERS = {
 
 @functools.cache
 def pages() -> Mapping[str, str]:
-    """The text of every page, by file name."""
+    """Text of each page, by file name."""
     ordered = sorted(all_rules().values(), key=lambda each: each.code)
     return {"README.md": _overview(ordered), **{f"{each.code}.md": _page(each) for each in ordered}}
 
 
 def write(folder: Path = PAGES) -> None:
-    """Write every page, and take away those of codes that are gone."""
+    """Write all pages, and remove those of deleted codes."""
     written = pages()
     for path in folder.glob("HF*.md"):
         if path.name not in written:

@@ -42,9 +42,7 @@ class User(NamedTuple):
 
 
 class Context(NamedTuple):
-    """
-    Input of steps. ``root`` is on a node and a scratch folder in tests.
-    """
+    """Input of steps. ``root`` is on a node and a scratch folder in tests."""
 
     root: Path
     bundle: Path

@@ -63,7 +63,7 @@ def test_a_python_that_is_too_old_is_named(node: ScratchNode, monkeypatch: pytes
     result = node.step("witness")
 
     assert result.outcome == "satisfied"
-    assert "and it needs 3.10" in result.remark
+    assert "but 3.10 is required" in result.remark
     assert not (node.root / UNIT).exists()
 
 

@@ -187,9 +187,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
     source="CloudFormation reference, AWS::Budgets::Budget BudgetData",
 )
 def budgets(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    Budgets are of cost, usage, or the coverage and utilization of reservations and savings plans.
-    """
+    """Budgets are of cost, usage, or the coverage and utilization of reservations and savings plans."""
     kinds = ("COST", "USAGE", "RI_UTILIZATION", "RI_COVERAGE", "SAVINGS_PLANS_UTILIZATION", "SAVINGS_PLANS_COVERAGE")
     units = ("DAILY", "MONTHLY", "QUARTERLY", "ANNUALLY", "CUSTOM")
     for budget, node in app.each("AWS::Budgets::Budget"):
@@ -238,7 +236,6 @@ def _capacity(app: App, promised: dict[tuple[str, str], list[tuple[int, Node]]])
 
 
 def _owner_arn(app: App, entry: Node) -> object:
-    """The ClusterArn of the quota that an entry is of."""
     for quota, node in app.each(QUOTA):
         if entry.path.startswith(f"{quota.path}."):
             return node.get("ClusterArn").value

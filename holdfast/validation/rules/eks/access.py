@@ -62,7 +62,7 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
     """
-    Public access, private access, or both; without either nobody gets in. Blocks of addresses are for public access,
+    Public access, private access, or both; without either the API is unreachable. Blocks of addresses are for public access,
     and those of private networks never come from the internet.
     """
     if isinstance(item, EnvironmentFile):
@@ -94,9 +94,7 @@ def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Brok
     "HF348", title="Add-ons and access entries name the template's own cluster", each=App, source=f"{ADDONS}; {ACCESS}"
 )
 def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    A name that no cluster of the template has, in a template that makes one, is of another cluster or of none.
-    """
+    """A name that no cluster of the template has, in a template that makes one, is of another cluster or of none."""
     clusters = list(app.each(CLUSTER))
     names = [node.get("Name").value for _cluster, node in clusters]
     if not clusters or not all(isinstance(name, str) for name in names):
@@ -113,11 +111,17 @@ def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
             )
 
 
-@rule("HF349", severity="warning", title="Somebody has access to the Kubernetes cluster", each=App, source=ACCESS)
+@rule(
+    "HF349",
+    severity="warning",
+    title="A principal has access to the Kubernetes cluster",
+    each=App,
+    source=ACCESS,
+)
 def somebody_gets_in(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    The creator of a cluster administers it only with BootstrapClusterCreatorAdminPermissions; everybody else needs an
-    access entry. With neither nobody can use kubectl.
+    The creator of a cluster administers it only with BootstrapClusterCreatorAdminPermissions; all others need an access
+    entry. With neither, kubectl is refused for everyone.
     """
     for cluster, node in app.each(CLUSTER):
         access = node.get("AccessConfig", "BootstrapClusterCreatorAdminPermissions")
@@ -125,7 +129,7 @@ def somebody_gets_in(app: App, _: Deployment) -> Iterator[Broken]:
         if access.boolean(default=True) is False and not entries and app.complete:
             yield Broken(
                 path=access.path,
-                message=f"nobody gets into {cluster.logical_id}: its creator has no rights, and there is no entry",
+                message=f"no access to {cluster.logical_id}: no access entry, and no rights of its creator",
                 fix="add an AWS::EKS::AccessEntry with AmazonEKSClusterAdminPolicy for who administers it",
             )
 

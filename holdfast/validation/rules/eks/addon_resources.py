@@ -17,9 +17,7 @@ _VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)-eksbuild\.(\d+)")
 
 @rule("HF332", title="EKS add-ons have names that exist", each=App, source=ADDONS, suppressible=True)
 def addon_names(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    EKS refuses an add-on of another name. One that has come since the list was made can be accepted.
-    """
+    """EKS refuses an add-on of another name. One that has come since the list was made can be accepted."""
     known = set(page_fact("eks_addons"))
     for _addon, node in app.each(ADDON):
         name = node.get("AddonName")
@@ -141,9 +139,7 @@ def addon_roles(app: App, _: Deployment) -> Iterator[Broken]:
     source="EKS user guide, 'Determine fields you can customize for Amazon EKS add-ons'",
 )
 def addon_configuration(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    ConfigurationValues is one text with a JSON or YAML mapping in it.
-    """
+    """ConfigurationValues is one text with a JSON or YAML mapping in it."""
     for _addon, node in app.each(ADDON):
         values = node.get("ConfigurationValues")
         if isinstance(values.value, str) and values.value.strip().startswith(("{", "[")):

@@ -166,7 +166,6 @@ def room_for_pods(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
 
 
 def _has_better(group: InstanceGroup, groups: Sequence[InstanceGroup], small: Mapping[str, int]) -> bool:
-    """Whether another group without accelerators has room for what add-ons run."""
     known = instance_types()
     return any(
         each is not group

@@ -21,9 +21,7 @@ RESERVED = ("kubernetes.io", "k8s.io", "sagemaker.amazonaws.com", "eks.amazonaws
 
 @rule("HF309", title="Groups with deep health checks have no taints", each=InstanceGroup, source=EKS)
 def taints_and_deep_checks(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    The checks run as pods that do not tolerate taints of your own, so the nodes would never pass.
-    """
+    """The checks run as pods that do not tolerate taints of your own, so the nodes would never pass."""
     if group.deep_health_checks and group.taints:
         yield refused(
             group.at("taints"),
@@ -40,9 +38,7 @@ def taints_and_deep_checks(group: InstanceGroup, _: Deployment) -> Iterator[Brok
     source="SageMaker API reference, ClusterKubernetesConfig",
 )
 def number_of_labels(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    CreateCluster refuses more.
-    """
+    """CreateCluster refuses more."""
     for attribute, count, most in (
         ("labels", len(group.labels), MOST_LABELS),
         ("taints", len(group.taints), MOST_TAINTS),
@@ -53,18 +49,14 @@ def number_of_labels(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF312", title="Labels have Kubernetes' syntax", each=InstanceGroup, source=LABELS)
 def label_syntax(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    A key is a name of at most 63 characters, after an optional DNS prefix and a slash; a value has at most 63.
-    """
+    """A key is a name of at most 63 characters, after an optional DNS prefix and a slash; a value has at most 63."""
     for key, value in group.labels.items():
         yield from _syntax(group.at("labels"), key, value)
 
 
 @rule("HF313", title="Taints have Kubernetes' syntax and stand once", each=InstanceGroup, source=LABELS)
 def taint_syntax(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    Keys and values are those of labels, the effect is one of three, and a key has each effect once.
-    """
+    """Keys and values are those of labels, the effect is one of three, and a key has each effect once."""
     seen = set()
     for taint in group.taints:
         yield from _syntax(taint.at("key"), taint.key, taint.value or "")
@@ -102,9 +94,7 @@ def reserved_prefixes(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF315", title="Karpenter has the settings that it needs", each=Cluster, source=KARPENTER)
 def karpenter(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    The managed Karpenter works on EKS, with continuous provisioning and automatic node recovery.
-    """
+    """The managed Karpenter works on EKS, with continuous provisioning and automatic node recovery."""
     if cluster.auto_scaler is None:
         return
     if cluster.auto_scaler != "Karpenter":
@@ -166,9 +156,7 @@ def karpenter_role(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
     source="SageMaker API reference, SchedulerConfig",
 )
 def priority_classes(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    Weights are 0 to 100; the higher, the earlier a job is admitted.
-    """
+    """Weights are 0 to 100; the higher, the earlier a job is admitted."""
     names = [each.name for each in file.priority_classes]
     if len(names) > MOST_CLASSES:
         yield refused(
@@ -195,7 +183,7 @@ def charts_of_a_closed_network(file: EnvironmentFile, _: Deployment) -> Iterator
             file.at("chart_archives"),
             "no archives, and egress none",
             allowed="a folder with the archives of the charts",
-            fix="add eks.chart_archives, as docs/eks.md says, or write egress: nat",
+            fix="add eks.chart_archives, as in docs/eks.md, or write egress: nat",
         )
 
 
@@ -240,9 +228,7 @@ def images_of_a_closed_network(file: EnvironmentFile, deployment: Deployment) ->
     source="SageMaker API reference, KubernetesConfig",
 )
 def kubernetes_settings(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    CreateCluster refuses KubernetesConfig without the EKS orchestrator.
-    """
+    """CreateCluster refuses KubernetesConfig without the EKS orchestrator."""
     if deployment.cluster.eks is None and (group.labels or group.taints):
         given = "labels" if group.labels else "taints"
         yield refused(group.at(given), f"{given} under Slurm", allowed=f"{given} on EKS", fix=f"remove the {given}")

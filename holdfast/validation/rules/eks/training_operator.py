@@ -95,7 +95,6 @@ def operator_dependencies(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def _both_clusters(app: App, node: Node) -> Iterator[Resource]:
-    """The HyperPod cluster, and the EKS cluster, that an add-on is for."""
     eks = cluster_of(app, node)
     all_of_them = [each for each, _own in app.each("AWS::SageMaker::Cluster")]
     if eks is None and len(all_of_them) == 1:

@@ -136,7 +136,6 @@ _WITH_ARNS = {"ec2", "s3", "kms", "fsx", "secretsmanager", "sagemaker", "eks", "
 
 
 def _of_another_service(grant: Grant) -> Iterator[Broken]:
-    """Actions of a service on resources of others alone."""
     services = set()
     for text in grant.resources:
         parts = text.split(":")
@@ -162,7 +161,7 @@ def _entries(node: Node) -> list[Node]:
 
 
 def _bucket_part(entry: Node) -> str | None:
-    """What a resource says of S3: the bucket, with /... for objects; None where it is not known."""
+    """Bucket of an S3 resource, with /... for objects; None if unknown."""
     bucket = entry.resource("AWS::S3::Bucket")
     if bucket is not None:
         return bucket.logical_id

@@ -154,7 +154,7 @@ def _trust(grant: Grant) -> Iterator[Broken]:
     if grant.effect != "Allow" or not grant.sure:
         return
     if not grant.node.get("Principal").present and not grant.node.get("NotPrincipal").present:
-        yield refused(grant.path, "a statement without a principal", allowed="one that says who", fix="add Principal")
+        yield refused(grant.path, "no principal", allowed="one in each statement", fix="add Principal")
     wrong = [action for action in grant.actions if not action.startswith(("sts:", "eks-auth:")) and action != "*"]
     if wrong:
         yield refused(

@@ -162,13 +162,13 @@ def scripts_everywhere(file: EnvironmentFile, deployment: Deployment) -> Iterato
         if group.lifecycle is None and _takes_custom_alone(deployment) is None:
             yield Broken(
                 path=group.at("lifecycle"),
-                message=f"no script runs on the nodes of this group, so that lifecycle.{wanted[0]} does not reach them",
+                message=f"no script runs on the nodes of this group, so lifecycle.{wanted[0]} has no effect on them",
                 fix="write extension, or take them out",
             )
 
 
 def _takes_custom_alone(deployment: Deployment) -> str | None:
-    """Why every group needs OnCreate, as the end of a sentence; None where it does not."""
+    """Reason why all groups need OnCreate; else None."""
     if deployment.cluster.eks is not None:
         return "on EKS"
     if deployment.cluster.slurm is not None and deployment.cluster.continuous:
@@ -177,5 +177,4 @@ def _takes_custom_alone(deployment: Deployment) -> str | None:
 
 
 def _in_words(deployment: Deployment, *, file: str, template: str) -> str:
-    """The words of the source: an environment file has modes, a template the API's hooks."""
     return template if deployment.file is None else file

@@ -36,7 +36,7 @@ def syntax(script: Script, deployment: Deployment) -> Iterator[Broken]:
             script.path,
             f"{script.name}: {script.mistake}",
             allowed="what bash -n takes",
-            fix="correct the script; bash -n says no more then",
+            fix="correct the script until bash -n reports nothing",
         )
     if script.name.endswith(".py") or script.text.startswith(("#!/usr/bin/env python", "#!/usr/bin/python")):
         orchestrator = "slurm" if deployment.cluster.eks is None else "eks"

@@ -51,9 +51,7 @@ def readable_scripts(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     source=f"{API}; awsome-distributed-ai, observability README",
 )
 def scripts_are_there(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
-    """
-    A script that is not under the URI fails every node of the group, half an hour into the creation.
-    """
+    """A script that is not under the URI fails every node of the group, half an hour into the creation."""
     there = {script.name for script in lifecycle.scripts if script.text is not None}
     for script in lifecycle.scripts:
         if script.text is None:
@@ -70,9 +68,7 @@ def scripts_are_there(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     "HF505", title="Scripts have Unix line ends", each=Script, source="bash(1): a carriage return is part of the word"
 )
 def line_ends(script: Script, _: Deployment) -> Iterator[Broken]:
-    """
-    A script that was saved on Windows fails with "$'\\r': command not found", or its interpreter is not found.
-    """
+    """A script that was saved on Windows fails with "$'\\r': command not found", or its interpreter is not found."""
     if script.text is not None and "\r\n" in script.text and _is_shell(script):
         yield refused(script.path, f"{script.name} with CRLF", allowed="LF", fix="save it with Unix line ends")
 
@@ -96,9 +92,7 @@ def interpreter(script: Script, _: Deployment) -> Iterator[Broken]:
     source="awsome-distributed-ai 186, 189: GitHub at boot",
 )
 def fetch_in_closed_network(script: Script, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Without a way out, a download waits for its timeout, on every node, and then the node fails.
-    """
+    """Without a way out, a download waits for its timeout, on every node, and then the node fails."""
     if deployment.network is None or deployment.network.nat:
         return
     for number, line in _lines(script):
@@ -140,9 +134,7 @@ def piped_download(script: Script, _: Deployment) -> Iterator[Broken]:
     suppressible=True,
 )
 def credentials(script: Script, _: Deployment) -> Iterator[Broken]:
-    """
-    Lifecycle scripts lie in S3 and on every node. Nodes have a role, and secrets have Secrets Manager.
-    """
+    """Lifecycle scripts lie in S3 and on every node. Nodes have a role, and secrets have Secrets Manager."""
     if script.text is not None and SECRET.search(script.text):
         yield refused(
             script.path,
@@ -180,9 +172,7 @@ def unique_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     source="accounts of HyperPod's AMI; holdfast/catalog/limits.json",
 )
 def system_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    An account of such a name is there already with another uid, so making it fails, or takes a service's place.
-    """
+    """An account of such a name is there already with another uid, so making it fails, or takes a service's place."""
     for user in file.users:
         if user.name in limits("system_users"):
             yield refused(user.at("name"), said(user.name), allowed="a name that the AMI has not", fix="take another")

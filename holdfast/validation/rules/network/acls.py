@@ -50,8 +50,6 @@ _WANTED = {
 
 
 class _Entry:
-    """An entry of an access control list."""
-
     def __init__(
         self, *, resource: Resource, number: int, allow: bool, protocol: str, low: int, high: int, block: str
     ) -> None:
@@ -87,7 +85,6 @@ def _acl_rules(app: App, entries: tuple[Resource, ...], *, egress: bool) -> list
 
 
 def _passes(rules: list[_Entry], low: int, high: int, protocol: str) -> bool:
-    """Whether traffic of a range of ports passes from or to somewhere."""
     for each in rules:
         if each.protocol not in (protocol, "-1") or each.high < low or each.low > high:
             continue

@@ -21,9 +21,7 @@ STRATEGIES = ("Overwrite", "Managed", "Merge")
     source="SageMaker API reference, ClusterOrchestrator",
 )
 def one_orchestrator(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    Orchestrator holds Eks or Slurm. CloudFormation accepts both, the API does not.
-    """
+    """Orchestrator holds Eks or Slurm. CloudFormation accepts both, the API does not."""
     if cluster.eks is not None and cluster.slurm is not None:
         yield refused(cluster.at("slurm"), "Eks and Slurm", allowed="one of them", fix="remove one")
 
@@ -55,9 +53,7 @@ def one_controller_group(_: Slurm, deployment: Deployment) -> Iterator[Broken]:
 
 @rule("HF404", title="Slurm has at most one Login group", each=Slurm, source=REFERENCE)
 def one_login_group(_: Slurm, deployment: Deployment) -> Iterator[Broken]:
-    """
-    It may have several nodes.
-    """
+    """It may have several nodes."""
     logins = [group for group in deployment.cluster.instance_groups if group.node_type == "Login"]
     if len(logins) > 1:
         yield refused(
@@ -75,9 +71,7 @@ def one_login_group(_: Slurm, deployment: Deployment) -> Iterator[Broken]:
     source=f"{MIGRATION}: several heads need the legacy mode",
 )
 def one_controller_node(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    slurmctld runs on one node. A lost one is replaced, so it needs no spare either.
-    """
+    """slurmctld runs on one node. A lost one is replaced, so it needs no spare either."""
     if group.node_type == "Controller" and group.instance_count != 1:
         yield refused(
             group.at("instance_count"),
@@ -89,9 +83,7 @@ def one_controller_node(group: InstanceGroup, _: Deployment) -> Iterator[Broken]
 
 @rule("HF406", title="Compute groups have a partition", each=InstanceGroup, source=REFERENCE)
 def partition_of_compute(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    Jobs are submitted to partitions; nodes in none get no job.
-    """
+    """Jobs are submitted to partitions; nodes in none get no job."""
     if group.node_type == "Compute" and not group.partitions:
         yield refused(
             group.at("partitions"), "nothing", allowed="a partition on every Compute group", fix="add a partition: dev"
@@ -125,9 +117,7 @@ def partition_elsewhere(group: InstanceGroup, _: Deployment) -> Iterator[Broken]
     source="SageMaker API reference, ClusterPartitionName",
 )
 def partition_name(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    One per group, of letters, digits and hyphens. The dots of the popular partition "ml.p5.48xlarge" are refused.
-    """
+    """One per group, of letters, digits and hyphens. The dots of the popular partition "ml.p5.48xlarge" are refused."""
     if len(group.partitions) > 1:
         yield refused(
             group.at("partitions"), f"{len(group.partitions)} partitions", allowed="at most one", fix="keep one"
@@ -160,9 +150,7 @@ def partition_default(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF410", title="Every group of a Slurm cluster has a Slurm node type", each=InstanceGroup, source=MIGRATION)
 def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Controller, Login or Compute. Once the orchestrator is Slurm, a group without SlurmConfig has no place in it.
-    """
+    """Controller, Login or Compute. Once the orchestrator is Slurm, a group without SlurmConfig has no place in it."""
     if deployment.cluster.slurm is None or deployment.cluster.eks is not None:
         return
     if group.node_type is None:
@@ -182,9 +170,7 @@ def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
     source="SageMaker API reference, ClusterSlurmConfig",
 )
 def node_type_on_eks(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    SlurmConfig belongs to Slurm.
-    """
+    """SlurmConfig belongs to Slurm."""
     if deployment.cluster.eks is not None and group.node_type is not None:
         yield refused(
             group.at("node_type"), said(group.node_type), allowed="no node type on EKS", fix="remove the group's slurm"
@@ -198,9 +184,7 @@ def node_type_on_eks(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     source=f"{MIGRATION}; 'Continuous provisioning'",
 )
 def strategy_and_continuous(slurm: Slurm, deployment: Deployment) -> Iterator[Broken]:
-    """
-    With node provisioning mode Continuous the API refuses any SlurmConfigStrategy, Managed included.
-    """
+    """With node provisioning mode Continuous the API refuses any SlurmConfigStrategy, Managed included."""
     if slurm.config_strategy is not None and deployment.cluster.continuous:
         yield refused(
             slurm.at("config_strategy"),
@@ -217,9 +201,7 @@ def strategy_and_continuous(slurm: Slurm, deployment: Deployment) -> Iterator[Br
     source="SageMaker API reference, SlurmConfigStrategy",
 )
 def strategy(slurm: Slurm, _: Deployment) -> Iterator[Broken]:
-    """
-    Overwrite discards manual edits of slurm.conf, Managed fails when there are some, Merge keeps them.
-    """
+    """Overwrite discards manual edits of slurm.conf, Managed fails when there are some, Merge keeps them."""
     if slurm.config_strategy is not None and slurm.config_strategy not in STRATEGIES:
         yield refused(
             slurm.at("config_strategy"),
@@ -256,9 +238,7 @@ def accounting_and_continuous(database: AccountingDatabase, deployment: Deployme
     source="SageMaker API reference, AccountingDatabase",
 )
 def accounting_settings(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    `create: true` makes one, with all that belongs to it. An existing one needs `endpoint` and `secret_arn`.
-    """
+    """`create: true` makes one, with all that belongs to it. An existing one needs `endpoint` and `secret_arn`."""
     if file.accounting_created is None:
         return
     told = file.accounting_settings
@@ -287,9 +267,7 @@ def accounting_settings(file: EnvironmentFile, _: Deployment) -> Iterator[Broken
     source="Holdfast",
 )
 def controller_type(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    No job runs on the node of slurmctld, so its GPUs would idle at full price.
-    """
+    """No job runs on the node of slurmctld, so its GPUs would idle at full price."""
     known = instance_types()
     wasted = [name for name in group.types if name in known and known[name].accelerators]
     if group.node_type in ("Controller", "Login") and wasted:

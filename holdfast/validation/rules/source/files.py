@@ -1,4 +1,4 @@
-"""0xx: the source itself. Most of these are found while a file is read; the rest is about what only our file says."""
+"""0xx: the source itself. Most of these are found while a file is read."""
 
 from collections.abc import Iterator
 
@@ -85,8 +85,8 @@ declare(
     title="Every DECIDE comment of an import has been decided",
     source=OURS,
     explanation="""
-    `holdfast import` writes a comment that begins with DECIDE above what it could not know. Until somebody has decided
-    it, the file does not say the cluster that was imported. Correct the setting and remove the comment.
+    `holdfast import` writes a comment that begins with DECIDE above what it could not know. Until each is decided
+    the file does not describe the imported cluster. Correct the setting and remove the comment.
     """,
 )
 declare(
@@ -116,8 +116,8 @@ declare(
     source=OURS,
     explanation="""
     What macros, the SAM transform, `Fn::Transform` and nested stacks whose template is not beside this one bring about
-    is not seen here, and is said to be not checked, once for each cause. Where the parameters that conditions ask for
-    can be chosen in more ways than are judged, that is said too.
+    is not visible here, and is reported as not checked, once for each cause. Where the parameters that conditions ask for
+    can be chosen in more ways than are judged, that is reported, too.
     """,
 )
 declare(
@@ -181,9 +181,7 @@ def embedded_account(file: EnvironmentFile, deployment: Deployment) -> Iterator[
 
 @rule("HF012", title="Stand-ins are used on the embedded AWS only", each=EnvironmentFile, source=OURS)
 def stand_ins_are_embedded(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    `stand_ins` says what takes the place of what this machine lacks. On AWS nothing stands in for anything.
-    """
+    """`stand_ins` replaces what this machine lacks. On AWS there are no stand-ins."""
     if file.cloud == "aws" and file.stand_ins:
         yield refused(
             file.at("stand_ins"),

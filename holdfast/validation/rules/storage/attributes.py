@@ -193,7 +193,6 @@ def _database_port(app: App, cluster: Resource, properties: Node) -> Iterator[Br
 
 
 def _literal_names(properties: Node) -> Iterator[Broken]:
-    """DNS names that are written down: of FSx, with the id of a file system."""
     for group in properties.get("InstanceGroups").items() or ():
         for config in group.get("InstanceStorageConfigs").items() or ():
             for kind in ("FsxLustreConfig", "FsxOpenZfsConfig"):

@@ -113,7 +113,6 @@ def windows(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def _overlap(daily: str, weekly: str) -> bool:
-    """Whether a window of each day meets one of a week."""
     times = [re.findall(r"(\d\d):(\d\d)", each) for each in (daily, weekly)]
     if any(len(each) != 2 for each in times):
         return False

@@ -18,9 +18,7 @@ MOST, AT_ONCE = bounds("data_repository_associations").most, 2
     source=f"{FSX}, CreateDataRepositoryAssociation",
 )
 def support(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """
-    At most 8, not on SCRATCH_1, on Lustre 2.12 or newer.
-    """
+    """At most 8, not on SCRATCH_1, on Lustre 2.12 or newer."""
     associations = lustre.data_repository_associations
     if not associations:
         return
@@ -79,9 +77,7 @@ def folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     source=f"{FSX}, DataRepositoryPath; CloudFormation",
 )
 def prefixes(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """
-    A prefix that two folders are associated with, or that lies in another's, makes every change arrive twice.
-    """
+    """A prefix that two folders are associated with, or that lies in another's, makes every change arrive twice."""
     for index, association in enumerate(lustre.data_repository_associations):
         for other in lustre.data_repository_associations[:index]:
             if overlap(association.data_repository_path, other.data_repository_path):
@@ -137,8 +133,8 @@ def one_after_the_other(lustre: LustreFileSystem, _: Deployment) -> Iterator[Bro
 )
 def preload(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    Preloading fetches the contents of files that a data repository association has imported. Elsewhere there is
-    nothing to fetch.
+    Preloading fetches the contents of files that a data repository association has imported. Elsewhere there is nothing
+    to fetch.
     """
     for folder in lustre.preload:
         if not any(

@@ -55,9 +55,7 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
     source="S3 user guide, 'General purpose bucket naming rules'",
 )
 def bucket_names(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit.
-    """
+    """3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit."""
     for bucket, node in app.each("AWS::S3::Bucket"):
         name = node.get("BucketName")
         text = text_of(name.value)

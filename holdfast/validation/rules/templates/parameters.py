@@ -21,7 +21,7 @@ _IDS = {
     ),
     "AWS::EC2::VPC::Id": ("VPC", "VpcId"),
 }
-"""What a parameter's type says that it is, and the properties that take it."""
+"""Meaning of a parameter's type, and the properties that accept it."""
 _FORMS = {"subnet": r"subnet-[0-9a-f]{8,17}", "security group": r"sg-[0-9a-f]{8,17}", "VPC": r"vpc-[0-9a-f]{8,17}"}
 
 
@@ -126,7 +126,7 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF071",
-    title="Parameters are used as their type says",
+    title="Parameters are used according to their type",
     each=App,
     source=f"{PARAMETERS}: AWS-specific parameter types",
 )
@@ -238,7 +238,6 @@ def _lookup(template: Template, known: Mapping[str, Any], argument: list[Any], p
 
 
 def _values(template: Template, key: Any) -> Iterator[tuple[str, str]]:
-    """The values that a key of a look-up may have, as far as the template says."""
     if isinstance(key, str):
         yield key, ""
     elif isinstance(key, Mapping) and set(key) == {"Ref"}:

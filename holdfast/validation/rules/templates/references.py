@@ -112,9 +112,7 @@ def conditional_resources(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF056", title="Fn::GetAtt asks for an attribute of the resource type", each=App, source=RETURN_VALUES)
 def known_attributes(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    Fn::GetAtt gives the attributes under "Return values" of a type's page, and nothing else.
-    """
+    """Fn::GetAtt gives the attributes under "Return values" of a type's page, and nothing else."""
     places = [(each.template, each.path, each.body.get("Properties")) for each in app.all()]
     for template in app.values.graph.templates:
         prefix = f"{template.path}#" if template.path else ""
@@ -143,7 +141,6 @@ def kinds_of_references(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def functions_in(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
-    """Every function inside a value as it is written: where, which, and its argument."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from functions_in(item, f"{path}.{index}")
@@ -199,7 +196,6 @@ def _named(function: str, argument: Any) -> Iterator[str]:
 
 
 def _substituted(argument: Any) -> Iterator[str]:
-    """The names in the text of Fn::Sub that its own mapping does not define."""
     text, own = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
     if isinstance(text, str) and isinstance(own, Mapping):
         for match in _SUBSTITUTION.finditer(text):
@@ -240,7 +236,6 @@ def _wrong_attribute(app: App, template: Template, path: str, argument: Any) -> 
 
 
 def _kinds(schema: Schema, part: Mapping[str, Any], node: Node, owner: Resource) -> Iterator[Broken]:
-    """Goes through what is written beside what the schema says of it."""
     value = node.value
     if isinstance(value, Mapping):
         properties = part.get("properties", {})
@@ -300,7 +295,7 @@ def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Bro
 
 
 class _Wanted:
-    """What a property takes: an ARN or not, and of which types."""
+    """Type of a property's value: ARN or not, and of which resource types."""
 
     def __init__(self, *, arn: bool | None, types: frozenset[str], only: bool) -> None:
         self.arn, self.types, self.only = arn, types, only
@@ -375,7 +370,7 @@ def _property_name(path: str) -> str:
 
 
 def _is_arn(source: Resource, attribute: str, names: tuple[str, ...]) -> bool | None:
-    """Whether a reference gives an ARN; None where it is not sure."""
+    """True if a reference gives an ARN; None if unknown."""
     if attribute == "Ref":
         if source.type in _ARN_BY_REF or (names[-1:] and names[-1].lower().endswith("arn")):
             return True

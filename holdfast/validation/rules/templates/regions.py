@@ -28,7 +28,7 @@ from holdfast.validation.model import (
     text_of,
 )
 
-REGIONS = "regions of botocore, resource types by region of cfn-lint; docs/facts.md says of when"
+REGIONS = "regions of botocore, resource types by region of cfn-lint; docs/facts.md has their dates"
 CLUSTER = "AWS::SageMaker::Cluster"
 _ARN = re.compile(r"^arn:(aws[a-z-]*):([a-z0-9-]+):([a-z0-9-]*):(\d{12}|aws|)?:?.*")
 _ENDPOINT = re.compile(r"^(?:cn\.)?com\.amazonaws\.([a-z]{2}(?:-[a-z]+)+-\d)\.[a-z0-9.-]+$")
@@ -58,14 +58,13 @@ _FROM_ELSEWHERE = {"ReplicaRegions", "DestinationRegion"}
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A setting of an environment file that makes a resource of a type."""
+    """Setting of an environment file that makes a resource of a type."""
 
     path: tuple[str, ...]
     unless: tuple[str, Any] | None = None
     """A key in it, and the value with which it makes none. Default: it always does."""
 
     def by(self, data: Any) -> bool:
-        """Whether the data of a file ask for it."""
         for part in self.path:
             data = data.get(part) if isinstance(data, Mapping) else None
         left_out = self.unless is not None and isinstance(data, Mapping) and data.get(self.unless[0]) == self.unless[1]
@@ -88,9 +87,7 @@ _WANTED: Mapping[str, _Wanted] = {
 
 @rule("HF030", title="Regions exist", each=(EnvironmentFile, App), source=REGIONS)
 def region_exists(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
-    """
-    The name of a region is a direction and a number after a place; one letter off is another region or none.
-    """
+    """The name of a region is a direction and a number after a place; one letter off is another region or none."""
     if isinstance(item, EnvironmentFile):
         if deployment.region is not None and partition_of(deployment.region) is None:
             yield _no_region(deployment.at("region"), deployment.region)
@@ -321,7 +318,7 @@ _SAID_ELSEWHERE = {"training_plan_arn", "TrainingPlanArn", "kms_key", "volume_km
 
 
 def region_of(deployment: Deployment) -> str | None:
-    """Where a deployment is, as it is told or as its zones say."""
+    """Region of a deployment, as given or by its zones."""
     if deployment.region is not None or deployment.app is None:
         return deployment.region
     cluster = next(
@@ -331,7 +328,7 @@ def region_of(deployment: Deployment) -> str | None:
 
 
 def texts_in(data: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every text in plain data, with its dotted path."""
+    """Texts in plain data, with dotted paths."""
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, Mapping):
@@ -343,7 +340,6 @@ def texts_in(data: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _texts(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[tuple[str, str, str | None]]:
-    """Texts of a source with their paths, and the region that they are used in."""
     if isinstance(item, EnvironmentFile):
         for path, text in texts_in(item.data):
             yield path, text, deployment.region
@@ -357,7 +353,7 @@ def _texts(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[tupl
 
 
 def _start(leaf: Node) -> str | None:
-    """The known beginning of a text whose rest only the deployment tells; long enough to hold a region, or nothing."""
+    """Known start of a text, long enough to hold a region; else empty."""
     if not isinstance(leaf.value, Text):
         return None
     start = leaf.value.start
@@ -365,7 +361,6 @@ def _start(leaf: Node) -> str | None:
 
 
 def _addresses(app: App) -> Iterator[Broken]:
-    """Service principals and host names that end as another partition's do."""
     for resource in app.all():
         region = app.region(resource.template)
         partition = partition_of(region) if region else None
@@ -387,7 +382,6 @@ def _addresses(app: App) -> Iterator[Broken]:
 
 
 def _chinese_services(app: App) -> Iterator[Broken]:
-    """Endpoint services with China's beginning elsewhere."""
     for _endpoint, node in app.each("AWS::EC2::VPCEndpoint"):
         service = node.get("ServiceName")
         text = text_of(service.value) or ""
@@ -406,7 +400,6 @@ def _endpoint_regions(app: App, template: Template) -> Iterator[tuple[str, str]]
 
 
 def _lacks(kind: str, region: str) -> bool:
-    """Whether a public region surely lacks a type."""
     return partition_of(region) in ("aws", "aws-cn", "aws-us-gov") and (
         has_type(kind, region) is False or (has_type(kind, region) is None and kind == CLUSTER)
     )

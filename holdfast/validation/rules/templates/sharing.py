@@ -218,9 +218,7 @@ def endpoints_once(app: App, _: Deployment) -> Iterator[Broken]:
     source="IAM API reference, PutRolePolicy: a second policy of a name takes the place of the first",
 )
 def policy_names(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    The second inline policy of a name overwrites the first, in silence.
-    """
+    """The second inline policy of a name overwrites the first, in silence."""
     for role, node in app.each("AWS::IAM::Role"):
         seen: dict[str, str] = {}
         for entry in node.get("Policies").items() or ():
