@@ -1,7 +1,7 @@
 """
-CDK constructs for HyperPod clusters with Slurm or EKS. They know no environment file: any CDK app can use them.
+CDK constructs for HyperPod clusters with Slurm or EKS, independent of environment files.
 
-A construct's module is loaded when the construct is first asked for: an app pays for the AWS services that it uses.
+Modules are loaded on first use: an app pays for the AWS services that it uses.
 """
 
 import importlib

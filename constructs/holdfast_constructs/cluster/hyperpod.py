@@ -29,7 +29,7 @@ from holdfast_constructs.synthesis import acknowledge_schema_gaps, register_rule
 
 @dataclass(frozen=True, kw_only=True)
 class AutoScaling:
-    """Nodes come and go with the pods that want them, by HyperPod's own Karpenter."""
+    """Scaling of nodes with pending pods, by HyperPod's Karpenter."""
 
     enabled: bool = True
     """False turns it off on a cluster that had it. Default: True."""
@@ -48,9 +48,7 @@ class TieredStorage:
 @jsii.implements(iam.IGrantable)
 class HyperPodCluster(ClusterBase):
     """
-    A HyperPod cluster with Slurm, configured through the API, or on EKS.
-
-    To grant something to the cluster is to grant it to the execution role of its nodes.
+    A HyperPod cluster with Slurm, configured through the API, or on EKS. Grants go to the execution role of its nodes.
     """
 
     role: iam.IRole
@@ -82,28 +80,23 @@ class HyperPodCluster(ClusterBase):
         Define a cluster.
 
         Args:
-            cluster_name: Changing it replaces the cluster. Default: a name that follows from the construct's place.
-            network: Where the nodes are. Changing it replaces the cluster.
-            orchestrator: Slurm or EKS.
-            instance_groups: Taking one out of the list deletes its nodes. Default: those of ``add_instance_group``.
-            lifecycle: What runs on new nodes, in groups whose ``lifecycle_mode`` is not none. Its prefix is delivered
-                before the cluster is made, and what only scripts have to know (mounts, accounting) is put into it.
-                Default: none, HyperPod alone makes nodes ready, which it does with Slurm only.
-            lustre: On the nodes of every group that has no ``mounts`` of its own; with Slurm only. Default: none.
-            home: The same for home directories. Default: none, every node has its own.
-            restricted_instance_groups: Default: none.
-            restricted_environment: Default: restricted groups share nothing.
-            node_recovery: Default: "Automatic", HyperPod replaces or reboots nodes that it finds faulty.
-            continuous_provisioning: Whether the cluster is in service with the nodes that there are while HyperPod goes
-                on trying for the others. An existing Slurm cluster cannot get it. Default: False, all nodes or none.
-            auto_scaling: With EKS and continuous provisioning only. Default: none.
-            tiered_storage: With EKS only. Default: none.
-            role: The execution role of nodes. It gets what they need, unless it is imported as immutable. Default: one
-                is made.
-            auto_scaling_role: What HyperPod scales the cluster with. Nothing is added to it. Default: one is made when
-                there is ``auto_scaling``.
-            tags: Default: no tags. A cluster on EKS gets SageMaker=true besides, without which the training operator is
-                not installed.
+            cluster_name: Changing it replaces the cluster. Default: generated.
+            network: Changing it replaces the cluster.
+            instance_groups: Removing one deletes its nodes. Default: those of ``add_instance_group``.
+            lifecycle: Scripts of new nodes, in groups whose ``lifecycle_mode`` is not none; uploaded before the cluster
+                is
+            created, with mounts and accounting. Default: none, HyperPod prepares nodes, with Slurm only.
+            lustre: On the nodes of all groups without ``mounts`` of their own; Slurm only.
+            home: The same for home directories. Default: none, each node has its own.
+            node_recovery: Default: "Automatic", HyperPod replaces or reboots faulty nodes.
+            continuous_provisioning: Start with the available nodes, while HyperPod adds the others. Cannot be added to
+                an
+            existing Slurm cluster. Default: False, all nodes or none.
+            auto_scaling: With EKS and continuous provisioning only.
+            tiered_storage: With EKS only.
+            role: Execution role of nodes, extended with their rights unless immutable. Default: a new one.
+            auto_scaling_role: Used unchanged. Default: a new one with ``auto_scaling``.
+            tags: A cluster on EKS also gets SageMaker=true, which the training operator requires.
         """
         eks = orchestrator.control_plane if isinstance(orchestrator, EksOrchestrator) else None
         super().__init__(
@@ -179,7 +172,7 @@ class HyperPodCluster(ClusterBase):
     def _first_nodes(
         self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup], *, continuous: bool
     ) -> IDependable:
-        """The cluster itself, unless it is in service before its nodes are there."""
+        """The cluster itself, unless it is in service before its nodes."""
         installer = None if eks is None else eks.known_installer
         if installer is None or not continuous or not any(group.instance_count for group in groups):
             return self.resource
@@ -188,15 +181,13 @@ class HyperPodCluster(ClusterBase):
 
     @property
     def resource(self) -> sagemaker.CfnCluster:
-        """What to wait for, and the escape hatch."""
+        """For dependencies, and the escape hatch."""
         return self._resource
 
     def add_instance_group(self, group: InstanceGroup) -> None:
         """
-        Add a group to those that the cluster was made with; the network has to have room for its nodes.
-
-        Raises:
-            ValueError: the cluster has a group of the name, or the group is not one of its orchestrator.
+        Add a group; the network must have room for its nodes. Raises ValueError for a used name, or another
+        orchestrator.
         """
         if group.name in self._groups:
             raise ValueError(
@@ -232,7 +223,7 @@ class HyperPodCluster(ClusterBase):
         groups: Sequence[InstanceGroup],
         restricted_groups: Sequence[RestrictedInstanceGroup],
     ) -> None:
-        """Give a role what the groups that have it need, once."""
+        """Give a role the rights of its groups, once."""
         own = [group for group in groups if (group.role or self.role).node.path == role.node.path]
         restricted = [group for group in restricted_groups if (group.role or self.role).node.path == role.node.path]
         mounts = [*self._mounts, *(mount for group in own for mount in group.mounts or ())]
@@ -244,17 +235,11 @@ class HyperPodCluster(ClusterBase):
         self._allowed[role.node.path] = role
 
     def _scripts(self, groups: Sequence[InstanceGroup]) -> list[ILifecycleScripts]:
-        """The scripts of groups, those of the cluster first."""
         found = [self._modes.bundle, *(group.lifecycle for group in groups)]
         return list({scripts.node.path: scripts for scripts in found if scripts is not None}.values())
 
     def allow_health_agent(self, *, events: logs.ILogGroup) -> None:
-        """
-        Allow the health agent of each node what it does in AWS; under Slurm also what that of the controller does.
-
-        Args:
-            events: The log group of the cluster's events.
-        """
+        """Allow health agents to ship events to this log group; under Slurm also the controller's queries."""
         for role in self._allowed.values():
             for statement in shipping(events):
                 role.add_to_principal_policy(statement)
@@ -263,17 +248,17 @@ class HyperPodCluster(ClusterBase):
 
     @property
     def node_roles(self) -> tuple[iam.IRole, ...]:
-        """The execution roles of all groups, that of the cluster among them where a group has it."""
+        """Execution roles of all groups, the cluster's if a group has it."""
         return tuple(self._allowed.values())
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
-        """The execution role of the nodes."""
+        """Execution role of the nodes."""
         return self.role.grant_principal
 
     @staticmethod
     def from_cluster_arn(scope: Construct, construct_id: str, *, cluster_arn: str) -> IHyperPodCluster:
-        """Refer to a cluster that this app does not own. Its name is not known then."""
+        """Refer to an external cluster, whose name stays unknown."""
         return ClusterBase(scope, construct_id, cluster_arn=cluster_arn)
 
     @staticmethod
@@ -287,13 +272,12 @@ class HyperPodCluster(ClusterBase):
         eks_cluster_name: str | None = None,
     ) -> IHyperPodCluster:
         """
-        Refer to a cluster that this app does not own.
+        Refer to an external cluster.
 
         Args:
-            cluster_name: Of the cluster.
-            cluster_arn: Its end is not the name but an id that HyperPod has chosen.
+            cluster_arn: Ends with an id chosen by HyperPod, not with the name.
             security_groups: Of its nodes, for ``connections``. Default: unknown.
-            eks_cluster_name: Of its control plane, for metrics. Default: it is a Slurm cluster, or unknown.
+            eks_cluster_name: For metrics. Default: Slurm, or unknown.
         """
         return ClusterBase(
             scope,
@@ -309,12 +293,11 @@ class HyperPodCluster(ClusterBase):
         scope: Construct, construct_id: str, *, cluster_name: str | None = None, cluster_arn: str | None = None
     ) -> IHyperPodCluster:
         """
-        Refer to a cluster that the CDK CLI looks up in the stack's account and region and then remembers.
+        Refer to a cluster that the CDK CLI looks up in the stack's account and region, and caches.
 
         Args:
-            cluster_name: Of the cluster. Default: none, and ``cluster_arn`` is given.
-            cluster_arn: Of the cluster; then its security groups and its EKS cluster are looked up too. Default: none,
-                and ``cluster_name`` is given.
+            cluster_name: Or ``cluster_arn``.
+            cluster_arn: Looks up its security groups and its EKS cluster, too.
         """
         from holdfast_constructs.cluster.lookup import looked_up
 
@@ -338,18 +321,17 @@ class HyperPodCluster(ClusterBase):
 def _roles(
     role: iam.IRole, groups: Sequence[InstanceGroup], restricted_groups: Sequence[RestrictedInstanceGroup]
 ) -> list[iam.IRole]:
-    """That of the cluster and those of groups, each once."""
     found = [role, *(group.role for group in groups), *(group.role for group in restricted_groups)]
     return list({each.node.path: each for each in found if each is not None}.values())
 
 
 def _entries(eks: IHyperPodEks, roles: Iterable[iam.IRole]) -> list[IDependable]:
     """
-    What lets the roles of this app into the EKS cluster.
+    Access entries for roles of this app.
 
-    An imported role may have an entry already, of which there can be one, and HyperPod makes one that is missing: who
-    creates a cluster needs eks:DescribeAccessEntry and eks:CreateAccessEntry for that (SageMaker developer guide, "AWS
-    Identity and Access Management for SageMaker HyperPod", cluster admin).
+    An imported role may have an entry, of which there can be one; HyperPod makes a missing one: the creator of a
+    cluster needs eks:DescribeAccessEntry and eks:CreateAccessEntry for that (SageMaker developer guide, "AWS Identity
+    and Access Management for SageMaker HyperPod", cluster admin).
     """
     return [eks.add_nodes_role(role) for role in roles if iam.Role.is_role(role)]
 
@@ -357,7 +339,7 @@ def _entries(eks: IHyperPodEks, roles: Iterable[iam.IRole]) -> list[IDependable]
 def _reach_services(
     network: IHyperPodNetwork, orchestrator: SlurmOrchestrator | EksOrchestrator, mounts: Sequence[Mount]
 ) -> None:
-    """What nodes ask for besides what all nodes do, where they have no other way to it."""
+    """Add the endpoints of services that nodes need in a closed network."""
     if isinstance(orchestrator, SlurmOrchestrator) and orchestrator.accounting_database is not None:
         network.add_interface_endpoint("secretsmanager")
     if any(isinstance(mount, LustreMount) and mount.file_system.efa for mount in mounts):
@@ -387,7 +369,7 @@ def _mode(*, enabled: bool) -> str:
 
 
 def check_groups(groups: Sequence[InstanceGroup], mounts: Sequence[Mount], *, on_eks: bool) -> None:
-    """Refuse what belongs to the other orchestrator: it has no place in the cluster."""
+    """Refuse settings of the other orchestrator."""
     if on_eks and mounts:
         raise ValueError(
             f"cluster on EKS: got file systems at {', '.join(mount.mount_path for mount in mounts)}; allowed: none, "

@@ -14,7 +14,7 @@ declare(
     source="Holdfast: docs/health.md",
     explanation="""
     `health.breaker_share` is the part of a cluster's nodes that agents may have rebooted or replaced within an hour;
-    one node is always allowed. 0.1 is one node in ten. With 0 nothing would ever be repaired: use mode observe for that.
+    one node is always allowed. 0.1 is one node in ten. With 0 nothing would be repaired: use mode observe for that.
     """,
 )
 declare(

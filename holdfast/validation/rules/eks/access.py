@@ -62,8 +62,8 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
     """
-    Public access, private access, or both; without either the API is unreachable. Blocks of addresses are for public access,
-    and those of private networks never come from the internet.
+    Public access, private access, or both; without either the API is unreachable. Blocks of addresses are for public
+    access, and those of private networks never come from the internet.
     """
     if isinstance(item, EnvironmentFile):
         eks = item.data.get("eks")

@@ -116,8 +116,8 @@ declare(
     source=OURS,
     explanation="""
     What macros, the SAM transform, `Fn::Transform` and nested stacks whose template is not beside this one bring about
-    is not visible here, and is reported as not checked, once for each cause. Where the parameters that conditions ask for
-    can be chosen in more ways than are judged, that is reported, too.
+    is not visible here, and is reported as not checked, once for each cause. So are parameters that conditions ask
+    for, where they can be chosen in more ways than are judged.
     """,
 )
 declare(
