@@ -38,17 +38,15 @@ def main() -> None:
             spread = f"{min(seconds):.2f} to {max(seconds):.2f}"
             print(
                 f"{kind} {path.name}, {path.stat().st_size:,} bytes: {statistics.median(seconds):.2f} s of processor "
-                f"({spread}); wanted: {BOUNDS_S[kind]} s"
+                f"({spread}); limit: {BOUNDS_S[kind]} s"
             )
 
 
 def largest(folder: Path) -> Path:
-    """The largest YAML file below a folder."""
     return max((path for path in folder.rglob("*.yaml") if path.is_file()), key=lambda path: path.stat().st_size)
 
 
 def processor_s(path: Path) -> float:
-    """User and system time of one check."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begun = os.times()
     subprocess.run(

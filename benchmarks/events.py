@@ -71,7 +71,6 @@ def main() -> None:
 
 
 def report(name: str, words: list[str]) -> bool:
-    """Run a verb in a process of its own, and print what it took and what it said on stderr. False beyond a bound."""
     process = subprocess.Popen(
         [sys.executable, "-c", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -103,7 +102,6 @@ def write_log(file: BinaryIO, *, lines: int, incidents: int) -> None:
 
 
 def cluster_events(*, reports_between: int) -> Iterator[Event]:
-    """Without an end: reports of a job, a lost node and its recovery, and reports again."""
     chance = random.Random(SEED)
     nodes = [f"i-{number:017x}" for number in range(NODES)]
     at_ns, fresh, step = BEGUN_NS, NODES, 0
@@ -132,7 +130,6 @@ def cluster_events(*, reports_between: int) -> Iterator[Event]:
 
 
 def recovery(at_ns: int, *, old: str, new: str, job: str, step: int, incident: str) -> Iterator[Event]:
-    """A GPU falls off the bus: the verdict, the ranks that go on, and the new instance."""
     named = {"incident": incident, "host": "ip-10-1-0-4"}
     xid = {**named, "code": 79, "severity": "node", "when": "now", "signal_ns": at_ns + SECOND // 10}
     evidence = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."

@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def false_repairs(logs: list[list[Line]]) -> Counter[str]:
-    """Incidents that ask for a repair at any time, by the pattern of the line after which they did."""
+    """Incidents that require a repair at any time, by the pattern of the line before."""
     found: Counter[str] = Counter()
     policy = Policy.standard()
     with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +86,7 @@ def false_repairs_of(peer: Peer, logs: list[list[Line]]) -> Counter[str]:
 
 
 def wants_repair(story: dict[str, list[dict[str, str]]]) -> bool:
-    """Whether its last word is a repair, or the reboot that cured it is seen in it."""
+    """True if the last verdict is a repair, or its reboot is in it."""
     return any(one["remedy"] in REPAIRS for one in story["incidents"])
 
 

@@ -21,7 +21,6 @@ SMALL_RUNS, ROUNDS = 200, 5
 
 
 def scenario(instances: int) -> Scenario:
-    """HyperPod's measured recovery at 1,024 instances, from checkpoints, with four spares."""
     strategy = Strategy(
         name="checkpoints",
         title="checkpoints",
@@ -69,7 +68,6 @@ def main() -> None:
 
 
 def loop(job: Scenario, *, runs: int, seed: int) -> float:
-    """Mean goodput, one failure after the other."""
     rng = random.Random(seed)
     useful = 0.0
     for _ in range(runs):

@@ -29,8 +29,6 @@ HEAD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One job and one loss."""
-
     launchers: int
     connections: float
     killed: int
@@ -94,7 +92,6 @@ def all_have(nodes: tuple[int, ...], launchers: Sequence[Simulated]) -> bool:
 
 
 def drawn(rows: Sequence[Row]) -> str:
-    """Messages and seconds by the number of launchers, which doubles from mark to mark."""
     panels = [
         ("messages of each launcher, mean", [(row, row.messages) for row in rows], "{:.0f}"),
         ("seconds until all agree", [(row, row.seconds) for row in rows], "{:.2f}"),

@@ -32,7 +32,7 @@ LETTER_BYTES, MEMBER_BYTES, ACCUSATION_BYTES, FRAME_BYTES = 150, 110, 65, 90
 
 @dataclass
 class Counted:
-    """What one launcher sent."""
+    """Messages of one launcher."""
 
     parcels: int = 0
     received: int = 0
@@ -97,7 +97,7 @@ class World:
         return membership.Status(node=node, incarnation=0, ranks=(process,))
 
     def run(self, until_s: float, *, done: Callable[[], bool]) -> None:
-        """Until it is done, or virtual time is over."""
+        """Until done, or the virtual time is over."""
         while self._queue and not done():
             self.now_s, _, what = heapq.heappop(self._queue)
             if self.now_s > until_s:
@@ -109,7 +109,7 @@ class World:
         heapq.heappush(self._queue, (time_s, next(self._order), what))
 
     def kill(self, victims: frozenset[int]) -> None:
-        """All of them at once; what they had sent arrives."""
+        """All at once; messages already sent arrive."""
         for victim in victims:
             self.launchers[victim].alive = False
         for victim in victims:
@@ -118,7 +118,6 @@ class World:
                     self.at(self.now_s + CLOSED_S, functools.partial(self._closed, other, victim))
 
     def begin(self) -> None:
-        """All ask for the first view."""
         for launcher in self.launchers:
             self._busy(launcher, functools.partial(self._begins, launcher))
 
@@ -130,7 +129,6 @@ class World:
         self._busy(launcher, lambda: launcher.overlay.unlink(victim, self.now_s))
 
     def _busy(self, launcher: Simulated, what: Callable[[], None], cost_s: float = ITEM_S) -> None:
-        """Do something on a launcher once it has time."""
         if not launcher.alive:
             return
         start_s = max(self.now_s, launcher.free_s)

@@ -1,9 +1,4 @@
-"""
-The wheels that this repository makes: what is in each, as pyproject.toml says it under ``tool.holdfast``.
-
-What depends on it is derived here: the folders that a wheel is built from, its metadata, and the table of
-docs/distributions.md.
-"""
+"""The wheels of this repository, as pyproject.toml defines them under ``tool.holdfast``: folders, metadata, table."""
 
 import functools
 import json
@@ -25,12 +20,11 @@ class Distribution:
     One wheel.
 
     Args:
-        packages: What is imported by these names is in this wheel and in no other.
-        requires: What it does not work without. One of ours goes without a range: all have one version.
-        extras: What more it can do, by name, and what that takes.
-        scripts: Commands, and the function behind each.
-        data: Folders of the repository that are shipped as files, by their place in the wheel.
-        left_out: Files and folders of its packages that are not shipped.
+        packages: Import names, each in one wheel only.
+        requires: Requirements; ours without a range, since all have one version.
+        extras: Optional requirements by name.
+        data: Folders shipped as files, by their place in the wheel.
+        left_out: Files and folders that are not shipped.
     """
 
     name: str
@@ -45,12 +39,12 @@ class Distribution:
     left_out: tuple[str, ...] = ()
 
     def folders(self) -> Mapping[str, Path]:
-        """What is copied into the wheel: a folder of the repository for each place in it."""
+        """Folders of the repository, by their place in the wheel."""
         packages = {name.replace(".", "/"): folder_of(name) for name in self.packages}
         return {**packages, **{place: ROOT / folder for place, folder in self.data.items()}}
 
     def metadata(self) -> str:
-        """A pyproject.toml for a folder that has in ``src`` what the wheel has."""
+        """pyproject.toml for a folder with the wheel's content in ``src``."""
         own = {name for name in distributions() if name != self.name}
         pinned = [f"{each}=={self.version}" if each in own else each for each in self.requires]
         lines = [
@@ -89,12 +83,11 @@ def package_roots() -> tuple[Path, ...]:
 
 @functools.cache
 def distributions() -> Mapping[str, Distribution]:
-    """All of them by name, those that others need first."""
+    """All by name, dependencies first."""
     return {name: _distribution(name, said) for name, said in settings()["tool"]["holdfast"]["distributions"].items()}
 
 
 def folder_of(package: str) -> Path:
-    """The folder of a package, by the name that it is imported by."""
     found = [path for root in package_roots() if (path := root / package.replace(".", "/")).is_dir()]
     if len(found) != 1:
         raise LookupError(f"{package} is in {len(found)} of the package roots of pyproject.toml; allowed: one")
@@ -102,7 +95,6 @@ def folder_of(package: str) -> Path:
 
 
 def table() -> str:
-    """The wheels as a table in Markdown."""
     rows = ["| wheel | what it is | packages | needs |", "|---|---|---|---|"]
     for each in distributions().values():
         packages = ", ".join(f"`{name}`" for name in each.packages)
@@ -113,7 +105,6 @@ def table() -> str:
 
 
 def page() -> str:
-    """The page about the wheels, its table written again."""
     before, _, rest = PAGE.read_text().partition(BEGIN)
     return before + BEGIN + table() + END + rest.partition(END)[2]
 

@@ -39,13 +39,10 @@ Arrows = dict[tuple[str, str], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """The modules of the repository, with the text of each, and what they import from each other."""
-
     files: Mapping[str, Path]
     imports: tuple[Import, ...]
 
     def rooms(self, package: str) -> list[str]:
-        """The packages directly in ``package``."""
         return sorted(
             name
             for name, path in self.files.items()
@@ -53,21 +50,19 @@ class Tree:
         )
 
     def summary(self, package: str) -> str:
-        """The first sentence of a package's docstring, without its period."""
+        """First sentence of a package's docstring, without its period."""
         text = ast.get_docstring(ast.parse(self.files[package].read_text())) or ""
         first = " ".join(text.partition("\n\n")[0].split())
         return first.partition(". ")[0].rstrip(".").replace("|", "\\|").replace("``", "`")
 
 
 def read_tree(root: Path = ROOT) -> Tree:
-    """Read all packages of the repository."""
     files = {"app": root / "app.py", **modules_below(root / each.relative_to(ROOT) for each in package_roots())}
     found = (one for name, path in files.items() for one in imports_of(path, importer=name, modules=files))
     return Tree(files=files, imports=tuple(one for one in found if one.module in files))
 
 
 def top_arrows(tree: Tree) -> Arrows:
-    """The arrows between the packages of the floors."""
     packages = [name for floor in FLOORS.values() for name in floor]
     homeless = {name for name in tree.files if _box(name, packages) is None} - {"holdfast"}
     if homeless:
@@ -76,7 +71,7 @@ def top_arrows(tree: Tree) -> Arrows:
 
 
 def room_arrows(tree: Tree, package: str) -> Arrows:
-    """The arrows between the rooms of a package, and the files beside them."""
+    """Arrows between the rooms of a package, and the files beside them."""
     inside = [one for one in tree.imports if one.importer.startswith(f"{package}.")]
     beside = sorted(
         name for name in tree.files if name.rpartition(".")[0] == package and name not in tree.rooms(package)
@@ -98,7 +93,7 @@ def _box(module: str, boxes: Iterable[str]) -> str | None:
 
 
 def _without_what_follows(arrows: Arrows) -> Arrows:
-    """Leave out an arrow beside which there is a longer way, if there is no circle."""
+    """Leave out arrows implied by a longer path, if there is no circle."""
     after: dict[str, set[str]] = {}
     for start, end in arrows:
         after.setdefault(start, set()).add(end)
@@ -118,7 +113,6 @@ def _without_what_follows(arrows: Arrows) -> Arrows:
 
 
 def top_picture(tree: Tree) -> str:
-    """The packages, floor by floor."""
     lines = ["flowchart TB"]
     for number, (floor, packages) in enumerate(FLOORS.items()):
         lines.append(f'    subgraph floor{number}["{floor}"]')
@@ -128,7 +122,7 @@ def top_picture(tree: Tree) -> str:
 
 
 def room_picture(tree: Tree, package: str) -> str:
-    """The rooms of one package. A file beside the rooms has round ends."""
+    """Rooms of one package; files beside them have round ends."""
     arrows, rooms = room_arrows(tree, package), tree.rooms(package)
     boxes = sorted({*rooms, *(end for arrow in arrows for end in arrow)})
     marks = {True: '["{}"]', False: '(["{}.py"])'}
@@ -153,14 +147,12 @@ def _label(name: str) -> str:
 
 
 def architecture_page(tree: Tree, page: str) -> str:
-    """The page with what is between its marks drawn again."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{top_picture(tree)}\n\n{END}{after}"
 
 
 def rooms_page(tree: Tree) -> str:
-    """Every package with a picture of its rooms and what each is for."""
     packages = [name for floor in FLOORS.values() for name in floor if tree.rooms(name)]
     chapters = [_chapter(tree, name) for each in packages for name in (each, *_drawn_inside(each))]
     head = [
@@ -184,7 +176,7 @@ def _chapter(tree: Tree, package: str) -> str:
 
 
 def _all_rooms(tree: Tree, package: str) -> list[str]:
-    """The rooms of a package and theirs, except in those that have a picture of their own."""
+    """Rooms of a package, recursively, except in those with a picture of their own."""
     return [
         name for room in tree.rooms(package) for name in (room, *([] if room in ALSO_DRAWN else _all_rooms(tree, room)))
     ]
@@ -195,7 +187,6 @@ def _folder(tree: Tree, package: str) -> str:
 
 
 def main() -> None:
-    """Write both pages."""
     tree = read_tree()
     page = ROOT / "docs" / "architecture.md"
     page.write_text(architecture_page(tree, page.read_text()))

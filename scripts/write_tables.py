@@ -23,7 +23,7 @@ Row = tuple[str, ...]
 
 
 def kind_rows() -> Iterator[tuple[str, str, str]]:
-    """Kind, source and meaning of each constant of ``kinds``, as the text below it says."""
+    """Kind, source and meaning of each constant of ``kinds``, by the text below it."""
     body = ast.parse(Path(kinds.__file__).read_text()).body
     for constant, text in pairwise([*body, ast.Pass()]):
         if not isinstance(constant, ast.Assign):
@@ -41,19 +41,17 @@ def kind_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def fault_rows() -> Iterator[Row]:
-    """The taxonomy."""
     for one in FAULTS:
         yield one.name, one.signal, one.severity.value, one.remedy.value
 
 
 def metric_rows() -> Iterator[Row]:
-    """Each number that an agent has, in the order of its own list."""
     for name, (kind, meaning) in NAMES.items():
         yield name, kind, meaning.removesuffix(".")
 
 
 def step_rows() -> Iterator[Row]:
-    """Each step: for whom in extension mode, in custom mode and under Kubernetes, and its goal, as its file begins."""
+    """Steps with their nodes in extension mode, in custom mode and under Kubernetes, and their goals."""
     for step in STEPS:
         later = next(hook for hook in HOOKS if hook != ON_CREATE)
         under_kubernetes = "all" if KUBERNETES in step.roles and ON_CREATE in step.hooks else ""
@@ -63,13 +61,11 @@ def step_rows() -> Iterator[Row]:
 
 
 def _nodes(step: Step, hook: str) -> str:
-    """Of a cluster under Slurm."""
     roles = [role for role in SLURM if role in step.roles and hook in step.hooks]
     return "all" if len(roles) == len(SLURM) else ", ".join(roles).lower()
 
 
 def table(head: Row, rows: Iterable[Row]) -> str:
-    """A Markdown table whose first column is code."""
     lines = [_line(head), "|---" * len(head) + "|", *(_line((f"`{row[0]}`", *row[1:])) for row in rows)]
     return "\n".join(lines)
 
@@ -79,7 +75,7 @@ def _line(cells: Row) -> str:
 
 
 def tables() -> dict[str, dict[str, str]]:
-    """Page -> heading -> the table below it."""
+    """Page -> heading -> table."""
     return {
         "events.md": {
             "Kinds": table(("kind", "source", "meaning"), kind_rows()),
@@ -91,7 +87,6 @@ def tables() -> dict[str, dict[str, str]]:
 
 
 def written(page: Path) -> str:
-    """The page with its tables as the code says."""
     text = page.read_text()
     for heading, rows in tables()[page.name].items():
         text, count = re.subn(rf"(\n## {heading}\n(?:(?!\|).*\n)*)(?:\|.*\n)+", partial(_with_table, rows), text)

@@ -34,7 +34,6 @@ class Line:
 
 
 def node_log(*, seed: int, hours: float) -> list[Line]:
-    """A node's log; about one reboot in 200 hours, for an update."""
     chance = Random(seed)
     told: list[tuple[float, str, str]] = [(hour, "", text) for hour, text in _boots(chance, hours)]
     for pattern in PATTERNS:

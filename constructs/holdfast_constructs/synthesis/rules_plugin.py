@@ -4,7 +4,7 @@ Holdfast's rules at synthesis, for all clusters of an app, also bare L1s.
 The CDK runs the plugin over the synthesized templates, prints its report, and fails on errors. Warnings, and values
 that only the deployment knows, are printed only. Acknowledge a finding with a reason, on its construct or on a parent::
 
-Validations.of(cluster).acknowledge(Acknowledgment(id="holdfast::HF627", reason="scratch data"))
+    Validations.of(cluster).acknowledge(Acknowledgment(id="holdfast::HF627", reason="scratch data"))
 """
 
 import contextlib

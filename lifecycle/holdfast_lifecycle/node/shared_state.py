@@ -3,11 +3,11 @@ State that outlives a controller, on the shared file system: Slurm's state, acco
 
 Below ``<fsx>/.holdfast/slurm/<cluster>``::
 
-lock            held while something is taken over or moved in
-owner.json      {"number": 3, "instance_id": "i-..."}: the controller that may use the rest
-state-3         StateSaveLocation of slurmctld
-accounting-3    data directory of MariaDB
-series          name of the series of job numbers of this state; jobs read it
+    lock            held while something is taken over or moved in
+    owner.json      {"number": 3, "instance_id": "i-..."}: the controller that may use the rest
+    state-3         StateSaveLocation of slurmctld
+    accounting-3    data directory of MariaDB
+    series          name of the series of job numbers of this state; jobs read it
 
 The number is a fencing token. A take-over increments it and renames both directories, so every path of an earlier
 controller is gone: slurmctld, which opens files by path, can save nothing, and neither daemon starts again there.
