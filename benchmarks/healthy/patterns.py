@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 Said = tuple[float, str]
-"""Seconds after the start of the pattern, and the kernel's text; ``program: text`` after a tab is of another program."""
+"""Seconds after the start of the pattern, and the kernel's text; ``program: text`` after a tab: another program."""
 GPUS = tuple(f"0000:{bus:02x}:00" for bus in (0x10, 0x20, 0x38, 0x5A, 0x8B, 0x9B, 0xA0, 0xB9))
 UNKNOWN = "pid='<unknown>', name=<unknown>"
 

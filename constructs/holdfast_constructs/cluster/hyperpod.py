@@ -84,14 +84,12 @@ class HyperPodCluster(ClusterBase):
             network: Changing it replaces the cluster.
             instance_groups: Removing one deletes its nodes. Default: those of ``add_instance_group``.
             lifecycle: Scripts of new nodes, in groups whose ``lifecycle_mode`` is not none; uploaded before the cluster
-                is
-            created, with mounts and accounting. Default: none, HyperPod prepares nodes, with Slurm only.
+                is created, with mounts and accounting. Default: none, HyperPod prepares nodes, with Slurm only.
             lustre: On the nodes of all groups without ``mounts`` of their own; Slurm only.
             home: The same for home directories. Default: none, each node has its own.
             node_recovery: Default: "Automatic", HyperPod replaces or reboots faulty nodes.
             continuous_provisioning: Start with the available nodes, while HyperPod adds the others. Cannot be added to
-                an
-            existing Slurm cluster. Default: False, all nodes or none.
+                an existing Slurm cluster. Default: False, all nodes or none.
             auto_scaling: With EKS and continuous provisioning only.
             tiered_storage: With EKS only.
             role: Execution role of nodes, extended with their rights unless immutable. Default: a new one.
@@ -109,27 +107,16 @@ class HyperPodCluster(ClusterBase):
         if cluster_name is None:
             self._cluster_name = Names.unique_resource_name(self, max_length=63, separator="-")
         self._mounts: list[Mount] = [mount for mount in (lustre, home) if mount is not None]
-        self._network, self._orchestrator = network, orchestrator
+        self._network, self._orchestrator, self._continuous = network, orchestrator, continuous_provisioning
         every = [*self._mounts, *(mount for group in instance_groups for mount in group.mounts or ())]
         check_groups(instance_groups, every, on_eks=eks is not None)
-        self._modes = modes = Lifecycle(
-            bundle=lifecycle, orchestrator=orchestrator, continuous=continuous_provisioning, mounts=self._mounts
-        )
-        modes.check(instance_groups)
-        self._rights = NodeRights(scope=self, network=network, orchestrator=orchestrator)
-        self._allowed: dict[str, iam.IRole] = {}
-        self.role = execution_role(self, "Role") if role is None else adopt(role)
-        for own in _roles(self.role, instance_groups, restricted_instance_groups):
-            self._allow(own, instance_groups, restricted_instance_groups)
-        modes.tell(instance_groups)
+        self._define_roles(instance_groups, restricted_instance_groups, lifecycle=lifecycle, role=role)
         _reach_services(network, orchestrator, every)
-        scaler = None
+        self._scaler: AutoScalingRole | None = None
         if auto_scaling is not None and auto_scaling_role is None:
-            scaler = AutoScalingRole(self, "AutoScalingRole")
-            auto_scaling_role = scaler.role
-        self._nodes = Nodes(role=self.role, lifecycle=modes, mounts=self._mounts)
-        self._groups = {group.name: self._nodes.group(group) for group in instance_groups}
-        self._controller_roles = [g.role or self.role for g in instance_groups if g.node_type == "Controller"]
+            self._scaler = AutoScalingRole(self, "AutoScalingRole")
+            auto_scaling_role = self._scaler.role
+        self._define_groups(instance_groups)
         resource = self._resource = sagemaker.CfnCluster(
             self,
             "Resource",
@@ -149,32 +136,59 @@ class HyperPodCluster(ClusterBase):
             tags=_tags(tags or {}, on_eks=eks is not None),
         )
         self.cluster_arn = resource.attr_cluster_arn
-        self._scaler = scaler
-        if scaler is not None:
-            scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
-        # Nodes boot at once: routes, rules, policies, scripts and data repository associations have to be there before.
-        resource.node.add_dependency(
-            network,
-            *network.subnets,
-            *network.security_groups,
-            *self._allowed.values(),
-            *(mount.file_system for mount in every),
-            *self._scripts(instance_groups),
-        )
-        if eks is not None:
-            resource.node.add_dependency(eks.dependencies, *_entries(eks, self._allowed.values()))
-        self.nodes = self._first_nodes(eks, instance_groups, continuous=continuous_provisioning)
-        if eks is not None:
-            eks.install_after(self.nodes)
+        if self._scaler is not None:
+            self._scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
+        self._add_dependencies(eks, instance_groups, mounts=every)
         acknowledge_schema_gaps(resource, instance_groups)
         register_rules(self, subnets=[network.subnet])
 
-    def _first_nodes(
-        self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup], *, continuous: bool
-    ) -> IDependable:
+    def _define_roles(
+        self,
+        groups: Sequence[InstanceGroup],
+        restricted: Sequence[RestrictedInstanceGroup],
+        *,
+        lifecycle: ILifecycleScripts | None,
+        role: iam.IRole | None,
+    ) -> None:
+        """Execution roles with their rights, and the data of lifecycle scripts."""
+        self._modes = Lifecycle(
+            bundle=lifecycle, orchestrator=self._orchestrator, continuous=self._continuous, mounts=self._mounts
+        )
+        self._modes.check(groups)
+        self._rights = NodeRights(scope=self, network=self._network, orchestrator=self._orchestrator)
+        self._allowed: dict[str, iam.IRole] = {}
+        self.role = execution_role(self, "Role") if role is None else adopt(role)
+        for own in _roles(self.role, groups, restricted):
+            self._allow(own, groups, restricted)
+        self._modes.tell(groups)
+
+    def _define_groups(self, groups: Sequence[InstanceGroup]) -> None:
+        self._nodes = Nodes(role=self.role, lifecycle=self._modes, mounts=self._mounts)
+        self._groups = {group.name: self._nodes.group(group) for group in groups}
+        self._controller_roles = [group.role or self.role for group in groups if group.node_type == "Controller"]
+
+    def _add_dependencies(
+        self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup], *, mounts: Sequence[Mount]
+    ) -> None:
+        """Nodes boot at once: routes, rules, policies, scripts and data repository associations must exist before."""
+        self._resource.node.add_dependency(
+            self._network,
+            *self._network.subnets,
+            *self._network.security_groups,
+            *self._allowed.values(),
+            *(mount.file_system for mount in mounts),
+            *self._scripts(groups),
+        )
+        if eks is not None:
+            self._resource.node.add_dependency(eks.dependencies, *_entries(eks, self._allowed.values()))
+        self.nodes = self._first_nodes(eks, groups)
+        if eks is not None:
+            eks.install_after(self.nodes)
+
+    def _first_nodes(self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup]) -> IDependable:
         """The cluster itself, unless it is in service before its nodes."""
         installer = None if eks is None else eks.known_installer
-        if installer is None or not continuous or not any(group.instance_count for group in groups):
+        if installer is None or not self._continuous or not any(group.instance_count for group in groups):
             return self.resource
         name = self.cluster_name
         return NodesReady(self, "Nodes", installer=installer, cluster_name=name, cluster=self.resource)

@@ -104,16 +104,6 @@ def _judged(
     )
 
 
-def findings_for(environment: Environment, *, folder: Path | None = None) -> list[Finding]:
-    """
-    Findings in a parsed environment, worst first, without suppressed ones and without an account. ``folder``: base of
-    its relative paths; default: scripts are not checked.
-    """
-    data = environment.model_dump(mode="json", exclude_unset=True)
-    findings = judge(deployment_of(Settings(Environment, data, (), frozenset()), folder=folder))
-    return worst_first(suppressed(findings, data, frozenset())[0])
-
-
 def deployment_in(document: Document, *, folder: Path) -> Deployment:
     """Deployment of a file, valid or not."""
     broken = {problem.path for problem in parse(document)[1]}

@@ -15,8 +15,6 @@ from holdfast_agent.configuration import Configuration
 from holdfast_agent.service import Examined, examined
 from holdfast_common import visible
 
-_SEVERE = ("device", "node")
-
 
 def declare(parser: argparse.ArgumentParser) -> None:
     declare_configuration(parser)

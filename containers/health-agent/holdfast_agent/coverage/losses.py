@@ -20,8 +20,8 @@ class Report:
     State of one detector after its last pass.
 
     Args:
-        parts: Part -> reason why it does not work; empty text where it works; None where unknown. A part that is
-        absent is not watched. No parts: the detector has not run yet, or is switched off.
+        parts: Part -> reason why it does not work; empty text where it works; None where unknown. A part that is absent
+            is not watched. No parts: the detector has not run yet, or is switched off.
         lost_after_s: Time that a part has to fail.
     """
 

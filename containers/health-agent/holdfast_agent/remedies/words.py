@@ -34,8 +34,8 @@ class Request:
         number: Repeated in the answer.
         deed: Of ``DEEDS``.
         remedy: For claim, go, refuse, ask and force: of ``REMEDIES``.
-        subject: For requeue: a Slurm task; for ask: tasks to requeue at once, as the node may be gone next;
-        for reset: a PCI address.
+        subject: For requeue: a Slurm task; for ask: tasks to requeue at once, as the node may be gone next; for reset:
+            a PCI address.
     """
 
     number: int

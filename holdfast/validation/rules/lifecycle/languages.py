@@ -8,7 +8,6 @@ from holdfast.catalog.facts import page_fact
 from holdfast.validation.engine import Broken, refused, rule, said
 from holdfast.validation.model import Deployment, EnvironmentFile, Script
 
-PYTHONS = "SageMaker developer guide, release notes of the HyperPod AMIs; docs/facts.md"
 _UBUNTU = re.compile(
     r"^\s*(?:sudo\s+(?:-\S+\s+)*)?(?:DEBIAN_FRONTEND=\S+\s+)?(apt-get|apt|dpkg|add-apt-repository|snap)\s+\S"
 )

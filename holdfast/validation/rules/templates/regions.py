@@ -53,7 +53,6 @@ _REGIONAL = {
     "backup",
     "grafana",
 }
-_FROM_ELSEWHERE = {"ReplicaRegions", "DestinationRegion"}
 
 
 @dataclass(frozen=True)
