@@ -202,9 +202,9 @@ def latency(arguments: argparse.Namespace) -> Iterator[Measured]:
             seconds = []
             for number in range(20):
                 text = f"NVRM: Xid (PCI:{number:04x}:05:00): 31, pid={number}, name=python, MMU Fault"
-                said, began_s = agent.events.stat().st_size, time.monotonic()
+                before, began_s = agent.events.stat().st_size, time.monotonic()
                 agent.say(text)
-                until(lambda size=said: agent.events.stat().st_size > size)  # type: ignore[misc]
+                until(lambda size=before: agent.events.stat().st_size > size)  # type: ignore[misc]
                 seconds.append(time.monotonic() - began_s)
                 time.sleep(0.1)
             remark = f"median of 20, worst {max(seconds):.2f}; a file, which is looked at 5 times a second"

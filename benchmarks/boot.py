@@ -101,18 +101,18 @@ class Benchmark:
 
     def _wait_idle(self) -> None:
         deadline = time.monotonic() + IDLE_TIMEOUT_S
-        wanted = len(self.cluster.instances) - 1
-        while sum(state.usable and state.base == "IDLE" for state in self.slurm.states().values()) < wanted:
+        expected = len(self.cluster.instances) - 1
+        while sum(state.usable and state.base == "IDLE" for state in self.slurm.states().values()) < expected:
             if time.monotonic() > deadline:
                 sys.exit(f"not idle after {IDLE_TIMEOUT_S:g} s: {dict(self.slurm.states())}")
             time.sleep(0.02)
 
     def run_everywhere(self) -> None:
-        wanted = {one.host_name for one in self.cluster.with_role("Compute")}
+        expected = {one.host_name for one in self.cluster.with_role("Compute")}
         controller = self.fleet.node(self.cluster.instances[0].instance_id)
-        done = controller.run(["srun", f"--nodes={len(wanted)}", "hostname"], timeout_s=IDLE_TIMEOUT_S)
-        if set(done.stdout.split()) != wanted:
-            sys.exit(f"srun reached {len(set(done.stdout.split()))} of {len(wanted)} nodes: {done.stderr.strip()}")
+        done = controller.run(["srun", f"--nodes={len(expected)}", "hostname"], timeout_s=IDLE_TIMEOUT_S)
+        if set(done.stdout.split()) != expected:
+            sys.exit(f"srun reached {len(set(done.stdout.split()))} of {len(expected)} nodes: {done.stderr.strip()}")
 
 
 def users(home: Path) -> list[Path]:

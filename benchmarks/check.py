@@ -29,11 +29,11 @@ def main() -> None:
         made.write_text(
             yaml.dump(json.loads(json.dumps(megabyte())), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
         )
-        told = [("environment", largest(REPOSITORY / "environments"))]
+        reported = [("environment", largest(REPOSITORY / "environments"))]
         public = os.environ.get("HOLDFAST_PUBLIC_TEMPLATES")
-        told += [("template", largest(Path(public)))] if public else []
-        told += [("template at the limits", made)]
-        for kind, path in told:
+        reported += [("template", largest(Path(public)))] if public else []
+        reported += [("template at the limits", made)]
+        for kind, path in reported:
             seconds = [processor_s(path) for _ in range(ROUNDS + 1)][1:]  # the first writes bytecode
             spread = f"{min(seconds):.2f} to {max(seconds):.2f}"
             print(

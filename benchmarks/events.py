@@ -75,7 +75,7 @@ def report(name: str, words: list[str]) -> bool:
         [sys.executable, "-c", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
-    said = process.stderr.read()
+    text = process.stderr.read()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     cpu_s, peak_mb = used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
@@ -84,7 +84,7 @@ def report(name: str, words: list[str]) -> bool:
         f"{name}: exit {process.returncode}, {cpu_s:.1f} s of CPU (at most {MOST_CPU_S:g}), "
         f"{peak_mb:.0f} MB (at most {MOST_MB:g}): {'ok' if kept else 'not kept'}"
     )
-    print("".join(f"  {line}\n" for line in said.splitlines()[-5:]), end="", flush=True)
+    print("".join(f"  {line}\n" for line in text.splitlines()[-5:]), end="", flush=True)
     return kept
 
 

@@ -121,8 +121,8 @@ def lose(slurm: BareSlurm, folder: Path, script: str, options: list[str]) -> Los
         folder,
         within_s=DEADLINE_S,
     )
-    said = [line for line in (folder / "log").read_text().splitlines() if line.startswith("srun ended")]
-    return came_to(folder, killed_s, "; ".join([ending, *said]))
+    text = [line for line in (folder / "log").read_text().splitlines() if line.startswith("srun ended")]
+    return came_to(folder, killed_s, "; ".join([ending, *text]))
 
 
 def kill(slurm: BareSlurm, node: str) -> float:

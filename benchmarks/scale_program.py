@@ -71,10 +71,10 @@ class World:
             node: Member(node, f"{node:012x}", 0, f"10.0.{node >> 8}.{node & 255}", 29400) for node in range(size)
         }
         ring = Ring(everyone)
-        wanted = {node: set(ring.wanted(node)) for node in everyone}
-        for node, others in list(wanted.items()):
+        expected = {node: set(ring.wanted(node)) for node in everyone}
+        for node, others in list(expected.items()):
             for other in list(others):
-                wanted[other].add(node)
+                expected[other].add(node)
         statuses = tuple(self._status(node) for node in everyone)
         first = membership.View(epoch=0, nodes=(0,) * size)
         self._policy = membership.Policy(world_size=size - max(1, round(SPARE * size)))
@@ -84,11 +84,11 @@ class World:
         self.launchers = []
         for node in everyone:
             overlay = Overlay(node, ChainMap({}, everyone), heartbeat_s=HEARTBEAT_S, ring=ring.copy())
-            for other in sorted(wanted[node]):
+            for other in sorted(expected[node]):
                 overlay.post.link(other, 0.0)
             state = membership.Node(node, size, 0, view, up - {node}, called)
             self.launchers.append(Simulated(overlay, state))
-        self.links = sum(map(len, wanted.values())) / size
+        self.links = sum(map(len, expected.values())) / size
 
     @staticmethod
     def _status(node: int) -> membership.Status:
@@ -164,8 +164,8 @@ class World:
 
     def _write(self, launcher: Simulated, to: int, parcel: Parcel) -> None:
         passed = sum(LETTER_BYTES + 8 * len(letter.skip) + self._bodies[letter.body][1] for letter in parcel.letters)
-        told = MEMBER_BYTES * len(parcel.members) + ACCUSATION_BYTES * len(parcel.accusations)
-        size = FRAME_BYTES + passed + told
+        reported = MEMBER_BYTES * len(parcel.members) + ACCUSATION_BYTES * len(parcel.accusations)
+        size = FRAME_BYTES + passed + reported
         launcher.counted.parcels += 1
         launcher.counted.bytes += size
         receiver = self.launchers[to]

@@ -76,9 +76,9 @@ def main() -> None:
         program.write_text(f"import gc\n\ngc.disable()\n{text}gc.freeze()\n" if options.collector_off else text)
         bare = [sys.executable, str(program)]
         again = run(bare, work / "bare", options.environment)[1]
-        wanted, got = kinds(template), kinds(again)
-        if wanted != got:
-            raise SystemExit(f"the two programs differ: {set(wanted.items()) ^ set(got.items())}")
+        expected, got = kinds(template), kinds(again)
+        if expected != got:
+            raise SystemExit(f"the two programs differ: {set(expected.items()) ^ set(got.items())}")
         times: dict[str, list[tuple[float, float]]] = {"constructs": [], "bare L1s": []}
         for index in range(options.rounds):
             order = [("constructs", ours), ("bare L1s", bare)]

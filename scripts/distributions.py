@@ -84,7 +84,7 @@ def package_roots() -> tuple[Path, ...]:
 @functools.cache
 def distributions() -> Mapping[str, Distribution]:
     """All by name, dependencies first."""
-    return {name: _distribution(name, said) for name, said in settings()["tool"]["holdfast"]["distributions"].items()}
+    return {name: _distribution(name, text) for name, text in settings()["tool"]["holdfast"]["distributions"].items()}
 
 
 def folder_of(package: str) -> Path:

@@ -55,8 +55,8 @@ def step_rows() -> Iterator[Row]:
     for step in STEPS:
         later = next(hook for hook in HOOKS if hook != ON_CREATE)
         under_kubernetes = "all" if KUBERNETES in step.roles and ON_CREATE in step.hooks else ""
-        said = (inspect.getdoc(step.load()) or "").partition("\n\n")[0]
-        what = " ".join(said.split()).replace("``", "`")
+        text = (inspect.getdoc(step.load()) or "").partition("\n\n")[0]
+        what = " ".join(text.split()).replace("``", "`")
         yield step.name, _nodes(step, later), _nodes(step, ON_CREATE), under_kubernetes, what
 
 

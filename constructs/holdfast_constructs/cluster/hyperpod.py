@@ -362,8 +362,8 @@ def _reach_services(
 
 def _tags(tags: Mapping[str, str], *, on_eks: bool) -> list[CfnTag] | None:
     """SageMaker developer guide, "Installing the training operator": without the tag "the installation will fail"."""
-    wanted = {"SageMaker": "true", **tags} if on_eks else tags
-    return [CfnTag(key=key, value=value) for key, value in sorted(wanted.items())] or None
+    expected = {"SageMaker": "true", **tags} if on_eks else tags
+    return [CfnTag(key=key, value=value) for key, value in sorted(expected.items())] or None
 
 
 def _auto_scaling(auto_scaling: AutoScaling) -> sagemaker.CfnCluster.ClusterAutoScalingConfigProperty:

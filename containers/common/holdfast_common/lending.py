@@ -33,11 +33,11 @@ def shares(*, free: int, waiting: Iterable[Waiting], elastic: Iterable[Elastic])
     """
     jobs = sorted(elastic, key=lambda one: (-one.priority, one.job))
     have = {one.job: one.nodes for one in jobs}
-    for wanted in sorted(waiting, key=lambda one: (-one.priority, one.job)):
-        taken = _taken(wanted.nodes - free, [one for one in reversed(jobs) if one.priority < wanted.priority], have)
+    for pending in sorted(waiting, key=lambda one: (-one.priority, one.job)):
+        taken = _taken(pending.nodes - free, [one for one in reversed(jobs) if one.priority < pending.priority], have)
         if taken is None:
             break  # it waits for others, and what is free may be lent meanwhile: it can be taken back
-        free += sum(have[name] - nodes for name, nodes in taken.items()) - wanted.nodes
+        free += sum(have[name] - nodes for name, nodes in taken.items()) - pending.nodes
         have.update(taken)
     for one in jobs:
         size = max((size for size in one.sizes if have[one.job] <= size <= have[one.job] + free), default=0)

@@ -179,18 +179,18 @@ def _value(kind: Any, name: str, value: Any, path: str) -> Any:
         if kind is LauncherReport:
             return tuple(_object(RankReport, each, path) for each in value)
         return tuple(_whole(each, path, least=0) for each in value)
-    wanted = _KINDS[name]
-    if wanted is str:
+    expected = _KINDS[name]
+    if expected is str:
         if type(value) is not str or len(value) > _longest(name):
             raise NodeSocketError(f"{path} must be a string of at most {_longest(name)} characters")
         if name in _CHOICES and value not in _CHOICES[name]:
             raise NodeSocketError(f"{path} must be one of {', '.join(_CHOICES[name])}")
         return value
-    if wanted is bool:
+    if expected is bool:
         if type(value) is not bool:
             raise NodeSocketError(f"{path} must be true or false")
         return value
-    if wanted is int:
+    if expected is int:
         return _whole(value, path, least=_LEAST.get(name, 0))
     if value is None and name == "busy":
         return None

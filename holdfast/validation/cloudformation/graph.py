@@ -179,9 +179,9 @@ class Graph:
         waiting: dict[tuple[str, str], list[Template]] = defaultdict(list)
         for template in self.templates:
             waiting[_folder(template), template.asset].append(template)
-        told = {template.parent: template for template in self.templates if template.parent is not None}
+        reported = {template.parent: template for template in self.templates if template.parent is not None}
         for stack in self.of_type("AWS::CloudFormation::Stack", "AWS::Serverless::Application"):
-            nested = told.get((stack.template.path, stack.logical_id))
+            nested = reported.get((stack.template.path, stack.logical_id))
             if nested is not None:
                 self._parents[id(nested)] = stack
                 continue

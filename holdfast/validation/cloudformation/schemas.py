@@ -141,8 +141,8 @@ def _scalar(part: Mapping[str, Any], node: Node, value: Any) -> Iterator[Violati
         yield Violation(kind="value", path=node.path, given=_shown(value), allowed=f"one of {shown}", fix=fix)
         return
     if "const" in part and text != _as_text(part["const"]):
-        wanted = _as_text(part["const"])
-        yield Violation(kind="value", path=node.path, given=_shown(value), allowed=wanted, fix=f"write {wanted}")
+        expected = _as_text(part["const"])
+        yield Violation(kind="value", path=node.path, given=_shown(value), allowed=expected, fix=f"write {expected}")
     if part.get("type") == "string" or isinstance(value, str):
         yield from _string(part, node, text)
     number = _number(value)
@@ -228,8 +228,8 @@ def _together(part: Mapping[str, Any], names: Iterable[str], path: str) -> Itera
 
 def _kind_of(part: Mapping[str, Any], value: object) -> str | None:
     """Expected type, if it differs; CloudFormation converts text to numbers and booleans."""
-    wanted = part.get("type")
-    kinds = [wanted] if isinstance(wanted, str) else wanted
+    expected = part.get("type")
+    kinds = [expected] if isinstance(expected, str) else expected
     if not isinstance(kinds, list):
         return None
     for kind in kinds:

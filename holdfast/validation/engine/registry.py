@@ -30,7 +30,7 @@ def refused(path: str, given: str, *, allowed: str, fix: str) -> Broken:
     return Broken(path=path, message=f"got {given}; allowed: {allowed}", fix=fix)
 
 
-def said(value: object) -> str:
+def as_json(value: object) -> str:
     return json.dumps(value)
 
 
@@ -147,18 +147,18 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
                 found += part.memo[each.code]
             else:
                 found += _judge_one(each, part, deployment)
-    return worst_first(dict.fromkeys(told_best(found)))
+    return worst_first(dict.fromkeys(most_specific(found)))
 
 
-def told_best(found: list[Finding]) -> list[Finding]:
+def most_specific(found: list[Finding]) -> list[Finding]:
     """Drop schema findings on a value that a specific rule reports."""
-    told = {finding.path for finding in found if finding.code not in BY_SCHEMA and finding.severity != "not-checked"}
+    own = {finding.path for finding in found if finding.code not in BY_SCHEMA and finding.severity != "not-checked"}
     return [
         finding
         for finding in found
         if finding.code not in BY_SCHEMA
         or not (
-            finding.path in told or any(finding.path.startswith(f"{path}.") for path in told if path.count(".") > DEEP)
+            finding.path in own or any(finding.path.startswith(f"{path}.") for path in own if path.count(".") > DEEP)
         )
     ]
 

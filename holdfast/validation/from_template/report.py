@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.validation.cloudformation import Fault, Template, Unreadable, line_of
-from holdfast.validation.engine import judge, told_best
+from holdfast.validation.engine import judge, most_specific
 from holdfast.validation.from_template.causes import cause_of
 from holdfast.validation.from_template.circles import circles
 from holdfast.validation.from_template.conditions import Conditions
@@ -114,7 +114,7 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
                     yield _under(_fault(fault, file=template.path), last)
         bodies = {template.path: template.body for template in last.templates}
         every = [each.changed(today=today) for each in _deployments(last.templates)]
-        for finding in told_best([finding for deployment in every for finding in judge(deployment)]):
+        for finding in most_specific([finding for deployment in every for finding in judge(deployment)]):
             said = (finding.code, finding.path, finding.message)
             if (
                 said not in known

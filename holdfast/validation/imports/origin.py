@@ -77,13 +77,13 @@ def changes_since(origin: Origin, describe: Describe | None, *, line: int) -> It
     if described is None:
         return
     now, then = origin_of(described).digests, origin.digests
-    told = [f"group {name} was removed" for name in then if name not in now]
-    told += [f"group {name} is new" for name in now if name not in then]
+    reported = [f"group {name} was removed" for name in then if name not in now]
+    reported += [f"group {name} is new" for name in now if name not in then]
     changed = [name for name in then if now.get(name, then[name]) != then[name]]
-    told += ["the cluster's own settings" if name == CLUSTER else f"group {name}" for name in changed]
-    if told:
+    reported += ["the cluster's own settings" if name == CLUSTER else f"group {name}" for name in changed]
+    if reported:
         name = described["ClusterName"]
-        message = f"cluster {name} has changed since it was imported: {', '.join(told)}"
+        message = f"cluster {name} has changed since it was imported: {', '.join(reported)}"
         yield _finding(message, "import it again; once this file is what shall be, remove the comment", line)
 
 

@@ -29,5 +29,5 @@ def shell_mistake(text: str) -> str | None:
         return None
     if done.returncode == 0:
         return None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return re.sub(r"^\S*bash: ", "", said[0])[:160] if said else None
+    output = done.stderr.decode(errors="replace").strip().splitlines()
+    return re.sub(r"^\S*bash: ", "", output[0])[:160] if output else None

@@ -107,9 +107,9 @@ def move_accounting(context: Context, *, hyperpod_s: float = _HYPERPOD_S) -> Non
     )
     try:
         if wait_until(lambda: accounting_is_up(context), timeout_s=hyperpod_s):
-            told, outcome = f"accounting data is in {_move(context)}", "moved"
+            reported, outcome = f"accounting data is in {_move(context)}", "moved"
         else:
-            told, outcome = f"no slurmdbd answered within {hyperpod_s:g} s: nothing to move", "nothing"
+            reported, outcome = f"no slurmdbd answered within {hyperpod_s:g} s: nothing to move", "nothing"
     except (StepError, OSError) as error:
         seen = error.seen if isinstance(error, StepError) else str(error)
         action = error.action if isinstance(error, StepError) else f"check space and permissions, and {LOG}"
@@ -119,7 +119,7 @@ def move_accounting(context: Context, *, hyperpod_s: float = _HYPERPOD_S) -> Non
     write_whole(context.path(_DONE), (json.dumps({"outcome": outcome}) + "\n").encode())
     events.write(
         kind=kinds.STEP_FINISHED,
-        evidence=told,
+        evidence=reported,
         duration_s=time.monotonic() - began,
         detail={"step": "slurm_state", "outcome": outcome},
     )

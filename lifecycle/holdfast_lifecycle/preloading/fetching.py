@@ -116,10 +116,10 @@ def _carry_out(order: Order) -> int:
         detail = {"step": "preload", "outcome": "failed"}
         events.write(kind=kinds.STEP_FAILED, evidence=error.seen, action=error.action, detail=detail)
         return 1
-    told = f"{progress.files} files, {progress.fetched} of them fetched from S3, {progress.late} still to come"
+    reported = f"{progress.files} files, {progress.fetched} of them fetched from S3, {progress.late} still to come"
     events.write(
         kind=kinds.STEP_FINISHED,
-        evidence=f"{', '.join(order.folders)}: {told}",
+        evidence=f"{', '.join(order.folders)}: {reported}",
         duration_s=time.monotonic() - began,
         detail={"step": "preload", "outcome": "fetched", **asdict(progress)},
     )

@@ -99,10 +99,12 @@ def apply(context: Context) -> None:
     _prepare(context)
     earlier = failures(context)
     if len(earlier) >= MOST_FAILURES:
-        told = "; ".join(f"{each.get('instance_id', '')}: {each.get('seen', '')}" for each in earlier[-MOST_FAILURES:])
+        reported = "; ".join(
+            f"{each.get('instance_id', '')}: {each.get('seen', '')}" for each in earlier[-MOST_FAILURES:]
+        )
         raise StepError(
             expected=f"hardware that failed its burn-in fewer than {MOST_FAILURES} times",
-            seen=f"{identity(context)} failed {len(earlier)} times ({told})"[:_LONGEST],
+            seen=f"{identity(context)} failed {len(earlier)} times ({reported})"[:_LONGEST],
             action=f"replace the instance; after a repair of its hardware, remove {_history(context)}",
         )
     began = time.monotonic()

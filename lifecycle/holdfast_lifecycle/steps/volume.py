@@ -80,12 +80,12 @@ def check(context: Context) -> bool:
 def apply(context: Context) -> None:
     if not wait_until(lambda: VOLUME in _mounts(context), timeout_s=_WAIT_S):
         return  # verify says it; pods run without the volume too
-    wanted = [folder for folder in FOLDERS if not _is_bound(context, folder)]
+    expected = [folder for folder in FOLDERS if not _is_bound(context, folder)]
     running = [unit for unit in ("containerd", "kubelet") if is_active(unit)]
     for unit in reversed(running):
         stop(unit)
     try:
-        for folder in wanted:
+        for folder in expected:
             _bind(context, folder)
     finally:
         for unit in running:

@@ -22,18 +22,18 @@ _LEAVING_THE_NODE = (Remedy.RESTART_PROCESS.value, Remedy.RESET_GPU.value)
 
 
 def with_jobs(incidents: Iterable[Incident], history: History) -> "tuple[Incident, ...]":
-    told = [_hit(incident, history) for incident in incidents]
+    reported = [_hit(incident, history) for incident in incidents]
     of_job: dict[str, list[Incident]] = {}
-    for incident in told:
+    for incident in reported:
         of_job.setdefault(incident.job, []).append(incident)
     missing = Gaps(
         (one.out_ns, one.restored_ns if one.restored_ns is not None else one.removed_ns)
-        for one in told
+        for one in reported
         if one.out_ns is not None
     )
     stood = {name: Gaps(job.stood) for name, job in history.jobs.items() if job.stood}
     found = []
-    for incident in told:
+    for incident in reported:
         strong_ns = _strong_ns(incident, of_job[incident.job], history.jobs.get(incident.job))
         gaps = [missing, *([stood[incident.job]] if incident.job in stood else [])]
         found.append(replace(incident, strong_ns=_whole_from(strong_ns, gaps)))

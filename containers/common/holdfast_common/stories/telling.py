@@ -153,23 +153,23 @@ def _judge(drafts: Drafts, event: Event) -> None:
     if not agent_id:
         draft.names.append(name_of(event))
     code, signal = detail_number(event, "code"), event.detail.get("signal_ns")
-    told = draft.told
-    times = [time for time in (told.signalled_ns, signal) if isinstance(time, int) and 0 < time <= event.time_ns]
-    began_again = told.restored_ns is not None and not told.replacement and event.action != _NOTHING
+    reported = draft.told
+    times = [time for time in (reported.signalled_ns, signal) if isinstance(time, int) and 0 < time <= event.time_ns]
+    began_again = reported.restored_ns is not None and not reported.replacement and event.action != _NOTHING
     if began_again:
         draft.repaired_with = None
     draft.change(
-        fault=event.fault or told.fault,
-        code=told.code if code is None else int(code),
-        device=_text(event, "device") or told.device,
-        severity=_text(event, "severity") or told.severity,
-        remedy=event.action or told.remedy,
-        when=_text(event, "when") or told.when,
-        noticed_ns=event.time_ns if told.noticed_ns is None else told.noticed_ns,
+        fault=event.fault or reported.fault,
+        code=reported.code if code is None else int(code),
+        device=_text(event, "device") or reported.device,
+        severity=_text(event, "severity") or reported.severity,
+        remedy=event.action or reported.remedy,
+        when=_text(event, "when") or reported.when,
+        noticed_ns=event.time_ns if reported.noticed_ns is None else reported.noticed_ns,
         signalled_ns=min(times, default=None),
         withdrawn_ns=None,
-        restored_ns=None if began_again else told.restored_ns,
-        out_ns=None if began_again else told.out_ns,
+        restored_ns=None if began_again else reported.restored_ns,
+        out_ns=None if began_again else reported.out_ns,
     )
     draft.see(event, event.evidence)
 

@@ -41,10 +41,10 @@ def compute(*, seconds: float, cores: int = 0, expected: str = EXPECTED) -> Tria
     problems: list[str] = []
     for number, (pid, reading) in enumerate(workers):
         with os.fdopen(reading, "rb") as file:
-            said = file.read()
+            text = file.read()
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         try:
-            rate, wrong = json.loads(said)
+            rate, wrong = json.loads(text)
         except ValueError:
             problems.append(f"the computation of core {number} exited with {code} without a result")
             continue

@@ -19,21 +19,21 @@ LEAST_FOR_DIAGNOSIS_S = 60.0
 
 def gpus(*, seconds: float, library: str, expected: int) -> Trial:
     """Check each GPU by NVML and, given a minute, DCGM's medium diagnosis."""
-    told, problem = _asked(Reader(), {"library": library, "links": True})
-    if told is None:
+    reported, problem = _asked(Reader(), {"library": library, "links": True})
+    if reported is None:
         return Trial("gpus", problems=(f"no response from NVML: {problem}",))
-    if "absent" in told:
+    if "absent" in reported:
         wrong = (f"{expected} GPUs expected, but NVML is not available",) if expected else ()
-        return Trial("gpus", problems=wrong, skipped="" if wrong else f"no NVML: {told['absent']}")
-    if "failed" in told:
-        return Trial("gpus", problems=(f"NVML fails: {told['text']}",))
-    problems = [problem for gpu in told["gpus"] for problem in _wrong_with(gpu)]
-    if told["count"] < expected:
-        problems.append(f"NVML counts {told['count']} GPUs of {expected} expected")
+        return Trial("gpus", problems=wrong, skipped="" if wrong else f"no NVML: {reported['absent']}")
+    if "failed" in reported:
+        return Trial("gpus", problems=(f"NVML fails: {reported['text']}",))
+    problems = [problem for gpu in reported["gpus"] for problem in _wrong_with(gpu)]
+    if reported["count"] < expected:
+        problems.append(f"NVML counts {reported['count']} GPUs of {expected} expected")
     dcgmi = shutil.which("dcgmi")
     if dcgmi and seconds >= LEAST_FOR_DIAGNOSIS_S:
         problems += _diagnosed(dcgmi, seconds)
-    return Trial("gpus", tuple(problems), {"gpus_count": float(told["count"])})
+    return Trial("gpus", tuple(problems), {"gpus_count": float(reported["count"])})
 
 
 def links(*, root: str) -> Trial:

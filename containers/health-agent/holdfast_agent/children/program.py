@@ -90,9 +90,9 @@ class Program:
         self._read()
         code = self._reaped()
         if code is not None:
-            told, late = self._told, self._late
+            reported, late = self._told, self._late
             self._finish()
-            if told:
+            if reported:
                 return None
             return self._late_end() if late else Ended(code=code, output=self._output.decode("utf-8", "replace"))
         if self._patience.turn(boot_s) > self.deadline_s and not self._late:

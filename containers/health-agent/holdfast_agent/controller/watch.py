@@ -36,16 +36,16 @@ class ControllerWatch:
         if not self._is_started:
             self._is_started = True
             self._thread.start()
-        told: list[Happening] = []
+        reported: list[Happening] = []
         while not self._seen.empty():
             seen = self._seen.get_nowait()
             self._is_looking, self._due_s = False, boot_s + self._every_s
             self.problem = "; ".join(seen.problems)
-            told += self._watcher.look(seen)
+            reported += self._watcher.look(seen)
         if not self._is_looking and boot_s >= self._due_s:
             self._is_looking = True
             self._wanted.put_nowait(boot_s)
-        return tuple(told)
+        return tuple(reported)
 
     def snapshot(self) -> "dict[str, Any]":
         """State for JSON; times are since boot."""

@@ -52,16 +52,16 @@ class Watcher:
         self._begun = bool(snapshot["begun"])
 
     def look(self, seen: Observation) -> "tuple[Happening, ...]":
-        told: list[Happening] = []
+        reported: list[Happening] = []
         if seen.instances is not None:
-            told += self._compare(seen.instances, now_s=seen.boot_s)
+            reported += self._compare(seen.instances, now_s=seen.boot_s)
         if seen.nodes is not None:
-            told += self._compare_slurm(seen.nodes, now_s=seen.boot_s)
-        told += self._findings(seen.records or ())
-        # A control plane tells of nodes, or may do so: nothing is told twice, and what is not known yet waits.
-        of_nodes = [*self._held, *(one for one in told if one.kind != kinds.VERDICT)][-MOST_HELD:]
+            reported += self._compare_slurm(seen.nodes, now_s=seen.boot_s)
+        reported += self._findings(seen.records or ())
+        # A control plane tells of nodes, or may do so: nothing is reported twice, and what is not known yet waits.
+        of_nodes = [*self._held, *(one for one in reported if one.kind != kinds.VERDICT)][-MOST_HELD:]
         self._held = of_nodes if seen.is_told is None else []
-        found = tuple(one for one in told if one.kind == kinds.VERDICT)
+        found = tuple(one for one in reported if one.kind == kinds.VERDICT)
         return (*of_nodes, *found) if seen.is_told is False else found
 
     # --- instances

@@ -100,18 +100,18 @@ class Checks(Detector):
             self.unsupported(f"{self._directory}: {problem.strerror}")
             return
         self.support, self.refused = Support.YES, {}
-        wanted = {}
+        expected = {}
         for path in paths:
             if path.suffix == ".json" or path.name.startswith("."):
                 continue
             try:
-                wanted[path.name] = (path, _settings_of(path))
+                expected[path.name] = (path, _settings_of(path))
             except ValueError as problem:
                 self.refused[path.name] = str(problem)
-        for name in [name for name in self._checks if name not in wanted]:
+        for name in [name for name in self._checks if name not in expected]:
             if not self._checks[name].program.stuck:
                 self._checks.pop(name).program.close()
-        for name, (path, settings) in wanted.items():
+        for name, (path, settings) in expected.items():
             if name not in self._checks:
                 self._checks[name] = _Check(path, settings)
             self._checks[name].settings = settings
@@ -119,10 +119,10 @@ class Checks(Detector):
 
     def _judge(self, at: Instant, check: _Check, ended: Ended) -> None:
         self._find(at, check, ended)
-        says = ended.code in (0, 1)
-        check.failures = 0 if says else check.failures + 1
-        if says or check.failures >= LEAST_FAILURES:
-            check.state = "" if says else check.problem
+        reports = ended.code in (0, 1)
+        check.failures = 0 if reports else check.failures + 1
+        if reports or check.failures >= LEAST_FAILURES:
+            check.state = "" if reports else check.problem
 
     def _find(self, at: Instant, check: _Check, ended: Ended) -> None:
         """Only exit code 1 is a finding; a run without a result leaves the previous one."""
@@ -131,13 +131,14 @@ class Checks(Detector):
             check.found = ()
         elif ended.code == 1:
             try:
-                told = _told(ended.output)
+                reported = _told(ended.output)
             except ValueError as problem:
-                check.problem, told = f"output ignored: {problem}", {}
+                check.problem, reported = f"output ignored: {problem}", {}
             name = check.path.name
-            text = f"check {name}: {told.get('message') or ended.output.strip()[:300] or 'found something'}"
-            facts: Facts = {"check": name, **{key: told[key] for key in _WORDS if key in told}}
-            found = self.signal(at, conditions.CHECK_FAILED, text, device=str(told.get("device") or name), facts=facts)
+            text = f"check {name}: {reported.get('message') or ended.output.strip()[:300] or 'found something'}"
+            facts: Facts = {"check": name, **{key: reported[key] for key in _WORDS if key in reported}}
+            device = str(reported.get("device") or name)
+            found = self.signal(at, conditions.CHECK_FAILED, text, device=device, facts=facts)
             check.found = (found,)
         elif ended.code == 2:
             check.problem = "reported no result"
@@ -169,11 +170,11 @@ def _told(output: str) -> "dict[str, Any]":
     """JSON of a check's output; empty if none; raises ValueError if invalid."""
     if not output.lstrip().startswith("{"):
         return {}
-    told = _object(output, "output")
+    reported = _object(output, "output")
     for key, allowed in _WORDS.items():
-        if key in told and told[key] not in allowed:
-            raise ValueError(f"{key} is {told[key]!r}; allowed are {', '.join(sorted(allowed))}")
-    return told
+        if key in reported and reported[key] not in allowed:
+            raise ValueError(f"{key} is {reported[key]!r}; allowed are {', '.join(sorted(allowed))}")
+    return reported
 
 
 def _object(text: str, what: str) -> "dict[str, Any]":

@@ -45,12 +45,12 @@ class Clock(Detector):
         self._offset_ns: Optional[int] = None
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
-        told = self._jumped(at)
+        reported = self._jumped(at)
         try:
             status, error_s = kernel_clock()
         except (OSError, AttributeError) as problem:
             self.unsupported(f"cannot read the kernel's clock state: {problem}")
-            return told
+            return reported
         self.numbers = {
             ("node_timex_sync_status", ()): 0.0 if status & UNSYNCHRONISED else 1.0,
             ("node_timex_maxerror_seconds", ()): error_s,
@@ -59,13 +59,13 @@ class Clock(Detector):
             self._kept = True
         if not self._kept:
             self.unsupported("no time service synchronizes this clock")
-            return told
+            return reported
         self.supported()
         if not status & UNSYNCHRONISED:
-            return told + self.holding(at, ())
+            return reported + self.holding(at, ())
         text = f"clock is no longer synchronized; error may be up to {error_s:.3g} s"
         found = self.signal(at, conditions.CLOCK_WRONG, text, facts={"error_s": error_s})
-        return told + self.holding(at, (found,))
+        return reported + self.holding(at, (found,))
 
     def remember(self) -> "dict[str, Any]":
         return {**super().remember(), "kept": self._kept}

@@ -163,9 +163,9 @@ class Probing(Detector):
             self._table_s = at.boot_s
             self._read_table(at)
         if not self._watched:
-            told = (*self.holding(at, ()), *self.unsupported("no file system of this kind is mounted"))
+            reported = (*self.holding(at, ()), *self.unsupported("no file system of this kind is mounted"))
             self._report_parts()
-            return told
+            return reported
         self.supported()
         found: list[Signal] = []
         for point, watched in self._watched.items():
@@ -213,13 +213,13 @@ class Probing(Detector):
             self.reason = self._table_problem = f"{self._mountinfo}: {problem.strerror}"
             return
         self._table, self._table_problem = table, ""
-        wanted = self.chosen(table) if self._paths is None else {path: path for path in self._paths}
-        for point, folder in wanted.items():
+        expected = self.chosen(table) if self._paths is None else {path: path for path in self._paths}
+        for point, folder in expected.items():
             if point not in self._watched:
                 self._watched[point] = self._begin(at, point, folder)
             self._watched[point].kind = kind_at(point, table)
             self._watched[point].emergency = point in table and "emergency_ro" in table[point].options
-        for point in [point for point in self._watched if point not in wanted]:
+        for point in [point for point in self._watched if point not in expected]:
             if not self._watched[point].child.waiting:
                 self._watched.pop(point).child.close()
                 self._forget_numbers(point)

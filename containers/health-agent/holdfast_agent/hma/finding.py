@@ -63,18 +63,18 @@ def parse_finding(line: str) -> Optional[Finding]:
 
 
 def _details(fields: "Mapping[str, Any]") -> "Optional[tuple[str, str, str, str]]":
-    told = str(fields.get("msg", ""))
+    reported = str(fields.get("msg", ""))
     if event := _object(fields.get("Event detail")):
         return _text(event, "Type"), _text(event, "Reason"), _text(event, "Action").lower(), _text(event, "Message")
     if details := _object(fields.get("details")):
-        return told.partition(":")[0].strip(), _text(details, "reason"), "", _text(details, "message")
+        return reported.partition(":")[0].strip(), _text(details, "reason"), "", _text(details, "message")
     if condition := _object(fields.get("condition details")):
         if _text(condition, "status").lower() not in ("true", ""):
             return None
         return _text(condition, "type"), _text(condition, "reason"), "", _text(condition, "message")
     if "condition" in fields:
-        return str(fields["condition"]), told.strip(), "", json.dumps(fields.get("data"))
-    return (told.strip(), "", "", told.strip()) if MARK in fields else None
+        return str(fields["condition"]), reported.strip(), "", json.dumps(fields.get("data"))
+    return (reported.strip(), "", "", reported.strip()) if MARK in fields else None
 
 
 def _told_action(text: str) -> str:

@@ -32,8 +32,8 @@ class JobsAgree(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         self.supported()
-        said = self._agreement.hear(self._jobs(), boot_s=at.boot_s)
-        return self.holding(at, (self.signal(at, conditions.JOBS_AGREE, said),) if said else ())
+        text = self._agreement.hear(self._jobs(), boot_s=at.boot_s)
+        return self.holding(at, (self.signal(at, conditions.JOBS_AGREE, text),) if text else ())
 
 
 class IdleCheck(Detector):
@@ -77,10 +77,10 @@ class IdleCheck(Detector):
             return self.switched_off(self._why_not)
         self.supported()
         now = Look(boot_s=at.boot_s, due=self._due(), is_sound=self._is_sound())
-        told: list[Seen] = []
+        reported: list[Seen] = []
         ended = self._program.poll(at.boot_s)
         if ended is not None and not self._is_left:
-            told += self._judge(ended, now)
+            reported += self._judge(ended, now)
         if self._program.running or self._time.is_due(now):
             now = Look(boot_s=at.boot_s, needed=self._needed(self._jobs()), due=now.due, is_sound=now.is_sound)
         turn = self._time.decide(now, running=self._program.running and not self._is_left)
@@ -90,7 +90,7 @@ class IdleCheck(Detector):
         elif turn is Turn.START and not self._program.running:
             self._started_s, self._is_left = at.boot_s, False
             ended = self._program.start(self._command, at.boot_s, os.environ)
-            told += self._judge(ended, now) if ended is not None else ()
+            reported += self._judge(ended, now) if ended is not None else ()
         self.hung = int(self._program.stuck)
         self._say(now)
         found = tuple(
@@ -98,7 +98,7 @@ class IdleCheck(Detector):
             for text in ("; ".join(self._time.found)[:400],)
             if text
         )
-        return (*told, *self.holding(at, found))
+        return (*reported, *self.holding(at, found))
 
     def wanted_in_s(self, at: Instant) -> float:
         """Soon while it runs: a job that needs the node does not wait."""

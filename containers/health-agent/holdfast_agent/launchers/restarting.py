@@ -51,7 +51,7 @@ class Restarting:
         self, jobs: Sequence[JobReport], *, boot_s: float
     ) -> "tuple[list[tuple[JobReport, node_socket.Command]], list[Happening]]":
         orders: list[tuple[JobReport, node_socket.Command]] = []
-        told: list[Happening] = []
+        reported: list[Happening] = []
         ranks = {rank.pid: (job, rank) for job in jobs for rank in job.ranks if rank.rank >= 0}
         for pid, one in [*self._accused.items()]:
             if pid not in ranks:
@@ -73,8 +73,8 @@ class Restarting:
                     ranks=(rank.rank,),
                 )
                 orders += [(job, order)] if self._acts else []
-                told.append(self._told(one, job, rank.rank))
-        return orders, told
+                reported.append(self._told(one, job, rank.rank))
+        return orders, reported
 
     def _told(self, one: Accused, job: JobReport, rank: int) -> Happening:
         detail: dict[str, Any] = {"incident": one.incident, "way": "runtime", "host": self._host, "rank": rank}

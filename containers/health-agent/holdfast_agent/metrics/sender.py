@@ -61,8 +61,8 @@ class Sender:
         body = compressed(write_request(self._numbers(), time_ms=int(time.time() * 1000), labels=self._labels))
         answer = exchange("POST", self._url, headers=self._headers(body), body=body, timeout_s=TIMEOUT_S)
         if answer.status >= 300:
-            said = answer.body[:200].decode("utf-8", "replace").strip()
-            raise AwsError(f"Http{answer.status}", f"{self._url}: {said}", status=answer.status)
+            text = answer.body[:200].decode("utf-8", "replace").strip()
+            raise AwsError(f"Http{answer.status}", f"{self._url}: {text}", status=answer.status)
 
     def _headers(self, body: bytes) -> "Mapping[str, str]":
         if not self._signs:

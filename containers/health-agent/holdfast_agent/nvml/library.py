@@ -149,10 +149,10 @@ class Library:
         """Sums over the first so many NVLinks: replays, recoveries."""
         totals: list[int] = []
         for counter in (_REPLAYS, _RECOVERIES):
-            told = [value for link in range(links) if (value := self._link_errors(gpu, link, counter)) is not None]
-            if not told:
+            reported = [value for link in range(links) if (value := self._link_errors(gpu, link, counter)) is not None]
+            if not reported:
                 return None
-            totals.append(sum(told))
+            totals.append(sum(reported))
         return totals
 
     def heat_ns(self, gpu: Any) -> Optional[int]:

@@ -68,8 +68,8 @@ class KubernetesApi:
         except (AwsError, OSError, ValueError) as error:  # nobody answered, or there is no token
             raise KubernetesError(f"{method} {path}: {error}") from None
         if answer.status >= 300:
-            said = _message(answer.body[:2000].decode("utf-8", "replace"))
-            raise KubernetesError(f"{method} {path}: {answer.status} {said}", status=answer.status)
+            text = _message(answer.body[:2000].decode("utf-8", "replace"))
+            raise KubernetesError(f"{method} {path}: {answer.status} {text}", status=answer.status)
         self.now_s = _seconds(answer.headers.get("date"))
         try:
             document = json.loads(answer.body)

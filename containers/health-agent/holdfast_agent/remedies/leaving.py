@@ -38,7 +38,7 @@ class Leaving:
     ) -> "tuple[list[tuple[JobReport, node_socket.Command]], list[Happening]]":
         """Ask each job that can to hand over, once; return commands and events."""
         orders: list[tuple[JobReport, node_socket.Command]] = []
-        told: list[Happening] = []
+        reported: list[Happening] = []
         for job in jobs:
             name = _id(incident, job)
             if not any(rank.rank >= 0 for rank in job.ranks) or name in self.done:
@@ -55,8 +55,8 @@ class Leaving:
             orders.append((job, _hand_over(name, reason, urgent=urgent)))
             detail = {"incident": incident, "way": "runtime", "host": host}
             if name not in self.put_off:
-                told.append(Happening(kind=kinds.REMEDY_REQUESTED, job=job.job, action="hand-over", detail=detail))
-        return orders, told
+                reported.append(Happening(kind=kinds.REMEDY_REQUESTED, job=job.job, action="hand-over", detail=detail))
+        return orders, reported
 
     def again(
         self, jobs: Iterable[JobReport], *, incident: str, reason: str, urgent: bool = False
@@ -95,7 +95,7 @@ class Leaving:
         return self.abandon(idle, incident=incident, reason=reason)
 
     def hear(self, answers: Iterable["tuple[JobReport, node_socket.Answer]"]) -> "list[Happening]":
-        told = []
+        reported = []
         for job, answer in answers:
             if answer.command != "hand-over" or answer.id not in self.asked or answer.outcome == "begun":
                 continue
@@ -105,12 +105,12 @@ class Leaving:
             else:
                 self.done.append(answer.id)
             if answer.outcome == "done":
-                told.append(handed_over(job, answer))
+                reported.append(handed_over(job, answer))
                 self.requeue(job.task)
             else:
                 lost = f"; {answer.steps_lost} steps would be lost" if answer.steps_lost else ""
                 self.kept[job.job] = f"{answer.reason or answer.outcome}{lost}"
-        return told
+        return reported
 
     def requeue(self, task: str) -> None:
         if task and task not in self.tasks and task not in self.requeued:

@@ -187,11 +187,11 @@ class Plan:
         if self._is_restored:
             decision.orders += self._leaving.again(now.jobs, incident=need.incident, reason=reason, urgent=urgent)
             self._is_restored = False
-        orders, told = self._leaving.begin(
+        orders, reported = self._leaving.begin(
             now.jobs, incident=need.incident, reason=reason, host=self._settings.host, urgent=urgent
         )
         decision.orders += orders
-        decision.told += told
+        decision.told += reported
         waited_s = now.boot_s - self._since_s
         most_s = LEAVE_S if need.when is When.NOW else LEAVE_AT_BOUNDARY_S
         if now.boot_s - self._started_s < JOBS_KNOWN_S or (not self._leaving.is_over(now.jobs) and waited_s < most_s):
@@ -223,8 +223,8 @@ class Plan:
         self._let_go(now, decision)
         if not self._leaving.is_told:
             self._leaving.is_told = True
-            said = "; ".join(part for part in (self.need.evidence, costs) if part)
-            decision.told.append(self._requested(way=self._settings.way, evidence=said))
+            text = "; ".join(part for part in (self.need.evidence, costs) if part)
+            decision.told.append(self._requested(way=self._settings.way, evidence=text))
         tasks = self._leaving.tasks if self._settings.way == "slurm" else []
         self._request(decision, "ask", subject=",".join(tasks[:MOST_TASKS]))
 
@@ -233,11 +233,11 @@ class Plan:
     def _watch(self, now: Situation, decision: Decision) -> None:
         """Handle ranks that still leave, requeue tasks, and wait for the response."""
         if now.need is not None and not self._is_restored:
-            orders, told = self._leaving.begin(
+            orders, reported = self._leaving.begin(
                 now.jobs, incident=now.need.incident, reason=now.need.fault, host=self._settings.host
             )
             decision.orders += orders
-            decision.told += told
+            decision.told += reported
             self._let_go(now, decision)
         if self._leaving.tasks:
             self._request(decision, "requeue", subject=self._leaving.tasks[0])
@@ -356,11 +356,11 @@ class Plan:
 
     def _rule(self, view: View, now: Situation, decision: Decision) -> None:
         share = self._settings.share
-        said = ruling(view.marks, me=view.me, nodes=view.nodes, share=share, now_s=view.now_s)
-        if said is Ruling.GO:
+        text = ruling(view.marks, me=view.me, nodes=view.nodes, share=share, now_s=view.now_s)
+        if text is Ruling.GO:
             self._allowed = any(mark.node == view.me and mark.stage is Stage.ALLOW for mark in view.marks)
             self._enter(Phase.GOING, now)
-        elif said is Ruling.WAIT:
+        elif text is Ruling.WAIT:
             self._due_s = now.boot_s + SETTLE_S
         else:
             asked = sorted({mark.node for mark in view.marks if mark.stage is Stage.ASKED and mark.node != view.me})
@@ -440,8 +440,8 @@ class Plan:
         self._said = [*self._said[-63:], key]
         detail = {"incident": self.need.incident, "way": self._settings.way, "host": self._settings.host, "why": code}
         action, fault = self.need.remedy.value, self.need.fault
-        told = Happening(kind=kinds.REMEDY_REFUSED, fault=fault, evidence=why, action=action, detail=detail)
-        decision.told.append(told)
+        reported = Happening(kind=kinds.REMEDY_REFUSED, fault=fault, evidence=why, action=action, detail=detail)
+        decision.told.append(reported)
 
     def _requested(self, *, way: str, evidence: str) -> Happening:
         assert self.need is not None

@@ -88,12 +88,12 @@ class Remediator:
         )
         if decision.is_cured:
             self._needs.clear()
-        orders, told = self._restarting.step(tuple(jobs), boot_s=boot_s)
+        orders, reported = self._restarting.step(tuple(jobs), boot_s=boot_s)
         for job, command in [*decision.orders, *orders]:
             self._tell(job, command)
         if decision.request is not None:
             self._hands.send(decision.request, boot_s=boot_s)
-        return (*decision.told, *told)
+        return (*decision.told, *reported)
 
     def _accuse(self, verdict: Verdict, *, boot_s: float) -> None:
         """Restart processes that the kernel named; other sources are not trusted."""

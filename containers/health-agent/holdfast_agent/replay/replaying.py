@@ -73,7 +73,7 @@ class _Node:
         self._engine = Engine(policy=policy, node=file)
 
     def words(self, lines: "Iterator[bytes]") -> "Iterator[Word]":
-        head, headed, told = "", 0, 0
+        head, headed, reported = "", 0, 0
         for number, given in enumerate(lines, start=1):
             raw = given.decode("utf-8", "replace")
             continues = raw[:1] in (" ", "\t")
@@ -81,10 +81,10 @@ class _Node:
                 if continues and head:
                     self._read(head, 0)
                 yield from self._said(raw, number)
-                told = number
+                reported = number
             if not continues and raw.strip("\0\r\n"):
                 head, headed = raw, number
-        if headed > told:
+        if headed > reported:
             # What held long enough by the end of the log is said there.
             yield from self._said(head, headed)
 

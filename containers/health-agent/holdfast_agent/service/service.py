@@ -216,16 +216,16 @@ class Service:
         return seen
 
     def _wait_for(self, detector: Detector) -> None:
-        wanted, before = detector.descriptors(), self._waited.get(detector.name, ())
-        if wanted == before and all(number in self._selector.get_map() for number in wanted):
+        expected, before = detector.descriptors(), self._waited.get(detector.name, ())
+        if expected == before and all(number in self._selector.get_map() for number in expected):
             return
         for number in before:
             with suppress(KeyError, ValueError, OSError):
                 self._selector.unregister(number)
-        for number in wanted:
+        for number in expected:
             with suppress(KeyError, ValueError, OSError):  # what cannot be waited for is looked at in time
                 self._selector.register(number, selectors.EVENT_READ, detector.name)
-        self._waited[detector.name] = wanted
+        self._waited[detector.name] = expected
 
     def _judge(self, at: Instant, seen: "Sequence[Seen]") -> None:
         verdicts: list[Verdict] = []

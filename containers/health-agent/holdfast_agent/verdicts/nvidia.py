@@ -57,17 +57,17 @@ def xid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float,
     found = _XID.match(text)
     if found is None:
         return None
-    code, said = int(found[3]), found[4]
+    code, output = int(found[3]), found[4]
     facts: dict[str, Union[str, int, float, bool]] = {}
-    if pid := _PID.search(said):
+    if pid := _PID.search(output):
         facts["pid"] = int(pid[1])
-    if (name := _NAME.search(said)) and not name[1].startswith("<"):
+    if (name := _NAME.search(output)) and not name[1].startswith("<"):
         facts["name"] = name[1]
     if instance := found[2].strip():
         facts["instance"] = instance
-    if link := _LINK.search(said):
+    if link := _LINK.search(output):
         facts["link"] = int(link[1])
-    _read_text(code, said, facts)
+    _read_text(code, output, facts)
     return found[1].lower(), code, facts
 
 
@@ -104,13 +104,13 @@ def sxid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float
     """Device, number and facts; ``detail`` is set on the lines of severity and data after an error's first."""
     found = _SXID.match(text)
     if found is not None:
-        said = found[4]
+        output = found[4]
         facts: dict[str, Union[str, int, float, bool]] = {"switch": int(found[1])}
-        if fatality := _FATALITY.match(said):
+        if fatality := _FATALITY.match(output):
             facts["fatal"] = fatality[1].lower() == "fatal"
-        elif said.startswith(("Severity", "Data")):
+        elif output.startswith(("Severity", "Data")):
             facts["detail"] = True
-        if link := _LINK.search(said):
+        if link := _LINK.search(output):
             facts["link"] = int(link[1])
         return found[2].lower(), int(found[3]), facts
     if manager := _MANAGER.search(text):

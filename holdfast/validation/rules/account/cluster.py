@@ -17,13 +17,13 @@ MIGRATION = "SageMaker developer guide, 'SageMaker HyperPod Slurm cluster API co
 @rule("HF901", title="The account's quota allows the nodes of each instance type", each=Cluster, source=QUOTAS)
 def type_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     """The quota "TYPE for cluster usage" is 0 for accelerated types until an increase is granted, which takes days."""
-    wanted: dict[str, int] = {}
+    expected: dict[str, int] = {}
     for group in groups_of(cluster):
         for name in group.types[:1]:
-            wanted[name] = wanted.get(name, 0) + group.instance_count
+            expected[name] = expected.get(name, 0) + group.instance_count
     if deployment.facts is None:
         return
-    for name, count in wanted.items():
+    for name, count in expected.items():
         allowed = deployment.facts.cluster_quotas.get(name)
         if allowed is not None and count > allowed:
             yield refused(

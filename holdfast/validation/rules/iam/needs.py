@@ -77,7 +77,7 @@ def eks_roles(app: App, _: Deployment) -> Iterator[Broken]:
     The role of a control plane has AmazonEKSClusterPolicy, that of a node group AmazonEKSWorkerNodePolicy (or the
     minimal one), or statements to the same end.
     """
-    for kind, name, wanted in (
+    for kind, name, expected in (
         ("AWS::EKS::Cluster", "RoleArn", ("AmazonEKSClusterPolicy", "AmazonEKSServicePolicy")),
         ("AWS::EKS::Nodegroup", "NodeRole", ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")),
     ):
@@ -87,12 +87,12 @@ def eks_roles(app: App, _: Deployment) -> Iterator[Broken]:
             if role is None or named is None or grants_of(app, role):
                 continue
             names = {each.rpartition("/")[2] for _path, each in named}
-            if not names & {*wanted, *_FULL}:
+            if not names & {*expected, *_FULL}:
                 yield refused(
                     f"{role.path}.ManagedPolicyArns",
                     f"{', '.join(sorted(names)) or 'no policy'} on the role of {kind.rpartition('::')[2]}",
-                    allowed=f"{wanted[0]}",
-                    fix=f"attach {wanted[0]} to {role.logical_id}",
+                    allowed=f"{expected[0]}",
+                    fix=f"attach {expected[0]} to {role.logical_id}",
                 )
 
 

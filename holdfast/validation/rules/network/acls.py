@@ -31,8 +31,8 @@ def network_acls(app: App, _: Deployment) -> Iterator[Broken]:
             place = f"{acl.path}.VpcId" if not rules else f"{rules[0].resource.path}"
             missing = [
                 label
-                for label, low, high, protocol, wanted in _WANTED[egress]
-                if (about_nodes or wanted) and not _passes(rules, low, high, protocol)
+                for label, low, high, protocol, expected in _WANTED[egress]
+                if (about_nodes or expected) and not _passes(rules, low, high, protocol)
             ]
             if missing:
                 yield refused(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from holdfast.catalog import instance_types
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, as_json, refused, rule
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, SecurityGroup, Traffic, groups_of
 from holdfast.validation.rules.network.subnets import PREREQUISITES, all_security_groups, vpc_of
 
@@ -90,16 +90,16 @@ def efa_in_one_zone(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 )
 def efa_where_it_is(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """NetworkInterface says efa or efa-only. Other types have no such interface."""
-    wanted, known = group.network_interface, instance_types()
-    if wanted is None:
+    expected, known = group.network_interface, instance_types()
+    if expected is None:
         return
-    if wanted not in ("efa", "efa-only"):
-        yield refused(group.at("network_interface"), said(wanted), allowed="efa or efa-only", fix="write efa")
+    if expected not in ("efa", "efa-only"):
+        yield refused(group.at("network_interface"), as_json(expected), allowed="efa or efa-only", fix="write efa")
     without = [name for name in group.types if name in known and not known[name].efa_interfaces]
     if without:
         yield refused(
             group.at("network_interface"),
-            f"{wanted} on {', '.join(without)}",
+            f"{expected} on {', '.join(without)}",
             allowed="types with EFA",
             fix="remove it, or take a type with EFA",
         )

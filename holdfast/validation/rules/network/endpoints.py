@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, Resource, Text, closest
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, as_json, refused, rule
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.network.templates import ENDPOINT, GROUP, SUBNET, VPC, node_subnets, vpc_of
 
@@ -95,7 +95,7 @@ def endpoint_services(app: App, _: Deployment) -> Iterator[Broken]:
             if "${" not in name:
                 yield refused(
                     node.get("ServiceName").path,
-                    said(name),
+                    as_json(name),
                     allowed="com.amazonaws.REGION.SERVICE",
                     fix=f"write com.amazonaws.REGION.{name.rpartition('.')[2]}",
                 )
@@ -127,17 +127,17 @@ def endpoint_kinds(app: App, _: Deployment) -> Iterator[Broken]:
                 allowed="Interface, for all but S3 and DynamoDB",
                 fix="write VpcEndpointType: Interface",
             )
-        for name, wanted in (
+        for name, expected in (
             ("SubnetIds", "Interface"),
             ("SecurityGroupIds", "Interface"),
             ("RouteTableIds", "Gateway"),
         ):
-            if kind in ("Gateway", "Interface") and kind != wanted and node.get(name).present:
+            if kind in ("Gateway", "Interface") and kind != expected and node.get(name).present:
                 yield refused(
                     f"{endpoint.path}.{name}",
                     f"{name} on an endpoint of type {kind}",
-                    allowed=f"{name} on endpoints of type {wanted}",
-                    fix=f"remove {name}, or write VpcEndpointType: {wanted}",
+                    allowed=f"{name} on endpoints of type {expected}",
+                    fix=f"remove {name}, or write VpcEndpointType: {expected}",
                 )
         if kind == "Interface" and not node.get("SubnetIds").present:
             yield refused(

@@ -82,13 +82,13 @@ def routes_lead(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(route.path, " and ".join(targets), allowed="one target", fix="keep one of them")
         for name in targets:
             held = getattr(node.get(name).value, "resource", None)
-            wanted = _TARGETS[name]
-            if held is not None and held.type.startswith("AWS::") and held.type not in wanted:
+            expected = _TARGETS[name]
+            if held is not None and held.type.startswith("AWS::") and held.type not in expected:
                 better = next((each for each, kinds in _TARGETS.items() if held.type in kinds), None)
                 yield refused(
                     f"{route.path}.{name}",
                     f"{held.logical_id}, of type {held.type}",
-                    allowed=f"{' or '.join(wanted)}",
+                    allowed=f"{' or '.join(expected)}",
                     fix=f"write {better}" if better else "name a gateway",
                 )
         yield from _other_vpc(app, route, node, table)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from holdfast.catalog import bounds, limits
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, as_json, refused, rule
 from holdfast.validation.model import (
     Cluster,
     Deployment,
@@ -152,7 +152,7 @@ def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
     if zone is not None and region is not None and zone[:-1] != region:
         yield refused(
             subnet.at("availability_zone"),
-            said(zone),
+            as_json(zone),
             allowed=f"a zone of region {region}",
             fix=f"write {region}{zone[-1:]}, or change the region",
         )
@@ -205,11 +205,11 @@ def endpoints_of_a_closed_network(network: Network, deployment: Deployment) -> I
     eks = deployment.cluster.eks
     if eks is None and not network.interface_endpoints:
         return  # under Slurm what AWS's image does needs S3 alone; who asks for endpoints wants more
-    wanted = set(limits("endpoints_of_a_closed_network")["slurm" if eks is None else "eks"])
+    expected = set(limits("endpoints_of_a_closed_network")["slurm" if eks is None else "eks"])
     plane = None if eks is None else eks.control_plane
     if plane is not None and any(addon.name.endswith("hyperpod-training-operator") for addon in plane.addons):
-        wanted.add("sagemaker.api")
-    missing = sorted(wanted - network.interface_endpoints)
+        expected.add("sagemaker.api")
+    missing = sorted(expected - network.interface_endpoints)
     if missing:
         yield refused(
             network.at("interface_endpoints"),

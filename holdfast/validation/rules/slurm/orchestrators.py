@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.catalog import instance_types
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, as_json, refused, rule
 from holdfast.validation.model import AccountingDatabase, Cluster, Deployment, EnvironmentFile, InstanceGroup, Slurm
 from holdfast.validation.rules.cluster import is_name
 from holdfast.validation.rules.lifecycle import ERRORS
@@ -104,7 +104,7 @@ def partition_elsewhere(group: InstanceGroup, _: Deployment) -> Iterator[Broken]
     if group.node_type in ("Controller", "Login") and group.partitions:
         yield refused(
             group.at("partitions"),
-            said(group.partitions[0]),
+            as_json(group.partitions[0]),
             allowed=f"no partition on a {group.node_type} group",
             fix="remove the partition",
         )
@@ -126,7 +126,7 @@ def partition_name(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         if not is_name(name):
             yield refused(
                 group.at("partitions"),
-                said(name),
+                as_json(name),
                 allowed="letters, digits and hyphens, beginning and ending with a letter or digit",
                 fix=f"write {name.replace('.', '-').replace('_', '-')}",
             )
@@ -145,7 +145,7 @@ def partition_default(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     for name in group.partitions:
         if name.lower() == "default":
-            yield refused(group.at("partitions"), said(name), allowed="another name", fix="write dev")
+            yield refused(group.at("partitions"), as_json(name), allowed="another name", fix="write dev")
 
 
 @rule("HF410", title="Every group of a Slurm cluster has a Slurm node type", each=InstanceGroup, source=MIGRATION)
@@ -159,7 +159,10 @@ def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
         )
     elif group.node_type not in NODE_TYPES:
         yield refused(
-            group.at("node_type"), said(group.node_type), allowed=f"one of {', '.join(NODE_TYPES)}", fix="write Compute"
+            group.at("node_type"),
+            as_json(group.node_type),
+            allowed=f"one of {', '.join(NODE_TYPES)}",
+            fix="write Compute",
         )
 
 
@@ -173,7 +176,10 @@ def node_type_on_eks(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     """SlurmConfig belongs to Slurm."""
     if deployment.cluster.eks is not None and group.node_type is not None:
         yield refused(
-            group.at("node_type"), said(group.node_type), allowed="no node type on EKS", fix="remove the group's slurm"
+            group.at("node_type"),
+            as_json(group.node_type),
+            allowed="no node type on EKS",
+            fix="remove the group's slurm",
         )
 
 
@@ -188,7 +194,7 @@ def strategy_and_continuous(slurm: Slurm, deployment: Deployment) -> Iterator[Br
     if slurm.config_strategy is not None and deployment.cluster.continuous:
         yield refused(
             slurm.at("config_strategy"),
-            said(slurm.config_strategy),
+            as_json(slurm.config_strategy),
             allowed="no strategy with node provisioning mode Continuous",
             fix="remove the strategy",
         )
@@ -205,7 +211,7 @@ def strategy(slurm: Slurm, _: Deployment) -> Iterator[Broken]:
     if slurm.config_strategy is not None and slurm.config_strategy not in STRATEGIES:
         yield refused(
             slurm.at("config_strategy"),
-            said(slurm.config_strategy),
+            as_json(slurm.config_strategy),
             allowed=f"one of {', '.join(STRATEGIES)}",
             fix="write Managed",
         )
@@ -241,15 +247,15 @@ def accounting_settings(file: EnvironmentFile, _: Deployment) -> Iterator[Broken
     """`create: true` makes one, with all that belongs to it. An existing one needs `endpoint` and `secret_arn`."""
     if file.accounting_created is None:
         return
-    told = file.accounting_settings
-    if file.accounting_created and told:
+    reported = file.accounting_settings
+    if file.accounting_created and reported:
         yield refused(
             file.at("accounting_settings"),
-            f"create with {', '.join(told)}",
+            f"create with {', '.join(reported)}",
             allowed="one of a new database and an existing one",
             fix="remove create, or the rest",
         )
-    missing = [name for name in ("endpoint", "secret_arn") if name not in told]
+    missing = [name for name in ("endpoint", "secret_arn") if name not in reported]
     if not file.accounting_created and missing:
         yield refused(
             file.at("accounting_settings"),

@@ -103,7 +103,7 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
     bucket, not for what is put into it.
     """
     for cluster, properties in app.each(CLUSTER):
-        wanted = {
+        expected = {
             found
             for group in properties.get("InstanceGroups").items() or ()
             for name in named(group.get("LifeCycleConfig", "SourceS3Uri").written)
@@ -116,10 +116,10 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
         for group in properties.get("InstanceGroups").items() or ():
             uri = group.get("LifeCycleConfig", "SourceS3Uri").value
             if isinstance(uri, str) and (bucket := names.get(uri.removeprefix("s3://").partition("/")[0])):
-                wanted.add(bucket)
+                expected.add(bucket)
         for delivery in _deliveries(app, cluster):
             held = {app.values.graph.find(delivery.template, name) for name in named(app.node(delivery).written)}
-            if wanted & held and not is_before(app, delivery, cluster):
+            if expected & held and not is_before(app, delivery, cluster):
                 yield too_late(cluster, delivery, "what uploads the lifecycle scripts")
 
 

@@ -265,31 +265,31 @@ def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Bro
     shown = (
         f"Ref {source.logical_id}" if given.attribute == "Ref" else f"{source.logical_id}.{given.attribute}"
     ) + f", {'|'.join(names)} of {source.type}"
-    wanted = _wanted(part, node)
-    if wanted.arn is not None and _is_arn(source, given.attribute, names) is not None:
+    expected = _wanted(part, node)
+    if expected.arn is not None and _is_arn(source, given.attribute, names) is not None:
         is_arn = _is_arn(source, given.attribute, names)
-        if is_arn != wanted.arn:
+        if is_arn != expected.arn:
             attribute = next((each for each in sorted(source_schema.attributes) if each.lower().endswith("arn")), None)
             fix = (
                 f"use Fn::GetAtt {source.logical_id}.{attribute}"
-                if wanted.arn and attribute
+                if expected.arn and attribute
                 else (
                     "use what gives an ARN"
-                    if wanted.arn
+                    if expected.arn
                     else f"use Ref {source.logical_id}, or the attribute that is no ARN"
                 )
             )
-            yield refused(node.path, shown, allowed="an ARN" if wanted.arn else "a name or id, no ARN", fix=fix)
+            yield refused(node.path, shown, allowed="an ARN" if expected.arn else "a name or id, no ARN", fix=fix)
             return
-    if wanted.types and source.type not in wanted.types and source.type.startswith("AWS::"):
-        if wanted.arn and _is_arn(source, given.attribute, names) and not wanted.only:
+    if expected.types and source.type not in expected.types and source.type.startswith("AWS::"):
+        if expected.arn and _is_arn(source, given.attribute, names) and not expected.only:
             return
-        if any(kind.rpartition("::")[2].lower() in given.attribute.lower() for kind in wanted.types):
+        if any(kind.rpartition("::")[2].lower() in given.attribute.lower() for kind in expected.types):
             return  # the attribute is one of that kind: ClusterSecurityGroupId of an EKS cluster
         yield refused(
             node.path,
             shown,
-            allowed=f"what {' or '.join(sorted(wanted.types))} gives",
+            allowed=f"what {' or '.join(sorted(expected.types))} gives",
             fix="name a resource of that type",
         )
 

@@ -17,7 +17,7 @@ from holdfast.catalog.facts import (
     regions_of,
 )
 from holdfast.validation.cloudformation import Node, Template, Text, closest
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, as_json, refused, rule
 from holdfast.validation.model import (
     App,
     Deployment,
@@ -187,13 +187,13 @@ def partitions(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[
         if match is None:
             continue
         partition, _, there, _ = match.groups()
-        wanted = partition_of(there) if there else partition_of(region) if region else None
-        if wanted is not None and partition != wanted:
+        expected = partition_of(there) if there else partition_of(region) if region else None
+        if expected is not None and partition != expected:
             yield refused(
                 path,
-                f"{said(text[:80])} of partition {partition}",
-                allowed=f"partition {wanted}, that of {there or region}",
-                fix=f"write arn:{wanted}:" if isinstance(item, EnvironmentFile) else "write arn:${AWS::Partition}:",
+                f"{as_json(text[:80])} of partition {partition}",
+                allowed=f"partition {expected}, that of {there or region}",
+                fix=f"write arn:{expected}:" if isinstance(item, EnvironmentFile) else "write arn:${AWS::Partition}:",
             )
     if isinstance(item, App):
         yield from _addresses(item)
@@ -377,7 +377,9 @@ def _addresses(app: App) -> Iterator[Broken]:
                 else (host.endswith(".amazonaws.com") and not re.fullmatch(r"[a-z0-9.-]+\.amazonaws\.com", host))
             )
             if wrong:
-                yield refused(leaf.path, said(text), allowed=f"addresses that end with {suffix}", fix=f"write {suffix}")
+                yield refused(
+                    leaf.path, as_json(text), allowed=f"addresses that end with {suffix}", fix=f"write {suffix}"
+                )
 
 
 def _chinese_services(app: App) -> Iterator[Broken]:
@@ -386,7 +388,7 @@ def _chinese_services(app: App) -> Iterator[Broken]:
         text = text_of(service.value) or ""
         match = re.match(r"cn\.com\.amazonaws\.([a-z0-9-]+)\.", text)
         if match and partition_of(match[1]) not in ("aws-cn", None):
-            yield refused(service.path, said(text), allowed=f"com.amazonaws.{match[1]}.SERVICE", fix="remove cn.")
+            yield refused(service.path, as_json(text), allowed=f"com.amazonaws.{match[1]}.SERVICE", fix="remove cn.")
 
 
 def _endpoint_regions(app: App, template: Template) -> Iterator[tuple[str, str]]:
@@ -405,9 +407,9 @@ def _lacks(kind: str, region: str) -> bool:
 
 
 def _wanted(file: EnvironmentFile, region: str) -> Iterator[Broken]:
-    for kind, wanted in _WANTED.items():
-        path = ".".join(wanted.path)
-        if wanted.by(file.data) and _lacks(kind, region):
+    for kind, expected in _WANTED.items():
+        path = ".".join(expected.path)
+        if expected.by(file.data) and _lacks(kind, region):
             yield _not_there(path, f"{path} ({kind})", region, kind)
 
 

@@ -101,11 +101,11 @@ def verify(context: Context) -> str:
 
 def _data(context: Context) -> Path:
     """MariaDB's data directory; refuses any but the prepared one."""
-    told = Path(ask("SELECT @@datadir").strip() or "/")
-    if told.resolve() != context.path(DATA).resolve():
+    reported = Path(ask("SELECT @@datadir").strip() or "/")
+    if reported.resolve() != context.path(DATA).resolve():
         raise StepError(
             expected=f"MariaDB keeps its data in {DATA}",
-            seen=f"got {told}",
+            seen=f"got {reported}",
             action=f"remove the setting datadir from MariaDB's files, or set it to {DATA}",
         )
-    return told.resolve()
+    return reported.resolve()
