@@ -198,7 +198,7 @@ def versioned_uri(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     if match is not None and not re.search(r"\d", match[3]):
         yield Broken(
             path=lifecycle.at("source_s3_uri"),
-            message=f"the prefix {as_json(match[3])} has no version, so a changed script changes nothing in the template",
+            message=f"the prefix {as_json(match[3])} has no version: a changed script leaves the template unchanged",
             fix="put a hash of the scripts into the prefix",
         )
 
