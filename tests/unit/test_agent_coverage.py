@@ -11,7 +11,7 @@ from agent_parts import ScriptedChild, instant
 from holdfast_agent.coverage import Change, Coverage, Report
 from holdfast_agent.detectors import Checks, Detector, Fabric, Instant, KernelLog, Links, Mounts, Nvml, Seen
 from holdfast_agent.machine import Machine
-from holdfast_agent.service import NoHands, Outbox, Service, StateFile
+from holdfast_agent.service import NoRemedies, Outbox, Service, StateFile
 from holdfast_agent.verdicts import Engine, Policy
 from holdfast_common import kinds, parse_events
 
@@ -250,7 +250,7 @@ def test_an_agent_writes_that_a_detector_is_lost_and_back_and_its_status_and_met
         engine=Engine(policy=Policy.standard(), boot_id="b", node="i-1"),
         outbox=Outbox(path=tmp_path / "events.jsonl", cluster="c", node="i-1"),
         state=StateFile(path=tmp_path / "state.json", node="i-1", boot="b"),
-        hands=NoHands(),
+        remedies=NoRemedies(),
         clock=lambda: instant(now[0]),
     )
     service._begin()

@@ -151,7 +151,7 @@ class Incident:
         return self.severity == Severity.PROCESS.value or (not self.severity and self.fault in PROCESS_FAULTS)
 
     @property
-    def is_of_nobody(self) -> bool:
+    def needs_no_repair(self) -> bool:
         """True if nothing had to be repaired: it was withdrawn, or requires nothing."""
         return self.state in (State.WITHDRAWN, State.NOTED)
 

@@ -116,9 +116,9 @@ class SharedState:
         """New for each state that starts empty, since job numbers restart then."""
         return self.folder / SERIES
 
-    def name_series(self, *, anew: bool) -> None:
+    def name_series(self, *, restarted: bool) -> None:
         """Under the lock. Continued numbers keep their name."""
-        if anew or not self.series.exists():
+        if restarted or not self.series.exists():
             write_whole(self.series, (os.urandom(8).hex() + "\n").encode(), mode=0o644)
 
     def place(self, kind: str, number: int) -> Path:

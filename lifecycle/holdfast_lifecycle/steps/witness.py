@@ -78,4 +78,4 @@ def verify(context: Context) -> str:
     why = _why_not(context)
     if not why and not is_active(UNIT):
         why = f"{UNIT} does not run; read 'journalctl -u {UNIT}'"
-    return f"no witness, so that {without}: {why}" if why else f"{UNIT} runs"
+    return f"no witness: {without}: {why}" if why else f"{UNIT} runs"

@@ -12,9 +12,9 @@ from holdfast_common.incidents import Incident, RemedyStep, Sighting
 
 @dataclass
 class Draft:
-    """``told`` is the incident as known so far."""
+    """An incident under construction; ``known`` holds its values so far."""
 
-    told: Incident
+    known: Incident
     agent_id: str = ""
     injected_as: str = ""
     names: "list[str]" = field(default_factory=list)
@@ -29,25 +29,29 @@ class Draft:
     @property
     def is_noted(self) -> bool:
         """True if it requires nothing, and no remedy of it is in progress."""
-        return self.told.remedy == Remedy.NONE.value and not self.is_pending
+        return self.known.remedy == Remedy.NONE.value and not self.is_pending
 
     def asked_for(self, remedy: str) -> bool:
         return any(step.is_pending and step.remedy == remedy for step in self.remedies)
 
     @property
     def is_open(self) -> bool:
-        return self.told.restored_ns is None and self.told.withdrawn_ns is None and self.told.removed_ns is None
+        return (
+            self.known.restored_ns is None
+            and self.known.withdrawn_ns is None
+            and self.known.removed_ns is None
+        )
 
     @property
     def is_of_process(self) -> bool:
-        return self.told.is_of_process
+        return self.known.is_of_process
 
     @property
     def is_pending(self) -> bool:
         return any(step.is_pending for step in self.remedies)
 
     def change(self, **values: Any) -> None:
-        self.told = replace(self.told, **values)
+        self.known = replace(self.known, **values)
 
     def see(self, event: Event, text: str) -> None:
         """Keep each line of evidence once, with its first time."""
@@ -68,12 +72,12 @@ class Draft:
         self.change(
             id=names[0],
             names=names,
-            host=self.told.host or hosts.get(self.told.node, ""),
+            host=self.known.host or hosts.get(self.known.node, ""),
             repaired_with=self.repaired_with.id if self.repaired_with is not None else "",
             remedies=tuple(self.remedies),
             evidence=tuple(self.evidence.values()),
         )
-        return self.told
+        return self.known
 
 
 class Drafts:
@@ -93,7 +97,7 @@ class Drafts:
         return self._of_agent.get(agent_id, ())
 
     def add(self, draft: Draft) -> None:
-        self._of_node.setdefault(draft.told.node, []).append(draft)
+        self._of_node.setdefault(draft.known.node, []).append(draft)
 
     def name(self, draft: Draft, agent_id: str) -> None:
         if agent_id and not draft.agent_id:
@@ -101,5 +105,5 @@ class Drafts:
             self._of_agent.setdefault(agent_id, []).append(draft)
 
     def remove(self, draft: Draft) -> None:
-        own = self._of_node[draft.told.node]
+        own = self._of_node[draft.known.node]
         own[:] = [one for one in own if one is not draft]

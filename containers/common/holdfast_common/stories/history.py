@@ -13,7 +13,7 @@ from holdfast_common.stories.marks import Marks
 _STARTS = (kinds.JOB_STARTED, kinds.JOB_RESUMED)
 _REPORTS = (kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED)
 _ENDS = (kinds.JOB_FINISHED, kinds.JOB_STOPPED)
-_TOLD = frozenset((*_STARTS, *_REPORTS, *_ENDS, kinds.VIEW_COMMITTED, kinds.SPARE_READY, kinds.LAUNCHER_LOST))
+_RELEVANT = frozenset((*_STARTS, *_REPORTS, *_ENDS, kinds.VIEW_COMMITTED, kinds.SPARE_READY, kinds.LAUNCHER_LOST))
 
 
 @dataclass
@@ -54,14 +54,14 @@ class Attempt:
 class Job:
     name: str
     number: int
-    """In the order in which the jobs were first told of."""
+    """In the order of first reports."""
     attempts: "list[Attempt]" = field(default_factory=list)
     starts_ns: "list[int]" = field(default_factory=list)
     """Of the attempts."""
     lost_by_views: Marks = field(default_factory=Marks)
     spares: "list[tuple[int, str]]" = field(default_factory=list)
     stood: "list[tuple[int, Optional[int]]]" = field(default_factory=list)
-    """From the loss of a node until the job went on or ended; None where neither is told."""
+    """From the loss of a node until the job went on or ended; None if neither is reported."""
     end_ns: Optional[int] = None
 
     def add(self, event: Event) -> None:
@@ -128,7 +128,7 @@ class History:
         if event.kind == kinds.HANDED_OVER and event.source != "job":
             named = event.detail.get("incident")
             self._handed_over.setdefault(named or (event.node,), []).append(event)
-        elif event.source == "job" and event.kind in _TOLD:
+        elif event.source == "job" and event.kind in _RELEVANT:
             job = self.jobs.get(event.job)
             if job is None:
                 job = self.jobs[event.job] = Job(event.job, len(self.jobs))

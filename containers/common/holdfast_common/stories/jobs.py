@@ -119,7 +119,7 @@ def _handed_over(incident: Incident, history: History) -> Optional[Event]:
 
 def _is_over(incident: Incident, time_ns: int) -> bool:
     ended = (incident.restored_ns, incident.withdrawn_ns, incident.removed_ns)
-    return incident.is_of_nobody or any(end is not None and end < time_ns for end in ended)
+    return incident.needs_no_repair or any(end is not None and end < time_ns for end in ended)
 
 
 def _job_of(handed: Event, incident: Incident, history: History) -> str:

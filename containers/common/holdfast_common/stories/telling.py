@@ -23,7 +23,7 @@ _NOTICES = (kinds.NODE_LOST, kinds.NODE_FAILED)
 _UNDER_WAY = {kinds.NODE_REPLACING: Remedy.REPLACE.value, kinds.NODE_REBOOTING: Remedy.REBOOT.value}
 _DONE = {kinds.NODE_REPLACED: Remedy.REPLACE.value, kinds.NODE_REBOOTED: Remedy.REBOOT.value}
 _REMOVALS = (kinds.NODE_DELETED, kinds.CLUSTER_DELETED)
-_TOLD = frozenset(
+_RELEVANT = frozenset(
     (
         *_NOTICES, *_UNDER_WAY, *_DONE, *_REMOVALS, kinds.FAULT_INJECTED, kinds.VERDICT, kinds.VERDICT_WITHDRAWN,
         kinds.REMEDY_REQUESTED, kinds.REMEDY_REFUSED, kinds.HANDED_OVER,
@@ -62,7 +62,7 @@ class Stories:
                 self._hosts.setdefault(node, host)
             if group and isinstance(group, str):
                 self.groups[node] = group
-        if event.kind in _TOLD:
+        if event.kind in _RELEVANT:
             _tell(self._drafts, event, self._predecessors)
 
     def incidents(self) -> "tuple[Incident, ...]":
@@ -111,8 +111,8 @@ def _inject(drafts: Drafts, event: Event) -> None:
     same = [draft for draft in candidates if _is_of_injection(draft, event)]
     if same:
         draft = same[0]
-        if draft.told.injected_ns is None:
-            draft.change(injected_ns=event.time_ns, fault=draft.told.fault if draft.agent_id else event.fault)
+        if draft.known.injected_ns is None:
+            draft.change(injected_ns=event.time_ns, fault=draft.known.fault if draft.agent_id else event.fault)
     else:
         draft = _begin(drafts, event, injected_ns=event.time_ns)
     draft.injected_as = draft.injected_as or event.fault
@@ -120,16 +120,16 @@ def _inject(drafts: Drafts, event: Event) -> None:
 
 
 def _is_of_injection(draft: Draft, event: Event) -> bool:
-    if draft.told.injected_ns is not None:
-        return event.fault in (draft.injected_as, draft.told.fault)
-    return event.time_ns - (draft.told.noticed_ns or 0) <= INJECTION_WRITTEN_WITHIN_NS
+    if draft.known.injected_ns is not None:
+        return event.fault in (draft.injected_as, draft.known.fault)
+    return event.time_ns - (draft.known.noticed_ns or 0) <= INJECTION_WRITTEN_WITHIN_NS
 
 
 def _notice(drafts: Drafts, event: Event) -> None:
     """Handle a lost node: its open incidents are noticed, and the node is out of service."""
     found = _open_on(drafts, event.node) or [_begin(drafts, event, noticed_ns=event.time_ns)]
     for draft in found:
-        known = draft.told
+        known = draft.known
         draft.change(
             noticed_ns=event.time_ns if known.noticed_ns is None else known.noticed_ns,
             signalled_ns=event.time_ns if known.signalled_ns is None else known.signalled_ns,
@@ -143,7 +143,7 @@ def _notice(drafts: Drafts, event: Event) -> None:
 def _judge(drafts: Drafts, event: Event) -> None:
     """Apply a verdict; a closed incident reopens."""
     agent_id = _text(event, "incident")
-    known = [draft for draft in drafts.named(agent_id) if draft.told.node == event.node]
+    known = [draft for draft in drafts.named(agent_id) if draft.known.node == event.node]
     waiting = _unjudged(drafts, event)
     draft = known[-1] if known else waiting or _begin(drafts, event, noticed_ns=event.time_ns)
     if known and waiting is not None and _is_what_was_injected(waiting, event):
@@ -153,7 +153,7 @@ def _judge(drafts: Drafts, event: Event) -> None:
     if not agent_id:
         draft.names.append(name_of(event))
     code, signal = detail_number(event, "code"), event.detail.get("signal_ns")
-    reported = draft.told
+    reported = draft.known
     times = [time for time in (reported.signalled_ns, signal) if isinstance(time, int) and 0 < time <= event.time_ns]
     began_again = reported.restored_ns is not None and not reported.replacement and event.action != _NOTHING
     if began_again:
@@ -183,19 +183,22 @@ def _unjudged(drafts: Drafts, event: Event) -> Optional[Draft]:
 
 def _is_what_was_injected(draft: Draft, event: Event) -> bool:
     code = detail_number(event, "code")
-    return draft.told.fault != "" and draft.told.fault in (event.fault, "" if code is None else f"xid-{int(code)}")
+    return draft.known.fault != "" and draft.known.fault in (
+        event.fault,
+        "" if code is None else f"xid-{int(code)}",
+    )
 
 
 def _meant(drafts: Drafts, event: Event) -> "list[Draft]":
     agent_id, node = _text(event, "incident"), event.node
     if agent_id:
-        return [draft for draft in drafts.named(agent_id) if node in ("", draft.told.node)][-1:]
+        return [draft for draft in drafts.named(agent_id) if node in ("", draft.known.node)][-1:]
     return [draft for draft in drafts.of(node) if draft.is_open]
 
 
 def _withdraw(drafts: Drafts, event: Event) -> None:
     for draft in _meant(drafts, event):
-        if draft.told.restored_ns is None:
+        if draft.known.restored_ns is None:
             draft.change(withdrawn_ns=event.time_ns)
         draft.see(event, event.evidence)
 
@@ -203,10 +206,10 @@ def _withdraw(drafts: Drafts, event: Event) -> None:
 def _ask(drafts: Drafts, event: Event) -> None:
     refused = event.kind == kinds.REMEDY_REFUSED
     for draft in _meant(drafts, event):
-        draft.change(host=draft.told.host or _text(event, "host"))
+        draft.change(host=draft.known.host or _text(event, "host"))
         step = RemedyStep(
             event.time_ns,
-            event.action or draft.told.remedy,
+            event.action or draft.known.remedy,
             _text(event, "way"),
             "refused" if refused else "requested",
         )
@@ -233,7 +236,7 @@ def _begin_repair(drafts: Drafts, event: Event, predecessors: "dict[str, str]") 
     cured = _cured(drafts, meant, remedy)
     own = _own_repair(cured, remedy)
     for draft in cured:
-        if draft.told.out_ns is None:
+        if draft.known.out_ns is None:
             draft.change(out_ns=event.time_ns)
         if draft in own and not draft.settle("under way", remedy=remedy):
             draft.remedies.append(RemedyStep(event.time_ns, remedy, CONTROL_PLANE, "under way"))
@@ -260,7 +263,7 @@ def _restore(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> No
 def _end_processes(drafts: Drafts, event: Event, nodes: "Iterable[str]") -> None:
     """End process faults after the node has booted or is gone."""
     for draft in itertools.chain.from_iterable(map(drafts.of, nodes)):
-        if draft.is_of_process and draft.is_open and draft.told.remedy != _NOTHING:
+        if draft.is_of_process and draft.is_open and draft.known.remedy != _NOTHING:
             draft.change(withdrawn_ns=event.time_ns)
             draft.see(event, f"{event.kind}: no process of before is left")
 
@@ -271,19 +274,19 @@ def _cured(drafts: Drafts, nodes: "Iterable[str]", remedy: str) -> "list[Draft]"
         for draft in itertools.chain.from_iterable(map(drafts.of, nodes))
         if not draft.is_of_process
         and _may_be_repaired(draft)
-        and (remedy == Remedy.REPLACE.value or draft.asked_for(remedy) or draft.told.remedy in _CURED_BY_REBOOT)
+        and (remedy == Remedy.REPLACE.value or draft.asked_for(remedy) or draft.known.remedy in _CURED_BY_REBOOT)
     ]
 
 
 def _own_repair(cured: "list[Draft]", remedy: str) -> "list[Draft]":
     asked = [draft for draft in cured if draft.asked_for(remedy)]
-    return asked or [draft for draft in cured if draft.told.out_ns is not None] or cured
+    return asked or [draft for draft in cured if draft.known.out_ns is not None] or cured
 
 
 def _may_be_repaired(draft: Draft) -> bool:
     """True for a requested repair, also after its verdict is withdrawn."""
     return (draft.is_open and not draft.is_noted) or (
-        draft.told.restored_ns is None and draft.told.removed_ns is None and draft.is_pending
+        draft.known.restored_ns is None and draft.known.removed_ns is None and draft.is_pending
     )
 
 

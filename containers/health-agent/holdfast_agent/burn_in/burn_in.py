@@ -19,7 +19,7 @@ TRIES = 3
 """Repetitions of a slow test: a noisy neighbour is temporary, a slow node is slow each time."""
 AGAIN_S = 5.0
 """Longest time of each repetition."""
-_NOBODY: "Mapping[str, tuple[float, int]]" = MappingProxyType({})
+_NO_PEERS: "Mapping[str, tuple[float, int]]" = MappingProxyType({})
 
 
 def burn_in(
@@ -29,7 +29,7 @@ def burn_in(
     nvml_library: str = "",
     gpus_expected: int = 0,
     fabric_root: str = "",
-    others: "Mapping[str, tuple[float, int]]" = _NOBODY,
+    others: "Mapping[str, tuple[float, int]]" = _NO_PEERS,
 ) -> "Iterator[Trial]":
     """
     Yield each result. A test far slower than on other nodes is repeated; its best figures count.

@@ -36,7 +36,7 @@ class Program:
         self._pipe = -1
         self._output = b""
         self._late = False
-        self._told = False
+        self._reported = False
 
     @property
     def running(self) -> bool:
@@ -44,7 +44,7 @@ class Program:
 
     @property
     def stuck(self) -> bool:
-        return self.running and self._told
+        return self.running and self._reported
 
     @property
     def pid(self) -> int:
@@ -79,7 +79,7 @@ class Program:
         finally:
             os.close(writing)
             os.close(null)
-        self._pipe, self._output, self._late, self._told = reading, b"", False, False
+        self._pipe, self._output, self._late, self._reported = reading, b"", False, False
         self._patience.begin(boot_s)
         return None
 
@@ -90,7 +90,7 @@ class Program:
         self._read()
         code = self._reaped()
         if code is not None:
-            reported, late = self._told, self._late
+            reported, late = self._reported, self._late
             self._finish()
             if reported:
                 return None
@@ -98,8 +98,8 @@ class Program:
         if self._patience.turn(boot_s) > self.deadline_s and not self._late:
             self._late = True
             self._kill()
-        if self._late and not self._told and self._patience.waited_s > self.deadline_s + 1.0:
-            self._told = True  # SIGKILL did not end it within a second
+        if self._late and not self._reported and self._patience.waited_s > self.deadline_s + 1.0:
+            self._reported = True  # SIGKILL did not end it within a second
             return self._late_end()
         return None
 

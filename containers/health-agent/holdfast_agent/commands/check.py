@@ -12,7 +12,7 @@ from typing import Any
 from holdfast_agent.burn_in import IDLE, JOINING, TURNS, Trial, burn_in, medians, slower, turn
 from holdfast_agent.commands.configured import configured, declare_configuration
 from holdfast_agent.configuration import Configuration
-from holdfast_agent.service import Examined, examined
+from holdfast_agent.service import CheckResult, check_once
 from holdfast_common import visible
 
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.nice(19)
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     with turn(Path(TURNS, IDLE if arguments.idle else JOINING)) if arguments.deep else contextlib.nullcontext():
-        looked = examined(configuration)
+        looked = check_once(configuration)
         others = medians(Path(arguments.peers)) if arguments.peers else {}
         trials = _trials(arguments, configuration, others) if arguments.deep else []
     report = _report(looked, trials, others)
@@ -69,7 +69,7 @@ def _trials(
     return list(trials)
 
 
-def _report(looked: Examined, trials: "list[Trial]", others: "Mapping[str, tuple[float, int]]") -> "dict[str, Any]":
+def _report(looked: CheckResult, trials: "list[Trial]", others: "Mapping[str, tuple[float, int]]") -> "dict[str, Any]":
     figures = {name: value for trial in trials for name, value in trial.figures.items()}
     problems = [f"{one['fault']} {one['device']}: {' '.join(one['evidence'][-1:])}".strip() for one in looked.incidents]
     tried = [f"{trial.name}: {problem}" for trial in trials for problem in trial.problems]

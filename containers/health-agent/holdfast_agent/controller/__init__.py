@@ -5,9 +5,9 @@ On AWS there is no other source: HyperPod writes no event log, and on Slurm its 
 In a rehearsal the control plane writes these events, and the agent does not repeat them.
 """
 
-from holdfast_agent.controller.looking import Looker
 from holdfast_agent.controller.observation import HmaRecord, Instance, Observation
+from holdfast_agent.controller.poller import ClusterPoller
 from holdfast_agent.controller.watch import ControllerWatch
 from holdfast_agent.controller.watcher import Watcher
 
-__all__ = ["ControllerWatch", "HmaRecord", "Instance", "Looker", "Observation", "Watcher"]
+__all__ = ["ClusterPoller", "ControllerWatch", "HmaRecord", "Instance", "Observation", "Watcher"]

@@ -25,7 +25,7 @@ class ControllerWatch:
         self._watcher = Watcher()
         self._seen: queue.Queue[Observation] = queue.Queue(maxsize=_MOST_WAITING)
         self._due_s = float("-inf")
-        self._wanted: queue.Queue[float] = queue.Queue(maxsize=1)
+        self._requests: queue.Queue[float] = queue.Queue(maxsize=1)
         self._thread = threading.Thread(target=self._run, name="controller", daemon=True)
         self._is_looking = self._is_started = False
         self.problem = ""
@@ -44,7 +44,7 @@ class ControllerWatch:
             reported += self._watcher.look(seen)
         if not self._is_looking and boot_s >= self._due_s:
             self._is_looking = True
-            self._wanted.put_nowait(boot_s)
+            self._requests.put_nowait(boot_s)
         return tuple(reported)
 
     def snapshot(self) -> "dict[str, Any]":
@@ -62,11 +62,11 @@ class ControllerWatch:
         return True
 
     def close(self) -> None:
-        if self._thread.is_alive() and not self._wanted.full():
-            self._wanted.put_nowait(-1.0)
+        if self._thread.is_alive() and not self._requests.full():
+            self._requests.put_nowait(-1.0)
 
     def _run(self) -> None:
-        while (boot_s := self._wanted.get()) >= 0:
+        while (boot_s := self._requests.get()) >= 0:
             self._seen.put(self._looked(boot_s))
 
     def _looked(self, boot_s: float) -> Observation:

@@ -55,11 +55,11 @@ class Checks(Detector):
     def descriptors(self) -> "tuple[int, ...]":
         return tuple(one for check in self._checks.values() for one in check.program.descriptors())
 
-    def wanted_in_s(self, at: Instant) -> float:
-        wanted_s = FOLDER_EVERY_S
+    def due_in_s(self, at: Instant) -> float:
+        next_s = FOLDER_EVERY_S
         for check in self._checks.values():
-            wanted_s = min(wanted_s, 1.0 if check.program.running else check.due_s - at.boot_s)
-        return max(wanted_s, 0.0)
+            next_s = min(next_s, 1.0 if check.program.running else check.due_s - at.boot_s)
+        return max(next_s, 0.0)
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if not self._directory:
@@ -131,7 +131,7 @@ class Checks(Detector):
             check.found = ()
         elif ended.code == 1:
             try:
-                reported = _told(ended.output)
+                reported = _json_of(ended.output)
             except ValueError as problem:
                 check.problem, reported = f"output ignored: {problem}", {}
             name = check.path.name
@@ -166,7 +166,7 @@ def _settings_of(path: Path) -> "dict[str, float]":
     return settings
 
 
-def _told(output: str) -> "dict[str, Any]":
+def _json_of(output: str) -> "dict[str, Any]":
     """JSON of a check's output; empty if none; raises ValueError if invalid."""
     if not output.lstrip().startswith("{"):
         return {}

@@ -63,20 +63,20 @@ class Detector:
         """File descriptors that trigger ``look`` when readable."""
         return ()
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         """Seconds until the next ``look``, if no descriptor becomes readable."""
         del at
         return self.interval_s
 
     def remember(self) -> "dict[str, Any]":
         """State for a restarted agent; JSON."""
-        return {"told": [[key[0], key[1], signal.evidence] for key, (_, signal) in self._standing.items()]}
+        return {"holding": [[key[0], key[1], signal.evidence] for key, (_, signal) in self._standing.items()]}
 
     def restore(self, memory: "Mapping[str, Any]") -> None:
         """Resume the state of the same boot: what ends now, or ended meanwhile, is reported as over."""
-        for condition, device, evidence in memory.get("told", ()):
-            told = Signal(condition=condition, boot_s=0.0, detector=self.name, device=device, evidence=evidence)
-            self._standing[condition, device] = (float("-inf"), told)
+        for condition, device, evidence in memory.get("holding", ()):
+            signal = Signal(condition=condition, boot_s=0.0, detector=self.name, device=device, evidence=evidence)
+            self._standing[condition, device] = (float("-inf"), signal)
 
     def close(self) -> None: ...
 

@@ -27,7 +27,7 @@ class Fabric(Detector):
     def descriptors(self) -> "tuple[int, ...]":
         return self._child.descriptors()
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         return 1.0 if self._child.waiting else max(self._asked_s + self.interval_s - at.boot_s, 0.0)
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":

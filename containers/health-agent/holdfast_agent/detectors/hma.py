@@ -26,7 +26,7 @@ class Hma(Detector):
         else:
             self.supported()
         found = (parse_finding(line.decode("utf-8", "replace")) for line in batch.lines)
-        return tuple(self._told(at, finding) for finding in found if finding is not None)
+        return tuple(self._signal(at, finding) for finding in found if finding is not None)
 
     def remember(self) -> "dict[str, Any]":
         return {**super().remember(), "position": self._file.position() if self._file else {}}
@@ -40,7 +40,7 @@ class Hma(Detector):
         if self._file is not None:
             self._file.close()
 
-    def _told(self, at: Instant, finding: Finding) -> Signal:
+    def _signal(self, at: Instant, finding: Finding) -> Signal:
         text = f"HMA: {finding.type} {finding.reason} {finding.message}"[:1000]
         facts = {"type": finding.type, "reason": finding.reason, "action": finding.action}
         seen = conditions.HMA_FINDING

@@ -56,7 +56,7 @@ class KernelLog(Detector):
     def descriptors(self) -> "tuple[int, ...]":
         return self._source.descriptors() if self._source is not None else ()
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         del at
         if self._batch.more:
             return 0.0

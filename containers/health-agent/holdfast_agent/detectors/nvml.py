@@ -71,7 +71,7 @@ class Nvml(Detector):
     def descriptors(self) -> "tuple[int, ...]":
         return self._child.descriptors()
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         until = max(self._asked_s + self.interval_s - at.boot_s, 0.0)
         return min(until or 1.0, 1.0) if self._child.waiting else until
 
@@ -144,30 +144,30 @@ class Nvml(Detector):
         self.reason = self.parts[""] = problem
         return self.holding(at, (*self._found, *self._stuck))
 
-    def _judge(self, at: Instant, told: "Mapping[str, Any]") -> "tuple[Seen, ...]":
+    def _judge(self, at: Instant, answer: "Mapping[str, Any]") -> "tuple[Seen, ...]":
         self._stuck = ()
-        if "absent" in told and not self._most:
+        if "absent" in answer and not self._most:
             self._child.close()  # an idle process for nothing
             self._asked_s = at.boot_s + ABSENT_FOR_S - self.interval_s
-            return self.unsupported(f"no NVML: {told['absent']}")
-        if "absent" in told or "failed" in told:
-            return self._failed(at, told)
+            return self.unsupported(f"no NVML: {answer['absent']}")
+        if "absent" in answer or "failed" in answer:
+            return self._failed(at, answer)
         self.supported()
         self._failures = 0
         self._began_s = at.boot_s if self._began_s is None else self._began_s
-        found = [*self._count(at, int(told["count"]))]
+        found = [*self._count(at, int(answer["count"]))]
         linked = []
-        for gpu in told["gpus"]:
+        for gpu in answer["gpus"]:
             found += self._gpu(at, gpu)
             linked += self._linking(at, gpu)
-        if any("links" in gpu for gpu in told["gpus"]):
+        if any("links" in gpu for gpu in answer["gpus"]):
             self._linked = tuple(linked)
-        self._measure(told)
+        self._measure(answer)
         self._found = (*found, *self._linked)
         return self.holding(at, self._found)
 
-    def _failed(self, at: Instant, told: "Mapping[str, Any]") -> "tuple[Seen, ...]":
-        text = told.get("text") or told.get("absent") or ""
+    def _failed(self, at: Instant, answer: "Mapping[str, Any]") -> "tuple[Seen, ...]":
+        text = answer.get("text") or answer.get("absent") or ""
         if not self._most and not self._expected:
             return self.unsupported(f"NVML: no driver: {text}")
         self.supported()
@@ -265,9 +265,9 @@ class Nvml(Detector):
             found.append(self.signal(at, conditions.FABRIC_MANAGER_DOWN, text, device=device, facts=facts_of))
         return found
 
-    def _measure(self, told: "Mapping[str, Any]") -> None:
-        self.numbers = {("holdfast_gpu_count", ()): float(told["count"])}
-        for gpu in told["gpus"]:
+    def _measure(self, answer: "Mapping[str, Any]") -> None:
+        self.numbers = {("holdfast_gpu_count", ()): float(answer["count"])}
+        for gpu in answer["gpus"]:
             index = str(gpu["index"])
             labels = (("gpu", index), ("pci_bus_id", self._addresses.get(index, "")))
             if gpu.get("link_errors"):

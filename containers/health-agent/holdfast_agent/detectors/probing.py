@@ -152,11 +152,11 @@ class Probing(Detector):
     def descriptors(self) -> "tuple[int, ...]":
         return tuple(one for watched in self._watched.values() for one in watched.child.descriptors())
 
-    def wanted_in_s(self, at: Instant) -> float:
-        wanted_s = TABLE_EVERY_S
+    def due_in_s(self, at: Instant) -> float:
+        next_s = TABLE_EVERY_S
         for watched in self._watched.values():
-            wanted_s = min(wanted_s, self._left_s(watched) if watched.child.waiting else watched.due_s - at.boot_s)
-        return max(wanted_s, 0.0)
+            next_s = min(next_s, self._left_s(watched) if watched.child.waiting else watched.due_s - at.boot_s)
+        return max(next_s, 0.0)
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if at.boot_s - self._table_s >= TABLE_EVERY_S:
@@ -262,20 +262,20 @@ class Probing(Detector):
         facts: Facts = {"phase": phase, "waited_s": waited_s}
         return self.signal(at, self.means.stalled, text, device=point, facts=facts)
 
-    def _judge(self, at: Instant, point: str, watched: _Watched, told: "Mapping[str, Any]") -> "tuple[Signal, ...]":
-        number = told["errno"]
-        if any(key in told for key in ("free_bytes", "bytes")):
+    def _judge(self, at: Instant, point: str, watched: _Watched, answer: "Mapping[str, Any]") -> "tuple[Signal, ...]":
+        number = answer["errno"]
+        if any(key in answer for key in ("free_bytes", "bytes")):
             self._forget_numbers(point)  # another kind may be mounted there now
         labels = (("fstype", watched.kind), ("mountpoint", point))
         for key, name in (("free_bytes", "node_filesystem_avail_bytes"), ("bytes", "node_filesystem_size_bytes")):
-            if key in told:
-                self.numbers[name, labels] = float(told[key])
+            if key in answer:
+                self.numbers[name, labels] = float(answer[key])
         if number is None:
-            watched.writable = watched.writable or "read" not in told
+            watched.writable = watched.writable or "read" not in answer
             watched.errors = 0
             return ()
         name = errno.errorcode.get(number, str(number))
-        text = f"{point}: {told.get('phase', 'open')} ended with {name} ({os.strerror(number)})"
+        text = f"{point}: {answer.get('phase', 'open')} ended with {name} ({os.strerror(number)})"
         if number == errno.EROFS:
             named = point in (self._paths or ())  # otherwise only what was writable can have become read-only
             expected = watched.writable or watched.emergency or named
@@ -283,7 +283,7 @@ class Probing(Detector):
         if number in _NO_FAULT:
             if not self.means.full or number != errno.ENOSPC:
                 return ()
-            facts: Facts = {"free_bytes": int(told.get("free_bytes", 0))}
+            facts: Facts = {"free_bytes": int(answer.get("free_bytes", 0))}
             return (self.signal(at, self.means.full, text, device=point, facts=facts),)
         watched.errors += 1
         if watched.errors < 2:

@@ -41,7 +41,7 @@ class Slurmd(Detector):
     def descriptors(self) -> "tuple[int, ...]":
         return self._program.descriptors()
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         return 1.0 if self._program.running else max(self._looked_s + self.interval_s - at.boot_s, 0.0)
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":

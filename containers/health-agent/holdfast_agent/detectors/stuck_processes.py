@@ -41,11 +41,11 @@ class StuckProcesses(Detector):
                 waiting[int(name)] = status
         self._since = {pid: self._since.get(pid, at.boot_s) for pid in waiting}
         old = [pid for pid, since_s in self._since.items() if at.boot_s - since_s >= FOR_S]
-        found = [self._told(at, pid, waiting[pid]) for pid in old]
+        found = [self._signal(at, pid, waiting[pid]) for pid in old]
         self.numbers = {("holdfast_unkillable_processes", ()): float(len(found))}
         return self.holding(at, tuple(found))
 
-    def _told(self, at: Instant, pid: int, status: "dict[str, str]") -> Signal:
+    def _signal(self, at: Instant, pid: int, status: "dict[str, str]") -> Signal:
         name, waits_in = status.get("Name", "?"), self._read(f"{pid}/wchan") or "?"
         text = f"process {pid} ({name}) is in state D in {waits_in} with SIGKILL pending"
         facts: Facts = {"pid": pid, "waits_in": waits_in}

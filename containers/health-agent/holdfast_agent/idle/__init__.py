@@ -5,8 +5,8 @@ Run for a verdict that requires a deep check, and for a node on which jobs of se
 """
 
 from holdfast_agent.idle.agreement import Agreement
-from holdfast_agent.idle.deciding import IdleTime, Look, Turn
-from holdfast_agent.idle.detectors import IdleCheck, JobsAgree
+from holdfast_agent.idle.detectors import IdleCheck, JobAgreementDetector
 from holdfast_agent.idle.need import needed_by
+from holdfast_agent.idle.schedule import IdleSchedule, Look, Turn
 
-__all__ = ["Agreement", "IdleCheck", "IdleTime", "JobsAgree", "Look", "Turn", "needed_by"]
+__all__ = ["Agreement", "IdleCheck", "IdleSchedule", "JobAgreementDetector", "Look", "Turn", "needed_by"]

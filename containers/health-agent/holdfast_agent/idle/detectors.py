@@ -8,8 +8,8 @@ from typing import Any
 from holdfast_agent.children import Ended, Program
 from holdfast_agent.detectors import Detector, Instant, Seen
 from holdfast_agent.idle.agreement import Agreement
-from holdfast_agent.idle.deciding import IdleTime, Look, Turn
 from holdfast_agent.idle.need import needed_by
+from holdfast_agent.idle.schedule import IdleSchedule, Look, Turn
 from holdfast_agent.launchers import JobReport
 from holdfast_agent.signals import Happening, conditions
 from holdfast_common import kinds
@@ -21,7 +21,7 @@ _UNHEALTHY = 1
 Jobs = Callable[[], "Sequence[JobReport]"]
 
 
-class JobsAgree(Detector):
+class JobAgreementDetector(Detector):
     name = "jobs"
     interval_s = 1.0
 
@@ -67,7 +67,7 @@ class IdleCheck(Detector):
         self._command, self._seconds, self._why_not = tuple(command), seconds, why_not
         self._jobs, self._due, self._is_sound, self._needed = jobs, due, is_sound, needed
         self._program = Program(deadline_s=seconds + SLACK_S)
-        self._time = IdleTime(repeat_s=repeat_s, began_s=began_s)
+        self._time = IdleSchedule(repeat_s=repeat_s, began_s=began_s)
         self._started_s = 0.0
         self._is_left = False
         self._passed = self._failed = 0
@@ -100,7 +100,7 @@ class IdleCheck(Detector):
         )
         return (*reported, *self.holding(at, found))
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         """Soon while it runs: a job that needs the node does not wait."""
         del at
         return 0.2 if self._program.running else self.interval_s
@@ -127,7 +127,7 @@ class IdleCheck(Detector):
         report = _object(ended.output)
         problems = report.get("trial_problems")
         if ended.code not in (0, _UNHEALTHY) or not isinstance(problems, list):
-            self._time.gave_no_word(now)
+            self._time.gave_no_result(now)
             return ()
         self._time.ended(tuple(str(one)[:200] for one in problems[:8]), now)
         if problems:

@@ -8,7 +8,7 @@ no evidence against a node.
 from holdfast_agent.launchers.job_report import JobReport, handed_over, independent
 from holdfast_agent.launchers.launcher_socket import MOST_OF_A_USER, LauncherSocket
 from holdfast_agent.launchers.peer import Peer, PeerMismatchError, peer_of
-from holdfast_agent.launchers.restarting import Restarting
+from holdfast_agent.launchers.restarting import RestartRequests
 
 __all__ = [
     "MOST_OF_A_USER",
@@ -16,7 +16,7 @@ __all__ = [
     "LauncherSocket",
     "Peer",
     "PeerMismatchError",
-    "Restarting",
+    "RestartRequests",
     "handed_over",
     "independent",
     "peer_of",

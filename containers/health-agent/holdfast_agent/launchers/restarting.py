@@ -29,7 +29,7 @@ class Accused:
     step: int = -1
 
 
-class Restarting:
+class RestartRequests:
     """Sends commands if ``acts``; otherwise only reports them."""
 
     def __init__(self, *, acts: bool, host: str) -> None:
@@ -73,10 +73,10 @@ class Restarting:
                     ranks=(rank.rank,),
                 )
                 orders += [(job, order)] if self._acts else []
-                reported.append(self._told(one, job, rank.rank))
+                reported.append(self._event(one, job, rank.rank))
         return orders, reported
 
-    def _told(self, one: Accused, job: JobReport, rank: int) -> Happening:
+    def _event(self, one: Accused, job: JobReport, rank: int) -> Happening:
         detail: dict[str, Any] = {"incident": one.incident, "way": "runtime", "host": self._host, "rank": rank}
         kind, why = kinds.REMEDY_REQUESTED, one.evidence
         if not self._acts:

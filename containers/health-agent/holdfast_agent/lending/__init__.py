@@ -2,6 +2,6 @@
 
 from holdfast_agent.lending.lender import Lender
 from holdfast_agent.lending.queue import QueuedJob, parse_free, parse_queue, sizes_of
-from holdfast_agent.lending.taking import to_tell
+from holdfast_agent.lending.selection import tasks_to_end
 
-__all__ = ["Lender", "QueuedJob", "parse_free", "parse_queue", "sizes_of", "to_tell"]
+__all__ = ["Lender", "QueuedJob", "parse_free", "parse_queue", "sizes_of", "tasks_to_end"]

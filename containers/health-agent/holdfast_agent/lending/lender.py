@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from holdfast_agent.lending.queue import SINFO, SQUEUE, parse_free, parse_queue
-from holdfast_agent.lending.taking import to_tell
+from holdfast_agent.lending.selection import tasks_to_end
 from holdfast_agent.slurm import SlurmError
 
 EVERY_S = 3.0
@@ -45,7 +45,7 @@ class Lender:
     ) -> None:
         self._program, self._notice_s, self._every_s = program, notice_s, every_s
         self._say, self._monotonic = say, monotonic
-        self._told: dict[str, float] = {}
+        self._notified: dict[str, float] = {}
         self._forced: set[str] = set()
         self._served: dict[str, float] = {}
         self._taken = 0
@@ -68,17 +68,17 @@ class Lender:
         queue = parse_queue(self._program.run(SQUEUE))
         free = parse_free(self._program.run(SINFO))
         running = {one.name for one in queue if one.state == "RUNNING"}
-        self._told = {name: since_s for name, since_s in self._told.items() if name in running}
+        self._notified = {name: since_s for name, since_s in self._notified.items() if name in running}
         self._forced &= running
         self._served = {name: since_s for name, since_s in self._served.items() if now_s - since_s < SERVED_S}
-        tasks, takers = to_tell(queue, free=free, told=self._told, served=self._served)
+        tasks, takers = tasks_to_end(queue, free=free, notified=self._notified, served=self._served)
         for name in tasks:
-            self._told[name] = now_s
+            self._notified[name] = now_s
             self._program.run(["scancel", "--batch", "--signal=TERM", name])
             self._taken += 1
             self._say(f"task {name} gets SIGTERM, notice {self._notice_s:g} s: {', '.join(takers)} waits for nodes")
         self._served.update(dict.fromkeys(takers, now_s))
-        for name, since_s in self._told.items():
+        for name, since_s in self._notified.items():
             if now_s - since_s >= self._notice_s and name not in self._forced:
                 self._forced.add(name)
                 self._program.run(["scontrol", "requeue", name])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Protocol
 
-from holdfast_agent.launchers import JobReport, Restarting
+from holdfast_agent.launchers import JobReport, RestartRequests
 from holdfast_agent.remedies.hands_line import HandsLine
 from holdfast_agent.remedies.need import Need, need_of, strongest
 from holdfast_agent.remedies.plan import Plan, Situation
@@ -48,7 +48,7 @@ class Remediator:
         self._tell = tell
         self._hands: Line = hands or HandsLine(config=config, overrides=overrides)
         self._plan = Plan(settings=settings, started_s=boot_s)
-        self._restarting = Restarting(acts=settings.mode == "act", host=settings.host)
+        self._restarting = RestartRequests(acts=settings.mode == "act", host=settings.host)
         self._needs: dict[str, Need] = {}
 
     @property

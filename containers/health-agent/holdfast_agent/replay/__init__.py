@@ -1,5 +1,5 @@
 """Replay: recorded logs in, verdicts out."""
 
-from holdfast_agent.replay.replaying import Word, replayed
+from holdfast_agent.replay.log_replay import Word, replayed
 
 __all__ = ["Word", "replayed"]

@@ -25,11 +25,11 @@ from holdfast_agent.detectors import (
 from holdfast_agent.launchers import LauncherSocket
 from holdfast_agent.machine import Machine
 from holdfast_agent.remedies import Remediator, RemedySettings
-from holdfast_agent.service.idling import idling
-from holdfast_agent.service.measuring import is_measured, measuring
+from holdfast_agent.service.idle_detectors import idling
+from holdfast_agent.service.interfaces import Companion, NoRemedies, Remedies
+from holdfast_agent.service.metrics_threads import is_measured, measuring
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
-from holdfast_agent.service.seams import Companion, Hands, NoHands
 from holdfast_agent.service.service import Service, clocks
 from holdfast_agent.service.shipping import shippers
 from holdfast_agent.service.state import StateFile, boot_identity
@@ -80,26 +80,26 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
     )
     watch = _watch(configuration)
     launchers = LauncherSocket(path=Path(configuration.socket_path)) if configuration.socket_path else None
-    hands = _hands(configuration, launchers, Path(file), assignments)
+    remedies = _remedies(configuration, launchers, Path(file), assignments)
     engines: list[Engine] = []
     idle = idling(
         configuration,
         launchers,
-        hands,
+        remedies,
         file=Path(file),
         assignments=assignments,
         standing=lambda: engines[0].standing() if engines else (),
     )
     detectors = (*detectors_of(configuration), *idle)
     coverage = Coverage()
-    engine = _restored(state, outbox, detectors, coverage, watch, hands, node=node, boot=boot)
+    engine = _restored(state, outbox, detectors, coverage, watch, remedies, node=node, boot=boot)
     engines.append(engine)
     service = Service(
         detectors=detectors,
         engine=engine,
         outbox=outbox,
         state=state,
-        hands=hands,
+        remedies=remedies,
         launchers=launchers,
         watch=watch,
         companions=_companions(configuration),
@@ -128,7 +128,7 @@ def _restored(
     detectors: "tuple[Detector, ...]",
     coverage: Coverage,
     watch: "Optional[ControllerWatch]",
-    hands: Hands,
+    remedies: Remedies,
     *,
     node: str,
     boot: str,
@@ -149,7 +149,7 @@ def _restored(
             _restore(detector, _object(_object(known.get("detectors")).get(detector.name)))
         if watch is not None and known.get("watch"):
             watch.restore(_object(known["watch"]))
-        if known.get("hands") and not hands.restore(_object(known["hands"])):
+        if known.get("remedies") and not remedies.restore(_object(known["remedies"])):
             print(f"{state.path}: saved remedies are invalid, starting fresh", file=sys.stderr, flush=True)
     try:
         return Engine.restored(policy=policy, snapshot=_object(known.get("engine")), boot_id=boot)
@@ -165,11 +165,11 @@ def _restore(detector: Detector, memory: "dict[str, Any]") -> None:
         print(f"detector {detector.name}: invalid state, starting fresh: {problem!r}", file=sys.stderr, flush=True)
 
 
-def _hands(
+def _remedies(
     configuration: Configuration, launchers: Optional[LauncherSocket], file: Path, assignments: Sequence[str]
-) -> Hands:
+) -> Remedies:
     if launchers is None:
-        return NoHands()
+        return NoRemedies()
     return Remediator(
         settings=RemedySettings.of(configuration),
         tell=launchers.tell,
@@ -183,11 +183,11 @@ def _watch(configuration: Configuration) -> "Optional[ControllerWatch]":
     if not configuration.controller_enabled:
         return None
     from holdfast_agent.aws import LOGS, SAGEMAKER, Api, Settings
-    from holdfast_agent.controller import ControllerWatch, Looker
+    from holdfast_agent.controller import ClusterPoller, ControllerWatch
     from holdfast_agent.slurm import Program
 
     settings = Settings.read()
-    looker = Looker(
+    looker = ClusterPoller(
         cluster=configuration.cluster_name,
         sagemaker=Api(service=SAGEMAKER, settings=settings),
         logs=Api(service=LOGS, settings=settings),

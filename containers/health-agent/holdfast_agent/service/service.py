@@ -16,13 +16,13 @@ from typing import Any, Optional
 
 from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import Detector, Instant, Seen
-from holdfast_agent.service.covering import changed, reports
+from holdfast_agent.service.coverage_events import changed, reports
+from holdfast_agent.service.interfaces import Companion, Launchers, Measuring, Remedies, Watch
 from holdfast_agent.service.notify import notify, watchdog_s
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
-from holdfast_agent.service.seams import Companion, Hands, Launchers, Measuring, Watch
 from holdfast_agent.service.state import StateFile
-from holdfast_agent.service.telling import shown, told
+from holdfast_agent.service.verdict_events import verdict_event, verdict_status
 from holdfast_agent.signals import Happening, Metric, Numbers, Signal
 from holdfast_agent.verdicts import Engine, Verdict
 from holdfast_common import kinds, plain, visible
@@ -48,7 +48,7 @@ class Service:
         engine: Engine,
         outbox: Outbox,
         state: StateFile,
-        hands: Hands,
+        remedies: Remedies,
         launchers: Optional[Launchers] = None,
         watch: Optional[Watch] = None,
         companions: "Sequence[Companion]" = (),
@@ -61,7 +61,7 @@ class Service:
         self.engine = engine
         self._outbox = outbox
         self._state = state
-        self._hands = hands
+        self._remedies = remedies
         self._launchers = launchers
         self._watch = watch
         self._companions = tuple(companions)
@@ -149,8 +149,8 @@ class Service:
             "longest_turn_s": round(self._longest_turn_s, 3),
             "detectors": [self._described_detector(at, one) for one in self.detectors],
             "lost": [{"detector": key[0], "part": key[1], "why": why} for key, why in self._coverage.lost().items()],
-            "incidents": [shown(verdict) for verdict in self.engine.standing()],
-            "remedy": {"phase": self._hands.phase, "problem": self._hands.problem},
+            "incidents": [verdict_status(verdict) for verdict in self.engine.standing()],
+            "remedy": {"phase": self._remedies.phase, "problem": self._remedies.problem},
             "jobs": [job.job for job in self._launchers.jobs()] if self._launchers is not None else [],
             "events": {
                 "written": self._outbox.written,
@@ -210,8 +210,8 @@ class Service:
             self._failed[detector.name] = text
             seen = ()
         self._looked_s[detector.name] = at.boot_s
-        wanted_s = detector.interval_s if detector.name in self._failed else detector.wanted_in_s(at)
-        self._due_s[detector.name] = at.boot_s + wanted_s
+        next_s = detector.interval_s if detector.name in self._failed else detector.due_in_s(at)
+        self._due_s[detector.name] = at.boot_s + next_s
         self._wait_for(detector)
         return seen
 
@@ -238,7 +238,7 @@ class Service:
             else:
                 happenings.append(one)
         news = [verdict for verdict in verdicts if verdict.news]
-        happenings += map(told, news)
+        happenings += map(verdict_event, news)
         if happenings:
             self._keep(at, happenings)
         if verdicts:
@@ -246,7 +246,7 @@ class Service:
 
     def _each_second(self, at: Instant) -> None:
         verdicts = self.engine.advance(boot_s=at.boot_s, time_ns=at.time_ns)
-        happenings = [told(verdict) for verdict in verdicts if verdict.news]
+        happenings = [verdict_event(verdict) for verdict in verdicts if verdict.news]
         if self._launchers is not None:
             self._launchers.poll()
         if self._watch is not None:
@@ -278,8 +278,8 @@ class Service:
     def _act(self, at: Instant, verdicts: "Sequence[Verdict]") -> None:
         jobs = self._launchers.jobs() if self._launchers is not None else ()
         answers = self._launchers.answers() if self._launchers is not None else ()
-        done = self._hands.consider(tuple(verdicts), jobs=jobs, boot_s=at.boot_s, answers=answers)
-        before, self._hindered = self._hindered, self._hands.problem
+        done = self._remedies.consider(tuple(verdicts), jobs=jobs, boot_s=at.boot_s, answers=answers)
+        before, self._hindered = self._hindered, self._remedies.problem
         if self._hindered not in ("", before):
             print(f"remedy failed: {plain(self._hindered)}; retrying", file=sys.stderr, flush=True)
         if done:
@@ -294,7 +294,7 @@ class Service:
                 "detectors": {one.name: one.remember() for one in self.detectors},
                 "outbox": self._outbox.remember(),
                 "watch": self._watch.snapshot() if self._watch is not None else {},
-                "hands": self._hands.snapshot(),
+                "remedies": self._remedies.snapshot(),
                 "coverage": self._coverage.remember(),
             }
         )
@@ -321,7 +321,7 @@ class Service:
         notify("STOPPING=1")
         self._save(self._clock())
         self._outbox.flush()
-        self._hands.close()
+        self._remedies.close()
         if self._watch is not None:
             self._watch.close()
         for companion in self._companions:

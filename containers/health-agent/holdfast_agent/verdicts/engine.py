@@ -307,9 +307,9 @@ class Engine:
         verdict = self._verdict(incident, now_s, signal=signal, row=row)
         leading = incident.leading(now_s).fault
         word = (leading, verdict.remedy.value, verdict.when.value, withdrawn)
-        devices = incident.devices(now_s, remedies=_OF_THE_NODE) | incident.told
-        news = word != incident.last_word or devices != incident.told
-        incident.last_word, incident.told = word, devices
+        devices = incident.devices(now_s, remedies=_OF_THE_NODE) | incident.named
+        news = word != incident.last_word or devices != incident.named
+        incident.last_word, incident.named = word, devices
         return replace(verdict, withdrawn=withdrawn, news=news)
 
     def _verdict(

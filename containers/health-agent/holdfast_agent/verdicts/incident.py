@@ -62,7 +62,7 @@ class Incident:
     evidence: "list[tuple[str, int, str]]" = field(default_factory=list)
     """Key of the sighting, line and text."""
     last_word: "tuple[str, str, str, bool]" = ("", "", "", False)
-    told: "set[str]" = field(default_factory=set)
+    named: "set[str]" = field(default_factory=set)
     """Devices named in verdicts."""
 
     @property
@@ -129,7 +129,7 @@ class Incident:
             "sightings": sightings,
             "evidence": [list(one) for one in self.evidence],
             "last_word": list(self.last_word),
-            "told": sorted(self.told),
+            "named": sorted(self.named),
         }
 
 
@@ -144,7 +144,7 @@ def restored(values: Mapping[str, Any]) -> Incident:
         sightings=sightings,
         evidence=[(str(key), int(line), str(text)) for key, line, text in values["evidence"]],
         last_word=(str(fault), str(remedy), str(when), withdrawn is True),
-        told={str(device) for device in values["told"]},
+        named={str(device) for device in values["named"]},
     )
 
 

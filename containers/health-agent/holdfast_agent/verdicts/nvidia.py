@@ -71,28 +71,28 @@ def xid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float,
     return found[1].lower(), code, facts
 
 
-def _read_text(code: int, said: str, facts: "dict[str, Union[str, int, float, bool]]") -> None:
+def _read_text(code: int, text: str, facts: "dict[str, Union[str, int, float, bool]]") -> None:
     if code in NVLINK_5:
-        if decoded := _NVLINK_5.search(said):
+        if decoded := _NVLINK_5.search(text):
             facts["unit"] = decoded[1]
             facts["sub_code"] = int(decoded[3], 16) >> 20 & 0x3F
-        if fatality := _FATALITY.search(said):
+        if fatality := _FATALITY.search(text):
             facts["fatal"] = fatality[1].lower() == "fatal"
     elif code in (63, 64):
-        facts["failed"] = _FAILED.search(said) is not None
-        if row := _ROW.search(said):
+        facts["failed"] = _FAILED.search(text) is not None
+        if row := _ROW.search(text):
             facts["row"] = row[1].lower()
     elif code == 48:
-        facts["threshold"] = "threshold" in said.lower()
+        facts["threshold"] = "threshold" in text.lower()
     elif code == 71:
-        facts["nvlink"] = "nvlink" in said.lower()
-    elif code == 154 and (action := _action(said)) is not None:
+        facts["nvlink"] = "nvlink" in text.lower()
+    elif code == 154 and (action := _action(text)) is not None:
         facts["action"] = action
 
 
-def _action(said: str) -> Optional[int]:
+def _action(text: str) -> Optional[int]:
     """Recovery action of an Xid 154, as in nvml.h."""
-    found = _ACTION.search(said)
+    found = _ACTION.search(text)
     if found is None:
         return None
     if found[1]:
@@ -121,7 +121,7 @@ def sxid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float
     return None
 
 
-def wants_reboot(text: str) -> bool:
+def requires_reboot(text: str) -> bool:
     """True if the memory driver requires a reboot."""
     return _UVM.match(text) is not None
 

@@ -89,7 +89,7 @@ class Recognizer:
             return (self._signal(record, "sxid", device=device, code=code, facts=facts),)
         if nvidia.is_named(text):
             return (self._signal(record, "xid-unreadable"),)
-        if nvidia.wants_reboot(text):
+        if nvidia.requires_reboot(text):
             return (self._signal(record, "uvm-fatal"),)
         return self._loss(record, now_s)
 

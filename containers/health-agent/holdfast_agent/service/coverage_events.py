@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast_agent.coverage import Change, Report
 from holdfast_agent.detectors import Detector
-from holdfast_agent.service.seams import Measuring
+from holdfast_agent.service.interfaces import Measuring
 from holdfast_agent.signals import Happening
 from holdfast_common import kinds
 

@@ -8,9 +8,9 @@ from typing import Optional
 
 from holdfast_agent.configuration import Configuration
 from holdfast_agent.detectors import Detector
-from holdfast_agent.idle import IdleCheck, JobsAgree
+from holdfast_agent.idle import IdleCheck, JobAgreementDetector
 from holdfast_agent.launchers import LauncherSocket
-from holdfast_agent.service.seams import Hands
+from holdfast_agent.service.interfaces import Remedies
 from holdfast_agent.service.service import clocks
 from holdfast_agent.verdicts import Verdict
 from holdfast_common import Remedy
@@ -24,7 +24,7 @@ _PROGRAM = (
 def idling(
     configuration: Configuration,
     launchers: Optional[LauncherSocket],
-    hands: Hands,
+    remedies: Remedies,
     *,
     file: Path,
     assignments: Sequence[str],
@@ -43,10 +43,10 @@ def idling(
         why_not="" if configuration.remedies_way == "slurm" else "jobs of this node are not visible from here",
         jobs=launchers.jobs,
         due=lambda: frozenset(verdict.incident for verdict in standing() if verdict.check),
-        is_sound=lambda: hands.phase == "idle" and not any(map(_asks, standing())),
+        is_sound=lambda: remedies.phase == "idle" and not any(map(_asks, standing())),
         began_s=clocks().boot_s,
     )
-    return (JobsAgree(jobs=launchers.jobs), idle)
+    return (JobAgreementDetector(jobs=launchers.jobs), idle)
 
 
 def _asks(verdict: Verdict) -> bool:

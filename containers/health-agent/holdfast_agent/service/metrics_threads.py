@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from holdfast_agent.configuration import Configuration
-from holdfast_agent.service.seams import Measuring
+from holdfast_agent.service.interfaces import Measuring
 from holdfast_agent.signals import Numbers
 
 

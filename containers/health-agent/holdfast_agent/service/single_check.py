@@ -9,7 +9,7 @@ from holdfast_agent.configuration import Configuration
 from holdfast_agent.detectors import Detector, Support
 from holdfast_agent.service.composition import detectors_of
 from holdfast_agent.service.service import clocks
-from holdfast_agent.service.telling import shown
+from holdfast_agent.service.verdict_events import verdict_status
 from holdfast_agent.signals import Signal
 from holdfast_agent.verdicts import Engine, Policy
 from holdfast_common import Remedy
@@ -20,7 +20,7 @@ _OF_THE_NODE = (Remedy.RESET_GPU, Remedy.REBOOT, Remedy.REPLACE)
 
 
 @dataclass(frozen=True)
-class Examined:
+class CheckResult:
     """
     Args:
         incidents: Those that require something of the node.
@@ -33,7 +33,7 @@ class Examined:
     unsupported: "Mapping[str, str]"
 
 
-def examined(configuration: Configuration) -> Examined:
+def check_once(configuration: Configuration) -> CheckResult:
     """Last verdict on all signals; conditions that need two polls are left to the running agent."""
     detectors = detectors_of(configuration)
     engine = Engine(policy=Policy.standard(), node=configuration.node_instance_id)
@@ -54,8 +54,8 @@ def examined(configuration: Configuration) -> Examined:
     asks = [
         verdict for verdict in engine.standing() if verdict.remedy in _OF_THE_NODE or verdict.fault == "check-failed"
     ]
-    return Examined(
-        incidents=[shown(verdict) for verdict in asks],
+    return CheckResult(
+        incidents=[verdict_status(verdict) for verdict in asks],
         supported=[one.name for one in detectors if one.support is Support.YES and one.name not in failed],
         unsupported={
             one.name: failed.get(one.name) or one.reason for one in detectors if one.support is not Support.YES
@@ -71,4 +71,4 @@ def _look(one: Detector, engine: Engine, failed: "dict[str, str]") -> bool:
     except Exception as problem:  # noqa: BLE001 - the others go on
         failed[one.name] = f"{type(problem).__name__}: {problem}"
         return True
-    return one.hung > 0 or (one.support is not Support.UNKNOWN and not one.asking() and one.wanted_in_s(clocks()) > 0)
+    return one.hung > 0 or (one.support is not Support.UNKNOWN and not one.asking() and one.due_in_s(clocks()) > 0)

@@ -9,7 +9,7 @@ from holdfast_common import kinds
 LONGEST_EVIDENCE = 500
 
 
-def told(verdict: Verdict) -> Happening:
+def verdict_event(verdict: Verdict) -> Happening:
     """Event of a verdict, or of its withdrawal."""
     detail: dict[str, Any] = {
         "incident": verdict.incident,
@@ -36,7 +36,7 @@ def told(verdict: Verdict) -> Happening:
     )
 
 
-def shown(verdict: Verdict) -> "dict[str, Any]":
+def verdict_status(verdict: Verdict) -> "dict[str, Any]":
     return {
         "incident": verdict.incident,
         "fault": verdict.fault,

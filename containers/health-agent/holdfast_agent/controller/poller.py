@@ -28,7 +28,7 @@ class Caller(Protocol):
     def now_s(self) -> float: ...
 
 
-class Looker:
+class ClusterPoller:
     """Polls the cluster; for a single thread. ``resource_config`` is HyperPod's file with the cluster's id."""
 
     def __init__(
@@ -47,14 +47,14 @@ class Looker:
         self._monotonic = monotonic
         self._group = ""
         self._from_ms = 0
-        self._is_told: Optional[bool] = None
-        self._told_asked_s = float("-inf")
+        self._is_reported: Optional[bool] = None
+        self._reported_asked_s = float("-inf")
 
     def look(self, *, boot_s: float) -> Observation:
         problems: list[str] = []
         return Observation(
             boot_s=boot_s,
-            is_told=self._tried(self._told, problems),
+            is_reported=self._tried(self._has_control_plane_events, problems),
             instances=self._tried(self._instances, problems),
             nodes=self._tried(self._nodes, problems) if self._with_slurm else None,
             records=self._tried(self._records, problems),
@@ -69,10 +69,10 @@ class Looker:
             problems.append(f"{type(error).__name__}: {error}"[:300])
             return None
 
-    def _told(self) -> bool:
+    def _has_control_plane_events(self) -> bool:
         """True if a control plane writes the events of nodes; checked from time to time, since it may start later."""
-        if self._is_told or self._monotonic() - self._told_asked_s < ASKED_AGAIN_S:
-            return bool(self._is_told)
+        if self._is_reported or self._monotonic() - self._reported_asked_s < ASKED_AGAIN_S:
+            return bool(self._is_reported)
         try:
             stream = {"logGroupName": events_log_group(self._cluster), "logStreamName": OWN_STREAM}
             found = bool(self._logs.call("GetLogEvents", **stream, limit=1, startFromHead=True).get("events"))
@@ -80,7 +80,7 @@ class Looker:
             if error.code != "ResourceNotFoundException":
                 raise
             found = False
-        self._is_told, self._told_asked_s = found, self._monotonic()
+        self._is_reported, self._reported_asked_s = found, self._monotonic()
         return found
 
     def _instances(self) -> "tuple[Instance, ...]":

@@ -34,7 +34,7 @@ class Turn(Enum):
     LEAVE = "leave"
 
 
-class IdleTime:
+class IdleSchedule:
     """Repeats checks on an idle node every ``repeat_s`` (0: only when a verdict requires one)."""
 
     def __init__(self, *, repeat_s: float, began_s: float) -> None:
@@ -77,7 +77,7 @@ class IdleTime:
         self.found, self._doubt = problems, ()
         self._checked = [*self._checked, *sorted(self._open(now.due))][-MOST_CHECKED:]
 
-    def gave_no_word(self, now: Look) -> None:
+    def gave_no_result(self, now: Look) -> None:
         """Handle a check without a result; retried when the next one is due."""
         self._last_s = now.boot_s
         self._doubt = ()

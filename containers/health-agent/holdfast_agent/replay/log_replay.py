@@ -80,15 +80,15 @@ class _Node:
             if is_worth_a_look(raw):
                 if continues and head:
                     self._read(head, 0)
-                yield from self._said(raw, number)
+                yield from self._verdicts(raw, number)
                 reported = number
             if not continues and raw.strip("\0\r\n"):
                 head, headed = raw, number
         if headed > reported:
             # What held long enough by the end of the log is said there.
-            yield from self._said(head, headed)
+            yield from self._verdicts(head, headed)
 
-    def _said(self, raw: str, number: int) -> "Iterator[Word]":
+    def _verdicts(self, raw: str, number: int) -> "Iterator[Word]":
         seen = self._read(raw, number)
         if seen is None:
             return

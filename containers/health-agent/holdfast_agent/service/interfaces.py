@@ -7,7 +7,7 @@ from holdfast_agent.signals import Happening
 from holdfast_agent.verdicts import Verdict
 
 
-class Hands(Protocol):
+class Remedies(Protocol):
     """Remedies: get each verdict, and are polled once a second."""
 
     def consider(
@@ -77,7 +77,7 @@ class Measuring(Companion, Protocol):
         """Reason why it does not work; "" where it works, None where unknown."""
 
 
-class NoHands:
+class NoRemedies:
     """Remedies switched off: verdicts are only reported."""
 
     phase = "idle"

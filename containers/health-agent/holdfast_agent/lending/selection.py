@@ -8,8 +8,8 @@ from holdfast_common import Elastic, Waiting, shares
 _WAITS_FOR_NODES = ("Resources", "Priority")
 
 
-def to_tell(
-    queue: Iterable[QueuedJob], *, free: Mapping[str, int], told: Collection[str] = (), served: Collection[str] = ()
+def tasks_to_end(
+    queue: Iterable[QueuedJob], *, free: Mapping[str, int], notified: Collection[str] = (), served: Collection[str] = ()
 ) -> "tuple[tuple[str, ...], tuple[str, ...]]":
     """
     Return names of tasks to end, and of the jobs that wait for their nodes.
@@ -17,7 +17,7 @@ def to_tell(
     Per partition. Slurm itself lends: pending tasks of an elastic job start where nodes idle.
 
     Args:
-        told: Tasks already notified: their nodes are on the way.
+        notified: Tasks already notified: their nodes are on the way.
         served: Jobs that nodes were taken for before: if they did not start, they wait for something else.
     """
     jobs = tuple(queue)
@@ -30,7 +30,7 @@ def to_tell(
             if one.sizes and one.state == "RUNNING":
                 running.setdefault(one.array, []).append(one)
         kept = {
-            array: sorted((one for one in ranks if one.name not in told), key=lambda one: one.task or 0)
+            array: sorted((one for one in ranks if one.name not in notified), key=lambda one: one.task or 0)
             for array, ranks in running.items()
         }
         waiting = [one for one in _waiting(here, running) if one.job not in served]
