@@ -4,24 +4,13 @@ from holdfast.validation.engine.registry import (
     Broken,
     Rule,
     all_rules,
-    as_json,
     declare,
     judge,
     most_specific,
     refused,
     rule,
+    show,
 )
 from holdfast.validation.engine.suppression import suppressed
 
-__all__ = [
-    "Broken",
-    "Rule",
-    "all_rules",
-    "as_json",
-    "declare",
-    "judge",
-    "most_specific",
-    "refused",
-    "rule",
-    "suppressed",
-]
+__all__ = ["Broken", "Rule", "all_rules", "declare", "judge", "most_specific", "refused", "rule", "show", "suppressed"]

@@ -30,7 +30,7 @@ def refused(path: str, given: str, *, allowed: str, fix: str) -> Broken:
     return Broken(path=path, message=f"got {given}; allowed: {allowed}", fix=fix)
 
 
-def as_json(value: object) -> str:
+def show(value: object) -> str:
     return json.dumps(value)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import instance_types, limits
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, RestrictedGroup
 
 API = "SageMaker API reference"
@@ -21,7 +21,7 @@ NODES_THAT_WANT_A_SPARE = 16
 def spot(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
     """How capacity is bought cannot be changed after the group was made."""
     if group.capacity not in (None, "spot", "on-demand"):
-        yield refused(group.at("capacity"), as_json(group.capacity), allowed="spot or on-demand", fix="write spot")
+        yield refused(group.at("capacity"), show(group.capacity), allowed="spot or on-demand", fix="write spot")
     cluster = deployment.cluster
     if group.capacity == "spot" and (cluster.eks is None or not cluster.continuous):
         yield refused(
@@ -47,7 +47,7 @@ def plan_arn(group: Group, _: Deployment) -> Iterator[Broken]:
     if group.training_plan_arn is not None and not PLAN_ARN.fullmatch(group.training_plan_arn):
         yield refused(
             group.at("training_plan_arn"),
-            as_json(group.training_plan_arn),
+            show(group.training_plan_arn),
             allowed="arn:aws:sagemaker:REGION:ACCOUNT:training-plan/NAME",
             fix="copy the ARN from the plan",
         )
@@ -147,7 +147,7 @@ def deep_checks_are_known(group: Group, _: Deployment) -> Iterator[Broken]:
     if unknown or len(set(checks)) < len(checks):
         yield refused(
             group.at("deep_health_checks"),
-            ", ".join(map(as_json, unknown)) or "a check twice",
+            ", ".join(map(show, unknown)) or "a check twice",
             allowed=f"each of {', '.join(CHECKS)} once",
             fix="correct the list",
         )

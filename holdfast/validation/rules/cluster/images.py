@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, Image, InstanceGroup, LogGroup
 
 AMI = re.compile(r"ami-[0-9a-fA-F]{8,17}|default")
@@ -17,7 +17,7 @@ SOURCES = {"image_source": "image_settings", AGENT: "agent_image_settings"}
 def image_id(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """An id is ami- and 8 to 17 hexadecimal digits. The word default asks for HyperPod's newest AMI."""
     if group.image_id is not None and not AMI.fullmatch(group.image_id):
-        yield refused(group.at("image_id"), as_json(group.image_id), allowed="ami-... or default", fix="write default")
+        yield refused(group.at("image_id"), show(group.image_id), allowed="ami-... or default", fix="write default")
 
 
 @rule(
@@ -30,9 +30,7 @@ def image_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """HyperPod numbers the releases of its AMI; words such as latest are no release."""
     version = group.image_release_version
     if version is not None and (not RELEASE.fullmatch(version) or len(version) > 64):
-        yield refused(
-            group.at("image_release_version"), as_json(version), allowed="MAJOR.MINOR.PATCH", fix="write 1.0.0"
-        )
+        yield refused(group.at("image_release_version"), show(version), allowed="MAJOR.MINOR.PATCH", fix="write 1.0.0")
 
 
 @rule(
@@ -59,7 +57,7 @@ def image_source(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
         if getattr(file, source) == "environment" and file.cloud == "aws":
             yield refused(
                 file.at(source),
-                as_json("environment"),
+                show("environment"),
                 allowed="ecr or build, when cloud is aws",
                 fix="write {source: ecr, repository: NAME}, or set cloud: embedded",
             )
@@ -105,7 +103,7 @@ def image_digest(image: Image, deployment: Deployment) -> Iterator[Broken]:
     if deployment.file is None and image.digest is None:
         yield Broken(
             path=image.path,
-            message=f"the tag {as_json(image.tag or 'latest')} can be moved to another image",
+            message=f"the tag {show(image.tag or 'latest')} can be moved to another image",
             fix="refer to the image by its digest",
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from holdfast.catalog import instance_types
 from holdfast.catalog.facts import facts_date, lambda_runtimes
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
     App,
     Cluster,
@@ -201,7 +201,7 @@ def repository_name(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             if ".dkr.ecr." in name or name.startswith(("http:", "https:")) or ("." in first and slash):
                 yield refused(
                     f"images.{which}.repository",
-                    as_json(name),
+                    show(name),
                     allowed="the name of a repository, without its registry",
                     fix=f"write {(rest or name).partition('@')[0].partition(':')[0]}",
                 )

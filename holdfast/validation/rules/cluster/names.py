@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, instance_types
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, groups_of
 
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
@@ -30,7 +30,7 @@ def is_name(value: str) -> bool:
 def cluster_name(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes."""
     if cluster.name is not None and not is_name(cluster.name):
-        yield refused(cluster.at("name"), as_json(cluster.name), allowed=NAME_WORDS, fix="write a name like my-cluster")
+        yield refused(cluster.at("name"), show(cluster.name), allowed=NAME_WORDS, fix="write a name like my-cluster")
 
 
 @rule(
@@ -42,7 +42,7 @@ def cluster_name(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 def group_name(group: Group, _: Deployment) -> Iterator[Broken]:
     """CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes."""
     if not is_name(group.name):
-        yield refused(group.at("name"), as_json(group.name), allowed=NAME_WORDS, fix="write a name like workers")
+        yield refused(group.at("name"), show(group.name), allowed=NAME_WORDS, fix="write a name like workers")
 
 
 @rule("HF103", title=f"A cluster has {GROUPS} instance groups", each=Cluster, source=f"{API}, InstanceGroups")
@@ -74,7 +74,7 @@ def unique_group_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         if group.name in seen:
             yield refused(
                 group.at("name"),
-                f"{as_json(group.name)} again, after {seen[group.name].at('name')}",
+                f"{show(group.name)} again, after {seen[group.name].at('name')}",
                 allowed="a name that no other group has",
                 fix="give this group another name",
             )
@@ -110,7 +110,7 @@ def known_instance_type(group: Group, _: Deployment) -> Iterator[Broken]:
             prefixed = f"ml.{name}"
             yield refused(
                 group.at("instance_type"),
-                as_json(name),
+                show(name),
                 allowed="an instance type that HyperPod offers",
                 fix=f"write {prefixed}" if prefixed in instance_types() else "write a type like ml.p5.48xlarge",
             )
@@ -216,7 +216,7 @@ def tag_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         if key.lower().startswith("aws:") or not TAG_KEY.has(len(key)) or not TAG_VALUE.has(len(value)):
             yield refused(
                 cluster.at("tags"),
-                f"the tag {as_json(key)}",
+                f"the tag {show(key)}",
                 allowed=f"a key of {TAG_KEY} characters that does not begin with aws:, "
                 f"a value of at most {TAG_VALUE.most}",
                 fix="rename it or shorten it",
@@ -229,7 +229,7 @@ def node_recovery(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     if cluster.node_recovery not in (None, "Automatic", "None"):
         yield refused(
             cluster.at("node_recovery"),
-            as_json(cluster.node_recovery),
+            show(cluster.node_recovery),
             allowed="Automatic or None",
             fix="write Automatic",
         )
@@ -246,7 +246,7 @@ def provisioning_mode(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     if cluster.node_provisioning_mode not in (None, "Continuous"):
         yield refused(
             cluster.at("node_provisioning_mode"),
-            as_json(cluster.node_provisioning_mode),
+            show(cluster.node_provisioning_mode),
             allowed="Continuous, or nothing",
             fix="write Continuous or remove it",
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, closest
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, references_in, text_of
 
 GOVERNANCE = "SageMaker developer guide, 'Policies' of HyperPod task governance"
@@ -66,7 +66,7 @@ def caches(app: App, _: Deployment) -> Iterator[Broken]:
         if url is not None and not url.removeprefix("https://").split("/")[0].endswith(known) and "${" not in url:
             yield refused(
                 f"{cache.path}.UpstreamRegistryUrl",
-                as_json(url),
+                show(url),
                 allowed=", ".join(known),
                 fix="push the images into a repository of your own",
             )
@@ -85,7 +85,7 @@ def caches(app: App, _: Deployment) -> Iterator[Broken]:
         if prefix is not None and prefix in prefixes:
             yield refused(
                 f"{cache.path}.EcrRepositoryPrefix",
-                f"{as_json(prefix)} again, after {prefixes[prefix]}",
+                f"{show(prefix)} again, after {prefixes[prefix]}",
                 allowed="a prefix of its own",
                 fix="write another prefix",
             )
@@ -155,7 +155,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
             if isinstance(entry.value, str) and about and entry.value != "aws.sagemaker":
                 yield refused(
                     entry.path,
-                    as_json(entry.value),
+                    show(entry.value),
                     allowed="aws.sagemaker, which sends HyperPod's events",
                     fix="write aws.sagemaker",
                 )
@@ -164,7 +164,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
                 and not entry.value.startswith("aws.")
                 and closest(entry.value, ["aws.sagemaker"])
             ):
-                yield refused(entry.path, as_json(entry.value), allowed="aws.sagemaker", fix="write aws.sagemaker")
+                yield refused(entry.path, show(entry.value), allowed="aws.sagemaker", fix="write aws.sagemaker")
         for entry in kinds.items() or ():
             if (
                 isinstance(entry.value, str)
@@ -174,7 +174,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
             ):
                 yield refused(
                     entry.path,
-                    as_json(entry.value),
+                    show(entry.value),
                     allowed=", ".join(known),
                     fix=f"did you mean {closest(entry.value, known) or known[0]}?",
                 )
@@ -196,7 +196,7 @@ def budgets(app: App, _: Deployment) -> Iterator[Broken]:
             if isinstance(value.value, str) and value.value not in allowed:
                 yield refused(
                     f"{budget.path}.Budget.{name}",
-                    as_json(value.value),
+                    show(value.value),
                     allowed=", ".join(allowed),
                     fix=f"write {closest(value.value, allowed) or allowed[0]}",
                 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog import bounds
 from holdfast.catalog.facts import schema_of
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AutoPatch, BatchSize, Deployment, InstanceGroup, RollingUpdate, ScheduledUpdate
 from holdfast.validation.rules.cluster.capacity import API
 
@@ -30,7 +30,7 @@ def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken
     if patch.strategy not in STRATEGIES:
         yield refused(
             patch.at("strategy"),
-            as_json(patch.strategy),
+            show(patch.strategy),
             allowed=f"one of {', '.join(STRATEGIES)}",
             fix="write WhenIdle",
         )
@@ -55,7 +55,7 @@ def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
     if size.type not in ("INSTANCE_COUNT", "CAPACITY_PERCENTAGE"):
         yield refused(
             size.at("type"),
-            as_json(size.type),
+            show(size.type),
             allowed="INSTANCE_COUNT or CAPACITY_PERCENTAGE",
             fix="write INSTANCE_COUNT",
         )
@@ -138,7 +138,7 @@ def schedule(update: ScheduledUpdate, _: Deployment) -> Iterator[Broken]:
     if reason is not None:
         yield refused(
             update.at("schedule_expression"),
-            f"{as_json(update.schedule_expression)}, {reason}",
+            f"{show(update.schedule_expression)}, {reason}",
             allowed="cron(minutes hours day month weekday year)",
             fix="write cron(0 3 ? * SUN *)",
         )
@@ -154,7 +154,7 @@ def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
     except ValueError:
         yield refused(
             patch.at("next_patch_date"),
-            as_json(patch.next_patch_date),
+            show(patch.next_patch_date),
             allowed="a day of the calendar",
             fix="correct it",
         )

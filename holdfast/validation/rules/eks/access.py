@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, closest
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, EnvironmentFile, text_of
 from holdfast.validation.rules.eks.lookups import ADDON, ADDONS, CLUSTER, ENTRY, SERVICE_BLOCKS, network_of
 
@@ -27,7 +27,7 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
         if isinstance(kind, str) and kind not in _ENTRY_TYPES:
             yield refused(
                 f"{entry.path}.Type",
-                as_json(kind),
+                show(kind),
                 allowed=", ".join(_ENTRY_TYPES),
                 fix=f"write {closest(kind, _ENTRY_TYPES) or 'STANDARD'}",
             )
@@ -39,7 +39,7 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
             ):
                 yield refused(
                     group.path,
-                    as_json(group.value),
+                    show(group.value),
                     allowed="groups that do not begin with system:, eks:, aws:, amazon: or iam:",
                     fix="use an access policy, such as AmazonEKSClusterAdminPolicy, or a group of your own",
                 )
@@ -105,7 +105,7 @@ def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
         if isinstance(name.value, str) and name.value not in names:
             yield refused(
                 name.path,
-                f"{as_json(name.value)}, which no cluster of the template is called",
+                f"{show(name.value)}, which no cluster of the template is called",
                 allowed=f"{', '.join(map(str, names))}",
                 fix=f"write !Ref {clusters[0][0].logical_id} in {resource.logical_id}",
             )
@@ -156,14 +156,14 @@ def _access_policy(policy: Node, known: set[str]) -> Iterator[Broken]:
         if ":iam::" in text:
             yield refused(
                 arn.path,
-                as_json(text),
+                show(text),
                 allowed="arn:aws:eks::aws:cluster-access-policy/NAME",
                 fix="name an access policy of EKS, such as AmazonEKSClusterAdminPolicy",
             )
         elif "cluster-access-policy" not in before and "${" not in text:
             yield refused(
                 arn.path,
-                as_json(text),
+                show(text),
                 allowed="arn:aws:eks::aws:cluster-access-policy/NAME",
                 fix=f"write arn:aws:eks::aws:cluster-access-policy/{name}",
             )

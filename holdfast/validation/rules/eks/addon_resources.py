@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import closest
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import grants_in, principals, role_of
 from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.eks.lookups import ADDON, ADDONS, cluster_of
@@ -22,7 +22,7 @@ def addon_names(app: App, _: Deployment) -> Iterator[Broken]:
     for _addon, node in app.each(ADDON):
         name = node.get("AddonName")
         if isinstance(name.value, str) and name.value not in known and (meant := closest(name.value, known)):
-            yield refused(name.path, as_json(name.value), allowed="add-ons of EKS", fix=f"did you mean {meant}?")
+            yield refused(name.path, show(name.value), allowed="add-ons of EKS", fix=f"did you mean {meant}?")
 
 
 @rule(
@@ -44,7 +44,7 @@ def addon_versions(app: App, _: Deployment) -> Iterator[Broken]:
         if match is None:
             yield refused(
                 version.path,
-                as_json(version.value),
+                show(version.value),
                 allowed="vMAJOR.MINOR.PATCH-eksbuild.N",
                 fix=_as_version(version.value),
             )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import eks_addons, health_monitoring_agent_regions, instance_types, limits
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Addon, Deployment, Eks, EksControlPlane, groups_of
 from holdfast.validation.rules.eks.control_plane import EKS
 
@@ -27,9 +27,7 @@ def addon_versions(addon: Addon, _: Deployment) -> Iterator[Broken]:
     known = eks_addons().get(addon.name)
     least = known.minimum_version if known is not None else None
     if least is not None and addon.version is not None and _version(addon.version) < _version(least):
-        yield refused(
-            addon.at("version"), as_json(addon.version), allowed=f"{least} or newer", fix="take a newer version"
-        )
+        yield refused(addon.at("version"), show(addon.version), allowed=f"{least} or newer", fix="take a newer version")
 
 
 @rule(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from holdfast.catalog import instance_types
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, Resource
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, Eks, InstanceGroup
 from holdfast.validation.rules.eks.lookups import CLUSTER, SERVICE_BLOCKS, cluster_of, network_of
 
@@ -38,7 +38,7 @@ def service_block(app: App, _: Deployment) -> Iterator[Broken]:
         ):
             yield refused(
                 block.path,
-                as_json(block.value),
+                show(block.value),
                 allowed="a private block of /12 to /24 whose host bits are zero",
                 fix="write 172.20.0.0/16",
             )

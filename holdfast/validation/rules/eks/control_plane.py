@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.catalog import kubernetes_versions
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccessEntry, Deployment, Eks, EksControlPlane, groups_of
 
 EKS = "SageMaker developer guide, 'Getting started with Amazon EKS support in SageMaker HyperPod'"
@@ -20,7 +20,7 @@ def authentication_mode(plane: EksControlPlane, _: Deployment) -> Iterator[Broke
     if plane.authentication_mode not in ("API", "API_AND_CONFIG_MAP"):
         yield refused(
             plane.at("authentication_mode"),
-            as_json(plane.authentication_mode or "CONFIG_MAP"),
+            show(plane.authentication_mode or "CONFIG_MAP"),
             allowed="API or API_AND_CONFIG_MAP",
             fix="write API",
         )
@@ -41,7 +41,7 @@ def kubernetes_version(plane: EksControlPlane, _: Deployment) -> Iterator[Broken
     if plane.version not in kubernetes_versions():
         yield refused(
             plane.at("version"),
-            as_json(plane.version) if plane.version else "no version, so the newest of EKS",
+            show(plane.version) if plane.version else "no version, so the newest of EKS",
             allowed=f"one of {', '.join(kubernetes_versions())}",
             fix=f'write "{kubernetes_versions()[-1]}"',
         )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, instance_types, nvidia_device_plugin_mirror
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, EnvironmentFile, InstanceGroup
 from holdfast.validation.rules.eks.control_plane import EKS
 
@@ -63,7 +63,7 @@ def taint_syntax(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         if taint.effect not in EFFECTS:
             yield refused(
                 taint.at("effect"),
-                as_json(taint.effect),
+                show(taint.effect),
                 allowed=f"one of {', '.join(EFFECTS)}",
                 fix="write NoSchedule",
             )
@@ -101,9 +101,7 @@ def karpenter(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     if cluster.auto_scaler is None:
         return
     if cluster.auto_scaler != "Karpenter":
-        yield refused(
-            cluster.at("auto_scaler"), as_json(cluster.auto_scaler), allowed="Karpenter", fix="write Karpenter"
-        )
+        yield refused(cluster.at("auto_scaler"), show(cluster.auto_scaler), allowed="Karpenter", fix="write Karpenter")
     for wrong, given, fix in (
         (cluster.eks is None, "Karpenter under Slurm", "remove it, or take EKS"),
         (
@@ -169,7 +167,7 @@ def priority_classes(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
         )
     for index, each in enumerate(file.priority_classes):
         if each.name in names[:index]:
-            yield refused(each.at("name"), f"{as_json(each.name)} again", allowed="each name once", fix="rename it")
+            yield refused(each.at("name"), f"{show(each.name)} again", allowed="each name once", fix="rename it")
 
 
 @rule(
@@ -241,8 +239,6 @@ def kubernetes_settings(group: InstanceGroup, deployment: Deployment) -> Iterato
 
 def _syntax(path: str, key: str, value: str) -> Iterator[Broken]:
     if len(key) > LONGEST_KEY or not LABEL_KEY.fullmatch(key):
-        yield refused(
-            path, f"the key {as_json(key)}", allowed="[prefix/]name of letters, digits, - _ .", fix="rename it"
-        )
+        yield refused(path, f"the key {show(key)}", allowed="[prefix/]name of letters, digits, - _ .", fix="rename it")
     if not LABEL_VALUE.fullmatch(value):
-        yield refused(path, f"the value {as_json(value)}", allowed="at most 63 letters, digits, - _ .", fix="change it")
+        yield refused(path, f"the value {show(value)}", allowed="at most 63 letters, digits, - _ .", fix="change it")

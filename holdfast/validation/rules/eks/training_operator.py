@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Node, Resource
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import grants_of, managed_names, reads_all, role_of
 from holdfast.validation.model import App, Deployment, references_in
 from holdfast.validation.rules.eks.lookups import ADDON, cluster_of
@@ -61,7 +61,7 @@ def operator_identity(app: App, _: Deployment) -> Iterator[Broken]:
             continue
         for place, expected in ((account, OPERATOR_ACCOUNT), (space, OPERATOR_NAMESPACE)):
             if isinstance(place.value, str) and place.value != expected:
-                yield refused(place.path, as_json(place.value), allowed=expected, fix=f"write {expected}")
+                yield refused(place.path, show(place.value), allowed=expected, fix=f"write {expected}")
         if (role is not None and reads_all(app, role) and managed_names(app, role) is not None) and (
             OPERATOR_POLICY not in policies
             and not any(each.names("sagemaker:DescribeClusterNode") for each in grants_of(app, role))

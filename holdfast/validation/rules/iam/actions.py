@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import iam_actions
 from holdfast.validation.cloudformation import Node, closest
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import (
     Grant,
 )
@@ -73,7 +73,7 @@ def _action(grant: Grant, action: str) -> Iterator[Broken]:
     service, colon, name = action.partition(":")
     if not colon:
         yield refused(
-            place, as_json(action), allowed="service:Action", fix=f"write the service before it, as in s3:{action}"
+            place, show(action), allowed="service:Action", fix=f"write the service before it, as in s3:{action}"
         )
         return
     known = iam_actions(service)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from holdfast.validation.cloudformation import Resource, closest, distance
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import (
     ROLE,
     Grant,
@@ -120,7 +120,7 @@ def pass_role(app: App, _: Deployment) -> Iterator[Broken]:
                     if isinstance(text, str) and "." not in text.replace("*", "."):
                         yield refused(
                             f"{grant.path}.Condition.{operator}",
-                            as_json(text),
+                            show(text),
                             allowed="a service principal such as sagemaker.amazonaws.com",
                             fix=f"write {text}.amazonaws.com",
                         )
@@ -187,14 +187,12 @@ def _trust(grant: Grant) -> Iterator[Broken]:
         ):
             yield refused(
                 node.path,
-                as_json(text),
+                show(text),
                 allowed="a service such as sagemaker.amazonaws.com",
                 fix=f"write {text.split('.')[0].lower()}.amazonaws.com",
             )
         elif isinstance(text, str) and (meant := _misspelt_service(text)):
-            yield refused(
-                node.path, as_json(text), allowed="service principals that exist", fix=f"did you mean {meant}?"
-            )
+            yield refused(node.path, show(text), allowed="service principals that exist", fix=f"did you mean {meant}?")
 
 
 _SERVICES = {

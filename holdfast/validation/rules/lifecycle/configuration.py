@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup, Lifecycle
 
 API = "SageMaker API reference, ClusterLifeCycleConfig"
@@ -45,9 +45,7 @@ def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     """
     uri = lifecycle.source_s3_uri
     if uri is not None and (len(uri) > LONGEST_URI or not S3_URI.fullmatch(uri)):
-        yield refused(
-            lifecycle.at("source_s3_uri"), as_json(uri), allowed="s3://bucket/prefix", fix="write it like that"
-        )
+        yield refused(lifecycle.at("source_s3_uri"), show(uri), allowed="s3://bucket/prefix", fix="write it like that")
     for attribute in ("on_create", "on_init_complete"):
         name = getattr(lifecycle, attribute)
         if name is not None and not SCRIPT_NAME.has(len(name)):

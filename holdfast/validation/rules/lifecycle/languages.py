@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, Script
 
 _UBUNTU = re.compile(
@@ -69,7 +69,7 @@ def inside_the_folder(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             what = "an absolute path" if name.startswith("/") else "a path that leads out of the folder"
             yield refused(
                 f"{file.at('scripts')}.{index}",
-                f"{as_json(name)}, {what}",
+                f"{show(name)}, {what}",
                 allowed="a path below the folder of this file",
                 fix=f"put the script beside this file and write scripts/{name.rpartition('/')[2]}",
             )
@@ -118,7 +118,7 @@ def kinds_of_scripts(script: Script, _: Deployment) -> Iterator[Broken]:
     if script.name.endswith((".bat", ".cmd", ".ps1", ".exe", ".zip", ".tar", ".gz", ".ipynb")):
         yield refused(
             script.path,
-            as_json(script.name),
+            show(script.name),
             allowed="scripts that run on Linux, such as .sh and .py",
             fix="write it as a shell script",
         )
@@ -128,4 +128,4 @@ def kinds_of_scripts(script: Script, _: Deployment) -> Iterator[Broken]:
     if match is not None and script.name.endswith((".sh", ".bash")):
         program = (match[2] or "") if match[1].endswith("/env") else match[1].rpartition("/")[2]
         if program not in ("bash", "sh", "dash", "-S") or not match[1].startswith("/"):
-            yield refused(script.path, as_json(first), allowed="#!/bin/bash or #!/bin/sh", fix="begin with #!/bin/bash")
+            yield refused(script.path, show(first), allowed="#!/bin/bash or #!/bin/sh", fix="begin with #!/bin/bash")

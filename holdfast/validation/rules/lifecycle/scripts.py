@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import limits
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup, Lifecycle, Script
 from holdfast.validation.rules.lifecycle.configuration import API, S3_URI
 
@@ -38,7 +38,7 @@ def readable_scripts(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     if group.role is None or not group.role.allows("s3:GetObject"):
         yield refused(
             group.lifecycle.at("source_s3_uri"),
-            as_json(group.lifecycle.source_s3_uri),
+            show(group.lifecycle.source_s3_uri),
             allowed="s3://sagemaker-..., or a role that may read the bucket",
             fix="name the bucket sagemaker-..., or grant the role to read it",
         )
@@ -55,12 +55,12 @@ def scripts_are_there(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     there = {script.name for script in lifecycle.scripts if script.text is not None}
     for script in lifecycle.scripts:
         if script.text is None:
-            yield refused(script.path, as_json(script.name), allowed="a file that is there", fix="correct the path")
+            yield refused(script.path, show(script.name), allowed="a file that is there", fix="correct the path")
     for attribute in ("on_create", "on_init_complete"):
         name = getattr(lifecycle, attribute)
         if name is not None and name not in there:
             yield refused(
-                lifecycle.at(attribute), as_json(name), allowed="a file under the URI", fix="add it to the scripts"
+                lifecycle.at(attribute), show(name), allowed="a file under the URI", fix="add it to the scripts"
             )
 
 
@@ -81,9 +81,7 @@ def interpreter(script: Script, _: Deployment) -> Iterator[Broken]:
     """
     if script.text is not None and script.name.endswith(".sh") and not script.text.startswith("#!/"):
         first = script.text.partition("\n")[0][:40].rstrip()
-        yield refused(
-            script.path, as_json(first), allowed="#! and a path in the first line", fix="begin with #!/bin/bash"
-        )
+        yield refused(script.path, show(first), allowed="#! and a path in the first line", fix="begin with #!/bin/bash")
 
 
 @rule(
@@ -160,7 +158,7 @@ def unique_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             if value in seen:
                 yield refused(
                     user.at(attribute),
-                    f"{as_json(value)} again, after {seen[value]}",
+                    f"{show(value)} again, after {seen[value]}",
                     allowed=f"a {attribute} that no other user has",
                     fix=f"give this user another {attribute}",
                 )
@@ -177,9 +175,7 @@ def system_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     """An account of such a name is there already with another uid, so making it fails, or takes a service's place."""
     for user in file.users:
         if user.name in limits("system_users"):
-            yield refused(
-                user.at("name"), as_json(user.name), allowed="a name that the AMI has not", fix="take another"
-            )
+            yield refused(user.at("name"), show(user.name), allowed="a name that the AMI has not", fix="take another")
 
 
 @rule(
@@ -198,7 +194,7 @@ def versioned_uri(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     if match is not None and not re.search(r"\d", match[3]):
         yield Broken(
             path=lifecycle.at("source_s3_uri"),
-            message=f"the prefix {as_json(match[3])} has no version: a changed script leaves the template unchanged",
+            message=f"the prefix {show(match[3])} has no version: a changed script leaves the template unchanged",
             fix="put a hash of the scripts into the prefix",
         )
 
@@ -217,7 +213,7 @@ def script_names(lifecycle: Lifecycle, deployment: Deployment) -> Iterator[Broke
         if name in seen:
             yield refused(
                 script.path,
-                f"{as_json(name)} again, after {seen[name]}",
+                f"{show(name)} again, after {seen[name]}",
                 allowed="a file name that no other script has",
                 fix="rename the file",
             )

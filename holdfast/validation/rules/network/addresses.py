@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from holdfast.catalog import addresses_needed, instance_types, prefix_length_for
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, Network, Subnet, VpcConfig, groups_of
 from holdfast.validation.rules.network.subnets import PREREQUISITES, all_subnets, all_vpcs
 
@@ -61,7 +61,7 @@ def size_of_vpc(network: Network, _: Deployment) -> Iterator[Broken]:
     if network.cidr is not None and (block is None or not 16 <= block.prefixlen <= 28):
         yield refused(
             network.at("cidr"),
-            as_json(network.cidr),
+            show(network.cidr),
             allowed="an IPv4 block from /16 to /28 whose host bits are zero",
             fix="write a block like 10.1.0.0/16",
         )

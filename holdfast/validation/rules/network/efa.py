@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from holdfast.catalog import instance_types
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, SecurityGroup, Traffic, groups_of
 from holdfast.validation.rules.network.subnets import PREREQUISITES, all_security_groups, vpc_of
 
@@ -94,7 +94,7 @@ def efa_where_it_is(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     if expected is None:
         return
     if expected not in ("efa", "efa-only"):
-        yield refused(group.at("network_interface"), as_json(expected), allowed="efa or efa-only", fix="write efa")
+        yield refused(group.at("network_interface"), show(expected), allowed="efa or efa-only", fix="write efa")
     without = [name for name in group.types if name in known and not known[name].efa_interfaces]
     if without:
         yield refused(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, Resource, Text, closest
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.network.templates import ENDPOINT, GROUP, SUBNET, VPC, node_subnets, vpc_of
 
@@ -95,7 +95,7 @@ def endpoint_services(app: App, _: Deployment) -> Iterator[Broken]:
             if "${" not in name:
                 yield refused(
                     node.get("ServiceName").path,
-                    as_json(name),
+                    show(name),
                     allowed="com.amazonaws.REGION.SERVICE",
                     fix=f"write com.amazonaws.REGION.{name.rpartition('.')[2]}",
                 )

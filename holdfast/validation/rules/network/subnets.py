@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from holdfast.catalog import bounds, limits
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
     Cluster,
     Deployment,
@@ -152,7 +152,7 @@ def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
     if zone is not None and region is not None and zone[:-1] != region:
         yield refused(
             subnet.at("availability_zone"),
-            as_json(zone),
+            show(zone),
             allowed=f"a zone of region {region}",
             fix=f"write {region}{zone[-1:]}, or change the region",
         )

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 
 from holdfast.validation.cloudformation import Resource, named
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import grants_in
 from holdfast.validation.model import App, Deployment, EnvironmentFile
 from holdfast.validation.rules.network.endpoints import GATEWAY, service_of
@@ -217,7 +217,7 @@ def service_addresses(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
         if block.overlaps(ipaddress.IPv4Network(services)):
             yield Broken(
                 path="network.cidr",
-                message=f"{as_json(str(block))} overlaps {services}, from which Kubernetes takes addresses of services",
+                message=f"{show(str(block))} overlaps {services}, from which Kubernetes takes addresses of services",
                 fix="take another block, such as 10.1.0.0/16",
             )
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from holdfast.catalog import limits
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Script
 from holdfast.validation.rules.slurm.orchestrators import MIGRATION, REFERENCE
 
@@ -65,13 +65,13 @@ def legacy_file_content(script: Script, deployment: Deployment) -> Iterator[Brok
     for key, value in (("version", "1.0.0"), ("workload_manager", "slurm")):
         if content.get(key) != value:
             yield refused(
-                script.path, f"{key} {as_json(content.get(key))}", allowed=as_json(value), fix=f"write {as_json(value)}"
+                script.path, f"{key} {show(content.get(key))}", allowed=show(value), fix=f"write {show(value)}"
             )
     workers = content.get("worker_groups")
     reported = [content.get("controller_group"), content.get("login_group", content.get("controller_group"))]
     reported += [each.get("instance_group_name") for each in workers or () if isinstance(each, dict)]
     known = [group.name for group in deployment.cluster.instance_groups]
-    for each in dict.fromkeys(map(as_json, reported)):
+    for each in dict.fromkeys(map(show, reported)):
         if json.loads(each) not in known:
             yield refused(
                 script.path,

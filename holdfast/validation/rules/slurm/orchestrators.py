@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.catalog import instance_types
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccountingDatabase, Cluster, Deployment, EnvironmentFile, InstanceGroup, Slurm
 from holdfast.validation.rules.cluster import is_name
 from holdfast.validation.rules.lifecycle import ERRORS
@@ -104,7 +104,7 @@ def partition_elsewhere(group: InstanceGroup, _: Deployment) -> Iterator[Broken]
     if group.node_type in ("Controller", "Login") and group.partitions:
         yield refused(
             group.at("partitions"),
-            as_json(group.partitions[0]),
+            show(group.partitions[0]),
             allowed=f"no partition on a {group.node_type} group",
             fix="remove the partition",
         )
@@ -126,7 +126,7 @@ def partition_name(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         if not is_name(name):
             yield refused(
                 group.at("partitions"),
-                as_json(name),
+                show(name),
                 allowed="letters, digits and hyphens, beginning and ending with a letter or digit",
                 fix=f"write {name.replace('.', '-').replace('_', '-')}",
             )
@@ -145,7 +145,7 @@ def partition_default(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     for name in group.partitions:
         if name.lower() == "default":
-            yield refused(group.at("partitions"), as_json(name), allowed="another name", fix="write dev")
+            yield refused(group.at("partitions"), show(name), allowed="another name", fix="write dev")
 
 
 @rule("HF410", title="Every group of a Slurm cluster has a Slurm node type", each=InstanceGroup, source=MIGRATION)
@@ -160,7 +160,7 @@ def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
     elif group.node_type not in NODE_TYPES:
         yield refused(
             group.at("node_type"),
-            as_json(group.node_type),
+            show(group.node_type),
             allowed=f"one of {', '.join(NODE_TYPES)}",
             fix="write Compute",
         )
@@ -177,7 +177,7 @@ def node_type_on_eks(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     if deployment.cluster.eks is not None and group.node_type is not None:
         yield refused(
             group.at("node_type"),
-            as_json(group.node_type),
+            show(group.node_type),
             allowed="no node type on EKS",
             fix="remove the group's slurm",
         )
@@ -194,7 +194,7 @@ def strategy_and_continuous(slurm: Slurm, deployment: Deployment) -> Iterator[Br
     if slurm.config_strategy is not None and deployment.cluster.continuous:
         yield refused(
             slurm.at("config_strategy"),
-            as_json(slurm.config_strategy),
+            show(slurm.config_strategy),
             allowed="no strategy with node provisioning mode Continuous",
             fix="remove the strategy",
         )
@@ -211,7 +211,7 @@ def strategy(slurm: Slurm, _: Deployment) -> Iterator[Broken]:
     if slurm.config_strategy is not None and slurm.config_strategy not in STRATEGIES:
         yield refused(
             slurm.at("config_strategy"),
-            as_json(slurm.config_strategy),
+            show(slurm.config_strategy),
             allowed=f"one of {', '.join(STRATEGIES)}",
             fix="write Managed",
         )

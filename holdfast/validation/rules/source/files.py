@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.validation.engine import Broken, as_json, declare, refused, rule
+from holdfast.validation.engine import Broken, declare, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile
 
 OURS = "Holdfast"
@@ -173,7 +173,7 @@ def embedded_account(file: EnvironmentFile, deployment: Deployment) -> Iterator[
     if file.cloud == "embedded" and deployment.account != EMBEDDED_ACCOUNT:
         yield refused(
             deployment.at("account"),
-            as_json(deployment.account),
+            show(deployment.account),
             allowed=f"{EMBEDDED_ACCOUNT}, the account of the embedded AWS",
             fix=f'write account: "{EMBEDDED_ACCOUNT}"',
         )
@@ -185,7 +185,7 @@ def stand_ins_are_embedded(file: EnvironmentFile, _: Deployment) -> Iterator[Bro
     if file.cloud == "aws" and file.stand_ins:
         yield refused(
             file.at("stand_ins"),
-            as_json(dict(file.stand_ins)),
+            show(dict(file.stand_ins)),
             allowed="nothing, when cloud is aws",
             fix="remove stand_ins, or set cloud: embedded",
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, LustreFileSystem
 from holdfast.validation.rules.storage.lustre import FSX
 from holdfast.validation.rules.storage.volumes import has_plain_parts, overlap
@@ -52,13 +52,11 @@ def folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     for index, association in enumerate(lustre.data_repository_associations):
         path = association.file_system_path
         if not path.startswith("/"):
-            yield refused(
-                association.at("file_system_path"), as_json(path), allowed="a path from /", fix=f"write /{path}"
-            )
+            yield refused(association.at("file_system_path"), show(path), allowed="a path from /", fix=f"write /{path}")
         elif not has_plain_parts(path):
             yield refused(
                 association.at("file_system_path"),
-                as_json(path),
+                show(path),
                 allowed="a path without '//', '.' and '..'",
                 fix="write the path of the folder itself, such as /data",
             )
@@ -66,7 +64,7 @@ def folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
             if overlap(path, other.file_system_path):
                 yield refused(
                     association.at("file_system_path"),
-                    as_json(path),
+                    show(path),
                     allowed=f"what does not overlap with {other.file_system_path} of {other.name}",
                     fix="give one of them another folder",
                 )
@@ -85,7 +83,7 @@ def prefixes(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
             if overlap(association.data_repository_path, other.data_repository_path):
                 yield refused(
                     association.at("data_repository_path"),
-                    as_json(association.data_repository_path),
+                    show(association.data_repository_path),
                     allowed=f"what does not overlap with {other.data_repository_path} of {other.name}",
                     fix="give one of them another prefix",
                 )
@@ -100,7 +98,7 @@ def names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     for index, association in enumerate(lustre.data_repository_associations):
         if association.name in seen[:index]:
             yield refused(
-                association.at("name"), f"{as_json(association.name)} again", allowed="each name once", fix="rename it"
+                association.at("name"), f"{show(association.name)} again", allowed="each name once", fix="rename it"
             )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, least_metadata_iops, limits, steps
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, LustreFileSystem, RestrictedLustre, mounting
 from holdfast.validation.rules.network import vpc_of
 
@@ -149,7 +149,7 @@ def import_path(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
         ):
             yield refused(
                 lustre.at(attribute),
-                as_json(getattr(lustre, attribute)),
+                show(getattr(lustre, attribute)),
                 allowed="none with PERSISTENT_2, nor beside data repository associations",
                 fix="use a data repository association",
             )
@@ -170,7 +170,7 @@ def lustre_version(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
         versions = ["2.15"]
     if versions and lustre.version is not None and lustre.version not in versions:
         yield refused(
-            lustre.at("version"), as_json(lustre.version), allowed=f"one of {', '.join(versions)}", fix='write "2.15"'
+            lustre.at("version"), show(lustre.version), allowed=f"one of {', '.join(versions)}", fix='write "2.15"'
         )
 
 

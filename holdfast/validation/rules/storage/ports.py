@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.storage.names import FILE_SYSTEM
 
@@ -69,7 +69,7 @@ def bucket_names(app: App, _: Deployment) -> Iterator[Broken]:
         ):
             yield refused(
                 f"{bucket.path}.BucketName",
-                as_json(text),
+                show(text),
                 allowed="3 to 63 lower-case letters, digits, dots and hyphens",
                 fix=f"write {re.sub(r'[^a-z0-9.-]', '-', known.lower())[:63]}"
                 if name.value == text

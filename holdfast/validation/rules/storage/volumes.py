@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, limits
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, Group, InstanceGroup, Mount, Volume
 
 EBS = "SageMaker API reference, ClusterEbsVolumeConfig"
@@ -81,7 +81,7 @@ def mount_path(mount: Mount, _: Deployment) -> Iterator[Broken]:
     """Letters, digits, dots, hyphens, underscores and slashes after the first slash."""
     path = mount.mount_path
     if path is not None and (not MOUNT_PATH.fullmatch(path) or ".." in path.split("/")):
-        yield refused(mount.at("mount_path"), as_json(path), allowed="an absolute path", fix="write /fsx")
+        yield refused(mount.at("mount_path"), show(path), allowed="an absolute path", fix="write /fsx")
 
 
 @rule(
@@ -98,7 +98,7 @@ def mount_paths_differ(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
             if mount.mount_path and other.mount_path and overlap(mount.mount_path, other.mount_path):
                 yield refused(
                     mount.at("mount_path"),
-                    as_json(mount.mount_path),
+                    show(mount.mount_path),
                     allowed=f"a path outside {other.mount_path}, where another file system is",
                     fix="give one of them another path",
                 )
@@ -115,7 +115,7 @@ def system_paths(mount: Mount, _: Deployment) -> Iterator[Broken]:
     """A file system over /usr or /etc takes the node's software away; the node fails or cannot be reached."""
     path = (mount.mount_path or "").rstrip("/")
     if mount.mount_path is not None and path in ("", *limits("system_paths")):
-        yield refused(mount.at("mount_path"), as_json(mount.mount_path), allowed="a path of its own", fix="write /fsx")
+        yield refused(mount.at("mount_path"), show(mount.mount_path), allowed="a path of its own", fix="write /fsx")
 
 
 @rule(
@@ -129,13 +129,13 @@ def mount_names(mount: Mount, _: Deployment) -> Iterator[Broken]:
     if mount.dns_name is not None and not DNS_NAME.fullmatch(mount.dns_name):
         yield refused(
             mount.at("dns_name"),
-            as_json(mount.dns_name),
+            show(mount.dns_name),
             allowed="fs-....fsx.REGION.amazonaws.com",
             fix="take FSx's name",
         )
     if mount.mount_name is not None and not MOUNT_NAME.fullmatch(mount.mount_name):
         yield refused(
-            mount.at("mount_name"), as_json(mount.mount_name), allowed="1 to 8 characters", fix="take FSx's mount name"
+            mount.at("mount_name"), show(mount.mount_name), allowed="1 to 8 characters", fix="take FSx's mount name"
         )
 
 

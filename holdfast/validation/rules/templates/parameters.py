@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.validation.cloudformation import Template, closest
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.templates.references import functions_in
 
@@ -39,7 +39,7 @@ def defaults(app: App, _: Deployment) -> Iterator[Broken]:
                     path = f"{template.path + '#' if template.path else ''}Parameters.{name}.Default"
                     yield refused(
                         path,
-                        f"the default {as_json(definition['Default'])} of {name}",
+                        f"the default {show(definition['Default'])} of {name}",
                         allowed=mistake,
                         fix=_meant(definition) or f"write {mistake}",
                     )
@@ -87,7 +87,7 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
             if local and beside is not None and not beside(str(url)):
                 yield refused(
                     f"{stack.path}.TemplateURL",
-                    as_json(url),
+                    show(url),
                     allowed="a file beside this template",
                     fix="correct the path",
                 )

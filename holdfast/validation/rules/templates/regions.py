@@ -17,7 +17,7 @@ from holdfast.catalog.facts import (
     regions_of,
 )
 from holdfast.validation.cloudformation import Node, Template, Text, closest
-from holdfast.validation.engine import Broken, as_json, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
     App,
     Deployment,
@@ -191,7 +191,7 @@ def partitions(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[
         if expected is not None and partition != expected:
             yield refused(
                 path,
-                f"{as_json(text[:80])} of partition {partition}",
+                f"{show(text[:80])} of partition {partition}",
                 allowed=f"partition {expected}, that of {there or region}",
                 fix=f"write arn:{expected}:" if isinstance(item, EnvironmentFile) else "write arn:${AWS::Partition}:",
             )
@@ -377,9 +377,7 @@ def _addresses(app: App) -> Iterator[Broken]:
                 else (host.endswith(".amazonaws.com") and not re.fullmatch(r"[a-z0-9.-]+\.amazonaws\.com", host))
             )
             if wrong:
-                yield refused(
-                    leaf.path, as_json(text), allowed=f"addresses that end with {suffix}", fix=f"write {suffix}"
-                )
+                yield refused(leaf.path, show(text), allowed=f"addresses that end with {suffix}", fix=f"write {suffix}")
 
 
 def _chinese_services(app: App) -> Iterator[Broken]:
@@ -388,7 +386,7 @@ def _chinese_services(app: App) -> Iterator[Broken]:
         text = text_of(service.value) or ""
         match = re.match(r"cn\.com\.amazonaws\.([a-z0-9-]+)\.", text)
         if match and partition_of(match[1]) not in ("aws-cn", None):
-            yield refused(service.path, as_json(text), allowed=f"com.amazonaws.{match[1]}.SERVICE", fix="remove cn.")
+            yield refused(service.path, show(text), allowed=f"com.amazonaws.{match[1]}.SERVICE", fix="remove cn.")
 
 
 def _endpoint_regions(app: App, template: Template) -> Iterator[tuple[str, str]]:
