@@ -97,7 +97,6 @@ def _run(context: Context, steps: Sequence[Step]) -> int:
 
 
 def summary(context: Context, failed: Sequence[Result]) -> list[str]:
-    """Last lines of a failed run."""
     causes = [result for result in failed if result.outcome != NOT_STARTED]
     skipped = [result.step for result in failed if result.outcome == NOT_STARTED]
     lines = [f"{context.instance_id} is not ready: {len(causes)} of its steps failed"]

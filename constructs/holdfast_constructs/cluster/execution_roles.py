@@ -25,8 +25,6 @@ ADDRESSES = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Arns:
-    """EC2 resources of the role."""
-
     interfaces: str
     instances: str
     """They belong to an account of the service."""
@@ -36,8 +34,6 @@ class _Arns:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRights:
-    """Rights of a cluster's nodes, for any role."""
-
     scope: Construct
     network: IHyperPodNetwork
     orchestrator: SlurmOrchestrator | EksOrchestrator
@@ -97,7 +93,6 @@ def _files_and_keys(role: iam.IRole, groups: Sequence[InstanceGroup], mounts: Se
 
 
 def execution_role(scope: Construct, construct_id: str) -> iam.Role:
-    """Role for instance groups, without rights."""
     return iam.Role(
         scope,
         construct_id,
@@ -115,7 +110,6 @@ def adopt(role: iam.IRole) -> iam.IRole:
 
 
 def volume_keys(groups: Sequence[InstanceGroup]) -> list[kms.IKey]:
-    """Keys of nodes' volumes, each once."""
     keys = (key for group in groups for key in (group.root_volume_key, *(volume.key for volume in group.volumes)))
     return list({key.key_arn: key for key in keys if key is not None}.values())
 

@@ -237,7 +237,6 @@ class HyperPodCluster(ClusterBase):
         groups: Sequence[InstanceGroup],
         restricted_groups: Sequence[RestrictedInstanceGroup],
     ) -> None:
-        """Give a role the rights of its groups, once."""
         own = [group for group in groups if (group.role or self.role).node.path == role.node.path]
         restricted = [group for group in restricted_groups if (group.role or self.role).node.path == role.node.path]
         mounts = [*self._mounts, *(mount for group in own for mount in group.mounts or ())]
@@ -267,7 +266,6 @@ class HyperPodCluster(ClusterBase):
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
-        """Execution role of the nodes."""
         return self.role.grant_principal
 
     @staticmethod
@@ -383,7 +381,6 @@ def _mode(*, enabled: bool) -> str:
 
 
 def check_groups(groups: Sequence[InstanceGroup], mounts: Sequence[Mount], *, on_eks: bool) -> None:
-    """Refuse settings of the other orchestrator."""
     if on_eks and mounts:
         raise ValueError(
             f"cluster on EKS: got file systems at {', '.join(mount.mount_path for mount in mounts)}; allowed: none, "

@@ -26,8 +26,6 @@ from holdfast_constructs.storage import LustreMount, Mount
 
 @dataclass(frozen=True, kw_only=True)
 class Nodes:
-    """Shared settings of the groups."""
-
     role: iam.IRole
     lifecycle: Lifecycle
     mounts: Sequence[Mount]

@@ -65,8 +65,6 @@ class PodIdentity(Construct):
 
 
 class EksAddon(Construct):
-    """EKS add-on."""
-
     resource: eks.CfnAddon
 
     def __init__(

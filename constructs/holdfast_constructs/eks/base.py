@@ -44,8 +44,6 @@ class IHyperPodEks(IEksAccess, Protocol):
 
 
 class EksBase(Construct):
-    """EKS cluster by its name and ARN."""
-
     cluster_name: str
     cluster_arn: str
     dependencies: IDependable

@@ -12,15 +12,12 @@ from holdfast_constructs.helm_installer import tree_sha256
 
 @dataclass(frozen=True, kw_only=True)
 class ChartFolder:
-    """A chart in a folder."""
-
     name: str
     """Of the release, too."""
     folder: Path
 
     @property
     def path(self) -> str:
-        """Path in its archive."""
         return self.name
 
     @property

@@ -78,7 +78,6 @@ class ExistingEks(EksBase):
 
 
 def from_arn(scope: Construct, cluster_arn: str) -> str:
-    """Cluster name of an ARN."""
     if Token.is_unresolved(cluster_arn):
         return Stack.of(scope).split_arn(cluster_arn, ArnFormat.SLASH_RESOURCE_NAME).resource_name or ""
     return Arn.extract_resource_name(cluster_arn, "cluster")

@@ -71,8 +71,6 @@ class TrainingOperator(Construct):
 
 @dataclass(frozen=True, kw_only=True)
 class PriorityClass:
-    """Priority of jobs."""
-
     name: str
     weight: int
     """0 to 100; the heavier goes first."""
@@ -84,8 +82,6 @@ class PriorityClass:
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceQuota:
-    """Share of a team in one instance type."""
-
     instance_type: str
     instance_count: int
 

@@ -25,8 +25,6 @@ class EbsVolume:
 
 @dataclass(frozen=True, kw_only=True)
 class Taint:
-    """Kubernetes taint of a group's nodes."""
-
     key: str
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
     value: str | None = None
@@ -60,8 +58,6 @@ class BatchSize:
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """Rollout of a new image."""
-
     maximum_batch_size: BatchSize | None = None
     """Default: all nodes at once."""
     rollback_maximum_batch_size: BatchSize | None = None
@@ -80,8 +76,6 @@ class Deployment:
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduledUpdate:
-    """Regular updates of a group's image."""
-
     schedule_expression: str
     """Such as ``cron(00 03 ? * SUN *)``, in UTC."""
     deployment: Deployment | None = None

@@ -15,7 +15,6 @@ class Zone:
 
     @property
     def is_said(self) -> bool:
-        """True if a zone is given."""
         return self.name is not None or self.id is not None
 
     @property
@@ -24,7 +23,6 @@ class Zone:
         return Fn.select(0, Fn.get_azs())
 
     def apply(self, subnet: ec2.ISubnet) -> ec2.ISubnet:
-        """Set the zone's id on a subnet."""
         resource = subnet.node.default_child
         if self.id is not None and isinstance(resource, CfnResource):
             resource.add_property_deletion_override("AvailabilityZone")

@@ -26,8 +26,6 @@ def minute() -> Duration:
 
 @dataclass(frozen=True, kw_only=True)
 class LogMetric:
-    """Number from each matching log line."""
-
     name: str
     pattern: str
     value: str = "1"

@@ -8,8 +8,6 @@ from holdfast_constructs.storage.open_zfs import IOpenZfsFileSystem
 
 @dataclass(frozen=True, kw_only=True)
 class LustreMount:
-    """FSx for Lustre file system on nodes."""
-
     file_system: ILustreFileSystem
     mount_path: str = "/fsx"
     """Default: "/fsx"."""
@@ -17,8 +15,6 @@ class LustreMount:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenZfsMount:
-    """FSx for OpenZFS file system on nodes."""
-
     file_system: IOpenZfsFileSystem
     mount_path: str = "/home"
     """Default: "/home"."""

@@ -65,7 +65,6 @@ def register_rules(scope: IConstruct, *, subnets: Sequence[ec2.ISubnet] = ()) ->
 
 
 def _known(subnet: ec2.ISubnet) -> Mapping[str, str]:
-    """Known id, zone and block of an imported subnet."""
     if Token.is_unresolved(subnet.subnet_id):
         return {}
     known = {"subnet_id": subnet.subnet_id}
@@ -91,7 +90,6 @@ class RulesPlugin:
 
     @property
     def version(self) -> str | None:
-        """The rules have no version of their own."""
         return None
 
     @property
@@ -156,7 +154,6 @@ def _not_checked(findings: Sequence[Finding]) -> PolicyViolation:
 
 
 def _resources(findings: Sequence[Finding]) -> Iterator[PolicyViolatingResource]:
-    """Each resource once, with its first location."""
     firsts: dict[tuple[str, str], str] = {}
     for finding in findings:
         template, logical_id, _, _ = _split(finding.path)

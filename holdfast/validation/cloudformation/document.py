@@ -13,8 +13,6 @@ DEEPEST = 200
 
 
 class LinedMapping(dict[str, Any]):
-    """Mapping with the line of each key."""
-
     __slots__ = ("line", "lines")
 
     def __init__(self, line: int = 0) -> None:
@@ -24,8 +22,6 @@ class LinedMapping(dict[str, Any]):
 
 
 class LinedList(list[Any]):
-    """List with the line of each entry."""
-
     __slots__ = ("line", "lines")
 
     def __init__(self, line: int = 0) -> None:
@@ -69,7 +65,6 @@ def twice(path: Iterable[str | int], line: int, first: int) -> Fault:
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """Path, as in findings."""
     return ".".join(map(str, path))
 
 

@@ -64,27 +64,22 @@ class Resource:
 
     @property
     def path(self) -> str:
-        """Path for findings."""
         prefix = f"{self.template.path}#" if self.template.path else ""
         return f"{prefix}Resources.{self.logical_id}.Properties"
 
     @property
     def depends_on(self) -> Sequence[str]:
-        """Logical ids of DependsOn."""
         named = self.body.get("DependsOn")
         names = named if isinstance(named, list) else [named]
         return [name for name in names if isinstance(name, str)]
 
     @property
     def conditional(self) -> bool:
-        """True if a condition decides whether it exists."""
         return "Condition" in self.body
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Attribute of a resource; ``Ref`` is the value of Ref."""
-
     resource: Resource
     attribute: str
 
@@ -117,8 +112,6 @@ class Text:
 
 
 class Graph:
-    """All templates of an app together."""
-
     def __init__(self, templates: Sequence[Template]) -> None:
         self.templates = templates
         self._by_type: dict[str, list[Resource]] = defaultdict(list)

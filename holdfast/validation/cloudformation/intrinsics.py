@@ -213,7 +213,6 @@ class Intrinsics:
         return found
 
     def _text(self, parts: Sequence[object]) -> object:
-        """String if all parts are known, else Text."""
         flat: list[object] = []
         for part in parts:
             inner = part.parts if isinstance(part, Text) else (part,)
@@ -240,5 +239,4 @@ def _provided(resource: Resource) -> bool:
 
 
 def is_function(value: Mapping[Any, Any]) -> bool:
-    """True if a mapping is a function call."""
     return any(str(key).startswith("Fn::") for key in value) or (len(value) == 1 and "Ref" in value)

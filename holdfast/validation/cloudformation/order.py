@@ -28,7 +28,6 @@ class Order:
         return self._before[resource]
 
     def one_by_one(self, one: Resource, other: Resource) -> bool:
-        """True if two resources are never created at the same time."""
         return one in self.before(other) or other in self.before(one)
 
     def _needs(self, resource: Resource) -> Iterator[Resource]:
@@ -40,7 +39,6 @@ class Order:
 
 
 def named(value: object) -> Iterator[str]:
-    """Logical ids in functions inside a value."""
     if isinstance(value, list):
         for item in value:
             yield from named(item)

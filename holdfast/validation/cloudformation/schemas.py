@@ -36,7 +36,6 @@ class Violation:
 
 
 def violations(schema: Schema, node: Node) -> Iterator[Violation]:
-    """All violations of a resource's schema by its properties."""
     names = node.keys()
     if names is None:
         return
@@ -62,7 +61,6 @@ def violations(schema: Schema, node: Node) -> Iterator[Violation]:
 
 
 def _judge(schema: Schema, raw: Mapping[str, Any], node: Node) -> Iterator[Violation]:
-    """Violations of a part of a schema; unknown values pass."""
     part = schema.resolved(raw)
     value = node.value
     if value is UNRESOLVED or isinstance(value, Reference | Text) or not node.present:
@@ -192,7 +190,6 @@ def _with_type(choice: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[st
 
 
 def _together(part: Mapping[str, Any], names: Iterable[str], path: str) -> Iterator[Violation]:
-    """Properties that exclude or need one another."""
     there = set(names)
     exclusive = part.get("requiredXor")
     if exclusive and len(there & set(exclusive)) != 1:
@@ -283,14 +280,12 @@ def _amount(node: Node, given: str, allowed: str) -> Violation:
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:
-    """Most likely correct spelling of a word."""
     by_lower = {each.lower(): each for each in words}
     found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
     return by_lower[found[0]] if found else None
 
 
 def distance(one: str, other: str) -> int:
-    """Edit distance: letters changed, added or removed."""
     row = list(range(len(other) + 1))
     for index, letter in enumerate(one, start=1):
         above, row[0] = row[0], index
@@ -329,7 +324,6 @@ def _search(pattern: str, text: str) -> bool:
 
 @functools.cache
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """Pattern of a schema; None for other dialects."""
     for theirs, ours in _CLASSES.items():
         pattern = pattern.replace(theirs, ours)
     try:

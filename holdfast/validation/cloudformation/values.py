@@ -33,8 +33,6 @@ _IDENTITY = {
 
 @dataclass(frozen=True)
 class Linked:
-    """Resources that belong to another."""
-
     found: tuple[Resource, ...]
     doubtful: tuple[Resource, ...]
     """May belong to it; only the deployment can tell."""

@@ -18,15 +18,12 @@ I = TypeVar("I", bound=Item)  # noqa: E741 - the one letter that an item begins 
 
 @dataclass(frozen=True, kw_only=True)
 class Broken:
-    """Result of a rule: violated here."""
-
     path: str
     message: str
     fix: str
 
 
 def refused(path: str, given: str, *, allowed: str, fix: str) -> Broken:
-    """Message of a refusal: given, allowed."""
     return Broken(path=path, message=f"got {given}; allowed: {allowed}", fix=fix)
 
 
@@ -39,8 +36,6 @@ Judge = Callable[[I, Deployment], Iterator[Broken]]
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Rule with its code and page."""
-
     code: str
     severity: Severity
     title: str
@@ -169,7 +164,6 @@ def _may_be(part: Item | Missing, kind: type[Item] | tuple[type[Item], ...]) -> 
 
 
 def not_checked(code: str, path: str) -> Finding:
-    """Finding of a rule that could not run."""
     account = code.startswith("HF9")
     why = "needs AWS credentials (--account)" if account else "a value is not known before deployment"
     return Finding(

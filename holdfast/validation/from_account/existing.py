@@ -106,7 +106,6 @@ def _roles(clients: Clients, there: Existing, deployment: Deployment) -> Iterato
 
 
 def _needed(there: Existing, deployment: Deployment, role: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Actions of nodes with their role, by resource."""
     partition, cluster = role.split(":")[1], deployment.cluster
     yield LOOK_AROUND, "*"
     for subnet in cluster.vpc.subnets if cluster.vpc is not None else ():

@@ -204,7 +204,6 @@ def _nodes_subnet(network: Settings) -> Subnet:
 
 
 def _zone(network: Settings, name: str) -> Any:
-    """Zone name; unknown if its id is given, or only the subnet."""
     return getattr(network, name) if network.says(name) else UNRESOLVED
 
 

@@ -105,7 +105,6 @@ def _judged(
 
 
 def deployment_in(document: Document, *, folder: Path) -> Deployment:
-    """Deployment of a file, valid or not."""
     broken = {problem.path for problem in parse(document)[1]}
     return deployment_of(Settings(Environment, document.data, (), broken), folder=folder)
 
@@ -122,7 +121,6 @@ def _shape(problem: Problem) -> Finding:
 
 
 def _open_questions(document: Document) -> Iterator[Finding]:
-    """Open DECIDE comments of an import, at the setting below."""
     for line, text in document.open_questions.items():
         below = (location for location, at in document.lines.items() if at > line)
         yield Finding(

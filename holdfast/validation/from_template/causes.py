@@ -7,7 +7,6 @@ from holdfast.validation.cloudformation import LinedList, LinedMapping
 
 
 def cause_of(body: object, place: str) -> str:
-    """Cause, as text."""
     value = _at(body, place)
     names = dict.fromkeys(_unknown(value))
     if names:
@@ -37,7 +36,6 @@ def _is_function(value: object) -> bool:
 
 
 def _unknown(value: Any) -> list[str]:
-    """Unknown inputs of functions inside a value."""
     found: list[str] = []
     if isinstance(value, str) and "{{resolve:" in value:
         found.append("a dynamic reference")

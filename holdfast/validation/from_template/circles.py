@@ -13,7 +13,6 @@ CIRCLE = "HF023"
 
 
 def circles(template: Template) -> Iterator[Fault]:
-    """Faults, one per circle of resources."""
     resources = template.section("Resources")
     waits = {name: list(_waited_for(body, resources)) for name, body in resources.items()}
     done: set[str] = set()

@@ -27,8 +27,6 @@ Question = str
 
 @dataclass(frozen=True, kw_only=True)
 class Questions:
-    """Inputs that decide conditions."""
-
     compared: Mapping[str, frozenset[str]]
     """Parameters by name, with the texts that they are compared with."""
     open: frozenset[Question]
@@ -46,7 +44,6 @@ class Conditions:
         self._intrinsics = Intrinsics(Graph([template]))
 
     def faults(self) -> Iterator[Fault]:
-        """Missing conditions, and circular ones."""
         for name in self._written:
             circle = self._circle(name)
             if circle:
@@ -154,7 +151,6 @@ def as_text(value: object) -> str | None:
 
 
 def _parameter_and_text(one: Any, other: Any) -> tuple[str | None, str | None]:
-    """Parameter and text of a comparison; None for others."""
     for reference, literal in ((one, other), (other, one)):
         if isinstance(reference, Mapping) and list(reference) == ["Ref"] and isinstance(reference["Ref"], str):
             text = as_text(literal) if not isinstance(literal, list | Mapping) else None
@@ -168,7 +164,6 @@ def _key(one: Any, other: Any) -> Question:
 
 
 def is_open(question: Question) -> bool:
-    """True if no parameter decides it."""
     return question.startswith("[")
 
 
@@ -203,7 +198,6 @@ def _comparisons(expression: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _named(expression: Any) -> Iterator[str]:
-    """Conditions in an expression."""
     if isinstance(expression, list):
         for part in expression:
             yield from _named(part)
@@ -216,7 +210,6 @@ def _named(expression: Any) -> Iterator[str]:
 
 
 def _used(template: Template) -> Iterator[tuple[str, str]]:
-    """Conditions of resources and outputs, with paths."""
     for section in ("Resources", "Outputs"):
         for name, body in template.section(section).items():
             if not isinstance(body, Mapping) or body.get("Type") == "AWS::CDK::Metadata":
@@ -228,7 +221,6 @@ def _used(template: Template) -> Iterator[tuple[str, str]]:
 
 
 def _asked(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    """Conditions of ``Fn::If`` inside a value."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _asked(item, f"{place}.{index}")

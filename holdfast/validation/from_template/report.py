@@ -76,7 +76,6 @@ def _with(template: Template, region: str | None, parameters: Mapping[str, str] 
 
 
 def _written(templates: Sequence[Template]) -> Iterator[Finding]:
-    """Findings without a rule."""
     for template in templates:
         for fault in (*template.faults, *Conditions(template).faults()):
             yield _fault(fault, file=template.path)
@@ -158,7 +157,6 @@ def _told(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Fi
 
 
 def _under(finding: Finding, scenario: Scenario) -> Finding:
-    """With the parameter values that cause it, if unusual."""
     if not scenario.differs:
         return finding
     what = ", ".join(f"{name} = {value}" for name, value in scenario.differs.items())

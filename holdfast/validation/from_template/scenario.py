@@ -27,8 +27,6 @@ _Place = tuple[int, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Templates with their conditions decided."""
-
     templates: Sequence[Template]
     differs: Mapping[str, str]
     """What is not as in the first scenario, in words: parameter and value."""
@@ -182,7 +180,6 @@ def _both(question: str) -> tuple[bool, bool]:
 
 
 def _domain(template: Template, name: str, texts: set[str]) -> Sequence[object]:
-    """Relevant values of a parameter, the most common first."""
     if name == _REGION:
         return (template.region,) if template.region else (OTHER, *sorted(texts))
     given = template.values.get(name)
@@ -227,7 +224,6 @@ def _split(text: str) -> list[str]:
 
 
 def _signature(templates: Sequence[Template]) -> str:
-    """Equal for scenarios with equal resources."""
     parts = []
     for template in templates:
         resources = template.section("Resources")

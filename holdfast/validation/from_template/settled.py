@@ -30,7 +30,6 @@ def settled(body: Mapping[str, Any], holds: Holds) -> Mapping[str, Any]:
 
 
 def _entry(entry: Any, holds: Holds) -> Any:
-    """Resource or output; None if its condition is false."""
     if not isinstance(entry, Mapping):
         return entry
     condition = entry.get("Condition")

@@ -78,7 +78,6 @@ def _is_serverless(body: Any) -> bool:
 
 
 def _included(value: Any, place: str = "") -> str | None:
-    """Path of the first ``Fn::Transform``."""
     entries: Any = ()
     if isinstance(value, Mapping):
         if "Fn::Transform" in value:

@@ -24,7 +24,6 @@ NO_CLUSTER = "(the cluster)"
 
 
 def has_cluster(templates: Sequence[Template]) -> bool:
-    """True if any template creates a HyperPod cluster."""
     return any(True for _ in Graph(templates).of_type(CLUSTER))
 
 

@@ -13,8 +13,6 @@ POLICIES = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """Statement of a policy."""
-
     path: str
     effect: str
     """``Allow`` or ``Deny``; empty where it is not known."""
@@ -31,7 +29,6 @@ class Grant:
     """Whether all of its actions are known."""
 
     def names(self, action: str) -> bool:
-        """True if it covers an action."""
         hit = any(fnmatch.fnmatchcase(action.lower(), pattern) for pattern in self.actions)
         return hit != self.all_but
 
@@ -122,7 +119,6 @@ def roles_of_groups(app: App) -> Iterator[tuple[Resource, Node, Resource]]:
 
 
 def pointing(value: object, resource: Resource) -> bool:
-    """True if a value contains a reference to a resource."""
     if isinstance(value, Reference):
         return value.resource is resource
     return isinstance(value, Text) and any(pointing(part, resource) for part in value.parts)

@@ -34,8 +34,6 @@ declare(
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Cluster that a file was imported from."""
-
     arn: str
     digests: Mapping[str, str]
     """Of each group by its name, and of the rest of the cluster."""

@@ -114,7 +114,6 @@ def load_context(
     addresses: Optional[Collection[str]] = None,
     root: Path = Path("/"),
 ) -> Context:
-    """Read both files and find this node by its addresses."""
     if resource_config is None:
         resource_config = Path(os.environ.get("SAGEMAKER_RESOURCE_CONFIG_PATH", DEFAULT_RESOURCE_CONFIG))
     settings = read_json(config, "the lifecycle bundle is incomplete; deploy it again")

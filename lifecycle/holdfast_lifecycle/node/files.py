@@ -92,7 +92,6 @@ def own_folder(folder: Path, *, owner: tuple[int, int]) -> None:
 
 
 def point_to(link: Path, target: Path) -> None:
-    """Make ``link`` a symbolic link atomically."""
     fresh = _unfinished(link)
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)

@@ -8,8 +8,6 @@ from holdfast_agent.verdicts import Verdict
 
 
 class Remedies(Protocol):
-    """Remedies: get each verdict, and are polled once a second."""
-
     def consider(
         self, verdicts: "Sequence[Verdict]", *, jobs: "Sequence[Any]", boot_s: float, answers: "Sequence[Any]" = ()
     ) -> "tuple[Happening, ...]":
@@ -30,8 +28,6 @@ class Remedies(Protocol):
 
 
 class Launchers(Protocol):
-    """Launchers of this node's jobs."""
-
     def fileno(self) -> int: ...
 
     def poll(self) -> None: ...
@@ -44,8 +40,6 @@ class Launchers(Protocol):
 
 
 class Watch(Protocol):
-    """Source of happenings, such as the controller's watch."""
-
     def poll(self, *, boot_s: float) -> "tuple[Happening, ...]":
         """Happenings since the last call; never waits."""
 
@@ -55,8 +49,6 @@ class Watch(Protocol):
 
 
 class Companion(Protocol):
-    """Background thread, such as the event shipper."""
-
     name: str
     """For people."""
     problem: str
@@ -70,8 +62,6 @@ class Companion(Protocol):
 
 
 class Measuring(Companion, Protocol):
-    """A companion that serves or sends metrics."""
-
     @property
     def state(self) -> Optional[str]:
         """Reason why it does not work; "" where it works, None where unknown."""

@@ -122,7 +122,6 @@ def sxid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float
 
 
 def requires_reboot(text: str) -> bool:
-    """True if the memory driver requires a reboot."""
     return _UVM.match(text) is not None
 
 
@@ -139,7 +138,6 @@ def begins_a_loss(text: str) -> Optional[str]:
 
 
 def ends_a_loss(text: str) -> bool:
-    """True for the last of these three."""
     return _LOST_ENDS.match(text) is not None
 
 

@@ -24,8 +24,6 @@ from holdfast.validation.model import (
 
 
 class ClusterReader:
-    """Reads clusters; shared parts are read once."""
-
     def __init__(self, values: Values) -> None:
         order = Order(values.graph)
         self._values = values
@@ -109,7 +107,6 @@ def _is_there(node: Node) -> Any:
 
 
 def _switched(node: Node, value: Any) -> Any:
-    """Value if Mode is Enable; None if it is Disable or absent."""
     mode = node.get("Mode").text()
     return UNRESOLVED if mode is UNRESOLVED else value if mode == "Enable" else None
 

@@ -231,7 +231,6 @@ def _may_install(resource: Resource) -> bool:
 
 
 def _configuration(node: Node) -> Any:
-    """Settings of an add-on, JSON text in a template."""
     if not node.present:
         return {}
     text = node.text()

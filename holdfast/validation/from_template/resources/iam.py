@@ -24,8 +24,6 @@ _LIMITED = {
 
 
 class RoleReader:
-    """Reads each role once."""
-
     def __init__(self, values: Values) -> None:
         self._values = values
         self._roles: dict[Resource | str, Role] = {}

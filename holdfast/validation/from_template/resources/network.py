@@ -17,8 +17,6 @@ _SERVICE = re.compile(r"^(?:cn\.)?com\.amazonaws\.[a-z0-9-]+\.")
 
 
 class NetworkReader:
-    """Reads each subnet and group once."""
-
     def __init__(self, values: Values) -> None:
         self._values = values
         self._subnets: dict[Resource | str, Subnet] = {}
@@ -205,7 +203,6 @@ class NetworkReader:
         ]
 
     def _secondary_blocks(self, vpc: Resource) -> Any:
-        """Secondary CIDR blocks, if known."""
         added = self._values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc)
         written = [self._values.properties(each).get("CidrBlock") for each in added.found]
         blocks = [_block(each) for each in written if each.present]
@@ -251,7 +248,6 @@ def _is_gateway(target: Node, kind: str) -> bool | None:
 
 
 def _to_anywhere(route: Node) -> bool | None:
-    """True for a default route; None if unknown."""
     blocks = (route.get("DestinationCidrBlock").text(), route.get("DestinationIpv6CidrBlock").text())
     if ANYWHERE in blocks or "::/0" in blocks:
         return True

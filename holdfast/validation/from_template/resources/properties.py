@@ -32,7 +32,6 @@ class _Attribute:
 
 
 def read_properties(kind: type[Item], properties: Node) -> dict[str, Any]:
-    """Attributes of an item that are properties."""
     return {
         name: attribute.read(properties.get(*attribute.property.path.split(".")))
         for name, attribute in _attributes(kind).items()
@@ -41,7 +40,6 @@ def read_properties(kind: type[Item], properties: Node) -> dict[str, Any]:
 
 
 def places_of(kind: type[Item], path: str) -> dict[str, str]:
-    """Paths of these attributes; the resource is at ``path``."""
     return {name: f"{path}.{attribute.property.path}" for name, attribute in _attributes(kind).items()}
 
 

@@ -78,7 +78,6 @@ class StorageReader:
         return {found for name in names if (found := _file_system(name)) is not None}
 
     def _mounted_names(self, cluster: Resource, kind: str) -> list[Node]:
-        """DNS names of the mounted file systems of a kind."""
         groups = self._values.properties(cluster).get("InstanceGroups").items() or ()
         configs = [config for group in groups for config in group.get("InstanceStorageConfigs").items() or ()]
         return [config.get(kind, "DnsName") for config in configs if config.get(kind).present]
@@ -176,7 +175,6 @@ def _is_strange(dns_name: Node) -> bool:
 
 
 def _unknown_lustre(path: str) -> LustreFileSystem:
-    """External file system."""
     unknown = {each.name: UNRESOLVED for each in fields(LustreFileSystem) if each.name not in ("path", "places")}
     return LustreFileSystem(path=path, **unknown)
 
