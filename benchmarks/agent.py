@@ -65,7 +65,6 @@ class Measured:
 
 
 def log_lines(count: int, *, form: str) -> Iterator[str]:
-    """A healthy log, with an Xid in a thousand lines."""
     for number in range(count):
         text = XID_79.format(bus=number % 8) if number % 1000 == 999 else NOISE[number % len(NOISE)].format(n=number)
         if form == "kmsg":
@@ -76,7 +75,6 @@ def log_lines(count: int, *, form: str) -> Iterator[str]:
 
 
 def lines(arguments: argparse.Namespace) -> Iterator[Measured]:
-    """Through the detector, in one process, by its CPU time: others on the machine do not count."""
     for form in ("kmsg", "syslog"):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "log"
@@ -96,7 +94,6 @@ def lines(arguments: argparse.Namespace) -> Iterator[Measured]:
 
 
 def gcm(arguments: argparse.Namespace) -> Iterator[Measured]:
-    """Meta's check of the system log on the same lines: its ``grep``, and its judgement in its own Python."""
     if not arguments.gcm:
         return
     program = (
@@ -127,7 +124,6 @@ def gcm(arguments: argparse.Namespace) -> Iterator[Measured]:
 
 
 def family(pid: int) -> list[int]:
-    """A process and its children."""
     return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
 
@@ -151,19 +147,17 @@ def until(holds: Callable[[], object], *, within_s: float = 60.0) -> None:
 
 
 def looking_agent(folder: Path, library: Path | None) -> RunningAgent:
-    """One that has something to look at: eight GPUs, a mount, a disk."""
     (folder / "fsx").mkdir(exist_ok=True)
     agent = RunningAgent(folder, mounts__paths=str(folder / "fsx"), disks__paths=str(folder))
     if library is not None:
         answers_of(library).write_text("count=8\n")
         agent.settings["nvml.library"] = str(library)
     agent.start()
-    until(lambda: all(one["support"] != "not known yet" for one in agent.status_or_none()["detectors"]))
+    until(lambda: all(one["support"] != "unknown yet" for one in agent.status_or_none()["detectors"]))
     return agent
 
 
 def rest(arguments: argparse.Namespace) -> Iterator[Measured]:
-    """An agent that has nothing to say."""
     with tempfile.TemporaryDirectory() as folder:
         agent = looking_agent(Path(folder), arguments.library)
         assert agent.process is not None
@@ -202,16 +196,15 @@ def program_s(agent: RunningAgent) -> float:
 
 
 def latency(arguments: argparse.Namespace) -> Iterator[Measured]:
-    """From a line in the log to the verdict in the events."""
     with tempfile.TemporaryDirectory() as folder:
         agent = looking_agent(Path(folder), arguments.library)
         try:
             seconds = []
             for number in range(20):
                 text = f"NVRM: Xid (PCI:{number:04x}:05:00): 31, pid={number}, name=python, MMU Fault"
-                said, began_s = agent.events.stat().st_size, time.monotonic()
+                before, began_s = agent.events.stat().st_size, time.monotonic()
                 agent.say(text)
-                until(lambda size=said: agent.events.stat().st_size > size)  # type: ignore[misc]
+                until(lambda size=before: agent.events.stat().st_size > size)  # type: ignore[misc]
                 seconds.append(time.monotonic() - began_s)
                 time.sleep(0.1)
             remark = f"median of 20, worst {max(seconds):.2f}; a file, which is looked at 5 times a second"
@@ -226,7 +219,6 @@ def told(agent: RunningAgent, fault: str) -> bool:
 
 
 def mount(arguments: argparse.Namespace) -> Iterator[Measured]:
-    """A mount whose opens wait, for this node alone."""
     if os.geteuid() != 0:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -257,7 +249,6 @@ def mount(arguments: argparse.Namespace) -> Iterator[Measured]:
 
 
 def driver(arguments: argparse.Namespace) -> Iterator[Measured]:
-    """A driver that keeps whoever asks it, unkillably."""
     if os.geteuid() != 0 or arguments.library is None:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -298,7 +289,6 @@ def built_library(folder: Path) -> Path | None:
 
 
 def answers_of(library: Path) -> Path:
-    """The file in which the stand-in's answers stand."""
     return library.with_name("answers")
 
 

@@ -22,8 +22,6 @@ MB = 32
 
 
 class Average:
-    """A tensor in ``state=``."""
-
     def __init__(self, size: int) -> None:
         self.value = torch.ones(size)
 
@@ -35,7 +33,6 @@ class Average:
 
 
 def cpu_s(work: Callable[[], object]) -> float:
-    """Return the median of the CPU seconds that one call takes."""
     work()
     found = []
     for _ in range(ROUNDS):
@@ -46,7 +43,6 @@ def cpu_s(work: Callable[[], object]) -> float:
 
 
 def noting(*, buffer_mb: int = 0, state_mb: int = 0) -> float:
-    """Return the CPU seconds of a beginning."""
     torch.set_num_threads(1)
     model = nn.Sequential(*(nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.Dropout(0.1)) for _ in range(BLOCKS)))
     if buffer_mb:

@@ -36,7 +36,7 @@ THREADS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One measurement; seconds; ``boot_s`` and ``idle_s`` both count from nothing."""
+    """One measurement; seconds from nothing to all nodes booted, and to all idle."""
 
     nodes: int
     boot_s: float
@@ -48,7 +48,6 @@ class Run:
 
 
 def described_cluster(count: int) -> Cluster:
-    """One controller and ``count`` - 1 compute nodes, as the service would describe them."""
     instances = [
         Instance(
             instance_id=f"i-{number:017x}",
@@ -66,8 +65,6 @@ def described_cluster(count: int) -> Cluster:
 
 
 class Benchmark:
-    """One cluster in a home of its own."""
-
     def __init__(self, *, home: Path, count: int) -> None:
         self.fleet = Fleet(home=home)
         self.cluster = described_cluster(count)
@@ -80,7 +77,6 @@ class Benchmark:
         self.booted_at: list[float] = []
 
     def up(self) -> None:
-        """Every node in a thread of its own, as the control plane does it; the controller comes first."""
         self.fleet.open(network="10.1.0.0/16", gateway="10.1.255.254")
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(self._one, self.cluster.instances))
@@ -105,23 +101,21 @@ class Benchmark:
 
     def _wait_idle(self) -> None:
         deadline = time.monotonic() + IDLE_TIMEOUT_S
-        wanted = len(self.cluster.instances) - 1
-        while sum(state.usable and state.base == "IDLE" for state in self.slurm.states().values()) < wanted:
+        expected = len(self.cluster.instances) - 1
+        while sum(state.usable and state.base == "IDLE" for state in self.slurm.states().values()) < expected:
             if time.monotonic() > deadline:
                 sys.exit(f"not idle after {IDLE_TIMEOUT_S:g} s: {dict(self.slurm.states())}")
             time.sleep(0.02)
 
     def run_everywhere(self) -> None:
-        """One job step on every compute node: idle must mean able to work."""
-        wanted = {one.host_name for one in self.cluster.with_role("Compute")}
+        expected = {one.host_name for one in self.cluster.with_role("Compute")}
         controller = self.fleet.node(self.cluster.instances[0].instance_id)
-        done = controller.run(["srun", f"--nodes={len(wanted)}", "hostname"], timeout_s=IDLE_TIMEOUT_S)
-        if set(done.stdout.split()) != wanted:
-            sys.exit(f"srun reached {len(set(done.stdout.split()))} of {len(wanted)} nodes: {done.stderr.strip()}")
+        done = controller.run(["srun", f"--nodes={len(expected)}", "hostname"], timeout_s=IDLE_TIMEOUT_S)
+        if set(done.stdout.split()) != expected:
+            sys.exit(f"srun reached {len(set(done.stdout.split()))} of {len(expected)} nodes: {done.stderr.strip()}")
 
 
 def users(home: Path) -> list[Path]:
-    """/proc directories of processes, in whatever namespace, whose root is an overlay of this home."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # the process is gone
@@ -131,7 +125,6 @@ def users(home: Path) -> list[Path]:
 
 
 def memory_mib(home: Path) -> float:
-    """Proportional set size of every process in the nodes, plus what they wrote."""
     used = sum(os.statvfs(home / "nodes")[i] * sign for i, sign in ((2, 1), (3, -1))) * os.statvfs(home).f_frsize
     for process in users(home):
         with contextlib.suppress(OSError):
@@ -141,13 +134,12 @@ def memory_mib(home: Path) -> float:
 
 
 def leftovers(home: Path) -> tuple[str, ...]:
-    """Files, mounts and processes of this home."""
     mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(home) in line]
     return (*map(str, home.rglob("*")), *mounts, *map(str, users(home)))
 
 
 def measure(count: int) -> Run:
-    """Up, down, and what is left."""
+    """Start, stop, and check for leftovers."""
     with tempfile.TemporaryDirectory(prefix="holdfast-boot-") as directory:
         home = Path(directory).resolve()
         benchmark = Benchmark(home=home, count=count)

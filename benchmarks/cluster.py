@@ -56,7 +56,6 @@ RIGHTS = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": [
 
 
 def aws_bundle(mode: str) -> Iterator[tuple[str, bytes]]:
-    """AWS's scripts with their sample users, which is what their users are to write."""
     folder, sample, place = {
         "aws-extensions": ("extensions", "add-users/shared_users_sample.yaml", "add-users/shared_users.yaml"),
         "aws-base-config": ("slurm-base-config", "shared_users_sample.txt", "shared_users.txt"),
@@ -67,7 +66,6 @@ def aws_bundle(mode: str) -> Iterator[tuple[str, bytes]]:
 
 
 def bundle(storage: dict[str, str]) -> Iterator[tuple[str, bytes]]:
-    """The lifecycle scripts as the construct delivers them: (name, content)."""
     mount = {"type": "lustre", "dns_name": storage["DnsName"], "mount_name": storage["MountName"], "mount_path": "/fsx"}
     mounts = [{"instance_group": group, **mount} for group in ("controller", "workers")]
     yield "mounts.json", json.dumps(mounts).encode()
@@ -86,8 +84,6 @@ def bundle(storage: dict[str, str]) -> Iterator[tuple[str, bytes]]:
 
 
 class Account:
-    """What a cluster stands on, in the embedded AWS."""
-
     def __init__(self, cloud: LocalCloud, *, mode: str = "extension") -> None:
         self._mode, self._cloud = mode, cloud
         self.sagemaker = self.client("sagemaker")
@@ -128,8 +124,6 @@ class Account:
         return {"DnsName": made["DNSName"], "MountName": mount_name, "MountPath": "/fsx"}
 
     def create_cluster(self, *, count: int) -> None:
-        """A controller and ``count`` - 1 workers; returns when the cluster is in service."""
-
         def group(name: str, instance_type: str, instances: int, **slurm: Any) -> dict[str, Any]:
             hook = MODES[self._mode]
             return {
@@ -170,21 +164,20 @@ def wait_until(holds: Any) -> None:
 
 
 def idle_nodes(fleet: Fleet) -> int:
-    """Compute nodes on which Slurm would start a job now, as the controller says."""
     controller = next(node for node in fleet.nodes() if node.spec.address.endswith(".10"))
     answer = controller.run(["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"], timeout_s=10.0)
     return len(set(answer.stdout.split()))
 
 
 def seconds_per_node(cloud: LocalCloud) -> float:
-    """The median over the nodes of what the control plane said that each took."""
+    """Median over the nodes, as the control plane reports them."""
     lines = (cloud.home / "log" / "hyperpod.log").read_text().splitlines()
     events = parse_events(line[line.index("{") :] for line in lines if "{" in line).events
     return statistics.median(event.duration_s or 0.0 for event in events if event.kind == kinds.NODE_IN_SERVICE)
 
 
 def measure(count: int, *, mode: str) -> tuple[float, float, float]:
-    """Seconds to in service with every node idle, of the median node, and to take it all down."""
+    """Seconds until all nodes are idle, of the median node, and of the deletion."""
     with tempfile.TemporaryDirectory(prefix="holdfast-cluster-") as directory:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

@@ -62,8 +62,6 @@ exec {python} {program} {folder} restart {steps}
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """What an act came to, in seconds."""
-
     begins_s: float
     grown_s: float
     lost_s: float
@@ -91,7 +89,6 @@ def main() -> int:
 
 
 def elastic(slurm: BareSlurm, *, folder: Path, urgent_s: float) -> Act:
-    """The job stays, and the lender takes its nodes."""
     lender = Lender(program=Program(), notice_s=60, say=lambda text: print(text, flush=True))
     peers = ",".join(f"127.0.0.1:{port}" for port in ports(MOST))
     job = submit(slurm, folder, HEAD + ELASTIC, tasks=MOST, comment=f"elastic=2:{MOST}", peers=peers)
@@ -110,7 +107,6 @@ def elastic(slurm: BareSlurm, *, folder: Path, urgent_s: float) -> Act:
 
 
 def restart(slurm: BareSlurm, *, folder: Path, urgent_s: float) -> Act:
-    """The job ends with a checkpoint, and another one goes on from there."""
     job = begin(slurm, folder, MOST)
     trained(folder, MOST)
     asked = urgent(slurm, folder, urgent_s)
@@ -125,7 +121,6 @@ def restart(slurm: BareSlurm, *, folder: Path, urgent_s: float) -> Act:
 
 
 def begin(slurm: BareSlurm, folder: Path, tasks: int, *, after: str = "") -> str:
-    """One that goes on at a size, once the one before it has written its checkpoint and left."""
     if after:
         slurm.run(["scancel", "--signal=TERM", "--batch", after])
         gone(slurm, after)
@@ -134,7 +129,6 @@ def begin(slurm: BareSlurm, folder: Path, tasks: int, *, after: str = "") -> str
 
 
 def submit(slurm: BareSlurm, folder: Path, script: str, *, tasks: int, **more: str) -> str:
-    """A job array of one node each; its number."""
     path = os.pathsep.join(str(ROOT / name) for name in PATHS)
     values = {"folder": folder, "python": sys.executable, "program": PROGRAM, "path": path, "preload": PRELOAD}
     values |= {"steps": STEPS, "most": MOST, "logical": LOGICAL, "gives_way": GIVES_WAY}
@@ -145,7 +139,6 @@ def submit(slurm: BareSlurm, folder: Path, script: str, *, tasks: int, **more: s
 
 
 def urgent(slurm: BareSlurm, folder: Path, seconds: float) -> float:
-    """Submit the urgent job; when."""
     asked = time.time()
     wrap = (
         f"date +%s.%N > {folder}/began; sleep {seconds:g}; date +%s.%N > {folder}/ends; mv {folder}/ends {folder}/ended"
@@ -155,7 +148,7 @@ def urgent(slurm: BareSlurm, folder: Path, seconds: float) -> float:
 
 
 def came_to(folder: Path, asked: float) -> Act:
-    """From what ranks wrote, and the urgent job."""
+    """Results by the lines of ranks, and the urgent job."""
     by_step: dict[int, list[dict[str, float]]] = {}
     for line in lines(folder):
         by_step.setdefault(line["step"], []).append(line)
@@ -171,8 +164,6 @@ def came_to(folder: Path, asked: float) -> Act:
 
 
 def trained(folder: Path, size: int, *, since: float = 0.0) -> None:
-    """Until some steps were made at a size."""
-
     def enough() -> bool:
         made_at = {line["step"] for line in lines(folder) if line["size"] == size and line["began"] > since}
         return len(made_at) >= TRAINED
@@ -181,7 +172,6 @@ def trained(folder: Path, size: int, *, since: float = 0.0) -> None:
 
 
 def gone(slurm: BareSlurm, job: str) -> None:
-    """Until none of its tasks is there."""
     until(
         lambda: job not in slurm.run(["squeue", "-h", "-o", "%F"]).split(),
         f"the end of job {job}",

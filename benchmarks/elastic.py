@@ -32,12 +32,10 @@ DEADLINE_S = 600.0
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
-    """All that ranks wrote."""
     return [json.loads(line) for path in folder.glob("rank*.jsonl") for line in path.read_text().splitlines()]
 
 
 def until(holds: Callable[[], bool], what: str, folder: Path, *, within_s: float) -> None:
-    """Wait; the end of the job's log is in the message."""
     end = time.monotonic() + within_s
     while not holds():
         if time.monotonic() > end:
@@ -53,7 +51,6 @@ def made(folder: Path) -> Path:
 
 
 def ports(count: int) -> list[int]:
-    """That nobody has now."""
     doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     found = [int(door.getsockname()[1]) for door in doors]
     for door in doors:
@@ -63,7 +60,6 @@ def ports(count: int) -> list[int]:
 
 @contextmanager
 def launched(folder: Path, steps: int, *, nodes: int) -> Iterator[None]:
-    """The elastic job, a launcher and a rank on each node; it has ended afterwards."""
     peers = ",".join(f"127.0.0.1:{port}" for port in ports(nodes))
     own = {"HOLDFAST_TOKEN": "of a benchmark", "HOLDFAST_AGENT_SOCKET": str(folder / "none")}
     with (folder / "log").open("w") as log:
@@ -91,7 +87,6 @@ def launched(folder: Path, steps: int, *, nodes: int) -> Iterator[None]:
 
 
 def reached(folder: Path, step: int, *, size: int) -> None:
-    """Until a step was made at a size."""
     end = time.monotonic() + DEADLINE_S
     while not any(line["step"] >= step and line["size"] == size for line in lines(folder)):
         if time.monotonic() > end:
@@ -112,7 +107,6 @@ def gap(found: list[dict[str, Any]], *, before: int, after: int) -> float:
 
 
 def in_place(folder: Path, steps: int) -> dict[str, float]:
-    """Seconds of each change."""
     from holdfast_runtime.launcher.node import ask
 
     with launched(folder, steps, nodes=4):
@@ -127,7 +121,6 @@ def in_place(folder: Path, steps: int) -> dict[str, float]:
 
 
 def ranks(folder: Path, way: str, steps: int, *, size: int) -> None:
-    """So many ranks of plain torch, to their end."""
     (port,) = ports(1)
     own = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     started = [
@@ -142,7 +135,6 @@ def ranks(folder: Path, way: str, steps: int, *, size: int) -> None:
 
 
 def by_restart(folder: Path, before: int, after: int) -> float:
-    """Seconds of one change."""
     for size in (before, after):
         ranks(folder, "restart", RESTART_STEPS, size=size)
     return gap(lines(folder), before=before, after=after)

@@ -28,8 +28,6 @@ LOGICAL = int(os.environ.get("LOGICAL", "4"))
 
 
 class Block(nn.Module):
-    """Two matrices, as in a transformer's layer without attention."""
-
     def __init__(self) -> None:
         super().__init__()
         self.norm, self.up, self.down = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
@@ -40,7 +38,6 @@ class Block(nn.Module):
 
 
 def made() -> tuple[nn.Module, torch.optim.Optimizer]:
-    """The model over all ranks, and its optimizer."""
     torch.manual_seed(1)
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     model = nn.Sequential(
@@ -52,20 +49,18 @@ def made() -> tuple[nn.Module, torch.optim.Optimizer]:
 
 
 def loss_of(model: nn.Module, step: int, part: int) -> Tensor:
-    """Of one part of the batch."""
     generator = torch.Generator().manual_seed(1000 * step + part)
     tokens = torch.randint(0, VOCABULARY, (BATCH, CONTEXT + 1), generator=generator)
     return nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
 
 
 def wrote(folder: Path, rank: int, **facts: float) -> None:
-    """A line of a rank."""
+    """Write a line of a rank."""
     with (folder / f"rank{rank}.jsonl").open("a") as file:
         file.write(json.dumps(facts) + "\n")
 
 
 def elastic(folder: Path, steps: int) -> None:
-    """Under holdfast-run."""
     import holdfast_runtime as holdfast
 
     holdfast.init_process_group()
@@ -82,13 +77,12 @@ def elastic(folder: Path, steps: int) -> None:
 
 
 def restart(folder: Path, steps: int) -> None:
-    """From a checkpoint, and to one, which is written after so many steps or once any rank has been told to leave."""
     import torch.distributed.checkpoint as torch_checkpoints
     from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
     dcp: Any = torch_checkpoints
-    told = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: told.set())
+    reported = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: reported.set())
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
     model, optimizer = made()
@@ -106,7 +100,7 @@ def restart(folder: Path, steps: int) -> None:
         optimizer.step()
         optimizer.zero_grad()
         wrote(folder, rank, step=step, size=size, began=began, ended=time.time())
-        leaves.fill_(told.is_set())
+        leaves.fill_(reported.is_set())
         dist.all_reduce(leaves)
         if leaves.item():
             break

@@ -69,12 +69,11 @@ def main() -> None:
 
 
 def report(name: str, words: list[str]) -> bool:
-    """Run a verb in a process of its own, and print what it took and what it said on stderr. False beyond a bound."""
     process = subprocess.Popen(
         [sys.executable, "-c", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
-    said = process.stderr.read()
+    text = process.stderr.read()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     cpu_s, peak_mb = used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
@@ -83,7 +82,7 @@ def report(name: str, words: list[str]) -> bool:
         f"{name}: exit {process.returncode}, {cpu_s:.1f} s of CPU (at most {MOST_CPU_S:g}), "
         f"{peak_mb:.0f} MB (at most {MOST_MB:g}): {'ok' if kept else 'not kept'}"
     )
-    print("".join(f"  {line}\n" for line in said.splitlines()[-5:]), end="", flush=True)
+    print("".join(f"  {line}\n" for line in text.splitlines()[-5:]), end="", flush=True)
     return kept
 
 
@@ -101,7 +100,6 @@ def write_log(file: BinaryIO, *, lines: int, incidents: int) -> None:
 
 
 def cluster_events(*, reports_between: int) -> Iterator[Event]:
-    """Without an end: reports of a job, a lost node and its recovery, and reports again."""
     chance = random.Random(SEED)
     nodes = [f"i-{number:017x}" for number in range(NODES)]
     at_ns, fresh, step = BEGUN_NS, NODES, 0
@@ -130,7 +128,6 @@ def cluster_events(*, reports_between: int) -> Iterator[Event]:
 
 
 def recovery(at_ns: int, *, old: str, new: str, job: str, step: int, incident: str) -> Iterator[Event]:
-    """A GPU falls off the bus: the verdict, the ranks that go on, and the new instance."""
     named = {"incident": incident, "host": "ip-10-1-0-4"}
     xid = {**named, "code": 79, "severity": "node", "when": "now", "signal_ns": at_ns + SECOND // 10}
     evidence = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."

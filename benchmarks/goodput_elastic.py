@@ -26,8 +26,6 @@ STRATEGIES = {"checkpointless": "keeps its size", "elastic": "elastic"}
 
 @dataclass
 class Cluster:
-    """One run: which instances are away, and what the job has done."""
-
     scenario: Scenario
     rng: random.Random
     sizes: tuple[int, ...]
@@ -68,7 +66,6 @@ class Cluster:
         return done
 
     def decided(self, there: int, nodes: int) -> int:
-        """The job's nodes, by the policy."""
         return shares(free=there - nodes, waiting=(), elastic=[Elastic("job", nodes, self.sizes)])["job"]
 
 

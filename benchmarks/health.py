@@ -44,23 +44,23 @@ def main() -> int:
     stories = [one for one in json.loads(STORIES.read_text())["stories"] if "Xid" in str(one["lines"])]
     decided = {OURS: [repairs_story(story) for story in stories]}
     decided |= {peer.name: [bool(said_by(peer, story["lines"])) for story in stories] for peer in PEERS}
-    wanted = [wants_repair(story) for story in stories]
+    expected = [wants_repair(story) for story in stories]
 
     hours, lines = len(logs) * NODE_HOURS_OF_A_LOG, sum(len(log) for log in logs)
     print(f"{hours:,.0f} node-hours, {lines:,} lines, {len(PATTERNS)} patterns, seed {given.seed}")
-    print(f"{sum(wanted)} stories with a fault, {len(wanted) - sum(wanted)} without; Xids and SXids only\n")
+    print(f"{sum(expected)} stories with a fault, {len(expected) - sum(expected)} without; Xids and SXids only\n")
     print("| policy | false repairs of healthy nodes | faults missed | repairs without a fault | because of |")
     print("|---|---|---|---|---|")
     for name, found in repairs.items():
-        missed = sum(want and not did for want, did in zip(wanted, decided[name], strict=True))
-        invented = sum(did and not want for want, did in zip(wanted, decided[name], strict=True))
+        missed = sum(want and not did for want, did in zip(expected, decided[name], strict=True))
+        invented = sum(did and not want for want, did in zip(expected, decided[name], strict=True))
         causes = ", ".join(f"{cause} {count}" for cause, count in found.most_common())
         print(f"| {name} | {found.total()} | {missed} | {invented} | {causes or '-'} |")
     return 1 if repairs[OURS] else 0
 
 
 def false_repairs(logs: list[list[Line]]) -> Counter[str]:
-    """Incidents that ask for a repair at any time, by the pattern of the line after which they did."""
+    """Incidents that require a repair at any time, by the pattern of the line before."""
     found: Counter[str] = Counter()
     policy = Policy.standard()
     with tempfile.TemporaryDirectory() as folder:
@@ -86,15 +86,15 @@ def false_repairs_of(peer: Peer, logs: list[list[Line]]) -> Counter[str]:
 
 
 def wants_repair(story: dict[str, list[dict[str, str]]]) -> bool:
-    """Whether its last word is a repair, or the reboot that cured it is seen in it."""
+    """True if the last verdict is a repair, or its reboot is in it."""
     return any(one["remedy"] in REPAIRS for one in story["incidents"])
 
 
 def repairs_story(story: dict[str, list[tuple[float, str]]]) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kmsg"
-        said = [(boot_s, text.replace("\n", "\\x0a")) for boot_s, text in story["lines"]]
-        path.write_text("".join(f"4,{n},{round(boot_s * 1e6)},-;{text}\n" for n, (boot_s, text) in enumerate(said)))
+        records = [(boot_s, text.replace("\n", "\\x0a")) for boot_s, text in story["lines"]]
+        path.write_text("".join(f"4,{n},{round(boot_s * 1e6)},-;{text}\n" for n, (boot_s, text) in enumerate(records)))
         last = {word.verdict.incident: word.verdict.remedy.value for word in replayed(path, policy=Policy.standard())}
     return any(remedy in REPAIRS for remedy in last.values())
 

@@ -74,7 +74,6 @@ def nodes_of(ranks: int) -> int:
 
 
 def ours(ranks: int) -> float:
-    """Seconds."""
     nodes = nodes_of(ranks)
     servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(nodes)]
     peers = ",".join(f"127.0.0.1:{server.getsockname()[1]}" for server in servers)
@@ -117,8 +116,6 @@ def ours(ranks: int) -> float:
 
 
 class Crowd:
-    """What processes that begin together share."""
-
     def __init__(self, size: int) -> None:
         context = multiprocessing.get_context("fork")
         self.size = size
@@ -130,7 +127,7 @@ class Crowd:
 
 
 def together(member: Callable[[int, Crowd], None], size: int) -> float:
-    """Seconds from the moment that all processes are there until the last of them has done its part."""
+    """Seconds until the last of the processes has done its part, from when all exist."""
     import torch.distributed.elastic.rendezvous.c10d_rendezvous_backend  # noqa: F401 - the children are forked with it
 
     context = multiprocessing.get_context("fork")
@@ -143,7 +140,7 @@ def together(member: Callable[[int, Crowd], None], size: int) -> float:
 
 
 def crowd(member: Callable[[int, Crowd], None], size: int, result: Any) -> None:
-    """In a process of its own, so that nothing it mounts is seen by others."""
+    """In a process of its own, to isolate its mounts."""
     keep_names_local()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a warning for each connection that has no name
     shared = Crowd(size)
@@ -161,7 +158,7 @@ def crowd(member: Callable[[int, Crowd], None], size: int, result: Any) -> None:
 
 
 def keep_names_local() -> None:
-    """Names come from files only; without the right to mount nothing is changed."""
+    """Resolve names from files only; needs the right to mount."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) or libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None):
         return
@@ -172,12 +169,10 @@ def keep_names_local() -> None:
 
 
 def rendezvous(nodes: int) -> float:
-    """Seconds for torchrun's agents to agree on who is there."""
     return together(agent, nodes)
 
 
 def agent(number: int, crowd: Crowd) -> None:
-    """One agent of torchrun."""
     from torch.distributed.elastic.rendezvous import RendezvousParameters
     from torch.distributed.elastic.rendezvous.registry import get_rendezvous_handler
 
@@ -201,12 +196,11 @@ def agent(number: int, crowd: Crowd) -> None:
 
 
 def tcp_store(ranks: int) -> float:
-    """Seconds for the ranks to connect, to know that all have, and to exchange their addresses."""
+    """Seconds for the ranks to connect, to see all others, and to exchange addresses."""
     return together(rank_with_tcp_store, ranks)
 
 
 def rank_with_tcp_store(rank: int, crowd: Crowd) -> None:
-    """One rank."""
     from torch._C._distributed_c10d import TCPStore
 
     def connected(port: int) -> Any:
@@ -230,7 +224,7 @@ def rank_with_tcp_store(rank: int, crowd: Crowd) -> None:
 
 
 def end(crowd: Crowd) -> NoReturn:
-    """Without taking apart what others still use."""
+    """Exit without closing what others still use."""
     crowd.ended.put(time.time())
     crowd.done.wait()
     os._exit(0)

@@ -45,8 +45,6 @@ SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """One of Kubernetes' own."""
-
     pid: int
     component: str
     cpu_s: float
@@ -57,8 +55,6 @@ class Process:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One figure and what it may be at most."""
-
     what: str
     value: float
     limit: float | None
@@ -70,7 +66,6 @@ class Row:
 
 
 def processes(home: Path) -> list[Process]:
-    """Those of one home, which name it in their mounts."""
     return [found for entry in Path("/proc").glob("[0-9]*") if (found := _process(entry, home)) is not None]
 
 
@@ -144,7 +139,6 @@ def _holdfast(*words: str) -> None:
 
 
 def leftovers(home: Path, *, settings: dict[str, str]) -> list[str]:
-    """What a local cloud could leave behind."""
     found = [f"process {one.pid} {one.component}" for one in processes(home)]
     found += [f"mount {line}" for line in Path("/proc/mounts").read_text().splitlines() if str(home) in line]
     found += [f"setting {name}" for name, value in machine_settings().items() if value != settings[name]]
@@ -152,7 +146,7 @@ def leftovers(home: Path, *, settings: dict[str, str]) -> list[str]:
 
 
 def machine_settings() -> dict[str, str]:
-    """What a kubelet sets for a whole machine."""
+    """Settings that a kubelet makes for a whole machine."""
     return {name: Path("/proc/sys", name).read_text() for name in SETTINGS}
 
 

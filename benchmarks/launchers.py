@@ -88,8 +88,6 @@ def main() -> None:
 
 
 class Job:
-    """Launchers of one run."""
-
     def __init__(self, count: int, *, folder: Path, deadlines: str) -> None:
         self.count, self.folder, self._deadlines = count, folder, deadlines
         self.launchers: list[subprocess.Popen[bytes]] = []
@@ -138,7 +136,6 @@ class Job:
         return self.folder / f"{node}.log"
 
     def said(self, node: int) -> list[dict[str, Any]]:
-        """What a launcher has said so far."""
         with self._log(node).open("rb") as log:
             log.seek(self._read[node])
             for line in log:
@@ -150,7 +147,6 @@ class Job:
         return self._lines[node]
 
     def wait_for_view(self, number: int) -> float:
-        """Seconds until the last launcher says that it has it; from now."""
         start_s, missing = time.monotonic(), set(range(self.count))
         while missing:
             ended = [node for node in missing if self.launchers[node].poll() is not None]
@@ -164,7 +160,6 @@ class Job:
         return time.monotonic() - start_s
 
     def wait_for_ranks(self) -> float:
-        """Seconds until every rank has its place; from now."""
         start_s, marks = time.monotonic(), self.folder / "marks"
         while len([*marks.iterdir()]) < self.count - SPARE_NODES:
             ended = sum(each.poll() is not None for each in self.launchers)
@@ -201,7 +196,6 @@ class Job:
         return (last - killed_ns) / 1e9, found[0]["message"].rpartition("; ")[2]
 
     def lost(self) -> int:
-        """How often a launcher said that another is lost."""
         return sum(" is lost: " in line["message"] for node in range(self.count) for line in self.said(node))
 
     def end(self) -> None:
@@ -220,7 +214,6 @@ class Job:
 
 @contextlib.contextmanager
 def computing(count: int) -> Iterator[None]:
-    """So many processes that use a core each."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield

@@ -25,7 +25,6 @@ ENOUGH_PERCENT = 95
 
 
 def main() -> int:
-    """Judge the checks and print how they did."""
     arguments = _arguments()
     console = Console(width=160)
     entries = [one for one in load() if arguments.only in (None, one.subject)]

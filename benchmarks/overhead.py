@@ -51,7 +51,6 @@ def main() -> None:
 
 
 def run(folder: Path, steps: int, kind: str) -> None:
-    """One job to its end."""
     if kind == "Holdfast":
         recovery.launch(folder, steps, [])
         return
@@ -66,7 +65,6 @@ def run(folder: Path, steps: int, kind: str) -> None:
 
 
 def cpu_ms(folder: Path) -> float:
-    """Median CPU milliseconds between two steps of rank 0."""
     rows = [line.split() for line in (folder / "steps").read_text().splitlines()]
     seconds = [float(row[5]) for row in rows if row[1] == "0"][SKIPPED:]
     return 1000 * statistics.mean(after - before for before, after in itertools.pairwise(seconds))

@@ -21,7 +21,6 @@ SMALL_RUNS, ROUNDS = 200, 5
 
 
 def scenario(instances: int) -> Scenario:
-    """HyperPod's measured recovery at 1,024 instances, from checkpoints, with four spares."""
     strategy = Strategy(
         name="checkpoints",
         title="checkpoints",
@@ -47,13 +46,13 @@ def main() -> None:
         peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"{run.goodput.mean:.4f} {peak_mib:.0f}")
         return
-    seconds, said = [], ""
+    seconds, text = [], ""
     for _ in range(ROUNDS):
         began = time.perf_counter()
         done = subprocess.run([sys.executable, __file__, "--once"], capture_output=True, text=True, check=True)
         seconds.append(time.perf_counter() - began)
-        said = done.stdout
-    reached, peak = said.split()
+        text = done.stdout
+    reached, peak = text.split()
     print(f"{RUNS:,} runs of {HOURS // 24} days of {INSTANCES:,} instances: goodput {float(reached):.2%}")
     print(f"{statistics.median(seconds):.2f} s ({min(seconds):.2f} to {max(seconds):.2f}), {peak} MiB at most")
     ratios = []
@@ -69,7 +68,6 @@ def main() -> None:
 
 
 def loop(job: Scenario, *, runs: int, seed: int) -> float:
-    """Mean goodput, one failure after the other."""
     rng = random.Random(seed)
     useful = 0.0
     for _ in range(runs):

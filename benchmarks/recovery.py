@@ -46,8 +46,6 @@ PHASES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One runtime's trials."""
-
     name: str
     trials: int
     kept: int
@@ -65,7 +63,6 @@ class Result:
 
 
 def main() -> int:
-    """Run, print, judge."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[1])
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--peer-trials", type=int, default=3)
@@ -97,7 +94,6 @@ def main() -> int:
 
 
 def ours(trials: int) -> Result:
-    """All trials in one job, and a calm job of the same length beside it."""
     generator = random.Random(1)
     faults = [
         {
@@ -135,7 +131,6 @@ def ours(trials: int) -> Result:
 
 
 def launch(folder: Path, total: int, faults: list[dict[str, object]]) -> None:
-    """Run a job to its end."""
     fired = folder / "fired"
     fired.mkdir(parents=True)
     variables = {**os.environ, "PYTHONPATH": PYTHONPATH, "HOLDFAST_EVENTS": str(folder / "events.jsonl")}
@@ -153,7 +148,6 @@ def launch(folder: Path, total: int, faults: list[dict[str, object]]) -> None:
 
 
 def follow(job: "subprocess.Popen[bytes]", steps: Path, *, total: int, what: str) -> None:
-    """Show how far a job is until it ends."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total * WORLD)
         while job.poll() is None:
@@ -189,7 +183,6 @@ def killed(folder: Path, number: int) -> float:
 
 
 def step_s(folder: Path, steps: Iterable[int]) -> float:
-    """From the end of the step before at all ranks to its own, median of some steps."""
     ends: dict[int, float] = {}
     for line in (folder / "steps").read_text().splitlines():
         time_s, _, step, *_ = line.split()
@@ -203,7 +196,6 @@ def events_of(folder: Path) -> list[dict[str, object]]:
 
 
 def phases_of(events: Iterable[Mapping[str, object]], kills: Sequence[float]) -> dict[str, list[float]]:
-    """Seconds of each phase of each recovery as they are written, but the first: from the kill on."""
     found: dict[str, list[float]] = {name: [] for name in PHASES.values()}
     for event in events:
         name, duration, time_ns = PHASES.get(str(event["kind"])), event["duration_s"], event["time_ns"]
@@ -215,7 +207,6 @@ def phases_of(events: Iterable[Mapping[str, object]], kills: Sequence[float]) ->
 
 
 def phases_table(phases: Mapping[str, Sequence[float]], *, title: str) -> Table:
-    """One row a phase."""
     found = Table(title=title)
     for column in ("phase", "median", "worst"):
         found.add_column(column, justify="left" if column == "phase" else "right")
@@ -230,7 +221,6 @@ def digests(folder: Path) -> set[str]:
 
 
 def losses(folder: Path) -> dict[int, set[str]]:
-    """By step, every loss that a rank has reported for it."""
     found: dict[int, set[str]] = {}
     for line in (folder / "steps").read_text().splitlines():
         _, _, step, _, loss, _ = line.split()
@@ -239,7 +229,6 @@ def losses(folder: Path) -> dict[int, set[str]]:
 
 
 def peer(name: str, python: Path | str, script: str, *, count: int) -> Result:
-    """A peer's program, which prints its trials as JSON."""
     paths = f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {**os.environ, "PYTHONPATH": str(PEERS.parent), "PATH": paths}
     command = [str(python), str(PEERS / script), "--trials", str(count)]
@@ -260,7 +249,6 @@ def peer(name: str, python: Path | str, script: str, *, count: int) -> Result:
 
 
 def table(results: list[Result]) -> Table:
-    """One row a runtime."""
     found = Table(title="kill -9 of one of 4 ranks, to the next step of all 4")
     for column in ("runtime", "state kept", "median", "95 %", "worst", "steps redone", "same bits"):
         found.add_column(column, justify="left" if column == "runtime" else "right")

@@ -54,8 +54,6 @@ echo "srun ended with $?"
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """One rank has done one step."""
-
     time_s: float
     step: int
     generation: int
@@ -63,8 +61,6 @@ class Done:
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """What the loss of a node came to."""
-
     started_s: float | None
     """From the kill until Slurm had started the job again; None where it did not."""
     stood_s: float
@@ -99,7 +95,6 @@ def main() -> int:
 
 
 def lose(slurm: BareSlurm, folder: Path, script: str, options: list[str]) -> Loss:
-    """Submit, lose the node of the last rank in a step, and wait for the job's end."""
     values = {"folder": folder, "python": sys.executable, "root": ROOT, "nodes": NODES, "ranks": RANKS, "steps": STEPS}
     values |= {"path": os.pathsep.join(str(ROOT / name) for name in PATHS), "ports": " ".join(map(str, ports(8)))}
     peers = ",".join(f"127.0.0.1:{port}" for port in ports(NODES))
@@ -126,12 +121,11 @@ def lose(slurm: BareSlurm, folder: Path, script: str, options: list[str]) -> Los
         folder,
         within_s=DEADLINE_S,
     )
-    said = [line for line in (folder / "log").read_text().splitlines() if line.startswith("srun ended")]
-    return came_to(folder, killed_s, "; ".join([ending, *said]))
+    text = [line for line in (folder / "log").read_text().splitlines() if line.startswith("srun ended")]
+    return came_to(folder, killed_s, "; ".join([ending, *text]))
 
 
 def kill(slurm: BareSlurm, node: str) -> float:
-    """End the daemon, the steps and the processes of a node at once; when."""
     daemon = int((slurm.folder / f"{node}.pid").read_text())
     tasks = [pid for pid in pids() if f"SLURMD_NODENAME={node}" in variables(pid)]
     parents = {int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in tasks}
@@ -174,7 +168,6 @@ def starts(folder: Path) -> list[float]:
 
 
 def steps(folder: Path) -> list[Done]:
-    """Of both programs: lines of JSON, or of words."""
     path = folder / "steps"
     found = []
     for line in path.read_text().splitlines() if path.exists() else ():

@@ -29,8 +29,6 @@ HEAD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One job and one loss."""
-
     launchers: int
     connections: float
     killed: int
@@ -71,10 +69,10 @@ def measured(size: int, *, killed: int) -> Row:
     world = World(size)
     victims = frozenset(random.Random(size).sample(range(size), killed))
     left = [launcher for launcher in world.launchers if launcher.alive and launcher.overlay.me not in victims]
-    wanted = tuple(-1 if node in victims else 0 for node in range(size))
+    expected = tuple(-1 if node in victims else 0 for node in range(size))
     world.kill(victims)
-    world.run(LIMIT_S, done=lambda: world.events % 64 == 0 and world.installs >= len(left) and all_have(wanted, left))
-    if not all_have(wanted, left):
+    world.run(LIMIT_S, done=lambda: world.events % 64 == 0 and world.installs >= len(left) and all_have(expected, left))
+    if not all_have(expected, left):
         raise SystemExit(f"{size} launchers of which {killed} are killed have no view without them after {LIMIT_S:g} s")
     counted = [each.counted for each in left]
     return Row(
@@ -94,7 +92,6 @@ def all_have(nodes: tuple[int, ...], launchers: Sequence[Simulated]) -> bool:
 
 
 def drawn(rows: Sequence[Row]) -> str:
-    """Messages and seconds by the number of launchers, which doubles from mark to mark."""
     panels = [
         ("messages of each launcher, mean", [(row, row.messages) for row in rows], "{:.0f}"),
         ("seconds until all agree", [(row, row.seconds) for row in rows], "{:.2f}"),

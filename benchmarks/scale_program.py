@@ -32,7 +32,7 @@ LETTER_BYTES, MEMBER_BYTES, ACCUSATION_BYTES, FRAME_BYTES = 150, 110, 65, 90
 
 @dataclass
 class Counted:
-    """What one launcher sent."""
+    """Messages of one launcher."""
 
     parcels: int = 0
     received: int = 0
@@ -71,10 +71,10 @@ class World:
             node: Member(node, f"{node:012x}", 0, f"10.0.{node >> 8}.{node & 255}", 29400) for node in range(size)
         }
         ring = Ring(everyone)
-        wanted = {node: set(ring.wanted(node)) for node in everyone}
-        for node, others in list(wanted.items()):
+        expected = {node: set(ring.wanted(node)) for node in everyone}
+        for node, others in list(expected.items()):
             for other in list(others):
-                wanted[other].add(node)
+                expected[other].add(node)
         statuses = tuple(self._status(node) for node in everyone)
         first = membership.View(generation=0, nodes=(0,) * size)
         self._policy = membership.Policy(world_size=size - max(1, round(SPARE * size)))
@@ -84,11 +84,11 @@ class World:
         self.launchers = []
         for node in everyone:
             overlay = Overlay(node, ChainMap({}, everyone), heartbeat_s=HEARTBEAT_S, ring=ring.copy())
-            for other in sorted(wanted[node]):
+            for other in sorted(expected[node]):
                 overlay.post.link(other, 0.0)
             state = membership.Node(node, size, 0, view, up - {node}, called)
             self.launchers.append(Simulated(overlay, state))
-        self.links = sum(map(len, wanted.values())) / size
+        self.links = sum(map(len, expected.values())) / size
 
     @staticmethod
     def _status(node: int) -> membership.Status:
@@ -97,7 +97,7 @@ class World:
         return membership.Status(node=node, incarnation=0, ranks=(process,))
 
     def run(self, until_s: float, *, done: Callable[[], bool]) -> None:
-        """Until it is done, or virtual time is over."""
+        """Until done, or the virtual time is over."""
         while self._queue and not done():
             self.now_s, _, what = heapq.heappop(self._queue)
             if self.now_s > until_s:
@@ -109,7 +109,7 @@ class World:
         heapq.heappush(self._queue, (time_s, next(self._order), what))
 
     def kill(self, victims: frozenset[int]) -> None:
-        """All of them at once; what they had sent arrives."""
+        """All at once; messages already sent arrive."""
         for victim in victims:
             self.launchers[victim].alive = False
         for victim in victims:
@@ -118,7 +118,6 @@ class World:
                     self.at(self.now_s + CLOSED_S, functools.partial(self._closed, other, victim))
 
     def begin(self) -> None:
-        """All ask for the first view."""
         for launcher in self.launchers:
             self._busy(launcher, functools.partial(self._begins, launcher))
 
@@ -130,7 +129,6 @@ class World:
         self._busy(launcher, lambda: launcher.overlay.unlink(victim, self.now_s))
 
     def _busy(self, launcher: Simulated, what: Callable[[], None], cost_s: float = ITEM_S) -> None:
-        """Do something on a launcher once it has time."""
         if not launcher.alive:
             return
         start_s = max(self.now_s, launcher.free_s)
@@ -166,8 +164,8 @@ class World:
 
     def _write(self, launcher: Simulated, to: int, parcel: Parcel) -> None:
         passed = sum(LETTER_BYTES + 8 * len(letter.skip) + self._bodies[letter.body][1] for letter in parcel.letters)
-        told = MEMBER_BYTES * len(parcel.members) + ACCUSATION_BYTES * len(parcel.accusations)
-        size = FRAME_BYTES + passed + told
+        reported = MEMBER_BYTES * len(parcel.members) + ACCUSATION_BYTES * len(parcel.accusations)
+        size = FRAME_BYTES + passed + reported
         launcher.counted.parcels += 1
         launcher.counted.bytes += size
         receiver = self.launchers[to]

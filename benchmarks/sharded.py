@@ -38,8 +38,6 @@ RECOVERY_LIMIT, KEEPING_LIMIT, FIRST_STEP_LIMIT = 1 / 5, 1 / 5, 1.2
 
 @dataclass(frozen=True)
 class Row:
-    """One rank has done one step."""
-
     ended_s: float
     rank: int
     step: int
@@ -49,8 +47,6 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Ours:
-    """Of all trials."""
-
     seconds: tuple[float, ...]
     """From the kill to a full step."""
     redone: tuple[int, ...]
@@ -63,7 +59,6 @@ class Ours:
 
 
 def main() -> int:
-    """Run, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--peer-trials", type=int, default=2)
@@ -107,7 +102,6 @@ def _said(console: Console, what: str, own: float, other: float | None, limit: f
 
 
 def ours(trials: int, *, every: int) -> Ours:
-    """All trials in one job."""
     faults = [
         {"kind": "SIGKILL", "phase": "forward", "rank": n % WORLD, "step": FIRST + SPACING * n} for n in range(trials)
     ]
@@ -119,7 +113,6 @@ def ours(trials: int, *, every: int) -> Ours:
 
 
 def rows_of(folder: Path) -> list[Row]:
-    """All that ranks wrote."""
     return [
         Row(float(ended), int(rank), int(step), int(generation), float(began))
         for ended, rank, step, generation, began, _ in map(str.split, (folder / "steps").read_text().splitlines())
@@ -127,12 +120,10 @@ def rows_of(folder: Path) -> list[Row]:
 
 
 def usual_step_s(rows: Sequence[Row]) -> float:
-    """Median of a rank's steps, without the first ones."""
     return statistics.median(row.ended_s - row.began_s for row in rows if row.step > WARM)
 
 
 def launch(folder: Path, total: int, every: int, faults: Sequence[Mapping[str, object]]) -> None:
-    """Run a job to its end."""
     fired = folder / "fired"
     fired.mkdir(parents=True)
     variables = {**os.environ, "PYTHONPATH": PYTHONPATH, "OMP_NUM_THREADS": "1"}
@@ -173,7 +164,6 @@ def measured(rows: Sequence[Row], kills: Sequence[float], events: Sequence[Mappi
 
 
 def theirs(trials: int) -> list[float]:
-    """Seconds of torchrun with DCP."""
     command = [sys.executable, str(HERE / "peers" / "run_dcp.py"), "--trials", str(trials)]
     variables = {**os.environ, "PYTHONPATH": str(HERE), "OMP_NUM_THREADS": "1"}
     with Console(stderr=True).status("torchrun with DCP"):

@@ -57,7 +57,6 @@ class Move:
 
 
 def main() -> int:
-    """Run, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--moves", type=int, default=6)
     parser.add_argument("--compile", action="store_true")
@@ -99,7 +98,6 @@ def measured(rows: Sequence[Row], events: Sequence[Mapping[str, object]], step: 
 
 
 def moved(folder: Path, moves: int) -> list[int]:
-    """Run a job with so many moves; the first step after each."""
     steps: list[int] = []
     with ExitStack() as opened, (folder / "said").open("w") as log:
         agents = [LauncherSocket(path=folder / f"{node}.agent") for node in range(LAUNCHERS)]
@@ -156,7 +154,6 @@ def _end(launchers: Sequence[subprocess.Popen[bytes]]) -> None:
 
 
 def table(found: Sequence[Move], usual_s: float) -> Table:
-    """One row a move."""
     made = Table(title=f"{len(found)} moves of one of four ranks of FSDP2, 137 MB per rank, steps of {usual_s:.3f} s")
     for column in ("move", "pause", "copy", "first step"):
         made.add_column(column, justify="right")

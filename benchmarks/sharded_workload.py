@@ -11,8 +11,6 @@ WIDTH, LAYERS, HEADS, VOCABULARY, LENGTH, BATCH = 768, 6, 12, 2048, 32, 1
 
 
 class Block(nn.Module):
-    """Attention and a feed-forward layer."""
-
     def __init__(self) -> None:
         super().__init__()
         self.ln1, self.ln2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
@@ -61,11 +59,9 @@ def build(layers: int = LAYERS) -> Model:
 
 
 def optimizer_of(model: nn.Module) -> torch.optim.Optimizer:
-    """Adam, whose two moments are two thirds of the state."""
     return torch.optim.Adam(model.parameters(), lr=1e-4)
 
 
 def batch_for(step: int, rank: int) -> Tensor:
-    """A pure function of both."""
     generator = torch.Generator().manual_seed(1_000_003 * step + rank)
     return torch.randint(0, VOCABULARY, (BATCH, LENGTH + 1), generator=generator)

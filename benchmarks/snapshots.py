@@ -37,8 +37,6 @@ MEGABYTE = 1e6
 
 
 class Layer(nn.Module):
-    """A transformer layer."""
-
     def __init__(self) -> None:
         super().__init__()
         self.norm_1, self.norm_2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
@@ -65,8 +63,6 @@ def build() -> nn.Module:
 
 
 class Average:
-    """Of the parameters of this rank, in ``state=``."""
-
     def __init__(self, shard: Shard) -> None:
         self.values = {name: tensor.clone() for name, tensor in shard.weights().items()}
 
@@ -78,8 +74,6 @@ class Average:
 
 
 class Trainer:
-    """One rank."""
-
     def __init__(self, rank: int, options: argparse.Namespace) -> None:
         self.rank, self.every = rank, options.every
         self.model = build()
@@ -94,7 +88,6 @@ class Trainer:
         self.join()
 
     def join(self, generation: int = 1) -> None:
-        """Begin a generation of this benchmark."""
         self.snapshots.join(
             self.shard,
             rank=self.rank,
@@ -105,7 +98,6 @@ class Trainer:
         )
 
     def train(self, steps: int) -> None:
-        """Some updates."""
         for _ in range(steps):
             generator = torch.Generator().manual_seed(1_000_003 * self.step + self.rank)
             tokens = torch.randint(0, VOCABULARY, (BATCH, CONTEXT + 1), generator=generator)
@@ -117,7 +109,7 @@ class Trainer:
             self.step += 1
 
     def measure(self, *, snapshot: bool) -> tuple[float, float]:
-        """CPU ms per step, of this rank, and how long the training thread spent in ``take``, in ms."""
+        """CPU ms per step of this rank, and ms of the training thread in ``take``."""
         dist.barrier()
         started = time.process_time()
         critical = time.perf_counter()
@@ -154,7 +146,6 @@ class Trainer:
         return statistics.median(found[1:])  # the first takes memory
 
     def fetch_back(self) -> tuple[float, bool]:
-        """How long this rank's shard takes to come back from its buddy, in ms, and whether it has the same bytes."""
         parts = self.shard.tensors()
         before = {name: tensor.clone() for name, tensor in parts.items()}
         self.alone()
@@ -174,7 +165,6 @@ class Trainer:
 
 
 def work(rank: int, options: argparse.Namespace, folder: str) -> None:
-    """One rank's process; writes its figures to a file."""
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module")  # in-place changes of outputs; there are none
     store = FileStore(f"{folder}/rendezvous", options.ranks)
@@ -200,7 +190,6 @@ def work(rank: int, options: argparse.Namespace, folder: str) -> None:
 
 
 def main() -> int:
-    """Run, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=4, help="an even number (default: 4)")
     parser.add_argument("--every", type=int, default=20, help="steps from one snapshot to the next (default: 20)")

@@ -72,9 +72,9 @@ def main() -> None:
         program.write_text(bare_program(template, work / "constructs"))
         bare = [sys.executable, str(program)]
         again = run(bare, work / "bare", options.environment)[1]
-        wanted, got = kinds(template), kinds(again)
-        if wanted != got:
-            raise SystemExit(f"the two programs differ: {set(wanted.items()) ^ set(got.items())}")
+        expected, got = kinds(template), kinds(again)
+        if expected != got:
+            raise SystemExit(f"the two programs differ: {set(expected.items()) ^ set(got.items())}")
         times: dict[str, list[tuple[float, float]]] = {"constructs": [], "bare L1s": []}
         for index in range(options.rounds):
             order = [("constructs", ours), ("bare L1s", bare)]
@@ -91,7 +91,6 @@ def main() -> None:
 
 
 def run(command: list[str], out: Path, environment: str) -> tuple[tuple[float, float], dict[str, Any]]:
-    """Run a program; its seconds by the clock and of CPU, with those of its Node, and its template."""
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     context |= {"environment": environment, "changes": "unchecked"}
     variables = {
@@ -111,13 +110,11 @@ def run(command: list[str], out: Path, environment: str) -> tuple[tuple[float, f
 
 
 def cpu_s() -> float:
-    """CPU seconds of all ended children and their children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def kinds(template: dict[str, Any]) -> dict[str, int]:
-    """How many resources of each type."""
     found: dict[str, int] = {}
     for described in template["Resources"].values():
         found[described["Type"]] = found.get(described["Type"], 0) + 1
@@ -125,7 +122,6 @@ def kinds(template: dict[str, Any]) -> dict[str, int]:
 
 
 def bare_program(template: dict[str, Any], assembly: Path) -> str:
-    """The program that makes each resource of a template with its L1 class."""
     from holdfast.config import load
 
     (manifest,) = assembly.glob("*.assets.json")
@@ -155,7 +151,6 @@ def as_list(value: Any) -> list[str]:
 
 
 def l1(name: str, described: dict[str, Any], modules: set[str]) -> str:
-    """The lines that make one resource as its users write it: L1 class, property classes, references as tokens."""
     service, _, kind = described["Type"].removeprefix("AWS::").partition("::")
     properties = described.get("Properties", {})
     if not described["Type"].startswith("AWS::") or service == "CDK":
@@ -176,7 +171,6 @@ def l1(name: str, described: dict[str, Any], modules: set[str]) -> str:
 
 
 def written(value: Any, hint: Any, module: str) -> str:
-    """A property's value as Python source, by the type that the L1 class declares for it."""
     if is_reference(value):
         kinds_of = set(leaves(hint))
         return f"{'as_list' if Sequence in kinds_of or list in kinds_of else 'of'}({value!r})"
@@ -195,14 +189,13 @@ def written(value: Any, hint: Any, module: str) -> str:
 
 
 def leaves(hint: Any) -> list[Any]:
-    """The types of a union, without those inside its sequences; a sequence stands for itself."""
+    """Types of a union, without those inside its sequences."""
     if typing.get_origin(hint) in (Union, types.UnionType):
         return [leaf for item in typing.get_args(hint) for leaf in leaves(item)]
     return [typing.get_origin(hint) or hint]
 
 
 def element(hint: Any) -> Any:
-    """The type of the items of a sequence or a map."""
     if typing.get_origin(hint) in (Union, types.UnionType):
         return next((found for item in typing.get_args(hint) if (found := element(item)) is not Any), Any)
     return typing.get_args(hint)[-1] if typing.get_origin(hint) in (list, Sequence, Mapping) else Any

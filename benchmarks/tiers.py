@@ -63,7 +63,7 @@ def beside_torchrun(tier: str, *, trials: int) -> None:
 
 
 def killed(launcher: list[str], way: str) -> tuple[float, int]:
-    """Seconds from a kill to the next step that all ranks have done, and the steps that were done again until then."""
+    """Seconds from a kill to the next step of all ranks, and repeated steps."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         own = {"PYTHONPATH": PATHS, "HOLDFAST_TOKEN": "of a benchmark", "OMP_NUM_THREADS": "1"}
@@ -103,13 +103,12 @@ def until(job: "subprocess.Popen[bytes]", folder: Path, done: Callable[[], bool]
 
 
 def newest(folder: Path) -> int:
-    """The newest step that all ranks have done."""
+    """Newest step that all ranks have done."""
     done = [[line[1] for line in lines(folder, rank)] for rank in range(RANKS)]
     return min(max(steps, default=-1) for steps in done)
 
 
 def lines(folder: Path, rank: int) -> list[tuple[int, int, float]]:
-    """Process, step and time of each whole line."""
     path = folder / f"rank{rank}.log"
     text = path.read_text() if path.exists() else ""
     found = [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]

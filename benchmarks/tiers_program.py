@@ -22,8 +22,6 @@ WIDTH, LAYERS, STEPS, EVERY = 384, 6, 100_000, 10
 
 
 class Log:
-    """A line for each committed step: which process, which step, when."""
-
     def __init__(self, folder: Path) -> None:
         self.file = (folder / f"rank{dist.get_rank()}.log").open("a")
 
@@ -39,7 +37,6 @@ def loss_of(model: nn.Module, step: int, rank: int) -> Tensor:
 
 
 def plain(model: nn.Module, folder: Path, *, sharded: bool) -> None:
-    """A loop with its own checkpoints: under torchrun, or under holdfast-run as it is."""
     dist.init_process_group("gloo")
     if sharded:
         fully_shard(model)
@@ -67,7 +64,6 @@ def plain(model: nn.Module, folder: Path, *, sharded: bool) -> None:
 
 
 def ours(model: nn.Module, folder: Path, *, sharded: bool) -> None:
-    """The same under ``Run``, which keeps the state."""
     if sharded:
         holdfast.init_process_group()
         fully_shard(model)

@@ -119,7 +119,7 @@ def main() -> int:
     ratio = statistics.median(sent) / statistics.median(plain)
     about = f"{len(places)} tensors, {size / 2**20:.0f} MiB, {os.cpu_count()} cores"
     print(
-        f"{about}, of a plain copy over loopback: sent {ratio:.2f} (wanted: 0.70 or more), "
+        f"{about}, of a plain copy over loopback: sent {ratio:.2f} (limit: 0.70 or more), "
         f"read from memory {statistics.median(read) / statistics.median(plain):.2f}"
     )
     for donor, _ in donors:

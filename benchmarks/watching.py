@@ -81,7 +81,6 @@ def measured(count: int, *, seconds: float) -> tuple[float, list[float]]:
 
 
 def cpu_s(pid: int) -> float:
-    """Of all threads of a process, without its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -10,8 +10,6 @@ WIDTH, LAYERS, HEADS, VOCABULARY, LENGTH, BATCH = 384, 6, 6, 1024, 32, 2
 
 
 class Block(nn.Module):
-    """Attention and a feed-forward layer."""
-
     def __init__(self) -> None:
         super().__init__()
         self.ln1, self.ln2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
@@ -45,7 +43,6 @@ class Model(nn.Module):
 
 
 def build_model() -> Model:
-    """The same one in every process, on one thread and by deterministic algorithms."""
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(mode=True)
     torch.manual_seed(1234)
@@ -57,13 +54,11 @@ def build_optimizer(model: nn.Module) -> torch.optim.Optimizer:
 
 
 def batch_for(step: int, rank: int) -> Tensor:
-    """A pure function of both."""
     generator = torch.Generator().manual_seed(1_000_003 * step + rank)
     return torch.randint(0, VOCABULARY, (BATCH, LENGTH + 1), generator=generator)
 
 
 def digest(model: nn.Module) -> str:
-    """Of all bits of the parameters."""
     found = hashlib.sha256()
     for parameter in model.state_dict().values():
         found.update(parameter.detach().contiguous().numpy().tobytes())

@@ -27,6 +27,6 @@ apt_install() {
   # Without a network the cause stands in a warning of the update, and what follows from it in the error.
   why=$(grep -hE "^[EW]: .*(Could not|Temporary failure|[Uu]nreachable|Connection)" "$apt_log" | tail -n 1)
   why=${why:-$(grep -h "^E: " "$apt_log" | head -n 1)}
-  echo "apt-get could not install $what: ${why:-it ended without a word}; correct this and run make again" >&2
+  echo "apt-get could not install $what: ${why:-it ended without a word}; fix this and run make again" >&2
   return 1
 }

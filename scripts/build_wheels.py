@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def build(folder: Path) -> list[Path]:
-    """Build all wheels into a folder, which must have no others of Holdfast. Returns them."""
+    """Build all wheels into a folder without other wheels of Holdfast; return them."""
     with tempfile.TemporaryDirectory() as stage:
         sources = [_stage(each, Path(stage) / each.name) for each in distributions().values()]
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
@@ -31,7 +31,6 @@ def build(folder: Path) -> list[Path]:
 
 
 def _stage(distribution: Distribution, stage: Path) -> Path:
-    """A folder from which setuptools builds the wheel and in which there is nothing else."""
     for place, folder in distribution.folders().items():
         shutil.copytree(folder, stage / "src" / place, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for left_out in (stage / "src" / name for name in distribution.left_out):

@@ -22,12 +22,11 @@ class Distribution:
     One wheel.
 
     Args:
-        packages: What is imported by these names is in this wheel and in no other.
-        requires: What it does not work without. One of ours goes without a range: all have one version.
-        extras: What more it can do, by name, and what that takes.
-        scripts: Commands, and the function behind each.
-        data: Folders of the repository that are shipped as files, by their place in the wheel.
-        left_out: Files and folders of its packages that are not shipped.
+        packages: Import names, each in one wheel only.
+        requires: Requirements; ours without a range, since all have one version.
+        extras: Optional requirements by name.
+        data: Folders shipped as files, by their place in the wheel.
+        left_out: Files and folders that are not shipped.
     """
 
     name: str
@@ -42,12 +41,12 @@ class Distribution:
     left_out: tuple[str, ...] = ()
 
     def folders(self) -> Mapping[str, Path]:
-        """What is copied into the wheel: a folder of the repository for each place in it."""
+        """Folders of the repository, by their place in the wheel."""
         packages = {name.replace(".", "/"): folder_of(name) for name in self.packages}
         return {**packages, **{place: ROOT / folder for place, folder in self.data.items()}}
 
     def metadata(self) -> str:
-        """A pyproject.toml for a folder that has in ``src`` what the wheel has."""
+        """pyproject.toml for a folder with the wheel's content in ``src``."""
         own = {name for name in distributions() if name != self.name}
         pinned = [f"{each}=={self.version}" if each in own else each for each in self.requires]
         lines = [
@@ -86,20 +85,18 @@ def package_roots() -> tuple[Path, ...]:
 
 @functools.cache
 def distributions() -> Mapping[str, Distribution]:
-    """All of them by name, those that others need first."""
-    return {name: _distribution(name, said) for name, said in settings()["tool"]["holdfast"]["distributions"].items()}
+    """All by name, dependencies first."""
+    return {name: _distribution(name, text) for name, text in settings()["tool"]["holdfast"]["distributions"].items()}
 
 
 def folder_of(package: str) -> Path:
-    """The folder of a package, by the name that it is imported by."""
     found = [path for root in package_roots() if (path := root / package.replace(".", "/")).is_dir()]
     if len(found) != 1:
-        raise LookupError(f"{package} is in {len(found)} of the package roots of pyproject.toml; it has to be in one")
+        raise LookupError(f"{package} is in {len(found)} of the package roots of pyproject.toml; allowed: one")
     return found[0]
 
 
 def table() -> str:
-    """The wheels as a table in Markdown."""
     rows = ["| wheel | what it is | packages | needs |", "|---|---|---|---|"]
     for each in distributions().values():
         packages = ", ".join(f"`{name}`" for name in each.packages)

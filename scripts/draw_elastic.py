@@ -1,5 +1,5 @@
 """
-Draws the size and the loss of an elastic job by step, from the events of one job.
+Draw size and loss of an elastic job by step, from its events.
 
     python scripts/draw_elastic.py events.jsonl size.svg
 """
@@ -11,12 +11,7 @@ from holdfast_common import JobTimeline, kinds, parse_events, timeline
 
 
 def draw(text: str, out: Path) -> None:
-    """
-    Draw the first job that the events tell of.
-
-    Raises:
-        ValueError: they tell of no elastic job with a loss.
-    """
+    """Draw the first job in the events; raises ValueError without an elastic job with a loss."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -33,7 +28,7 @@ def draw(text: str, out: Path) -> None:
         }
     )
     if job is None or not losses:
-        raise ValueError("no event tells of the size and the loss of a job")
+        raise ValueError("no event has the size and the loss of a job")
     figure, (above, below) = pyplot.subplots(2, 1, sharex=True, figsize=(6.4, 3.6), height_ratios=[2, 1])
     above.plot(*zip(*losses, strict=True), marker=".", linewidth=1)
     above.set_ylabel("loss")
@@ -50,7 +45,6 @@ def draw(text: str, out: Path) -> None:
 
 
 def by_step(job: JobTimeline) -> list[tuple[int, int]]:
-    """Its sizes, up to its last step."""
     return [*job.sizes, (max(job.steps, job.sizes[-1][0]), job.sizes[-1][1])]
 
 

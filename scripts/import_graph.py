@@ -1,4 +1,4 @@
-"""The packages of this repository and what their files import, read from the source and not from a running program."""
+"""Packages of this repository and their imports, read from the source."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,8 +8,6 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """One import of one file."""
-
     file: Path
     line: int
     importer: str
@@ -23,7 +21,7 @@ class Import:
 
 
 def modules_below(roots: Iterable[Path]) -> dict[str, Path]:
-    """Every module and package of ours by name; a package by its ``__init__``."""
+    """Modules and packages by name; a package by its ``__init__``."""
     return {
         ".".join(parts[:-1] if parts[-1] == "__init__" else parts): path
         for root in roots
@@ -34,7 +32,7 @@ def modules_below(roots: Iterable[Path]) -> dict[str, Path]:
 
 
 def imports_of(file: Path, *, importer: str, modules: Mapping[str, Path]) -> Iterator[Import]:
-    """All imports of a file. ``modules`` tells a module that is imported from a package from a name in it."""
+    """Imports of a file; ``modules`` distinguishes a module of a package from a name in it."""
     package = importer if file.name == "__init__.py" else importer.rpartition(".")[0]
     for node, waits, typing in _statements(ast.parse(file.read_text()).body):
         for module in _named(node, package=package, modules=modules):
@@ -44,7 +42,7 @@ def imports_of(file: Path, *, importer: str, modules: Mapping[str, Path]) -> Ite
 def _statements(
     body: Iterable[ast.AST], *, waits: bool = False, typing: bool = False
 ) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool, bool]]:
-    """Each import with whether it waits and whether it is for types; expressions, which hold none, are passed by."""
+    """Imports, with flags for lazy and type-only ones."""
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node, waits, typing

@@ -1,8 +1,8 @@
 """
 Install what this checkout needs into its virtual environment: ``scripts/install_packages.py packages|torch|aws-cli``.
 
-How much is downloaded is said before it begins, and refused where there is no room for it. A machine without a GPU gets
-a build of PyTorch without CUDA, unless pip's own settings say where builds are. Run with the environment's own Python.
+The download size is printed first, and checked against free space. A machine without a GPU gets PyTorch without CUDA,
+unless pip's settings name an index. Run with the environment's own Python.
 """
 
 import argparse
@@ -36,12 +36,10 @@ NVIDIA, DISPLAY = "0x10de", "0x03"
 @dataclass(frozen=True, kw_only=True)
 class Download:
     """
-    What is fetched.
-
     Args:
-        what: In the words of a user.
+        what: As shown to users.
         fetched_mb: Megabytes of all wheels, for x86-64, Python 3.13 and the versions pinned on 2026-11-28.
-        installed_mb: Megabytes that they take afterwards.
+        installed_mb: Megabytes on disk.
     """
 
     what: str
@@ -55,7 +53,7 @@ CUDA = Download(what="PyTorch with CUDA", fetched_mb=2700, installed_mb=4700)
 
 
 class SetupError(Exception):
-    """Something could not be installed; the message says why and what to do."""
+    """An installation failed; the message has cause and fix."""
 
 
 def main() -> None:
@@ -74,7 +72,7 @@ def main() -> None:
 
 
 def install_packages() -> None:
-    """Everything in the lock, by its hashes."""
+    """Install the lock file, by hashes."""
     if is_installed("aws_cdk"):
         print(f"installing {PACKAGES.what}", flush=True)
     else:
@@ -89,9 +87,8 @@ def install_packages() -> None:
 
 def install_aws_cli(place: Path) -> None:
     """
-    The AWS CLI that nodes have, in an environment of its own: its releases need another botocore than Holdfast.
-
-    Where it cannot be had, a line says so, and a stand-in answers for it on nodes.
+    Install the nodes' AWS CLI in an environment of its own: it needs another botocore than Holdfast. On failure nodes
+    get a stand-in.
     """
     print("installing the AWS CLI of nodes: 20 MB to download", flush=True)
     python, options = str(place / "bin" / "python"), ("--require-hashes", "-r", str(AWS_CLI))
@@ -108,19 +105,19 @@ def install_aws_cli(place: Path) -> None:
 
 def install_torch(*, files: Sequence[Path], cpu_index: str, gpu: bool, elsewhere: Sequence[str] = ()) -> None:
     """
-    PyTorch with what needs it.
+    Install PyTorch and its dependants.
 
     Args:
-        files: Requirements; the one of torch is exact.
-        cpu_index: Where builds without CUDA are.
-        gpu: Whether this machine has one.
-        elsewhere: Options of pip for all other downloads. Default: none, so PyPI.
+        files: Requirements; torch's is exact.
+        cpu_index: Of builds without CUDA.
+        gpu: This machine has one.
+        elsewhere: Options of pip for all other downloads.
     """
     settings = subprocess.run([*PIP, "config", "list"], check=True, text=True, stdout=subprocess.PIPE).stdout
     if is_installed("torch"):
         print("installing PyTorch", flush=True)
     elif said_where(settings):
-        print(f"installing PyTorch from where pip's settings say: at most {CUDA.fetched_mb} MB to download", flush=True)
+        print(f"installing PyTorch from pip's index: at most {CUDA.fetched_mb} MB to download", flush=True)
         check_room(CPU)
     elif gpu:
         announce(CUDA)
@@ -129,24 +126,18 @@ def install_torch(*, files: Sequence[Path], cpu_index: str, gpu: bool, elsewhere
         only_here = ("--no-deps", "--index-url", cpu_index, "--retries", "1", "--timeout", "15")
         command = [*PIP, "install", "--quiet", *only_here, required(files, "torch")]
         if subprocess.run(command, check=False, capture_output=True).returncode:
-            print(f"{cpu_index} has no build for this machine or is out of reach: PyPI's is taken", flush=True)
+            print(f"{cpu_index} has no build for this machine or is unreachable: using PyPI", flush=True)
             announce(CUDA)
     pip_install(*elsewhere, *(part for path in files for part in ("-r", str(path))))
 
 
 def announce(download: Download) -> None:
-    """Say how much will be downloaded, and refuse it where there is no room."""
     print(f"installing {download.what}: {download.fetched_mb} MB to download", flush=True)
     check_room(download)
 
 
 def check_room(download: Download) -> None:
-    """
-    Compare with what is free.
-
-    Raises:
-        SetupError: the environment's disk or that of temporary files has too little.
-    """
+    """Check free space of the environment and of temporary files; raises SetupError."""
     environment, temporary = Path(sys.prefix), Path(tempfile.gettempdir())
     needed = {environment: download.installed_mb, temporary: download.fetched_mb}
     if environment.stat().st_dev == temporary.stat().st_dev:
@@ -161,7 +152,7 @@ def check_room(download: Download) -> None:
 
 
 def has_gpu(*, root: Path = Path("/")) -> bool:
-    """True for NVIDIA's, with a driver or without: CUDA is for no other."""
+    """True for NVIDIA's, with or without a driver."""
     if any((root / "proc/driver/nvidia/gpus").glob("*")):
         return True
     devices = (root / "sys/bus/pci/devices").glob("*")
@@ -169,12 +160,11 @@ def has_gpu(*, root: Path = Path("/")) -> bool:
 
 
 def said_where(settings: str) -> bool:
-    """True if pip was told where packages are, by its configuration or its environment."""
+    """True if pip's configuration or environment names an index."""
     return WHERE.search(settings) is not None
 
 
 def required(files: Sequence[Path], name: str) -> str:
-    """The requirement of a package, such as "torch==2.13.0"."""
     lines = (line.strip() for path in files for line in path.read_text().splitlines())
     return next(line for line in lines if line.startswith(f"{name}=="))
 
@@ -184,25 +174,18 @@ def is_installed(module: str) -> bool:
 
 
 def pip_install(*arguments: str) -> None:
-    """
-    Run pip.
-
-    Raises:
-        SetupError: it failed.
-    """
+    """Run pip; raises SetupError."""
     command = [*PIP, "install", "--quiet", *arguments]
     done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
     if done.returncode:
-        raise SetupError(
-            f"pip could not install {arguments[-1]}: {reason(done.stderr)}; correct this and run make again"
-        )
+        raise SetupError(f"pip could not install {arguments[-1]}: {reason(done.stderr)}; fix this and run make again")
 
 
 def reason(said: str) -> str:
-    """What was wrong first: without a network, pip's last line says that there is no such package."""
+    """First error: without a network, pip's last line is misleading."""
     if broken := BROKEN.search(said):
         return broken[0]
-    errors = [line for line in said.splitlines() if line.startswith("ERROR")] or said.splitlines() or ["it was ended"]
+    errors = [line for line in said.splitlines() if line.startswith("ERROR")] or said.splitlines() or ["terminated"]
     return errors[0].removeprefix("ERROR: ")
 
 

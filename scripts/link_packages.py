@@ -1,9 +1,8 @@
 """
-Make this checkout's packages importable and its commands runnable in the virtual environment.
+Make this checkout's packages and commands available in the virtual environment.
 
-A .pth file with the package roots, an entry script for each command, and for each wheel a note of its name and version:
-what editable installs would do, in milliseconds, with nothing built and no network. Run with the environment's own
-Python.
+Writes a .pth file, an entry script per command, and a metadata folder per wheel: as editable installs, in milliseconds,
+without build or network. Run with the environment's own Python.
 """
 
 import shutil
@@ -25,7 +24,7 @@ def main() -> None:
 
 
 def _note(site_packages: Path, distribution: Distribution) -> None:
-    """What ``importlib.metadata`` reads, and ``pip list``."""
+    """Metadata for ``importlib.metadata`` and ``pip list``."""
     name, version = distribution.name, distribution.version
     stem = name.replace("-", "_")
     for old in site_packages.glob(f"{stem}-*.dist-info"):

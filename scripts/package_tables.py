@@ -35,13 +35,10 @@ Arrows = dict[tuple[str, str], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """The modules of the repository, with the text of each, and what they import from each other."""
-
     files: Mapping[str, Path]
     imports: tuple[Import, ...]
 
     def rooms(self, package: str) -> list[str]:
-        """The packages directly in ``package``."""
         return sorted(
             name
             for name, path in self.files.items()
@@ -49,7 +46,7 @@ class Tree:
         )
 
     def summary(self, package: str) -> str:
-        """The first sentence of a package's docstring, without its period."""
+        """First sentence of a package's docstring, without its period."""
         text = ast.get_docstring(ast.parse(self.files[package].read_text())) or ""
         first = " ".join(text.partition("\n\n")[0].split())
         return first.partition(". ")[0].rstrip(".").replace("|", "\\|").replace("``", "`")
@@ -57,14 +54,12 @@ class Tree:
 
 @functools.cache
 def read_tree(root: Path = ROOT) -> Tree:
-    """Read all packages of the repository."""
     files = {"app": root / "app.py", **modules_below(root / each.relative_to(ROOT) for each in package_roots())}
     found = (one for name, path in files.items() for one in imports_of(path, importer=name, modules=files))
     return Tree(files=files, imports=tuple(one for one in found if one.module in files))
 
 
 def top_arrows(tree: Tree) -> Arrows:
-    """The arrows between the packages of the floors."""
     packages = [name for floor in FLOORS.values() for name in floor]
     homeless = {name for name in tree.files if _box(name, packages) is None} - {"holdfast"}
     if homeless:
@@ -73,7 +68,7 @@ def top_arrows(tree: Tree) -> Arrows:
 
 
 def room_arrows(tree: Tree, package: str) -> Arrows:
-    """The arrows between the rooms of a package, and the files beside them."""
+    """Arrows between the rooms of a package, and the files beside them."""
     inside = [one for one in tree.imports if one.importer.startswith(f"{package}.")]
     beside = sorted(
         name for name in tree.files if name.rpartition(".")[0] == package and name not in tree.rooms(package)
@@ -95,7 +90,7 @@ def _box(module: str, boxes: Iterable[str]) -> str | None:
 
 
 def _without_what_follows(arrows: Arrows) -> Arrows:
-    """Leave out an arrow beside which there is a longer way, if there is no circle."""
+    """Leave out arrows implied by a longer path, if there is no circle."""
     after: dict[str, set[str]] = {}
     for start, end in arrows:
         after.setdefault(start, set()).add(end)
@@ -159,7 +154,7 @@ def _chapter(tree: Tree, package: str) -> str:
 
 
 def _all_rooms(tree: Tree, package: str) -> list[str]:
-    """The rooms of a package and theirs, except in those that have a picture of their own."""
+    """Rooms of a package, recursively, except in those with a picture of their own."""
     return [
         name
         for room in tree.rooms(package)

@@ -21,7 +21,7 @@ Row = tuple[str, ...]
 
 
 def kind_rows() -> Iterator[tuple[str, str, str]]:
-    """Kind, source and meaning of each constant of ``kinds``, as the text below it says."""
+    """Kind, source and meaning of each constant of ``kinds``, by the text below it."""
     body = ast.parse(Path(kinds.__file__).read_text()).body
     for constant, text in pairwise([*body, ast.Pass()]):
         if not isinstance(constant, ast.Assign):
@@ -39,35 +39,31 @@ def kind_rows() -> Iterator[tuple[str, str, str]]:
 
 
 def fault_rows() -> Iterator[Row]:
-    """The taxonomy."""
     for one in FAULTS:
         yield one.name, one.signal, one.severity.value, one.remedy.value
 
 
 def metric_rows() -> Iterator[Row]:
-    """Each number that an agent has, in the order of its own list."""
     for name, (kind, meaning) in NAMES.items():
         yield name, kind, meaning.removesuffix(".")
 
 
 def step_rows() -> Iterator[Row]:
-    """Each step: for whom in extension mode, in custom mode and under Kubernetes, and its goal, as its file begins."""
+    """Steps with their nodes in extension mode, in custom mode and under Kubernetes, and their goals."""
     for step in STEPS:
         later = next(hook for hook in HOOKS if hook != ON_CREATE)
         under_kubernetes = "all" if KUBERNETES in step.roles and ON_CREATE in step.hooks else ""
-        said = (inspect.getdoc(step.load()) or "").partition("\n\n")[0]
-        what = " ".join(said.split()).replace("``", "`")
+        text = (inspect.getdoc(step.load()) or "").partition("\n\n")[0]
+        what = " ".join(text.split()).replace("``", "`")
         yield step.name, _nodes(step, later), _nodes(step, ON_CREATE), under_kubernetes, what
 
 
 def _nodes(step: Step, hook: str) -> str:
-    """Of a cluster under Slurm."""
     roles = [role for role in SLURM if role in step.roles and hook in step.hooks]
     return "all" if len(roles) == len(SLURM) else ", ".join(roles).lower()
 
 
 def table(head: Row, rows: Iterable[Row]) -> str:
-    """A Markdown table whose first column is code."""
     lines = [_line(head), "|---" * len(head) + "|", *(_line((f"`{row[0]}`", *row[1:])) for row in rows)]
     return "\n".join(lines)
 

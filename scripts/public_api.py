@@ -1,5 +1,5 @@
 """
-The names that other programs may use, and how each is called: ``scripts/public_api.py`` writes docs/public-api.txt.
+Public names and their signatures: ``scripts/public_api.py`` writes docs/public-api.txt.
 
 Read from the source by griffe, so nothing is imported. A test compares the file with the source: a name that goes, or
 is called in another way, stands in a change's diff, and needs a line in CHANGELOG.md.
@@ -29,7 +29,7 @@ PACKAGES = (
 
 
 def text() -> str:
-    """A line for each public name, sorted."""
+    """One line per public name, sorted."""
     loader = griffe.GriffeLoader(search_paths=[*package_roots()], allow_inspection=False)
     for name in sorted({name.partition(".")[0] for name in PACKAGES}):
         loader.load(name, submodules=True)

@@ -34,16 +34,15 @@ class Line:
 
 
 def node_log(*, seed: int, hours: float) -> list[Line]:
-    """A node's log; about one reboot in 200 hours, for an update."""
     chance = Random(seed)
-    told: list[tuple[float, str, str]] = [(hour, "", text) for hour, text in _boots(chance, hours)]
+    reported: list[tuple[float, str, str]] = [(hour, "", text) for hour, text in _boots(chance, hours)]
     for pattern in PATTERNS:
         at = chance.expovariate(1 / pattern.hours_between)
         while at < hours:
-            told += [(at + after_s / 3600, pattern.name, text) for after_s, text in pattern.lines(chance)]
+            reported += [(at + after_s / 3600, pattern.name, text) for after_s, text in pattern.lines(chance)]
             at += chance.expovariate(1 / pattern.hours_between)
-    told.sort(key=lambda one: one[0])
-    return [_line(*one, booted) for one, booted in _since(told)]
+    reported.sort(key=lambda one: one[0])
+    return [_line(*one, booted) for one, booted in _since(reported)]
 
 
 def _boots(chance: Random, hours: float) -> Iterator[tuple[float, str]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 Said = tuple[float, str]
-"""Seconds after the beginning of the pattern, and what the kernel says; ``program: text`` after a tab is another's."""
+"""Seconds after the start of the pattern, and the kernel's text; ``program: text`` after a tab: another program."""
 GPUS = tuple(f"0000:{bus:02x}:00" for bus in (0x10, 0x20, 0x38, 0x5A, 0x8B, 0x9B, 0xA0, 0xB9))
 UNKNOWN = "pid='<unknown>', name=<unknown>"
 
@@ -219,7 +219,7 @@ PATTERNS = (
         120,
         links_of_new_gpus,
     ),
-    Pattern("deep check", "DCGM diagnostics: the driver is loaded anew, processes are killed", 80, deep_check),
+    Pattern("deep check", "DCGM diagnostics: the driver is reloaded, processes are killed", 80, deep_check),
     Pattern("Lustre reconnects", "Lustre operations manual, recovery; FSx maintenance", 20, lustre_reconnects),
     Pattern("Lustre evicts", "Lustre operations manual, evictions", 100, lustre_evicts),
     Pattern("link flaps", "Azure cyclecloud-healthagent, link_downed: up to 3 in 3 h are none", 30, link_flaps),

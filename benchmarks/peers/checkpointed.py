@@ -40,14 +40,13 @@ def train(*, rank: int, generation: int, update: Callable[[], AbstractContextMan
 
 
 def save(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, step: int) -> None:
-    """Write what a restart needs, in one stroke."""
     new = checkpoint.with_suffix(".new")
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, new)
     new.replace(checkpoint)
 
 
 def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
-    """The step to begin with."""
+    """Step to start with."""
     if not checkpoint.exists():
         return 0
     saved = torch.load(checkpoint, weights_only=True)

@@ -1,8 +1,8 @@
 """
-One trial of another runtime: start it, kill a rank with SIGKILL, and read from the steps how long training stood still.
+One trial of another runtime: start it, kill a rank with SIGKILL, and measure the pause by its steps.
 
-The programs beside this file say how their runtime is started and what a rank does. Every rank appends a line a step
-to one file; all are on one machine, so that their clock and the driver's are one.
+The programs beside this file define the start and the ranks of their runtime. Every rank appends a line a step to one
+file; all share one machine and clock.
 """
 
 import argparse
@@ -25,24 +25,20 @@ START_S, FINISH_S, POLL_S = 180.0, 240.0, 0.02
 
 Processes = list["subprocess.Popen[bytes]"]
 Job = Callable[[Mapping[str, str]], AbstractContextManager[Callable[[], bool]]]
-"""Starts a runtime whose ranks have these variables; tells whether it has ended, and ends what is left of it."""
+"""Starts a runtime whose ranks have these variables; returns functions to poll and to end it."""
 
 
 class Step(NamedTuple):
-    """One rank has done one step."""
-
     time_s: float
     rank: int
     step: int
     generation: int
-    """Counts the times that the group was made anew."""
+    """Number of times that the group was rebuilt."""
     world: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What came of one kill."""
-
     kept: bool
     """Training went on from a state later than the first."""
     full_strength_s: float | None = None
@@ -55,19 +51,16 @@ class Trial:
 
 
 def folder() -> Path:
-    """Where this trial lives."""
     return Path(os.environ["TRIAL"])
 
 
 def log_step(*, rank: int, step: int, generation: int, world: int) -> None:
-    """Tell the driver."""
     line = json.dumps(Step(time.time(), rank, step, generation, world))
     with (folder() / "steps").open("a") as log:
         log.write(line + "\n")
 
 
 def log_end(*, rank: int) -> None:
-    """This rank has done all steps."""
     (folder() / f"ended{rank}").touch()
 
 
@@ -75,7 +68,6 @@ def log_end(*, rank: int) -> None:
 
 
 def main(job: Job, *, first_kill: int) -> None:
-    """Run ``--trials`` trials and print them as JSON: each is killed three steps later than the one before."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=3)
     trials = parser.parse_args().trials
@@ -83,7 +75,6 @@ def main(job: Job, *, first_kill: int) -> None:
 
 
 def run(job: Job, *, kill_at: int) -> Trial:
-    """One trial, from the start of the runtime to its end."""
     with tempfile.TemporaryDirectory(prefix="holdfast-peer-") as name:
         log = Path(name) / "steps"
         variables = {
@@ -107,7 +98,7 @@ def run(job: Job, *, kill_at: int) -> Trial:
 
 
 def judge(steps: list[Step], *, killed_s: float) -> Trial:
-    """What the steps tell. One that was on its way at the kill may still be done: it is of the generation before."""
+    """Result by the steps. A step in progress at the kill may still finish: it belongs to the generation before."""
     before = max(step.generation for step in steps if step.time_s <= killed_s)
     last = max(step.step for step in steps if step.generation == before)
     after = [step for step in steps if step.generation > before]
@@ -127,29 +118,27 @@ def judge(steps: list[Step], *, killed_s: float) -> Trial:
 
 
 def read_steps(log: Path) -> list[Step]:
-    """All that were told so far."""
     text = log.read_text() if log.exists() else ""
     return [Step(*json.loads(line)) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def start(command: list[str], variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    """A process in a session of its own, so that its children end with it."""
     with (Path(variables["TRIAL"]) / "said").open("ab") as said:
         return subprocess.Popen(command, env=dict(variables), stdout=said, stderr=said, start_new_session=True)
 
 
 def is_rank() -> bool:
-    """Whether this process is a rank, and not the driver."""
+    """True for a rank, False for the driver."""
     return "TRIAL" in os.environ
 
 
 def write_pid(rank: int) -> None:
-    """Before the first step; a process that takes a rank over writes its own."""
+    """Before the first step; a process that takes over a rank writes its own."""
     (folder() / f"pid{rank}").write_text(str(os.getpid()))
 
 
 def end(processes: Processes) -> None:
-    """End what this trial has started, and nothing else."""
+    """End the processes of this trial only."""
     for process in processes:
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
@@ -159,7 +148,6 @@ def end(processes: Processes) -> None:
 
 
 def all_ended(variables: Mapping[str, str]) -> bool:
-    """Whether all ranks have said that they have done all steps."""
     return len(list(Path(variables["TRIAL"]).glob("ended*"))) >= WORLD
 
 
@@ -169,7 +157,7 @@ def free_port() -> int:
 
 
 def _all_at(log: Path, step: int) -> bool:
-    """In one group of the full size: a runtime that begins with fewer members is not measured while it grows."""
+    """In one group of the full size: a runtime that starts with fewer members is not measured while it grows."""
     last = {found.rank: found for found in read_steps(log)}
     groups = {(found.generation, found.world) for found in last.values()}
     victim = last.get(VICTIM)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 class FlatAdamW:
-    """Owns the storage of the parameters and of their gradients; both stay visible through the module."""
+    """Owns the storage of the parameters and gradients; both stay visible through the module."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], *, weight_decay: float = 0.01) -> None:
         owned = list(parameters)
@@ -29,7 +29,7 @@ class FlatAdamW:
 
     @property
     def state(self) -> dict[str, Tensor]:
-        """Everything that must survive a restart; load by copying into these."""
+        """State to save; load by copying into it."""
         return {"values": self.values, "first_moment": self.first_moment, "second_moment": self.second_moment}
 
     @torch.no_grad()

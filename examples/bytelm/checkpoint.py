@@ -1,4 +1,5 @@
-"""Checkpoints that are either whole or not there, and a resume that never goes back in silence.
+"""
+Atomic checkpoints, and a resume that reports damaged ones.
 
 A folder holds ``step-N.pt`` files and ``latest``, a JSON list of them, newest first, with their SHA-256. A file is
 written under a hidden name, synced and renamed; only then ``latest`` names it, in the same way.
@@ -21,7 +22,7 @@ Identity = Mapping[str, "int | str"]
 
 
 def save(*, folder: Path, step: int, state: Mapping[str, torch.Tensor], identity: Identity, keep: int) -> Path:
-    """Write the checkpoint of ``step`` and forget all but the newest ``keep``."""
+    """Write the checkpoint of ``step`` and delete all but the newest ``keep``."""
     folder.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     torch.save({"step": step, "identity": dict(identity), "state": dict(state)}, buffer)
@@ -40,7 +41,7 @@ def save(*, folder: Path, step: int, state: Mapping[str, torch.Tensor], identity
 
 
 def load(*, folder: Path, identity: Identity, allow_older: bool) -> tuple[dict[str, Any] | None, str]:
-    """The newest checkpoint, or None when there has never been one; and what was wrong with newer ones, if anything."""
+    """Newest checkpoint, or None; and the damage of newer ones, if any."""
     files = sorted(path.name for path in folder.glob("step-*.pt"))
     if not (folder / "latest").exists():
         if files:

@@ -1,4 +1,4 @@
-"""The tokens on the file system, mapped into memory, and the batches cut from them."""
+"""Memory-mapped tokens, and batches of them."""
 
 import hashlib
 import json
@@ -13,14 +13,12 @@ from settings import RefusedError
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """A file of byte tokens that matches its meta.json."""
-
     tokens: Tensor
     sha256: str
 
     @staticmethod
     def open(folder: Path) -> "Corpus":
-        """Read the tokens; refuses a file that is not the one meta.json describes, such as half an import."""
+        """Map the tokens; refuses a file that differs from meta.json, such as half an import."""
         path = folder / "tokens.bin"
         try:
             meta = json.loads((folder / "meta.json").read_text())
@@ -33,13 +31,13 @@ class Corpus:
             ) from error
         if found != expected or len(data) != count:
             raise RefusedError(
-                f"{path} has SHA-256 {found[:12]}, meta.json says {expected[:12]}; run prepare.py again"
+                f"{path} has SHA-256 {found[:12]}, meta.json has {expected[:12]}; run prepare.py again"
                 " or wait until the import is complete"
             )
         return Corpus(tokens=torch.frombuffer(data, dtype=torch.uint8), sha256=found)
 
     def batch(self, *, seed: int, step: int, rank: int, size: int, context: int) -> tuple[Tensor, Tensor]:
-        """Inputs and targets of one rank's step. The same arguments always give the same batch."""
+        """Inputs and targets of one rank's step; a pure function of the arguments."""
         digest = hashlib.blake2b(f"{seed}/{step}/{rank}".encode(), digest_size=8).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
         starts = torch.randint(len(self.tokens) - context, (size, 1), generator=generator)

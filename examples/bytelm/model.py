@@ -15,8 +15,6 @@ VOCABULARY = 256
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Sizes of the model."""
-
     context: int = 128
     width: int = 128
     heads: int = 4
@@ -24,8 +22,6 @@ class ModelConfig:
 
 
 class Block(nn.Module):
-    """Causal self-attention and a feed-forward layer, each behind a norm and around a residual."""
-
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.heads = config.heads
@@ -52,8 +48,6 @@ class Block(nn.Module):
 
 
 class ByteTransformer(nn.Module):
-    """Predicts the next byte at every position of a context."""
-
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.token_embedding = nn.Embedding(VOCABULARY, config.width)
@@ -70,7 +64,7 @@ class ByteTransformer(nn.Module):
         return logits
 
     def loss(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """Mean cross entropy in nats per byte; log(256) = 5.545 for a model that knows nothing."""
+        """Mean cross entropy in nats per byte; log(256) = 5.545 for an untrained model."""
         return functional.cross_entropy(self(tokens).view(-1, VOCABULARY), targets.reshape(-1))
 
 
@@ -82,6 +76,6 @@ def _initialize(module: nn.Module) -> None:
 
 
 def build_model(config: ModelConfig, *, seed: int) -> ByteTransformer:
-    """A freshly initialised model; the same seed gives the same parameters."""
+    """Initialised model; the same seed gives the same parameters."""
     torch.manual_seed(seed)
     return ByteTransformer(config)

@@ -22,14 +22,13 @@ SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__py
 
 
 def source_files(root: Path) -> Iterator[Path]:
-    """All .py files under ``root`` in a fixed order."""
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(set(folders) - SKIPPED)
         yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py"))
 
 
 def prepare(*, root: Path, out: Path) -> dict[str, str | int]:
-    """Write tokens.bin and meta.json to ``out``; the tokens first, so that meta.json means complete."""
+    """Write tokens.bin, then meta.json, which marks completion."""
     files = list(source_files(root))
     tokens = b"\n".join(path.read_bytes() for path in files)
     if not tokens:
@@ -53,7 +52,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def upload(*, out: Path, bucket: str) -> None:
-    """Put both files under the prefix that the file system imports; meta.json last."""
+    """Upload both files to the imported prefix; meta.json last."""
     import boto3  # only here: preparing needs nothing but Python
 
     s3 = boto3.client("s3")
@@ -73,7 +72,7 @@ def main() -> None:
 
 
 def run(*, out: Path, bucket: str | None) -> None:
-    """Prepare, and upload when there is a bucket."""
+    """Prepare, and upload if a bucket is given."""
     meta = prepare(root=Path(sysconfig.get_path("stdlib")), out=out)
     print(f"{meta['tokens']} byte tokens from {meta['files']} files of the {meta['source']} in {out}")
     if bucket:

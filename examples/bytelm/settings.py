@@ -1,4 +1,4 @@
-"""What a run is asked to do, and where in the job this process stands. No torch: bad input is refused at once."""
+"""Flags of a run, and the place of this process in the job. No torch: bad input is refused at once."""
 
 import argparse
 import os
@@ -8,13 +8,11 @@ from pathlib import Path
 
 
 class RefusedError(Exception):
-    """The run must not go on, and a retry would not help; the message says what to do. Exit code 2."""
+    """The run must not continue, and a retry would not help. Exit code 2."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The flags of train.py."""
-
     data: Path
     checkpoints: Path
     steps: int
@@ -29,8 +27,6 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """This process among the ranks."""
-
     rank: int
     world_size: int
     address: str
@@ -40,7 +36,7 @@ class Place:
 
 
 def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
-    """Read the command line; ends the process with exit code 2 on a mistake."""
+    """Read the command line; exits with code 2 on a mistake."""
     parser = argparse.ArgumentParser(description="Train a byte-level transformer, one rank per process.")
     parser.add_argument("--data", type=Path, default=Path("/fsx/data/bytelm"), help="folder of prepare.py's files")
     parser.add_argument("--checkpoints", type=Path, required=True, help="folder that every rank sees")
@@ -64,7 +60,7 @@ def parse_settings(arguments: Sequence[str] | None = None) -> Settings:
 
 
 def find_place(environment: Mapping[str, str] = os.environ) -> Place:
-    """Rank, size and meeting point, from torchrun's variables or from Slurm's; alone when there are neither."""
+    """Rank, size and address, by torchrun's variables or Slurm's; a single process without either."""
     values = {
         name: environment.get(name) or environment.get(slurm_name) or default
         for name, slurm_name, default in (

@@ -21,7 +21,7 @@ STOP_GRACE_S = 5.0
 
 
 class Termination(threading.Thread):
-    """Waits for SIGTERM in a thread of its own, since the main thread may be inside a collective and hear nothing."""
+    """Waits for SIGTERM in a thread, since the main thread may be inside a collective."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

@@ -1,9 +1,9 @@
-"""The same training through ``holdfast_runtime``: a lost node costs the step that was running, and nobody restarts.
+"""
+The same training through ``holdfast_runtime``: a lost node costs the current step, and no process restarts.
 
     holdfast-run ... train_resilient.py --checkpoints /fsx/checkpoints/bytelm [--steps N] ...
 
-Run by ``bytelm-resilient.sbatch``. Compare it with ``trainer.py``: no process group, no broadcast, no handling of lost
-ranks is left here.
+Run by ``bytelm-resilient.sbatch``. Compare with ``trainer.py``: no process group, broadcast, or handling of lost ranks.
 """
 
 import sys
@@ -29,9 +29,8 @@ def share_of_rate(step: int, *, total: int) -> float:
 
 class Report:
     """
-    Tells of steps and checkpoints. Only one rank speaks, and after a recovery it may be another process.
-
-    That the job runs, how far it is, and each recovery, its launchers write into the cluster's events.
+    Prints steps and checkpoints, from one rank, which after a recovery may be another process. Launchers write the
+    job's events.
     """
 
     def __init__(self, run: holdfast.Run, settings: Settings) -> None:
@@ -42,7 +41,7 @@ class Report:
         self._checkpoint = -1
 
     def step(self, step: holdfast.Step) -> None:
-        """Called in each step, after its update."""
+        """Call in each step, after its update."""
         done = step.number + 1
         if self._run.is_logger and self._run.generation != self._generation:
             print(f"generation {self._run.generation} goes on from step {step.number}", flush=True)
@@ -51,7 +50,7 @@ class Report:
             print(f"step {done}/{self._settings.steps} loss {step.loss:.4f}", flush=True)
 
     def checkpointed(self, step: int) -> None:
-        """Tell of a checkpoint that is new since the last call."""
+        """Print a checkpoint that is new since the last call."""
         if self._run.is_logger and step > self._checkpoint:
             self._checkpoint = step
             self._events.write(kind=kinds.CHECKPOINT_SAVED, detail={"step": step})

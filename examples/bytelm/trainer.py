@@ -1,7 +1,8 @@
-"""The training loop of one rank: data parallel, one gradient exchange per step, a checkpoint every few steps.
+"""
+Training loop of one rank: data parallel, one gradient exchange per step, a checkpoint every few steps.
 
-Every wait for another rank has a deadline. When a rank is lost, rank 0 still holds the parameters of the last whole
-step and saves them before it ends; when rank 0 itself is lost, the last regular checkpoint is what remains.
+Every wait for another rank has a deadline. If a rank is lost, rank 0 saves the last whole step before it exits; if rank
+0 is lost, the last regular checkpoint remains.
 """
 
 import math
@@ -24,13 +25,10 @@ REPORT_EVERY_STEPS = 5
 WARMUP_STEPS = 10
 
 
-class RankLostError(Exception):
-    """Another rank did not answer."""
+class RankLostError(Exception): ...
 
 
 class Trainer:
-    """State of a run: the parameters after ``step`` steps, and the last loss."""
-
     def __init__(self, *, settings: Settings, place: Place, events: EventLog) -> None:
         self.settings = settings
         self.place = place
@@ -52,7 +50,7 @@ class Trainer:
         }
 
     def load(self) -> str:
-        """Take over the newest checkpoint, if there is one; returns what was wrong with newer ones."""
+        """Load the newest checkpoint, if any; return the damage of newer ones."""
         found, damage = checkpoint.load(
             folder=self.settings.checkpoints,
             identity=self.identity,
@@ -66,14 +64,14 @@ class Trainer:
         return damage
 
     def share(self) -> None:
-        """Give rank 0's state to every rank."""
+        """Broadcast rank 0's state."""
         step = torch.tensor([self.step])
         for tensor in (step, *self.optimizer.state.values()):
             dist.broadcast(tensor, src=0)
         self.step = self.saved_step = int(step)
 
     def run(self, *, stopping: Callable[[], bool]) -> None:
-        """Step until the end, or until asked to stop."""
+        """Step until the end, or until stopped."""
         while self.step < self.settings.steps and not stopping():
             self.train_step()
             if self.step % REPORT_EVERY_STEPS == 0 or self.step in (1, self.settings.steps):
@@ -134,7 +132,7 @@ class Trainer:
 
 
 def train(*, settings: Settings, place: Place, events: EventLog, stopping: Callable[[], bool]) -> bool:
-    """Run this rank; True when the last step is done, False when asked to stop before."""
+    """Run this rank; True after the last step, False if stopped before."""
     torch.set_num_threads(1)
     deadline = timedelta(seconds=settings.timeout_s)
     meeting_point = f"tcp://{place.address}:{place.port}"
@@ -161,7 +159,7 @@ def train(*, settings: Settings, place: Place, events: EventLog, stopping: Calla
 
 
 def _prepare(*, settings: Settings, place: Place, events: EventLog) -> Trainer:
-    """Load and agree: either every rank starts from the same state, or every rank refuses."""
+    """Load and agree: all ranks start from the same state, or all refuse."""
     trainer, refusal, damage = None, None, ""
     try:
         trainer = Trainer(settings=settings, place=place, events=events)
@@ -174,7 +172,7 @@ def _prepare(*, settings: Settings, place: Place, events: EventLog) -> Trainer:
     if refusal is not None or trainer is None:
         raise refusal or AssertionError("neither prepared nor refused")
     if refusals.item():
-        raise RefusedError("another rank refused to start; its message says why")
+        raise RefusedError("another rank refused to start; see its message")
     trainer.share()
     nodes: list[str] = [""] * place.world_size
     dist.all_gather_object(nodes, place.node)

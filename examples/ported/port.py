@@ -46,17 +46,11 @@ EDITS: Edits = (
 
 
 def changed_lines(edits: Edits = EDITS) -> int:
-    """Lines that are written anew."""
     return sum(len(new) for _, _, new in edits)
 
 
 def ported(source: str, *, sha256: str = SHA256, edits: Edits = EDITS) -> str:
-    """
-    The ported file.
-
-    Raises:
-        ValueError: the source is another one, so the numbers would mean other lines.
-    """
+    """The ported file; raises ValueError for another source, whose line numbers would not match."""
     found = hashlib.sha256(source.encode()).hexdigest()
     if found != sha256:
         raise ValueError(f"the file has SHA-256 {found[:12]}, and the port is of {sha256[:12]}; check out that commit")
@@ -73,7 +67,7 @@ def main() -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{path}: {changed_lines()} lines written anew")
+    print(f"{path}: {changed_lines()} lines rewritten")
     return 0
 
 

@@ -33,7 +33,7 @@ def main() -> int:
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{path}: {changed_lines(EDITS)} lines written anew")
+    print(f"{path}: {changed_lines(EDITS)} lines rewritten")
     return 0
 
 

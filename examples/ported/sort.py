@@ -45,7 +45,7 @@ def main() -> None:
     trainer = Trainer(settings, GPT(shape), Sorting())
 
     def note(trainer: Trainer) -> None:
-        """One line: which step, its loss, and all parameters in a number."""
+        """One line: step, loss, and a digest of all parameters."""
         total = 0
         for parameter in trainer.model.parameters():
             total = zlib.crc32(parameter.detach().numpy().tobytes(), total)

@@ -1,11 +1,11 @@
 """
-Llama with FSDP2 on a number of nodes that changes while it trains, with the same bits whatever it is.
+Llama with FSDP2 on a changing number of nodes, with the same bits for each size.
 
     holdfast-run --nnodes 2:4 --peers ... --node-rank 0 elastic_fsdp2.py --data text.tokens --logical 32
     holdfast-run scale 3
 
-The batch has --logical parts, whatever the number of ranks is: each rank does its share of them, one after the other,
-and gradients are added in their order. What a lost node had comes from the snapshots that others keep of it.
+The batch has --logical parts for any number of ranks: each rank does its share of them, one after another, and
+gradients are added in their order. The state of a lost node comes from snapshots on other nodes.
 """
 
 import torch

@@ -3,8 +3,8 @@ Llama, fully sharded with FSDP2: each rank has 1/W of the parameters, gradients 
 
     holdfast-run --nproc-per-node 4 --spares 1 fsdp2.py --data text.tokens
 
-What a lost rank had comes from the snapshot that another node keeps of it, and all go back to that step: a few updates
-are done again (--snapshot-every), to the same bits, and no other process is started.
+The state of a lost rank comes from its snapshot on another node; all ranks repeat a few updates (--snapshot-every), to
+the same bits, without new processes.
 """
 
 import torch

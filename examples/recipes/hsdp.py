@@ -3,8 +3,8 @@ Llama with HSDP: shards within each replica, and --replicas of them.
 
     holdfast-run --nproc-per-node 4 --spares 1 hsdp.py --data text.tokens --replicas 2
 
-What a lost rank had comes from its twin in another replica, at the step that was running: nothing is done again. Where
-twins are on different nodes no snapshots are taken.
+The state of a lost rank comes from its twin in another replica, at the current step: nothing is repeated. With twins on
+different nodes no snapshots are taken.
 """
 
 import torch

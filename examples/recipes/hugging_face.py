@@ -1,10 +1,10 @@
 """
-Fine-tunes a causal model of Hugging Face, all of it or by LoRA, fully sharded with FSDP2.
+Fine-tune a causal model of Hugging Face, fully or by LoRA, fully sharded with FSDP2.
 
     holdfast-run --nproc-per-node 4 --spares 1 hugging_face.py --data text.tokens
     holdfast-run --nproc-per-node 4 --spares 1 hugging_face.py --data text.tokens --lora 8
 
---model is a folder with config.json and safetensors files; without it a tiny Llama begins with random weights.
+--model is a folder with config.json and safetensors files; without it a tiny Llama starts with random weights.
 Accelerate and Trainer are not used: they make groups and count steps themselves.
 """
 
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def on_meta(config: PretrainedConfig, *, lora: int) -> nn.Module:
-    """The model without memory. What is trained has 32 bits; on a GPU it computes in bfloat16."""
+    """Model on the meta device. Trained parameters have 32 bits; on a GPU it computes in bfloat16."""
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
         if lora:
@@ -87,9 +87,8 @@ def on_meta(config: PretrainedConfig, *, lora: int) -> nn.Module:
 @torch.no_grad()
 def load(model: nn.Module, folder: Path | None, *, mesh: DeviceMesh, seed: int) -> None:
     """
-    Each rank reads its own rows from the files, and nobody waits for another.
-
-    What is in no file, such as adapters, follows from its name and its place: ranks with the same part begin alike.
+    Read this rank's own rows from the files, without waiting for others. Missing tensors, such as adapters, are
+    initialised by name and place.
     """
     files = files_of(folder) if folder else {}
     for name, module in [*model.named_modules()]:
@@ -114,7 +113,7 @@ def load(model: nn.Module, folder: Path | None, *, mesh: DeviceMesh, seed: int) 
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Which file has which tensor."""
+    """File of each tensor."""
     index = folder / "model.safetensors.index.json"
     if index.exists():
         return {name: folder / file for name, file in json.loads(index.read_text())["weight_map"].items()}

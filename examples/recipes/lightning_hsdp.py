@@ -3,8 +3,8 @@ Llama with HSDP in PyTorch Lightning: shards within each replica, and --replicas
 
     holdfast-run --nproc-per-node 4 --spares 1 lightning_hsdp.py --data text.tokens
 
-What a lost rank had comes from its twin in another replica, at the batch that was running. Lightning counts batches
-itself and cannot go back to a snapshot, so there are at least two replicas.
+The state of a lost rank comes from its twin in another replica, at the current batch. Lightning counts batches itself
+and cannot go back to a snapshot, so there are at least two replicas.
 """
 
 import argparse
@@ -53,7 +53,7 @@ class Module(pl.LightningModule):
 
 
 class Windows(Dataset[Tensor]):
-    """A token file in pieces of one length, by number. The strategy gives each rank its part, as of any dataset."""
+    """A token file in pieces of one length; the strategy distributes them."""
 
     def __init__(self, path: str, *, context: int) -> None:
         self.file, self.context = TokenFile.open(path), context
@@ -67,7 +67,7 @@ class Windows(Dataset[Tensor]):
 
 
 class Lines(pl.Callback):
-    """A line for each step, from one rank, which after a recovery may be another process."""
+    """A line per step, from one rank, which after a recovery may be another process."""
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         assert isinstance(trainer.strategy, HoldfastStrategy)

@@ -1,4 +1,4 @@
-"""A Llama-style transformer, and its sizes: the smallest trains on a laptop, the largest is that of Llama 3 70B."""
+"""Llama-style transformer in sizes from a laptop's to Llama 3 70B."""
 
 import zlib
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy, scaled_dot_product_attention, sil
 
 @dataclass(frozen=True)
 class Size:
-    """Of the model, as its paper has them (arXiv 2407.21783, table 3)."""
+    """As in its paper (arXiv 2407.21783, table 3)."""
 
     width: int
     layers: int
@@ -30,8 +30,9 @@ SIZES = {
 
 
 class Attention(nn.Module):
-    """Grouped-query attention with rotary positions. Heads are counted in its inputs: there are fewer where each rank
-    of a tensor-parallel group has its own."""
+    """
+    Grouped-query attention with rotary positions. Heads are counted from the inputs: fewer under tensor parallelism.
+    """
 
     def __init__(self, size: Size) -> None:
         super().__init__()
@@ -66,8 +67,6 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and a feed-forward, each added to what goes through."""
-
     def __init__(self, size: Size) -> None:
         super().__init__()
         self.attention_norm = nn.RMSNorm(size.width)
@@ -83,12 +82,10 @@ class Layer(nn.Module):
 
 class Llama(nn.Module):
     """
-    The model, or one stage of a pipeline.
-
-    Layers keep their numbers in a stage, so that a parameter has one name wherever it is.
+    The model, or one stage of a pipeline, with the parameter names of the whole.
 
     Args:
-        stage: Which part, and of how many. Default: all of it
+        stage: Number and count. Default: all of it
     """
 
     def __init__(self, size: Size, *, stage: tuple[int, int] = (0, 1)) -> None:
@@ -109,7 +106,7 @@ class Llama(nn.Module):
 
 
 def loss_of(logits: Tensor, targets: Tensor) -> Tensor:
-    """The mean over the tokens; targets of -100 do not count."""
+    """Mean over the tokens; targets of -100 do not count."""
     return cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
 
 
@@ -125,11 +122,7 @@ def rotated(heads: Tensor) -> Tensor:
 
 @torch.no_grad()
 def materialize(model: nn.Module, *, device: torch.device, seed: int) -> None:
-    """
-    From meta to memory, each rank its own part, and nobody waits for another.
-
-    A part's values follow from its name and its place, so ranks with the same part begin with the same values.
-    """
+    """Move this rank's part from meta to memory, without waiting for others. Values follow from name and place."""
     model.to_empty(device=device)
     for name, parameter in model.named_parameters():
         local, place = parameter.data, list[int]()

@@ -1,10 +1,10 @@
 """
-Llama as a pipeline of --pp stages (1F1B), each of them sharded over the ranks that have it (FSDP2).
+Llama as a pipeline of --pp stages (1F1B), each sharded over its ranks (FSDP2).
 
     holdfast-run --nproc-per-node 4 --spares 1 pp_dp.py --data text.tokens --pp 2
 
-The schedule is handed to Run, which opens its groups again after a loss. A lost rank comes back from a snapshot, or
-with --replicas 2 from its twin at the running step.
+Run gets the schedule and reopens its groups after a loss. A lost rank comes back from a snapshot, or with --replicas 2
+from its twin at the current step.
 """
 
 import torch

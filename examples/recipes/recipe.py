@@ -1,4 +1,4 @@
-"""What all recipes have in common: flags, the mesh, the data, and what a run tells of its steps."""
+"""Shared parts of the recipes: flags, mesh, data, report."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ from holdfast_runtime.data import Dataset, Source
 
 
 def parser(description: str | None, *, sizes: Iterable[str] = ()) -> argparse.ArgumentParser:
-    """The flags of all recipes; --size where the recipe has a model of its own."""
+    """Flags of all recipes; --size for recipes with their own model."""
     found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = found.add_argument
     add("--data", nargs="+", required=True, help="token files, of python -m holdfast_runtime.data build")
@@ -35,12 +35,11 @@ def parser(description: str | None, *, sizes: Iterable[str] = ()) -> argparse.Ar
 
 
 def updates(text: str) -> int | str:
-    """A number of them, or "never"."""
     return text if text == "never" else int(text)
 
 
 def device_of_rank() -> torch.device:
-    """A GPU per rank, where there are any; a spare has that of the rank that it takes."""
+    """One GPU per rank, if any; a spare uses that of its rank."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
@@ -48,7 +47,7 @@ def device_of_rank() -> torch.device:
 
 
 def mesh_of(args: argparse.Namespace, device: torch.device, *, pp: int = 1, tp: int = 1) -> DeviceMesh:
-    """Stages, copies, shards and parts of a layer; each copy has as many shards as there are ranks for it."""
+    """Mesh of stages, copies, shards and parts of a layer."""
     world = dist.get_world_size()
     shards, rest = divmod(world, pp * args.replicas * tp)
     if rest:
@@ -61,7 +60,7 @@ def mesh_of(args: argparse.Namespace, device: torch.device, *, pp: int = 1, tp: 
 
 
 def data_mesh(mesh: DeviceMesh) -> DeviceMesh:
-    """The part of a mesh along which each rank has samples of its own."""
+    """Part of a mesh along which each rank has its own samples."""
     return mesh["replicate", "shard"] if "replicate" in (mesh.mesh_dim_names or ()) else mesh["shard"]
 
 
@@ -73,7 +72,7 @@ def precision(device: torch.device) -> MixedPrecisionPolicy:
 
 
 def dataset(args: argparse.Namespace, context: int, mesh: DeviceMesh) -> Dataset:
-    """A batch is a function of the step and of which data-parallel rank asks."""
+    """Batches as a function of step and data-parallel rank."""
     return Dataset(
         sources=[Source("text", args.data)],
         context=context,
@@ -87,20 +86,20 @@ class Report:
     """
     Lines, TensorBoard and MLflow, from one rank, which after a recovery may be another process.
 
-    It begins at the step that is next: steps that are done again after a loss replace what was written of them. Where
-    that rank is lost between its update and its line, and a twin goes on from there, the line is missing.
+    Repeated steps replace their earlier lines. If the rank is lost between update and line, and a twin continues, the
+    line is missing.
     """
 
     def __init__(self, run: holdfast.Run, args: argparse.Namespace) -> None:
         self._run, self._args = run, args
         self._next = -1
-        """The step that would follow the newest that was told."""
+        """Next step to report."""
         self._board: Any = None
         self._client: Any = None
         self._run_id = ""
 
     def step(self, step: holdfast.Step) -> None:
-        """Called in each step, after its update."""
+        """Call in each step, after its update."""
         if not self._run.is_logger or step.number % self._args.report_every:
             return
         print(f"generation {self._run.generation}  step {step.number}  loss {step.loss:.4f}", flush=True)

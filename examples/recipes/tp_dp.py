@@ -1,10 +1,10 @@
 """
-Llama, each layer divided among --tp ranks (tensor parallel), and that sharded over the others (FSDP2).
+Llama with layers divided among --tp ranks (tensor parallel), sharded over the others (FSDP2).
 
     holdfast-run --nproc-per-node 4 --spares 1 tp_dp.py --data text.tokens --tp 2
 
-Ranks that divide a layer see the same samples: run.data_rank says which. A lost rank comes back from a snapshot, or
-with --replicas 2 from its twin at the running step.
+Ranks that divide a layer see the same samples (run.data_rank). A lost rank comes back from a snapshot, or with
+--replicas 2 from its twin at the current step.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """
-A CDK app of your own that takes constructs from the wheel holdfast-constructs and nothing else of Holdfast.
+CDK app with constructs of the wheel holdfast-constructs, without the rest of Holdfast.
 
-The cluster stands in a VPC that this app made for other things too; its lifecycle scripts are its own.
+The cluster is in an existing VPC of this app, with its own lifecycle scripts.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 class ResearchStack(cdk.Stack):
-    """A Slurm cluster beside what the team already has."""
+    """A Slurm cluster beside existing resources."""
 
     def __init__(self, scope: cdk.App, construct_id: str) -> None:
         super().__init__(scope, construct_id, env=cdk.Environment(account="111122223333", region="us-west-2"))
@@ -44,7 +44,7 @@ class ResearchStack(cdk.Stack):
 
     @property
     def availability_zones(self) -> list[str]:
-        """The zone in use; without this the CDK would look all zones up in the account."""
+        """Avoids a lookup of all zones by the CDK."""
         return ["us-west-2b"]
 
 

@@ -1,8 +1,8 @@
 """
-Rules over a HyperPod cluster and what it stands on, whatever described it.
+Rules over a HyperPod cluster and what it depends on, from any description.
 
-``judge`` gives every finding of every rule in a ``Deployment``. It needs no account, no file and no CDK;
-``from_environment`` judges an environment file with it, ``from_template`` templates.
+``judge`` returns all findings in a ``Deployment``, without account, file or CDK; ``from_environment`` applies it to an
+environment file, ``from_template`` to templates.
 """
 
 from holdfast.validation import imports, rules  # noqa: F401 - they register every rule

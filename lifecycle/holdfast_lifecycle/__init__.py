@@ -1,4 +1,4 @@
-"""What runs on a node at its creation: small idempotent steps in dependency order. Standard library, Python 3.9."""
+"""Node setup: small idempotent steps in dependency order. Standard library, Python 3.9."""
 
 from holdfast_lifecycle.command import main
 from holdfast_lifecycle.model import Context, LifecycleError, Step, StepError, User, load_context, plan

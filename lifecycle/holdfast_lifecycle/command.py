@@ -1,8 +1,8 @@
-"""The command: which steps, what is told to whom, and the exit code.
+"""
+Command: choose steps, report results, exit code.
 
-Three audiences: people read standard output (HyperPod puts it into CloudWatch), programs read lifecycle.jsonl on the
-node, and the cluster's timeline reads events. On failure the last lines are the summary, because those are what a
-failure message shows.
+People read standard output (HyperPod puts it into CloudWatch), programs read lifecycle.jsonl on the node, and the
+cluster's timeline reads events. On failure the summary comes last, because failure messages show the last lines.
 """
 
 import json
@@ -20,8 +20,6 @@ LOG_PATH = "/var/log/holdfast/lifecycle.jsonl"
 
 
 class _Reporter:
-    """Tells everyone about a result."""
-
     def __init__(self, context: Context, *, root_log: Path) -> None:
         root_log.parent.mkdir(parents=True, exist_ok=True)
         root_log.parent.chmod(0o755)
@@ -48,7 +46,7 @@ class _Reporter:
 
 
 def main(arguments: Sequence[str], *, steps: Sequence[Step] = STEPS, root: Path = Path("/")) -> int:
-    """Run the lifecycle; 0 when every step succeeded, 1 when one did not, 2 on wrong usage."""
+    """Run the lifecycle; 0 on success, 1 if a step failed, 2 on wrong usage."""
     parser = ArgumentParser(prog="holdfast_lifecycle", description="Prepare this node: idempotent steps, in parallel.")
     parser.add_argument("--hook", choices=HOOKS, required=True, help="what HyperPod runs this for; the script says it")
     parser.add_argument("--config", type=Path, required=True, help="config.json of the lifecycle bundle")
@@ -77,7 +75,7 @@ def main(arguments: Sequence[str], *, steps: Sequence[Step] = STEPS, root: Path 
 def _run(context: Context, steps: Sequence[Step]) -> int:
     reporter = _Reporter(context, root_log=context.path(LOG_PATH))
     place = f"{context.role}, group {context.instance_group}, {context.address}"
-    _say(f"{context.instance_id} ({place}) begins {context.hook}")
+    _say(f"{context.instance_id} ({place}) starts {context.hook}")
     detail = {"role": context.role, "hook": context.hook}
     reporter.events.write(kind=kinds.LIFECYCLE_STARTED, detail=detail)
     began = time.monotonic()
@@ -99,12 +97,11 @@ def _run(context: Context, steps: Sequence[Step]) -> int:
 
 
 def summary(context: Context, failed: Sequence[Result]) -> list[str]:
-    """The last lines of a failed run."""
     causes = [result for result in failed if result.outcome != NOT_STARTED]
     skipped = [result.step for result in failed if result.outcome == NOT_STARTED]
     lines = [f"{context.instance_id} is not ready: {len(causes)} of its steps failed"]
     if skipped:
-        lines.append(f"not started because of that: {', '.join(skipped)}")
+        lines.append(f"not started because of these: {', '.join(skipped)}")
     for result in causes:
         lines += [
             f"failed step: {result.step}",

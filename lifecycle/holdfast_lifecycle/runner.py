@@ -1,8 +1,9 @@
-"""Runs steps: each in a child process, in parallel where needs allow, with a deadline that is enforced by killing.
+"""
+Runs steps: each in a child process, in parallel where needs allow, killed at its deadline.
 
-A forked child rather than a thread: a thread stuck in a system call on a dead mount cannot be ended, and a process
-group takes every program the step started along with it. Check, apply, verify, in this order; a step that is already
-satisfied costs its check only. When a step fails, what needs it is not started, and the rest still runs.
+A child and not a thread: a thread stuck in a system call on a dead mount cannot be ended, and a process group includes
+the programs of the step. Check, apply, verify, in this order; a satisfied step costs its check only. When a step fails,
+its dependants are not started, and the rest still runs.
 """
 
 import contextlib
@@ -21,8 +22,6 @@ SATISFIED, DONE, FAILED, NOT_STARTED = "satisfied", "done", "failed", "not start
 
 
 class Result(NamedTuple):
-    """How a step ended."""
-
     step: str
     outcome: str
     duration_s: float = 0.0
@@ -37,7 +36,7 @@ class Result(NamedTuple):
 
 
 class _Running:
-    """A step in its child process; the child's report arrives through the pipe."""
+    """A step in its child process, which reports through the pipe."""
 
     def __init__(self, step: Step, pid: int, pipe: int) -> None:
         self.step = step
@@ -52,14 +51,14 @@ class _Running:
 
 
 class Runner:
-    """Runs the steps of a plan and tells ``report`` of each result as it comes."""
+    """Runs the steps of a plan and calls ``report`` with each result."""
 
     def __init__(self, *, context: Context, report: Callable[[Result], None]) -> None:
         self._context = context
         self._report = report
 
     def run(self, steps: Sequence[Step]) -> list[Result]:
-        """All results, in the order of the steps. Needs outside the given steps count as met."""
+        """Return all results, in the order of the steps. Needs outside the given steps count as met."""
         gc.freeze()  # or the collector of each child would copy every page that it looks at
         waiting = list(steps)
         running: list[_Running] = []
@@ -111,11 +110,10 @@ def _is_ready(step: Step, names: set[str], results: dict[str, Result]) -> bool:
 
 
 def _not_started(step: Step, blocker: str) -> Result:
-    return Result(step=step.name, outcome=NOT_STARTED, seen=f"it needs '{blocker}'", action=f"cure '{blocker}' first")
+    return Result(step=step.name, outcome=NOT_STARTED, seen=f"it needs '{blocker}'", action=f"fix '{blocker}' first")
 
 
 def _perform(step: Step, context: Context) -> dict[str, str]:
-    """Inside the child: the fields of the result."""
     try:
         work = step.load()
         if work.check(context):
@@ -132,12 +130,11 @@ def _perform(step: Step, context: Context) -> dict[str, str]:
             "outcome": FAILED,
             "expected": "the step runs without an error",
             "seen": f"{type(error).__name__}: {error} (at {where.filename}:{where.lineno})",
-            "action": f"see the error; run it again with {context.script} --only {step.name}",
+            "action": f"read the error; run it again with {context.script} --only {step.name}",
         }
 
 
 def _wait(running: Sequence[_Running]) -> list[_Running]:
-    """Block until a child has ended or its time is over; pipe end means ended."""
     left = min(item.deadline for item in running) - time.monotonic()
     readable, _, _ = select.select([item.pipe for item in running], [], [], max(0.0, left))
     ended = []
@@ -173,7 +170,6 @@ def _collect(ended: _Running, *, script: str) -> Result:
 
 
 def _end(ended: _Running) -> None:
-    """Kill what is left of the step's process group and take its exit status."""
     os.close(ended.pipe)
     try:
         os.killpg(ended.pid, signal.SIGKILL)

@@ -18,7 +18,7 @@ from waiting import eventually
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.home import keys_of
 from holdfast_agent.aws import LOGS, SAGEMAKER, Api, AwsError, Settings
-from holdfast_agent.controller import Looker
+from holdfast_agent.controller import ClusterPoller
 from holdfast_agent.remedies import Hands, Mark, RemedySettings, Request, Stage, View
 from holdfast_agent.shipping import EventShipper, LogStream
 from holdfast_agent.slurm import Program
@@ -253,7 +253,7 @@ def test_hyperpod_is_asked_by_its_api_and_in_use_is_under_way(cloud: Cloud, tmp_
     arn = cloud.client("sagemaker").describe_cluster(ClusterName="lab")["ClusterArn"]
     config.write_text(json.dumps({"ClusterConfig": {"ClusterArn": arn}}))
     api = Api(SAGEMAKER, settings=cloud.settings)
-    looker = Looker(
+    looker = ClusterPoller(
         cluster="lab",
         sagemaker=api,
         logs=Api(LOGS, settings=cloud.settings),
@@ -265,7 +265,7 @@ def test_hyperpod_is_asked_by_its_api_and_in_use_is_under_way(cloud: Cloud, tmp_
     assert seen.problems == ()
     assert {one.instance_id for one in seen.instances or ()} == {one["InstanceId"] for one in instances}
     assert {one.status for one in seen.instances or ()} == {"Running"}
-    assert (seen.records, seen.is_told) == ((), False)
+    assert (seen.records, seen.is_reported) == ((), False)
 
     def ask(instance_id: str, remedy: str = "replace") -> tuple[str, str]:
         from holdfast_agent.remedies import ApiAsker
@@ -292,7 +292,9 @@ def test_hmas_findings_are_read_from_its_streams(cloud: Cloud, tmp_path: Path) -
     config = tmp_path / "resource_config.json"
     config.write_text(json.dumps({"ClusterConfig": {"ClusterArn": "arn:aws:sagemaker:us-west-2:1:cluster/abc"}}))
     api = Api(LOGS, settings=cloud.settings)
-    looker = Looker(cluster="lab", sagemaker=api, logs=api, program=Program(), resource_config=config, with_slurm=False)
+    looker = ClusterPoller(
+        cluster="lab", sagemaker=api, logs=api, program=Program(), resource_config=config, with_slurm=False
+    )
     assert looker.look(boot_s=1.0).records == ()
     for stream, text in (
         ("SagemakerHealthMonitoringAgent/workers/i-7", record),

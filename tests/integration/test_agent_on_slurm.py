@@ -172,7 +172,7 @@ def test_a_busy_node_fails_its_jobs_go_on_and_hyperpod_takes_it_when_they_have_e
     assert (asked.reason, "FAIL" in asked.flags or "FAIL" in asked.state) == ("Action:Replace", True)
     assert one.do("ask", "replace").outcome == "done", "once more does nothing"
     again = one.do("claim", "replace", "gpu-lost")
-    assert (again.outcome, again.why) == ("in-use", "the node is asked for already: replace"), "whoever asked"
+    assert (again.outcome, again.why) == ("in-use", "request already pending for this node: replace"), "whoever asked"
     refused = one.do("force", "replace")
     assert (refused.outcome, "other jobs run" in refused.why) == ("refused", True)
     assert lab.run("squeue", "-h", "-j", job, "-o", "%t").stdout.strip() == "R"

@@ -15,7 +15,7 @@ from waiting import eventually
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod.api import RoleSessions
 from holdfast_agent.aws import LOGS, SAGEMAKER, Api, Settings
-from holdfast_agent.controller import Looker
+from holdfast_agent.controller import ClusterPoller
 from holdfast_agent.shipping import EventShipper, LogStream
 from holdfast_agent.slurm import Program
 
@@ -154,7 +154,7 @@ def looked(settings: Settings, folder: Path, *, cluster: str) -> tuple[set[str],
     called: set[str] = set()
     resources = folder / "resource_config.json"
     resources.write_text(json.dumps({"ClusterConfig": {"ClusterArn": cluster}}))
-    looker = Looker(
+    looker = ClusterPoller(
         cluster="lab",
         sagemaker=Counted(Api(service=SAGEMAKER, settings=settings), "sagemaker", called),
         logs=Counted(Api(service=LOGS, settings=settings), "logs", called),

@@ -134,7 +134,7 @@ def test_pips_own_settings_win(install: Install, index: Index, tmp_path: Path) -
 
     said, versions = install(PIP_FIND_LINKS=str(tmp_path / "wheels"))
 
-    assert said == "installing PyTorch from where pip's settings say: at most 2700 MB to download\n"
+    assert said == "installing PyTorch from pip's index: at most 2700 MB to download\n"
     assert versions == "2.13.0+ours 1.0"
     assert not [path for path in index.asked if path.startswith("/cpu/")]
 
@@ -195,7 +195,7 @@ def test_a_gpu_is_known_by_its_driver_where_pci_is_out_of_sight(tmp_path: Path) 
             "ERROR: Could not find a version of uv\nERROR: No matching distribution\n",
             "Could not find a version of uv",
         ),
-        ("", "it was ended"),
+        ("", "terminated"),
     ],
 )
 def test_what_pip_says_becomes_one_reason(said: str, why: str) -> None:

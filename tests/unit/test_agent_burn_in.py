@@ -59,7 +59,7 @@ def test_a_node_that_is_fast_enough_is_tried_once(measured: list[Trial], tmp_pat
 
 
 def test_what_is_wrong_stays_wrong_however_fast_it_is(measured: list[Trial], tmp_path: Path) -> None:
-    measured += [memory(0.3), memory(0.8, "2 blocks of memory did not keep what was written")]
+    measured += [memory(0.3), memory(0.8, "2 memory blocks differ from what was written")]
 
     assert found(tmp_path).problems
 

@@ -11,7 +11,7 @@ from agent_parts import ScriptedChild, instant
 from holdfast_agent.coverage import Change, Coverage, Report
 from holdfast_agent.detectors import Checks, Detector, Fabric, Instant, KernelLog, Links, Mounts, Nvml, Seen
 from holdfast_agent.machine import Machine
-from holdfast_agent.service import NoHands, Outbox, Service, StateFile
+from holdfast_agent.service import NoRemedies, Outbox, Service, StateFile
 from holdfast_agent.verdicts import Engine, Policy
 from holdfast_common import kinds, parse_events
 
@@ -66,7 +66,7 @@ def test_an_agent_that_stood_still_for_an_hour_has_seen_no_failure_of_an_hour() 
 def test_a_part_that_is_not_watched_any_more_is_neither_lost_nor_stays_so() -> None:
     coverage = Coverage()
     assessed(coverage, range(3), _="", _fan="", _disk="")
-    assert assessed(coverage, range(3, 20), _="", _fan="cannot say", _disk="") == [(13, "fan", True)]
+    assert assessed(coverage, range(3, 20), _="", _fan="reported no result", _disk="") == [(13, "fan", True)]
     assert assessed(coverage, range(20, 40), _="") == [(20, "fan", False)]
     assert coverage.remember() == [["d", ""]]
 
@@ -207,7 +207,7 @@ def test_a_check_that_cannot_say_any_more_is_a_loss_and_one_that_never_could_is_
     detector, coverage = Checks(directory=str(tmp_path)), Coverage()
     assert until(detector, coverage, "fan", "", from_s=100) == []
     (tmp_path / "fan").write_text("#!/bin/sh\nexit 2\n")
-    changed = until(detector, coverage, "fan", "cannot say", from_s=1000)
+    changed = until(detector, coverage, "fan", "reported no result", from_s=1000)
     changed += changes(detector, coverage, range(1900, 1912))
     detector.close()
     assert [(one.part, one.lost) for one in changed] == [("fan", True)]
@@ -250,7 +250,7 @@ def test_an_agent_writes_that_a_detector_is_lost_and_back_and_its_status_and_met
         engine=Engine(policy=Policy.standard(), boot_id="b", node="i-1"),
         outbox=Outbox(path=tmp_path / "events.jsonl", cluster="c", node="i-1"),
         state=StateFile(path=tmp_path / "state.json", node="i-1", boot="b"),
-        hands=NoHands(),
+        remedies=NoRemedies(),
         clock=lambda: instant(now[0]),
     )
     service._begin()
@@ -272,6 +272,6 @@ def test_an_agent_writes_that_a_detector_is_lost_and_back_and_its_status_and_met
     told = [(one.kind, one.evidence) for one in events if one.kind != kinds.AGENT_STARTED]
     assert told == [
         (kinds.DETECTOR_LOST, "failing: RuntimeError: no such device"),
-        (kinds.DETECTOR_BACK, "failing: it works again"),
+        (kinds.DETECTOR_BACK, "failing: works again"),
     ]
     assert json.loads((tmp_path / "state.json").read_text())["coverage"] == [["failing", ""]]

@@ -593,7 +593,7 @@ def test_a_check_finds_or_not_by_its_exit_code(tmp_path: Path) -> None:
     (seen,) = looked(detector, until=1)
     assert (seen.condition, seen.device, seen.facts) == ("check-failed", "fan", {"check": "fan", "remedy": "replace"})
     assert seen.evidence == "check fan: fan 3 stands still"
-    assert detector.reason == "unsure: cannot say"
+    assert detector.reason == "unsure: reported no result"
     detector.close()
 
 
@@ -614,12 +614,12 @@ def test_wrong_checks_are_refused_with_their_reasons_and_the_others_run(tmp_path
         ("found", {"check": "found"}),
     ]
     for name, reason in {
-        "boasts": "its output is ignored: remedy is 'explode'; allowed are none",
-        "folder": "is no file",
+        "boasts": "output ignored: remedy is 'explode'; allowed are none",
+        "folder": "is not a file",
         "hasty": "hasty.json: interval_s is -1; allowed are interval_s and deadline_s",
-        "odd": "ended with exit code 7, which is none of 0, 1 and 2",
-        "open": "others than root can write it",
-        "text": "cannot be executed",
+        "odd": "ended with exit code 7; allowed: 0, 1, 2",
+        "open": "writable by users other than root",
+        "text": "not executable",
     }.items():
         assert f"{name}: {reason}" in detector.reason
     detector.close()

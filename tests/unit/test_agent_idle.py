@@ -12,7 +12,7 @@ from agent_parts import instant, told
 from simulated_nodes import job
 from waiting import eventually
 
-from holdfast_agent.idle import Agreement, IdleCheck, IdleTime, Look, Turn, needed_by
+from holdfast_agent.idle import Agreement, IdleCheck, IdleSchedule, Look, Turn, needed_by
 from holdfast_agent.launchers import JobReport
 from holdfast_agent.signals import Happening, Signal
 from holdfast_agent.verdicts import Engine, Policy
@@ -28,22 +28,22 @@ def spare(**more: Any) -> JobReport:
 # --- when
 
 
-def turns(time: IdleTime, looks: list[Look], *, running: bool = False) -> list[Turn]:
+def turns(time: IdleSchedule, looks: list[Look], *, running: bool = False) -> list[Turn]:
     return [time.decide(look, running=running) for look in looks]
 
 
 def test_an_idle_node_is_tried_out_again_after_an_hour_and_not_in_a_pause_between_jobs() -> None:
-    time = IdleTime(repeat_s=HOUR_S, began_s=0.0)
+    time = IdleSchedule(repeat_s=HOUR_S, began_s=0.0)
     assert set(turns(time, [Look(boot_s=second) for second in range(0, 3600, 60)])) == {Turn.NOTHING}
     assert time.decide(Look(boot_s=3600.0), running=False) is Turn.START
-    busy = IdleTime(repeat_s=HOUR_S, began_s=0.0)
+    busy = IdleSchedule(repeat_s=HOUR_S, began_s=0.0)
     busy.decide(Look(boot_s=3700.0, needed="job 1"), running=False)
     assert turns(busy, [Look(boot_s=3701.0), Look(boot_s=3900.0)]) == [Turn.NOTHING, Turn.NOTHING]
     assert busy.decide(Look(boot_s=4001.0), running=False) is Turn.START
 
 
 def test_what_a_verdict_asks_for_is_done_at_the_boundary_and_once() -> None:
-    time, due = IdleTime(repeat_s=0.0, began_s=0.0), frozenset({"i1"})
+    time, due = IdleSchedule(repeat_s=0.0, began_s=0.0), frozenset({"i1"})
     assert time.decide(Look(boot_s=1.0, needed="job 1", due=due), running=False) is Turn.NOTHING
     assert turns(time, [Look(boot_s=2.0, due=due), Look(boot_s=7.0, due=due)]) == [Turn.NOTHING, Turn.START]
     time.ended((), Look(boot_s=12.0, due=due))
@@ -52,7 +52,7 @@ def test_what_a_verdict_asks_for_is_done_at_the_boundary_and_once() -> None:
 
 
 def test_it_is_left_at_once_and_begun_again_at_the_next_boundary() -> None:
-    time, due = IdleTime(repeat_s=0.0, began_s=0.0), frozenset({"i1"})
+    time, due = IdleSchedule(repeat_s=0.0, began_s=0.0), frozenset({"i1"})
     turns(time, [Look(boot_s=0.0, due=due), Look(boot_s=5.0, due=due)])
     assert time.decide(Look(boot_s=6.0, needed="job 2", due=due), running=True) is Turn.LEAVE
     assert time.left == 1
@@ -60,13 +60,13 @@ def test_it_is_left_at_once_and_begun_again_at_the_next_boundary() -> None:
 
 
 def test_a_node_of_which_something_else_is_asked_is_not_tried_out() -> None:
-    time, due = IdleTime(repeat_s=HOUR_S, began_s=0.0), frozenset({"i1"})
+    time, due = IdleSchedule(repeat_s=HOUR_S, began_s=0.0), frozenset({"i1"})
     looks = [Look(boot_s=second, due=due, is_sound=False) for second in range(0, 9000, 60)]
     assert set(turns(time, looks)) == {Turn.NOTHING}
 
 
 def test_one_failure_is_no_finding_and_two_in_a_row_are() -> None:
-    time = IdleTime(repeat_s=HOUR_S, began_s=0.0)
+    time = IdleSchedule(repeat_s=HOUR_S, began_s=0.0)
     time.decide(Look(boot_s=3000.0), running=False)
     time.ended(("memory: 1 block",), Look(boot_s=3600.0))
     assert not time.found
@@ -79,9 +79,9 @@ def test_one_failure_is_no_finding_and_two_in_a_row_are() -> None:
 
 
 def test_after_a_restart_of_the_agent_nothing_is_done_twice() -> None:
-    time, due = IdleTime(repeat_s=HOUR_S, began_s=0.0), frozenset({"i1"})
+    time, due = IdleSchedule(repeat_s=HOUR_S, began_s=0.0), frozenset({"i1"})
     time.ended((), Look(boot_s=100.0, due=due))
-    again = IdleTime(repeat_s=HOUR_S, began_s=200.0)
+    again = IdleSchedule(repeat_s=HOUR_S, began_s=200.0)
     again.restore(json.loads(json.dumps(time.snapshot())))
     assert not again.is_due(Look(boot_s=300.0, due=due))
 
@@ -102,7 +102,7 @@ def test_ranks_and_jobs_that_say_nothing_need_a_node_and_a_spare_does_not(tmp_pa
     process(tmp_path, 11, name="slurmstepd", line="slurmstepd: [13.batch]\0")
     assert needed_by([], proc=str(tmp_path)) == "job 13 runs here"
     assert needed_by([spare(task="13")], proc=str(tmp_path)) == ""
-    assert needed_by([job(name="12", task="13")], proc=str(tmp_path)) == "job 12 has ranks here"
+    assert needed_by([job(name="12", task="13")], proc=str(tmp_path)) == "job 12 has ranks on this node"
     process(tmp_path, 12, name="slurmstepd", line="slurmstepd: [14.0]\0")
     assert needed_by([spare(task="13")], proc=str(tmp_path)) == "job 14 runs here"
 
@@ -180,8 +180,8 @@ def test_somebody_who_needs_the_node_has_it_at_once(tmp_path: Path) -> None:
     check.look(instant(0.0))
     check.look(instant(5.0))
     assert check.processes()
-    needed[0] = "job 12 has ranks here"
-    assert check.wanted_in_s(instant(5.0)) <= 0.2
+    needed[0] = "job 12 has ranks on this node"
+    assert check.due_in_s(instant(5.0)) <= 0.2
     check.look(instant(5.2))
     eventually(lambda: not check.look(instant(5.4)) and not check.processes(), "it goes on")
     assert check.numbers["holdfast_idle_checks_total", (("outcome", "left"),)] == 1.0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from waiting import eventually
 
-from holdfast_agent.lending import Lender, QueuedJob, parse_free, parse_queue, sizes_of, to_tell
+from holdfast_agent.lending import Lender, QueuedJob, parse_free, parse_queue, sizes_of, tasks_to_end
 from holdfast_agent.slurm import SlurmError
 
 NIGHT = [f"7|{task}|7_{task}|RUNNING|100|1|dev|None|elastic=2:5" for task in range(5)]
@@ -122,8 +122,8 @@ def test_an_elastic_job_that_waits_as_a_whole_gets_the_least_that_it_can_begin_w
 
 def test_what_was_told_before_counts_as_on_its_way() -> None:
     queue = parse_queue("\n".join([*NIGHT, URGENT]))
-    assert to_tell(queue, free={"dev": 1}, told=["7_1"]) == (("7_4",), ("9",))
-    assert to_tell(queue, free={"dev": 1}, told=["7_1", "7_2"]) == ((), ())
+    assert tasks_to_end(queue, free={"dev": 1}, notified=["7_1"]) == (("7_4",), ("9",))
+    assert tasks_to_end(queue, free={"dev": 1}, notified=["7_1", "7_2"]) == ((), ())
 
 
 def test_a_slurm_that_does_not_answer_is_asked_again_and_said_once() -> None:
@@ -142,4 +142,4 @@ def test_a_slurm_that_does_not_answer_is_asked_again_and_said_once() -> None:
     lender = Lender(program=silent, notice_s=1, every_s=0.001, say=said.append)
     lender.start()
     assert eventually(lambda: silent.asked >= 3)
-    assert said == ["nodes are not lent: squeue: no answer"]
+    assert said == ["lending stopped: squeue: no answer"]

@@ -203,4 +203,4 @@ def test_a_position_that_was_not_reached_again_is_kept(ring: Ring) -> None:
 
 
 def test_a_device_that_ends_is_no_kernel_log() -> None:
-    assert "no kernel log" in DeviceLog(os.devnull).read().missing
+    assert "not a kernel log" in DeviceLog(os.devnull).read().missing

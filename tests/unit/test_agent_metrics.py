@@ -227,4 +227,4 @@ def test_a_port_that_is_taken_is_said_and_the_node_is_watched_all_the_same(
         configuration = load(file=None, assignments=[f"{key}={value}" for key, value in told.items()], environment={})
         (stands_in,) = measuring(configuration, dict)
         assert f"port {port}" in (stands_in.state or "")
-    assert f"metrics are not served at port {port}: " in capsys.readouterr().err
+    assert f"metrics: cannot serve at port {port}: " in capsys.readouterr().err

@@ -222,7 +222,7 @@ def test_without_a_spare_a_fault_of_now_says_what_is_lost_and_goes_on() -> None:
     run([one], for_s=10)
     assert [order.command for _, order in one.orders] == ["abandon"], "before Slurm's SIGTERM, which ends a job"
     (told,) = one.kinds(kinds.REMEDY_REQUESTED)
-    assert "job 12 loses its ranks here: no spare has room" in told.evidence
+    assert "job 12 loses its ranks on this node: no spare has capacity" in told.evidence
     assert ("worker-0", "requeue", "13") in board.deeds
 
 

@@ -38,7 +38,7 @@ def test_all_mistakes_are_told_at_once_with_what_is_allowed(tmp_path: Path) -> N
     assert len(raised.value.problems) == 7
     assert "remedies.mode must be one of observe, act, got 'obey'" in problems
     assert "metrics.port must be a whole number from 0 to 65535, got True" in problems
-    assert "unknown key 'kernel.log'; there are " in problems
+    assert "unknown key 'kernel.log'; allowed: " in problems
     assert "burn_in.seconds must be a number from 1 to 86400, got 'long'" in problems
     assert "--set remedies.breaker_share=2: remedies.breaker_share must be a number from 0 to 1, got '2'" in problems
     assert "controller.enabled must be true or false, got 'maybe'" in problems
@@ -89,7 +89,7 @@ def test_the_state_of_another_node_is_set_aside_with_a_word(tmp_path: Path) -> N
     state_of(tmp_path, node="i-2").save({})
     known, _, word = state_of(tmp_path).load()
     assert known is None
-    assert "is of another node, 'i-2'; set aside as state.json.other-node" in word
+    assert "belongs to another node, 'i-2'; set aside as state.json.other-node" in word
 
 
 def test_a_second_agent_is_refused(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_events_without_room_are_kept_and_a_torn_line_costs_no_other(
     assert outbox.flush()
     lines = (tmp_path / "events.jsonl").read_text().splitlines()
     assert [json.loads(line)["evidence"] for line in lines if line.endswith("}")] == ["one", "two", "three"]
-    assert "cannot be written" in capsys.readouterr().err
+    assert "cannot write events to" in capsys.readouterr().err
 
 
 def test_events_that_wait_too_long_for_room_are_given_up_and_counted(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ class Broken(Detector):
         raise RuntimeError("broken detector")
 
 
-class Hands:
+class Remedies:
     phase, problem = "idle", ""
 
     def __init__(self, tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def service_of(tmp_path: Path, *detectors: Detector, **given: Any) -> Service:
         engine=given.pop("engine", None) or Engine(policy=Policy.standard(), boot_id="b", node="i-1"),
         outbox=outbox_of(tmp_path),
         state=state_of(tmp_path),
-        hands=given.pop("hands", None) or Hands(tmp_path),
+        remedies=given.pop("remedies", None) or Remedies(tmp_path),
         **given,
     )
 
@@ -266,17 +266,17 @@ def test_an_agent_tells_slurms_version_when_it_begins(
 
 
 def test_what_hands_have_to_remember_is_kept(tmp_path: Path) -> None:
-    turned(service_of(tmp_path, Scripted(xid(79, 5.0)), hands=Hands(tmp_path)))._close()
+    turned(service_of(tmp_path, Scripted(xid(79, 5.0)), remedies=Remedies(tmp_path)))._close()
     known, _, _ = state_of(tmp_path).load()
     assert known is not None
-    assert known["hands"] == {"verdicts": 1}
+    assert known["remedies"] == {"verdicts": 1}
 
 
 def test_a_verdict_is_kept_before_it_is_acted_on(tmp_path: Path) -> None:
-    hands = Hands(tmp_path)
-    turned(service_of(tmp_path, Scripted(xid(79, 5.0)), hands=hands))
-    (verdict,) = hands.verdicts
-    assert hands.known_then == [[verdict.incident]]
+    remedies = Remedies(tmp_path)
+    turned(service_of(tmp_path, Scripted(xid(79, 5.0)), remedies=remedies))
+    (verdict,) = remedies.verdicts
+    assert remedies.known_then == [[verdict.incident]]
     events = parse_events((tmp_path / "events.jsonl").read_text().splitlines()).events
     (told,) = [event for event in events if event.kind == kinds.VERDICT]
     assert (told.fault, told.action, told.detail["incident"]) == ("gpu-lost", "replace", verdict.incident)
@@ -321,12 +321,12 @@ def test_a_detector_that_fails_costs_the_others_nothing(tmp_path: Path, capsys: 
 def test_what_keeps_a_remedy_from_going_on_is_logged_once_until_it_is_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hands = Hands(tmp_path)
-    service = service_of(tmp_path, hands=hands)
-    for hands.problem in ("", "timed out", "timed out", "refused", "", "refused"):
+    remedies = Remedies(tmp_path)
+    service = service_of(tmp_path, remedies=remedies)
+    for remedies.problem in ("", "timed out", "timed out", "refused", "", "refused"):
         service._act(instant(1000.0), ())
     assert capsys.readouterr().err.splitlines() == [
-        f"remedy failed: {problem}; it is tried again" for problem in ("timed out", "refused", "refused")
+        f"remedy failed: {problem}; retrying" for problem in ("timed out", "refused", "refused")
     ]
 
 
@@ -385,7 +385,7 @@ def test_an_agent_at_rest_looks_at_each_thing_in_its_time(tmp_path: Path) -> Non
         for one in detectors:
             one.look(instant(time_s))
             looked[one.name] += 1
-            wanted_s = one.wanted_in_s(instant(time_s))
+            wanted_s = one.due_in_s(instant(time_s))
             assert wanted_s > 0 or one.asking() or looked[one.name] < 3, one.name
             due_s.append(wanted_s)
         time_s += 10.0
@@ -399,8 +399,8 @@ def test_an_agent_that_restarts_acts_on_what_it_knows_and_tells_nothing_twice(tm
     known, _, _ = state_of(tmp_path).load()
     assert known is not None
     engine = Engine.restored(policy=Policy.standard(), snapshot=known["engine"], boot_id="b")
-    hands = Hands(tmp_path)
-    turned(service_of(tmp_path, Scripted(xid(79, 5.0)), engine=engine, hands=hands))
-    assert {verdict.fault for verdict in hands.verdicts} == {"gpu-lost"}
+    remedies = Remedies(tmp_path)
+    turned(service_of(tmp_path, Scripted(xid(79, 5.0)), engine=engine, remedies=remedies))
+    assert {verdict.fault for verdict in remedies.verdicts} == {"gpu-lost"}
     events = parse_events((tmp_path / "events.jsonl").read_text().splitlines()).events
     assert len([event for event in events if event.kind == kinds.VERDICT]) == 1

@@ -73,7 +73,7 @@ def test_a_finding_is_told_with_file_line_code_path_and_fix_worst_first(folder: 
         "    fix: give this group another name",
         "warning HF721 demo.yaml:17 cluster.instance_groups.1.spare_count",
         "    group controller trains on 16 nodes with no spare",
-        "    fix: add a spare, or accept that a lost node stops training until AWS finds another",
+        "    fix: add a spare, or accept that a lost node stops training until AWS provides another",
     ]
     assert output.splitlines()[-1].startswith("demo.yaml: 1 error, 1 warning, 5 not checked")
 

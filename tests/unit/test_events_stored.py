@@ -46,7 +46,7 @@ def lines_of(events: Iterable[Event]) -> list[bytes]:
         (b'{"version":1,"time_ns":5,"source":"job","kind":"x","evidence":"\xe4"}', "not UTF-8: byte 0xe4 at"),
         (b"\x00\x00\x00", "not JSON"),
         (b'{"version":1,"time_ns":17', "not JSON"),
-        (b'{"version":1,"time_ns":5,"source":"job","kind":"x","time_ns":6}', "time_ns stands twice in it"),
+        (b'{"version":1,"time_ns":5,"source":"job","kind":"x","time_ns":6}', "time_ns occurs twice"),
         (b'{"version":1,"time_ns":5,"source":"job","kind":"x"} {}', "something follows the object"),
         (b'{"version":1,"time_ns":5,"source":"job","kind":"x","detail":{"a":1e400}}', "detail.a must be"),
         (b'{"version":1,"time_ns":5,"source":"job","kind":"x","detail":{"a":' + b"9" * 400 + b"}}", "detail.a must be"),

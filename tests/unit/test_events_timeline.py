@@ -207,5 +207,5 @@ def test_jobs_are_told_apart_and_come_in_order_of_their_start() -> None:
 
 def test_a_fault_is_found_by_name_and_an_unknown_one_is_refused() -> None:
     assert fault_named("instance-lost").remedy.value == "replace"
-    with pytest.raises(KeyError, match=r"unknown fault 'bad-luck'; the taxonomy has .*instance-lost"):
+    with pytest.raises(KeyError, match=r"unknown fault 'bad-luck'; allowed: .*instance-lost"):
         fault_named("bad-luck")

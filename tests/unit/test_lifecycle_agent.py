@@ -145,7 +145,7 @@ def test_an_agent_that_does_not_start_is_said_and_fails_nothing(node: ScratchNod
     node.breaks("holdfast-agent")
     result = node.step("agent")
     assert result.succeeded
-    assert result.remark.startswith("nobody watches this node: holdfast-agent does not run")
+    assert result.remark.startswith("this node is not monitored: holdfast-agent does not run")
 
 
 def test_where_pods_run_the_agent_the_unit_ships_their_events_and_watches_nothing(node: ScratchNode) -> None:
@@ -166,8 +166,8 @@ def test_events_of_pods_that_nobody_ships_are_said_and_fail_nothing(node: Scratc
 
 def test_nothing_is_installed_where_nothing_is_asked_for(node: ScratchNode) -> None:
     node.has(health=Health())
-    assert node.step("agent").remark == "no health agent: none is asked for"
-    assert node.step("burn_in").remark == "no burn-in: none is asked for"
+    assert node.step("agent").remark == "no health agent: not configured"
+    assert node.step("burn_in").remark == "no burn-in: not configured"
     assert not (node.root / "opt/holdfast/agent").exists()
 
 
@@ -234,7 +234,7 @@ def test_a_check_that_cannot_be_done_accuses_nobody(node: ScratchNode, does: str
     checking(node, does=does)
     result = node.step("burn_in")
     assert result.succeeded
-    assert result.remark.startswith("not tried out, the check could not be done")
+    assert result.remark.startswith("burn-in skipped, the check could not run")
     assert burn_in.failures(node.context) == []
     assert not list(burn_in.peers(node.context).iterdir())
 

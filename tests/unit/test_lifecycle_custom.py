@@ -137,8 +137,8 @@ def test_a_changed_mount_replaces_our_lines_and_no_others(node: ScratchNode) -> 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "no list of objects"),
-        ("[1]", "no list of objects"),
+        ("{}", "not a list of objects"),
+        ("[1]", "not a list of objects"),
         ("[{}]", "lacks or misspells 'instance_group'"),
         ('[{"instance_group": "workers", "type": "lustre", "mount_path": "/fsx"}]', "'dns_name'"),
         ('[{"instance_group": "workers", "type": "nfs", "mount_path": "/fsx"}]', "allowed: lustre, openzfs"),
@@ -214,7 +214,7 @@ def test_a_slurmd_that_runs_with_other_options_is_started_again(node: ScratchNod
 def test_slurmd_that_cannot_stay_up_yet_fails_no_node(node: ScratchNode) -> None:
     node.breaks("slurmd")
     result = node.worker().step("slurm_daemon")
-    assert (result.outcome, result.remark) == ("done", "slurmd is started again until the controller knows this node")
+    assert (result.outcome, result.remark) == ("done", "slurmd restarts until the controller has this node")
 
 
 def test_slurmctld_that_does_not_start_fails_the_controller(node: ScratchNode) -> None:
@@ -252,7 +252,7 @@ def test_a_worker_whose_line_comes_minutes_later_is_not_failed(
     slurm_says(node, ping="Slurmctld(primary) at ip-10-1-0-4 is UP")
     result = node.worker().has(hook=hook).step("slurm")
     assert result.outcome == "done"
-    assert "joins when HyperPod has added its line" in result.remark
+    assert "joins after HyperPod adds its line" in result.remark
 
 
 def test_a_worker_without_configuration_is_not_failed_while_the_controller_listens(

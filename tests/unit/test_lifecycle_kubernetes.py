@@ -88,7 +88,7 @@ def test_a_folder_that_the_image_has_moved_itself_stays_where_it_is(with_volume:
 
     assert (result.outcome, result.remark) == (
         "satisfied",
-        "/var/lib/kubelet is somewhere else already, and stays there",
+        "/var/lib/kubelet is already in another place, and stays there",
     )
 
 
@@ -102,7 +102,7 @@ def test_a_binding_that_fails_fails_the_step_and_the_services_run_again(with_vol
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"), [(True, "not mounted after"), (False, "a volume at /opt/sagemaker is not asked for")]
+    ("asked", "words"), [(True, "not mounted after"), (False, "a volume at /opt/sagemaker is not requested")]
 )
 def test_a_node_without_the_volume_goes_on_and_says_so(node: ScratchNode, *, asked: bool, words: str) -> None:
     result = node.has(has_volume=asked).step("volume")

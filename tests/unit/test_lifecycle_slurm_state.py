@@ -176,7 +176,7 @@ def test_a_controller_that_has_been_replaced_moves_nothing_any_more(node: Scratc
     state.take("i-9")
     move_accounting(node.context)
     (event,) = parse_events(node.read("var/log/events.jsonl").splitlines()).events
-    assert event.evidence == "i-9 has it"
+    assert event.evidence == "the owner is i-9"
     assert "systemctl stop mariadb" not in node.calls()
 
 
@@ -309,7 +309,7 @@ def test_an_owner_that_cannot_be_read_is_told(node: ScratchNode, text: str) -> N
     (state.folder / "owner.json").write_text(text)
     with pytest.raises(StepError) as refused:
         state.owner()
-    assert "write it anew" in refused.value.action
+    assert "write a new one" in refused.value.action
 
 
 @pytest.mark.parametrize("line", ["", "StateSaveLocation=/var/spool", "StateSaveLocation=/", "StateSaveLocation=x"])

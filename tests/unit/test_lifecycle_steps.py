@@ -149,7 +149,7 @@ def test_fails_when_nothing_is_mounted(
     node.write("proc/self/mountinfo", "50 40 8:1 / / rw - ext4 /dev/vda rw\n")
     assert node.run() == 1
     last = capsys.readouterr().out.splitlines()[-6:]
-    assert last[1] == "lifecycle: not started because of that: user_homes, clock, burn_in"
+    assert last[1] == "lifecycle: not started because of these: user_homes, clock, burn_in"
     assert last[3] == "lifecycle:   expected: a file system is mounted at /fsx"
 
 

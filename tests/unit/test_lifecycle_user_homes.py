@@ -138,7 +138,7 @@ def test_a_home_that_cannot_be_made_is_one_clear_line(node: ScratchNode) -> None
     (node.root / "fsx/people").write_text("a file")
     result = with_user(node, home="/fsx/people/alice").lifecycle("users", "user_homes")["user_homes"]
     assert result.outcome == "failed"
-    assert result.seen.startswith("it cannot be made: ")
+    assert result.seen.startswith("cannot create it: ")
 
 
 def test_homes_wait_for_no_file_system_that_is_not_mounted(node: ScratchNode) -> None:

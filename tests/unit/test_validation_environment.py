@@ -9,9 +9,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.config import load
 from holdfast.validation import Finding, all_rules
-from holdfast.validation.from_environment import check, findings_for
+from holdfast.validation.from_environment import check
 from holdfast.validation.pages import EXAMPLES, Example, changed, findings_of
 
 WORKERS = "cluster.instance_groups.1"
@@ -130,24 +129,6 @@ def test_what_was_suppressed_is_in_the_report(tmp_path: Path) -> None:
     report = check(path)
 
     assert codes(report.suppressed) == ["HF721"]
-
-
-def test_a_parsed_environment_is_judged_like_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "slurm.yaml"
-    good = yaml.safe_load((EXAMPLES / "slurm.yaml").read_text())
-    path.write_text(yaml.safe_dump(changed(good, NO_SPARE)))
-
-    findings = findings_for(load(path), folder=tmp_path)
-
-    assert codes(findings) == ["HF721"]
-    assert findings[0].path == f"{WORKERS}.spare_count"
-
-
-def test_scripts_are_not_checked_where_nobody_says_where_they_are(tmp_path: Path) -> None:
-    unchecked = findings_for(load(EXAMPLES / "slurm.yaml"))
-
-    assert {finding.severity for finding in unchecked} == {"not-checked"}
-    assert "HF504" in codes(unchecked)
 
 
 def test_the_default_strategy_is_not_sent_with_continuous_provisioning(tmp_path: Path) -> None:

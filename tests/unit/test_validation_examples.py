@@ -150,8 +150,8 @@ def legacy(deployment: Deployment, text: str) -> Deployment:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("[]", "got what is no JSON object; allowed: one", id="no-object"),
-        pytest.param("{", "got what is no JSON object; allowed: one", id="no-json"),
+        pytest.param("[]", "got what is not a JSON object; allowed: one", id="no-object"),
+        pytest.param("{", "got what is not a JSON object; allowed: one", id="no-json"),
         pytest.param(
             '{"version": "2", "workload_manager": "slurm", "controller_group": "controller"}',
             'got version "2"; allowed: "1.0.0"',

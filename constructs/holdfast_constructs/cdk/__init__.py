@@ -1,7 +1,4 @@
-"""
-What plain Python needs of the CDK itself: tokens told from values, partitions of AWS, names that two constructs may
-not both give. It makes no resource.
-"""
+"""CDK helpers: tokens, partitions of AWS, unique physical names. No resources."""
 
 from holdfast_constructs.cdk.names import claim
 from holdfast_constructs.cdk.partitions import is_commercial, url_suffix

@@ -1,4 +1,4 @@
-"""Names that two constructs of an app may not both give: said where the second one is made, not by the deployment."""
+"""Physical names, checked for duplicates at synthesis."""
 
 from aws_cdk import Stack, Stage, Token
 from constructs import IConstruct
@@ -8,12 +8,9 @@ _CLAIM = "holdfast:name"
 
 def claim(scope: IConstruct, kind: str, name: str, *, given: str) -> None:
     """
-    Take a physical name for a construct.
+    Reserve a physical name for a construct; raises ValueError if another construct of the app has it.
 
-    Stacks of no account or region may be deployed into different ones, so that there a name is taken within its stage.
-
-    Raises:
-        ValueError: another construct of the app has it.
+    For stacks without account or region a name is unique within its stage.
     """
     root, stack = scope.node.root, Stack.of(scope)
     place = name

@@ -1,4 +1,4 @@
-"""What differs between the partitions of AWS: aws, aws-cn, aws-us-gov, aws-eusc and those that are closed."""
+"""Differences of the partitions of AWS: aws, aws-cn, aws-us-gov, aws-eusc and isolated ones."""
 
 from aws_cdk import Stack
 from aws_cdk.region_info import RegionInfo
@@ -9,9 +9,9 @@ from holdfast_constructs.cdk.tokens import has_token
 
 def url_suffix(scope: IConstruct) -> str:
     """
-    How names of endpoints end, and with them regional service principals and the values of ``kms:ViaService``.
+    Domain of endpoints, of regional service principals, and of ``kms:ViaService`` values.
 
-    Known at synthesis where the region is: ``amazonaws.com``, or ``amazonaws.com.cn``.
+    A string if the region is known at synthesis: ``amazonaws.com``, or ``amazonaws.com.cn``.
     """
     stack = Stack.of(scope)
     if has_token(stack.region):
@@ -20,5 +20,5 @@ def url_suffix(scope: IConstruct) -> str:
 
 
 def is_commercial(region: str) -> bool:
-    """Whether a region is one of the partition aws, for which most of AWS's accounts are documented."""
+    """True for a region of the partition aws, for which most of AWS's accounts are documented."""
     return RegionInfo.get(region).partition == "aws"

@@ -1,4 +1,4 @@
-"""Values that only the deployment knows, as the CDK writes them: told from plain ones without asking it each time."""
+"""CDK tokens: values that only the deployment knows."""
 
 import json
 import re
@@ -11,16 +11,15 @@ _TOKEN = re.compile(r"\{Token\[|-1\.8881545897\d*e\+289")
 
 
 def has_token(value: object) -> bool:
-    """Whether there is a token in a value: in text, in a number, or anywhere in a list or mapping of them."""
+    """True if a value contains a token: text, number, or anywhere in a list or mapping."""
     return _TOKEN.search(_text(value)) is not None
 
 
 def json_text(scope: IConstruct, value: object) -> str:
-    """A value as JSON. With tokens CloudFormation puts it together, and the CDK leaves out what is None."""
+    """Value as JSON. Tokens are joined by CloudFormation, without keys that are None."""
     text = _text(value)
     return Stack.of(scope).to_json_string(value) if _TOKEN.search(text) else text
 
 
 def _text(value: object) -> str:
-    """JSON, with a token for what only the CDK can write."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=lambda _: "{Token[")

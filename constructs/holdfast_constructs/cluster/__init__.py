@@ -1,7 +1,4 @@
-"""
-The HyperPod cluster, owned or imported: its orchestrator, its roles, and its properties. Everything that it stands on
-is handed to it.
-"""
+"""HyperPod cluster, owned or imported: orchestrator, roles, properties."""
 
 from holdfast_constructs.cluster.hyperpod import AutoScaling, HyperPodCluster, TieredStorage, check_groups
 from holdfast_constructs.cluster.l1 import orchestrator_property

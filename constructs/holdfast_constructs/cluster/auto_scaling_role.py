@@ -1,4 +1,4 @@
-"""The role with which HyperPod's Karpenter adds nodes to a cluster and takes them away."""
+"""Role of HyperPod's Karpenter."""
 
 from collections.abc import Sequence
 
@@ -21,8 +21,7 @@ GRANT_OPERATIONS = (
 
 class AutoScalingRole(Construct):
     """
-    Trusted by HyperPod; it may do nothing until ``allow`` is called, because the cluster's ARN is known only when the
-    cluster is there, and the cluster wants the role before.
+    Role without rights until ``allow``, because the cluster needs the role before its ARN exists.
 
     Source: SageMaker developer guide, "Create an IAM role for HyperPod autoscaling with Karpenter".
     """
@@ -30,7 +29,6 @@ class AutoScalingRole(Construct):
     role: iam.IRole
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
-        """Define a role."""
         super().__init__(scope, construct_id)
         self.role = iam.Role(
             self,
@@ -40,7 +38,7 @@ class AutoScalingRole(Construct):
         )
 
     def allow(self, *, cluster_arn: str, keys: Sequence[kms.IKey]) -> None:
-        """Let it change the nodes of this cluster alone, and use the keys of their volumes."""
+        """Allow changes of this cluster's nodes, and use of their volumes' keys."""
         statements = [
             iam.PolicyStatement(
                 sid="ScaleTheCluster",
@@ -53,7 +51,7 @@ class AutoScalingRole(Construct):
         self.allow_keys(keys)
 
     def allow_keys(self, keys: Sequence[kms.IKey]) -> None:
-        """Let it use further keys of volumes; ``allow`` comes first."""
+        """Allow more keys of volumes; call ``allow`` first."""
         if keys:
             self._policy.add_statements(
                 iam.PolicyStatement(

@@ -1,4 +1,4 @@
-"""What HyperPod may do in the account on behalf of a node: only what the cluster has a use for."""
+"""Rights of nodes: only what the cluster uses."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,8 +25,6 @@ ADDRESSES = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Arns:
-    """What the role is allowed to touch in EC2."""
-
     interfaces: str
     instances: str
     """They belong to an account of the service."""
@@ -36,8 +34,6 @@ class _Arns:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRights:
-    """What nodes of a cluster may do, whichever role they have."""
-
     scope: Construct
     network: IHyperPodNetwork
     orchestrator: SlurmOrchestrator | EksOrchestrator
@@ -51,7 +47,7 @@ class NodeRights:
         mounts: Sequence[Mount],
     ) -> None:
         """
-        Give a role what nodes of these groups need.
+        Give a role the rights of these groups.
 
         The managed policy covers logs, metrics, session manager and buckets named ``sagemaker-``. It has no action of
         EC2, without which nodes cannot be attached to a VPC ("Unable to retrieve subnets"), and none of FSx, without
@@ -72,7 +68,7 @@ class NodeRights:
             self.orchestrator.accounting_database.secret.grant_read(role)
 
     def allow_more(self, role: iam.IRole, group: InstanceGroup, *, mounts: Sequence[Mount]) -> None:
-        """Give a role that has been allowed what a further group needs beside it."""
+        """Give such a role the extra rights of another group."""
         stack = Stack.of(self.scope)
         own = f"arn:{stack.partition}:ec2:{stack.region}:{stack.account}"
         places = [f"{own}:{place}" for place in _override_places([group.override_vpc])]
@@ -97,7 +93,6 @@ def _files_and_keys(role: iam.IRole, groups: Sequence[InstanceGroup], mounts: Se
 
 
 def execution_role(scope: Construct, construct_id: str) -> iam.Role:
-    """A role for instance groups, without rights yet."""
     return iam.Role(
         scope,
         construct_id,
@@ -108,14 +103,13 @@ def execution_role(scope: Construct, construct_id: str) -> iam.Role:
 
 
 def adopt(role: iam.IRole) -> iam.IRole:
-    """A role that was given: the managed policy is added to one of this app; an imported one has what it has."""
+    """Add the managed policy to a given role of this app; imported ones stay unchanged."""
     if iam.Role.is_role(role):
         role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(MANAGED_POLICY))
     return role
 
 
 def volume_keys(groups: Sequence[InstanceGroup]) -> list[kms.IKey]:
-    """The keys that encrypt volumes of nodes, each once."""
     keys = (key for group in groups for key in (group.root_volume_key, *(volume.key for volume in group.volumes)))
     return list({key.key_arn: key for key in keys if key is not None}.values())
 
@@ -204,7 +198,6 @@ def _places(
     groups: Sequence[InstanceGroup],
     restricted_groups: Sequence[RestrictedInstanceGroup],
 ) -> list[str]:
-    """The last parts of their ARNs."""
     subnets = [f"subnet/{subnet.subnet_id}" for subnet in network.subnets]
     security_groups = [f"security-group/{group.security_group_id}" for group in network.security_groups]
     overrides = [group.override_vpc for group in groups] + [group.override_vpc for group in restricted_groups]

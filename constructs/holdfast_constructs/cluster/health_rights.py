@@ -1,4 +1,4 @@
-"""What the health agent of nodes may ask of AWS, statement by statement; docs/concepts/security.md lists them."""
+"""Rights of health agents in AWS; docs/concepts/security.md lists them."""
 
 from aws_cdk import ArnFormat, Fn, Stack
 from aws_cdk import aws_iam as iam
@@ -10,7 +10,7 @@ STREAMS = ("logs:CreateLogStream", "logs:GetLogEvents")
 
 
 def shipping(events: logs.ILogGroup) -> "list[iam.PolicyStatement]":
-    """Of every node: to put its events into streams of instances, and into no other of the cluster's log group."""
+    """Every node: put events into streams of instances only."""
     streams = Stack.of(events).format_arn(
         service="logs",
         resource="log-group",
@@ -25,9 +25,9 @@ def shipping(events: logs.ILogGroup) -> "list[iam.PolicyStatement]":
 
 def watching(scope: Construct, construct_id: str, *, role: iam.IRole, name: str, arn: str) -> iam.Policy:
     """
-    Of a Slurm controller: to see the nodes of its cluster, and what HyperPod's own agent found on them.
+    Slurm controller: see the cluster's nodes, and the findings of HyperPod's agents.
 
-    A policy of its own, because it names the cluster, which is made after the role's.
+    A separate policy, because it names the cluster, which is created after the role's.
     """
     stack = Stack.of(scope)
     found = f"/aws/sagemaker/Clusters/{name}/{Fn.select(1, Fn.split('/', arn))}"

@@ -29,7 +29,7 @@ from holdfast_constructs.synthesis import acknowledge_schema_gaps, register_rule
 
 @dataclass(frozen=True, kw_only=True)
 class AutoScaling:
-    """Nodes come and go with the pods that want them, by HyperPod's own Karpenter."""
+    """Scaling of nodes with pending pods, by HyperPod's Karpenter."""
 
     enabled: bool = True
     """False turns it off on a cluster that had it. Default: True."""
@@ -48,9 +48,7 @@ class TieredStorage:
 @jsii.implements(iam.IGrantable)
 class HyperPodCluster(ClusterBase):
     """
-    A HyperPod cluster with Slurm, configured through the API, or on EKS.
-
-    To grant something to the cluster is to grant it to the execution role of its nodes.
+    A HyperPod cluster with Slurm, configured through the API, or on EKS. Grants go to the execution role of its nodes.
     """
 
     role: iam.IRole
@@ -82,28 +80,21 @@ class HyperPodCluster(ClusterBase):
         Define a cluster.
 
         Args:
-            cluster_name: Changing it replaces the cluster. Default: a name that follows from the construct's place.
-            network: Where the nodes are. Changing it replaces the cluster.
-            orchestrator: Slurm or EKS.
-            instance_groups: Taking one out of the list deletes its nodes. Default: those of ``add_instance_group``.
-            lifecycle: What runs on new nodes, in groups whose ``lifecycle_mode`` is not none. Its prefix is delivered
-                before the cluster is made, and what only scripts have to know (mounts, accounting) is put into it.
-                Default: none, HyperPod alone makes nodes ready, which it does with Slurm only.
-            lustre: On the nodes of every group that has no ``mounts`` of its own; with Slurm only. Default: none.
-            home: The same for home directories. Default: none, every node has its own.
-            restricted_instance_groups: Default: none.
-            restricted_environment: Default: restricted groups share nothing.
-            node_recovery: Default: "Automatic", HyperPod replaces or reboots nodes that it finds faulty.
-            continuous_provisioning: Whether the cluster is in service with the nodes that there are while HyperPod goes
-                on trying for the others. An existing Slurm cluster cannot get it. Default: False, all nodes or none.
-            auto_scaling: With EKS and continuous provisioning only. Default: none.
-            tiered_storage: With EKS only. Default: none.
-            role: The execution role of nodes. It gets what they need, unless it is imported as immutable. Default: one
-                is made.
-            auto_scaling_role: What HyperPod scales the cluster with. Nothing is added to it. Default: one is made when
-                there is ``auto_scaling``.
-            tags: Default: no tags. A cluster on EKS gets SageMaker=true besides, without which the training operator is
-                not installed.
+            cluster_name: Changing it replaces the cluster. Default: generated.
+            network: Changing it replaces the cluster.
+            instance_groups: Removing one deletes its nodes. Default: those of ``add_instance_group``.
+            lifecycle: Scripts of new nodes, in groups whose ``lifecycle_mode`` is not none; uploaded before the cluster
+                is created, with mounts and accounting. Default: none, HyperPod prepares nodes, with Slurm only.
+            lustre: On the nodes of all groups without ``mounts`` of their own; Slurm only.
+            home: The same for home directories. Default: none, each node has its own.
+            node_recovery: Default: "Automatic", HyperPod replaces or reboots faulty nodes.
+            continuous_provisioning: Start with the available nodes, while HyperPod adds the others. Cannot be added to
+                an existing Slurm cluster. Default: False, all nodes or none.
+            auto_scaling: With EKS and continuous provisioning only.
+            tiered_storage: With EKS only.
+            role: Execution role of nodes, extended with their rights unless immutable. Default: a new one.
+            auto_scaling_role: Used unchanged. Default: a new one with ``auto_scaling``.
+            tags: A cluster on EKS also gets SageMaker=true, which the training operator requires.
         """
         eks = orchestrator.control_plane if isinstance(orchestrator, EksOrchestrator) else None
         super().__init__(
@@ -116,27 +107,16 @@ class HyperPodCluster(ClusterBase):
         if cluster_name is None:
             self._cluster_name = Names.unique_resource_name(self, max_length=63, separator="-")
         self._mounts: list[Mount] = [mount for mount in (lustre, home) if mount is not None]
-        self._network, self._orchestrator = network, orchestrator
+        self._network, self._orchestrator, self._continuous = network, orchestrator, continuous_provisioning
         every = [*self._mounts, *(mount for group in instance_groups for mount in group.mounts or ())]
         check_groups(instance_groups, every, on_eks=eks is not None)
-        self._modes = modes = Lifecycle(
-            bundle=lifecycle, orchestrator=orchestrator, continuous=continuous_provisioning, mounts=self._mounts
-        )
-        modes.check(instance_groups)
-        self._rights = NodeRights(scope=self, network=network, orchestrator=orchestrator)
-        self._allowed: dict[str, iam.IRole] = {}
-        self.role = execution_role(self, "Role") if role is None else adopt(role)
-        for own in _roles(self.role, instance_groups, restricted_instance_groups):
-            self._allow(own, instance_groups, restricted_instance_groups)
-        modes.tell(instance_groups)
+        self._define_roles(instance_groups, restricted_instance_groups, lifecycle=lifecycle, role=role)
         _reach_services(network, orchestrator, every)
-        scaler = None
+        self._scaler: AutoScalingRole | None = None
         if auto_scaling is not None and auto_scaling_role is None:
-            scaler = AutoScalingRole(self, "AutoScalingRole")
-            auto_scaling_role = scaler.role
-        self._nodes = Nodes(role=self.role, lifecycle=modes, mounts=self._mounts)
-        self._groups = {group.name: self._nodes.group(group) for group in instance_groups}
-        self._controller_roles = [g.role or self.role for g in instance_groups if g.node_type == "Controller"]
+            self._scaler = AutoScalingRole(self, "AutoScalingRole")
+            auto_scaling_role = self._scaler.role
+        self._define_groups(instance_groups)
         resource = self._resource = sagemaker.CfnCluster(
             self,
             "Resource",
@@ -156,47 +136,72 @@ class HyperPodCluster(ClusterBase):
             tags=_tags(tags or {}, on_eks=eks is not None),
         )
         self.cluster_arn = resource.attr_cluster_arn
-        self._scaler = scaler
-        if scaler is not None:
-            scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
-        # Nodes boot at once: routes, rules, policies, scripts and data repository associations have to be there before.
-        resource.node.add_dependency(
-            network,
-            *network.subnets,
-            *network.security_groups,
-            *self._allowed.values(),
-            *(mount.file_system for mount in every),
-            *self._scripts(instance_groups),
-        )
-        if eks is not None:
-            resource.node.add_dependency(eks.dependencies, *_entries(eks, self._allowed.values()))
-        self.nodes = self._first_nodes(eks, instance_groups, continuous=continuous_provisioning)
-        if eks is not None:
-            eks.install_after(self.nodes)
+        if self._scaler is not None:
+            self._scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
+        self._add_dependencies(eks, instance_groups, mounts=every)
         acknowledge_schema_gaps(resource, instance_groups)
         register_rules(self, subnets=[network.subnet])
 
-    def _first_nodes(
-        self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup], *, continuous: bool
-    ) -> IDependable:
-        """The cluster itself, unless it is in service before its nodes are there."""
+    def _define_roles(
+        self,
+        groups: Sequence[InstanceGroup],
+        restricted: Sequence[RestrictedInstanceGroup],
+        *,
+        lifecycle: ILifecycleScripts | None,
+        role: iam.IRole | None,
+    ) -> None:
+        """Execution roles with their rights, and the data of lifecycle scripts."""
+        self._modes = Lifecycle(
+            bundle=lifecycle, orchestrator=self._orchestrator, continuous=self._continuous, mounts=self._mounts
+        )
+        self._modes.check(groups)
+        self._rights = NodeRights(scope=self, network=self._network, orchestrator=self._orchestrator)
+        self._allowed: dict[str, iam.IRole] = {}
+        self.role = execution_role(self, "Role") if role is None else adopt(role)
+        for own in _roles(self.role, groups, restricted):
+            self._allow(own, groups, restricted)
+        self._modes.tell(groups)
+
+    def _define_groups(self, groups: Sequence[InstanceGroup]) -> None:
+        self._nodes = Nodes(role=self.role, lifecycle=self._modes, mounts=self._mounts)
+        self._groups = {group.name: self._nodes.group(group) for group in groups}
+        self._controller_roles = [group.role or self.role for group in groups if group.node_type == "Controller"]
+
+    def _add_dependencies(
+        self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup], *, mounts: Sequence[Mount]
+    ) -> None:
+        """Nodes boot at once: routes, rules, policies, scripts and data repository associations must exist before."""
+        self._resource.node.add_dependency(
+            self._network,
+            *self._network.subnets,
+            *self._network.security_groups,
+            *self._allowed.values(),
+            *(mount.file_system for mount in mounts),
+            *self._scripts(groups),
+        )
+        if eks is not None:
+            self._resource.node.add_dependency(eks.dependencies, *_entries(eks, self._allowed.values()))
+        self.nodes = self._first_nodes(eks, groups)
+        if eks is not None:
+            eks.install_after(self.nodes)
+
+    def _first_nodes(self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup]) -> IDependable:
+        """The cluster itself, unless it is in service before its nodes."""
         installer = None if eks is None else eks.known_installer
-        if installer is None or not continuous or not any(group.instance_count for group in groups):
+        if installer is None or not self._continuous or not any(group.instance_count for group in groups):
             return self.resource
         name = self.cluster_name
         return NodesReady(self, "Nodes", installer=installer, cluster_name=name, cluster=self.resource)
 
     @property
     def resource(self) -> sagemaker.CfnCluster:
-        """What to wait for, and the escape hatch."""
+        """For dependencies, and the escape hatch."""
         return self._resource
 
     def add_instance_group(self, group: InstanceGroup) -> None:
         """
-        Add a group to those that the cluster was made with; the network has to have room for its nodes.
-
-        Raises:
-            ValueError: the cluster has a group of the name, or the group is not one of its orchestrator.
+        Add a group; the network must have room for its nodes. Raises ValueError for a used name, or another
+        orchestrator.
         """
         if group.name in self._groups:
             raise ValueError(
@@ -232,7 +237,6 @@ class HyperPodCluster(ClusterBase):
         groups: Sequence[InstanceGroup],
         restricted_groups: Sequence[RestrictedInstanceGroup],
     ) -> None:
-        """Give a role what the groups that have it need, once."""
         own = [group for group in groups if (group.role or self.role).node.path == role.node.path]
         restricted = [group for group in restricted_groups if (group.role or self.role).node.path == role.node.path]
         mounts = [*self._mounts, *(mount for group in own for mount in group.mounts or ())]
@@ -244,17 +248,11 @@ class HyperPodCluster(ClusterBase):
         self._allowed[role.node.path] = role
 
     def _scripts(self, groups: Sequence[InstanceGroup]) -> list[ILifecycleScripts]:
-        """The scripts of groups, those of the cluster first."""
         found = [self._modes.bundle, *(group.lifecycle for group in groups)]
         return list({scripts.node.path: scripts for scripts in found if scripts is not None}.values())
 
     def allow_health_agent(self, *, events: logs.ILogGroup) -> None:
-        """
-        Allow the health agent of each node what it does in AWS; under Slurm also what that of the controller does.
-
-        Args:
-            events: The log group of the cluster's events.
-        """
+        """Allow health agents to ship events to this log group; under Slurm also the controller's queries."""
         for role in self._allowed.values():
             for statement in shipping(events):
                 role.add_to_principal_policy(statement)
@@ -263,17 +261,16 @@ class HyperPodCluster(ClusterBase):
 
     @property
     def node_roles(self) -> tuple[iam.IRole, ...]:
-        """The execution roles of all groups, that of the cluster among them where a group has it."""
+        """Execution roles of all groups, the cluster's if a group has it."""
         return tuple(self._allowed.values())
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
-        """The execution role of the nodes."""
         return self.role.grant_principal
 
     @staticmethod
     def from_cluster_arn(scope: Construct, construct_id: str, *, cluster_arn: str) -> IHyperPodCluster:
-        """Refer to a cluster that this app does not own. Its name is not known then."""
+        """Refer to an external cluster, whose name stays unknown."""
         return ClusterBase(scope, construct_id, cluster_arn=cluster_arn)
 
     @staticmethod
@@ -287,13 +284,12 @@ class HyperPodCluster(ClusterBase):
         eks_cluster_name: str | None = None,
     ) -> IHyperPodCluster:
         """
-        Refer to a cluster that this app does not own.
+        Refer to an external cluster.
 
         Args:
-            cluster_name: Of the cluster.
-            cluster_arn: Its end is not the name but an id that HyperPod has chosen.
+            cluster_arn: Ends with an id chosen by HyperPod, not with the name.
             security_groups: Of its nodes, for ``connections``. Default: unknown.
-            eks_cluster_name: Of its control plane, for metrics. Default: it is a Slurm cluster, or unknown.
+            eks_cluster_name: For metrics. Default: Slurm, or unknown.
         """
         return ClusterBase(
             scope,
@@ -309,12 +305,11 @@ class HyperPodCluster(ClusterBase):
         scope: Construct, construct_id: str, *, cluster_name: str | None = None, cluster_arn: str | None = None
     ) -> IHyperPodCluster:
         """
-        Refer to a cluster that the CDK CLI looks up in the stack's account and region and then remembers.
+        Refer to a cluster that the CDK CLI looks up in the stack's account and region, and caches.
 
         Args:
-            cluster_name: Of the cluster. Default: none, and ``cluster_arn`` is given.
-            cluster_arn: Of the cluster; then its security groups and its EKS cluster are looked up too. Default: none,
-                and ``cluster_name`` is given.
+            cluster_name: Or ``cluster_arn``.
+            cluster_arn: Looks up its security groups and its EKS cluster, too.
         """
         from holdfast_constructs.cluster.lookup import looked_up
 
@@ -338,18 +333,17 @@ class HyperPodCluster(ClusterBase):
 def _roles(
     role: iam.IRole, groups: Sequence[InstanceGroup], restricted_groups: Sequence[RestrictedInstanceGroup]
 ) -> list[iam.IRole]:
-    """That of the cluster and those of groups, each once."""
     found = [role, *(group.role for group in groups), *(group.role for group in restricted_groups)]
     return list({each.node.path: each for each in found if each is not None}.values())
 
 
 def _entries(eks: IHyperPodEks, roles: Iterable[iam.IRole]) -> list[IDependable]:
     """
-    What lets the roles of this app into the EKS cluster.
+    Access entries for roles of this app.
 
-    An imported role may have an entry already, of which there can be one, and HyperPod makes one that is missing: who
-    creates a cluster needs eks:DescribeAccessEntry and eks:CreateAccessEntry for that (SageMaker developer guide, "AWS
-    Identity and Access Management for SageMaker HyperPod", cluster admin).
+    An imported role may have an entry, of which there can be one; HyperPod makes a missing one: the creator of a
+    cluster needs eks:DescribeAccessEntry and eks:CreateAccessEntry for that (SageMaker developer guide, "AWS Identity
+    and Access Management for SageMaker HyperPod", cluster admin).
     """
     return [eks.add_nodes_role(role) for role in roles if iam.Role.is_role(role)]
 
@@ -357,7 +351,7 @@ def _entries(eks: IHyperPodEks, roles: Iterable[iam.IRole]) -> list[IDependable]
 def _reach_services(
     network: IHyperPodNetwork, orchestrator: SlurmOrchestrator | EksOrchestrator, mounts: Sequence[Mount]
 ) -> None:
-    """What nodes ask for besides what all nodes do, where they have no other way to it."""
+    """Add the endpoints of services that nodes need in a closed network."""
     if isinstance(orchestrator, SlurmOrchestrator) and orchestrator.accounting_database is not None:
         network.add_interface_endpoint("secretsmanager")
     if any(isinstance(mount, LustreMount) and mount.file_system.efa for mount in mounts):
@@ -366,8 +360,8 @@ def _reach_services(
 
 def _tags(tags: Mapping[str, str], *, on_eks: bool) -> list[CfnTag] | None:
     """SageMaker developer guide, "Installing the training operator": without the tag "the installation will fail"."""
-    wanted = {"SageMaker": "true", **tags} if on_eks else tags
-    return [CfnTag(key=key, value=value) for key, value in sorted(wanted.items())] or None
+    expected = {"SageMaker": "true", **tags} if on_eks else tags
+    return [CfnTag(key=key, value=value) for key, value in sorted(expected.items())] or None
 
 
 def _auto_scaling(auto_scaling: AutoScaling) -> sagemaker.CfnCluster.ClusterAutoScalingConfigProperty:
@@ -387,7 +381,6 @@ def _mode(*, enabled: bool) -> str:
 
 
 def check_groups(groups: Sequence[InstanceGroup], mounts: Sequence[Mount], *, on_eks: bool) -> None:
-    """Refuse what belongs to the other orchestrator: it has no place in the cluster."""
     if on_eks and mounts:
         raise ValueError(
             f"cluster on EKS: got file systems at {', '.join(mount.mount_path for mount in mounts)}; allowed: none, "

@@ -1,4 +1,4 @@
-"""From our values to the properties of the generated class CfnCluster. Nothing is decided here."""
+"""Mapping to the properties of CfnCluster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,14 +26,11 @@ from holdfast_constructs.storage import LustreMount, Mount
 
 @dataclass(frozen=True, kw_only=True)
 class Nodes:
-    """What the groups of a cluster have in common."""
-
     role: iam.IRole
     lifecycle: Lifecycle
     mounts: Sequence[Mount]
 
     def group(self, group: InstanceGroup) -> CfnCluster.ClusterInstanceGroupProperty:
-        """An instance group."""
         mounts = self.mounts if group.mounts is None else group.mounts
         return CfnCluster.ClusterInstanceGroupProperty(
             instance_group_name=group.name,
@@ -59,7 +56,6 @@ class Nodes:
         )
 
     def restricted(self, group: RestrictedInstanceGroup) -> CfnCluster.ClusterRestrictedInstanceGroupProperty:
-        """A restricted instance group."""
         environment = None
         if group.lustre is not None:
             environment = CfnCluster.EnvironmentConfigProperty(f_sx_lustre_config=_restricted_lustre(group.lustre))
@@ -78,7 +74,6 @@ class Nodes:
 
 
 def shared_environment(environment: RestrictedEnvironment) -> CfnCluster.RestrictedInstanceGroupsConfigProperty:
-    """What restricted groups share."""
     return CfnCluster.RestrictedInstanceGroupsConfigProperty(
         shared_environment_config=CfnCluster.SharedEnvironmentConfigProperty(
             f_sx_lustre_deletion_policy=environment.lustre_deletion_policy,
@@ -90,7 +85,7 @@ def shared_environment(environment: RestrictedEnvironment) -> CfnCluster.Restric
 def orchestrator_property(
     orchestrator: SlurmOrchestrator | EksOrchestrator, *, continuous: bool
 ) -> CfnCluster.OrchestratorProperty:
-    """The orchestrator. Slurm's strategy is always said, because the service's documents disagree about the default."""
+    """Always sets Slurm's strategy, because the service's documents disagree about the default."""
     if isinstance(orchestrator, EksOrchestrator):
         eks = CfnCluster.ClusterOrchestratorEksConfigProperty(cluster_arn=orchestrator.control_plane.cluster_arn)
         return CfnCluster.OrchestratorProperty(eks=eks)
@@ -108,7 +103,6 @@ def orchestrator_property(
 def vpc_property(
     subnets: Sequence[ec2.ISubnet], security_groups: Sequence[ec2.ISecurityGroup]
 ) -> CfnCluster.VpcConfigProperty:
-    """Where nodes are."""
     return CfnCluster.VpcConfigProperty(
         security_group_ids=[group.security_group_id for group in security_groups],
         subnets=[subnet.subnet_id for subnet in subnets],

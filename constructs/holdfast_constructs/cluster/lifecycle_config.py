@@ -1,4 +1,4 @@
-"""The lifecycle of each group: which file of the bundle its nodes run, and what they have to be told for it."""
+"""Lifecycle of each group: its script, and the data for it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from holdfast_constructs.storage import LustreMount, Mount
 @dataclass(frozen=True, kw_only=True)
 class Lifecycle:
     """
-    The lifecycle of a cluster's groups.
+    Lifecycle of a cluster's groups.
 
-    HyperPod takes OnCreate alone on EKS and with continuous provisioning (SageMaker developer guide, "Getting started
-    with SageMaker HyperPod using the AWS CLI"), so that custom is the default there.
+    HyperPod accepts only OnCreate on EKS and with continuous provisioning (SageMaker developer guide, "Getting started
+    with SageMaker HyperPod using the AWS CLI"), so custom is the default there.
     """
 
     bundle: ILifecycleScripts | None
@@ -27,11 +27,10 @@ class Lifecycle:
     """Those of groups that have none of their own."""
 
     def scripts(self, group: InstanceGroup) -> ILifecycleScripts | None:
-        """What the nodes of a group run, if they run scripts."""
+        """Scripts of a group, unless its mode is none."""
         return group.lifecycle or self.bundle
 
     def mode(self, group: InstanceGroup) -> LifecycleMode:
-        """Who makes the nodes of a group ready."""
         if group.lifecycle_mode is not None:
             return group.lifecycle_mode
         if isinstance(self.orchestrator, EksOrchestrator) or self.continuous:
@@ -39,7 +38,7 @@ class Lifecycle:
         return "extension" if self.scripts(group) is not None else "none"
 
     def check(self, groups: Sequence[InstanceGroup]) -> None:
-        """Refuse a group whose mode needs a file that there is not."""
+        """Refuse a group whose mode needs a missing file."""
         for group in groups:
             mode, scripts = self.mode(group), self.scripts(group)
             if mode == "none":
@@ -53,7 +52,6 @@ class Lifecycle:
                 )
 
     def property(self, group: InstanceGroup) -> CfnCluster.ClusterLifeCycleConfigProperty | None:
-        """The LifeCycleConfig of a group."""
         mode, scripts = self.mode(group), self.scripts(group)
         if scripts is None or mode == "none":
             return None
@@ -64,7 +62,7 @@ class Lifecycle:
         )
 
     def tell(self, groups: Sequence[InstanceGroup]) -> None:
-        """Put beside the scripts what HyperPod leaves to them: the mounts, and where accounting is kept."""
+        """Put the data that HyperPod leaves to scripts beside them: mounts, and the accounting database."""
         for scripts, own in self._by_scripts(groups):
             mounts = self._mounts(own)
             if mounts:
@@ -74,7 +72,7 @@ class Lifecycle:
                 scripts.tell(ACCOUNTING, _accounting(database))
 
     def tell_more(self, group: InstanceGroup) -> None:
-        """The same for a group that comes later, in a file of its own."""
+        """The same for a group added later, in a file of its own."""
         for scripts, own in self._by_scripts([group]):
             mounts = self._mounts(own)
             if mounts:
@@ -83,7 +81,7 @@ class Lifecycle:
     def _by_scripts(
         self, groups: Sequence[InstanceGroup]
     ) -> Iterator[tuple[ILifecycleScripts, Sequence[InstanceGroup]]]:
-        """Scripts that make nodes ready by themselves, each with its groups; on EKS they are told nothing."""
+        """Scripts of mode custom with their groups; not on EKS."""
         if isinstance(self.orchestrator, EksOrchestrator):
             return
         found: dict[str, tuple[ILifecycleScripts, list[InstanceGroup]]] = {}

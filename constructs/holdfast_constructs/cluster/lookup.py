@@ -1,4 +1,4 @@
-"""A HyperPod cluster that is looked up in the account while the app is synthesised."""
+"""Lookup of a HyperPod cluster during synthesis."""
 
 from typing import Any
 
@@ -13,10 +13,8 @@ PROVIDER = "cc-api-provider"
 
 def looked_up(scope: Construct, *, cluster_name: str | None, cluster_arn: str | None) -> dict[str, Any]:
     """
-    The properties of a cluster as Cloud Control has them; dummies until the CDK CLI has looked.
-
-    Raises:
-        ValueError: neither or both are given, or the stack has no account and region to look in.
+    Properties of a cluster from Cloud Control; dummies before the CDK CLI's lookup. Raises ValueError unless exactly
+    one of name and ARN is given, or without account and region.
     """
     if (cluster_name is None) == (cluster_arn is None):
         raise ValueError(

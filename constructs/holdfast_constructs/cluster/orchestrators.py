@@ -1,4 +1,4 @@
-"""The orchestrator of a cluster: Slurm, configured through the API, or an EKS control plane."""
+"""Orchestrators: Slurm, configured through the API, or an EKS control plane."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +13,7 @@ ConfigStrategy = Literal["Overwrite", "Managed", "Merge"]
 @dataclass(frozen=True, kw_only=True)
 class AccountingDatabase:
     """
-    A MySQL database outside of the cluster, in which slurmdbd keeps what jobs used.
+    External MySQL database of slurmdbd.
 
     It needs continuous provisioning and an image from after August 2026, and a cluster that has one cannot go back to
     the database on its controller (SageMaker developer guide, "Using an external accounting database").
@@ -34,7 +34,7 @@ class AccountingDatabase:
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmOrchestrator:
-    """Slurm. Its groups have node types, and Compute groups a partition."""
+    """Slurm: groups have node types, and Compute groups a partition."""
 
     config_strategy: ConfigStrategy = "Managed"
     """What an update does with manual edits of slurm.conf: Overwrite discards them, Managed fails when there are some,
@@ -45,7 +45,7 @@ class SlurmOrchestrator:
 
 @dataclass(frozen=True, kw_only=True)
 class EksOrchestrator:
-    """Kubernetes. Groups may have labels and taints."""
+    """Kubernetes: groups may have labels and taints."""
 
     control_plane: IHyperPodEks
     """Changing it replaces the HyperPod cluster."""

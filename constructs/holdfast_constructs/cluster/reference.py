@@ -1,4 +1,4 @@
-"""What can be asked of a cluster, whether this app owns it or not: grants, connections and metrics."""
+"""Interface of owned and imported clusters: grants, connections and metrics."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -33,7 +33,7 @@ NAMESPACE = "ContainerInsights"
 
 
 class IHyperPodCluster(IResource, Protocol):
-    """A HyperPod cluster, whether this app owns it or not."""
+    """A HyperPod cluster, owned or imported."""
 
     cluster_arn: str
     nodes: IDependable
@@ -41,17 +41,17 @@ class IHyperPodCluster(IResource, Protocol):
 
     @property
     def resource(self) -> IDependable:
-        """What add-ons on its nodes wait for; nothing when the cluster was imported."""
+        """Dependency of add-ons on its nodes; None if imported."""
         ...
 
     @property
     def cluster_name(self) -> str:
-        """ValueError when the cluster was imported by its ARN, which does not have it."""
+        """Raises ValueError for a cluster imported by its ARN, which has no name."""
         ...
 
     @property
     def connections(self) -> ec2.Connections:
-        """Rules of the nodes' security groups; none when they are not known."""
+        """Of the nodes' security groups; empty if unknown."""
         ...
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -63,45 +63,38 @@ class IHyperPodCluster(IResource, Protocol):
         ...
 
     def grant_update_software(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to bring the nodes' image up to date."""
+        """Allow ``grantee`` to update the nodes' image."""
         ...
 
     def metric(
         self, metric_name: str, *, statistic: str = "Average", period: Duration | None = None
     ) -> cloudwatch.Metric:
         """
-        A metric that Container Insights has of the whole cluster, on EKS.
-
-        Args:
-            metric_name: Such as ``node_cpu_utilization``.
-            statistic: Default: "Average".
-            period: Default: one minute.
-
-        Raises:
-            ValueError: the cluster is not on EKS, or not known to be.
+        Container Insights metric of the whole cluster, such as ``node_cpu_utilization``; raises ValueError unless on
+        EKS.
         """
         ...
 
     def metric_node_health(self, health: NodeHealth, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """The number of nodes in a state of health; see ``metric``."""
+        """Number of nodes in a health state; see ``metric``."""
         ...
 
     def metric_node_count(self, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """The number of nodes in Kubernetes; see ``metric``."""
+        """Number of nodes in Kubernetes; see ``metric``."""
         ...
 
     def metric_failed_node_count(self, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """The number of nodes that Kubernetes finds failed; see ``metric``."""
+        """Number of failed nodes in Kubernetes; see ``metric``."""
         ...
 
     def metric_gpu_utilization(self, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """How busy the GPUs of the nodes are, in percent; see ``metric``."""
+        """GPU utilization of the nodes, in percent; see ``metric``."""
         ...
 
 
 @jsii.implements(ec2.IConnectable)
 class ClusterBase(Resource):
-    """What owned and imported clusters share; it relies on attributes alone."""
+    """Shared implementation of owned and imported clusters, by attributes alone."""
 
     cluster_arn: str
     nodes: IDependable
@@ -126,52 +119,35 @@ class ClusterBase(Resource):
 
     @property
     def physical_name(self) -> str:
-        """The name that the app gave it; a token of nothing where the app gave none."""
+        """Name given by the app; else an empty token."""
         return str(self._physical_name)
 
     @property
     def cluster_name(self) -> str:
-        """ValueError when the cluster was imported by its ARN, which does not have it."""
         if self._cluster_name is None:
             raise ValueError("cluster: got its ARN alone, which has no name; use from_cluster_attributes")
         return self._cluster_name
 
     @property
     def resource(self) -> IDependable:
-        """Nothing: a cluster that was imported is there."""
         return DependencyGroup()
 
     @property
     def connections(self) -> ec2.Connections:
-        """Rules of the nodes' security groups; none when they are not known."""
         return self._connections
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to see the cluster, its nodes and its events."""
         return self._grant(grantee, READ_ACTIONS)
 
     def grant_manage_nodes(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to reboot, replace and delete nodes."""
         return self._grant(grantee, NODE_ACTIONS)
 
     def grant_update_software(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to bring the nodes' image up to date."""
         return self._grant(grantee, ("sagemaker:UpdateClusterSoftware",))
 
     def metric(
         self, metric_name: str, *, statistic: str = "Average", period: Duration | None = None
     ) -> cloudwatch.Metric:
-        """
-        A metric that Container Insights has of the whole cluster, on EKS.
-
-        Args:
-            metric_name: Such as ``node_cpu_utilization``.
-            statistic: Default: "Average".
-            period: Default: one minute.
-
-        Raises:
-            ValueError: the cluster is not on EKS, or not known to be.
-        """
         if self._eks_cluster_name is None:
             raise ValueError(
                 "cluster: got no EKS cluster; allowed: metrics of a cluster on EKS, because Container Insights counts "
@@ -186,19 +162,15 @@ class ClusterBase(Resource):
         )
 
     def metric_node_health(self, health: NodeHealth, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """The number of nodes in a state of health; see ``metric``."""
         return self.metric(f"hyperpod_node_health_status_{health}", statistic="Sum", period=period)
 
     def metric_node_count(self, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """The number of nodes in Kubernetes; see ``metric``."""
         return self.metric("cluster_node_count", period=period)
 
     def metric_failed_node_count(self, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """The number of nodes that Kubernetes finds failed; see ``metric``."""
         return self.metric("cluster_failed_node_count", period=period)
 
     def metric_gpu_utilization(self, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """How busy the GPUs of the nodes are, in percent; see ``metric``."""
         return self.metric("node_gpu_utilization", period=period)
 
     def _grant(self, grantee: iam.IGrantable, actions: Sequence[str]) -> iam.Grant:

@@ -1,7 +1,4 @@
-"""
-The EKS control plane, owned or existing, with access, add-ons, Helm charts and the wait for nodes. What is installed
-once nodes are there is left to eks_addons; the function that runs helm is helm_installer.
-"""
+"""EKS control plane, owned or existing: access, add-ons, Helm charts, wait for nodes."""
 
 from holdfast_constructs.eks.addon import EksAddon, PodIdentity
 from holdfast_constructs.eks.base import EksBase, IHyperPodEks

@@ -1,4 +1,4 @@
-"""Who may ask an EKS cluster, and what a chart has to know of one."""
+"""Access to an EKS cluster."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -12,7 +12,7 @@ AccessPolicy = Literal[
 
 
 class IEksAccess(Protocol):
-    """An EKS cluster that lets roles in."""
+    """EKS cluster that can grant access to roles."""
 
     cluster_name: str
     cluster_arn: str
@@ -20,5 +20,5 @@ class IEksAccess(Protocol):
     def grant_access(
         self, role: iam.IRole, *, policy: AccessPolicy, namespaces: Sequence[str] | None = None
     ) -> IDependable:
-        """Let ``role`` use the Kubernetes API."""
+        """Allow ``role`` to use the Kubernetes API."""
         ...

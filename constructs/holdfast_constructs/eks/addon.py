@@ -1,4 +1,4 @@
-"""EKS add-ons and the roles of their pods."""
+"""EKS add-ons, and roles of their pods."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,10 +14,10 @@ from holdfast_constructs.eks.base import IHyperPodEks
 
 class PodIdentity(Construct):
     """
-    A role that the pods of one service account, in one namespace of one cluster, assume through EKS Pod Identity.
+    Role of one service account, in one namespace of one cluster, through EKS Pod Identity.
 
     The trust names all three (Amazon EKS user guide, "Create IAM role with trust policy required by EKS Pod Identity"),
-    so that an association made elsewhere gets nothing from the role.
+    so other associations get nothing from the role.
     """
 
     role: iam.Role
@@ -33,15 +33,7 @@ class PodIdentity(Construct):
         service_account: str,
         statements: Sequence[iam.PolicyStatement],
     ) -> None:
-        """
-        Define a role and its association.
-
-        Args:
-            eks_cluster: Where the pods run.
-            namespace: Of the service account.
-            service_account: The name that the pods run under.
-            statements: What they may do.
-        """
+        """Define a role and its association; ``statements`` are its rights."""
         super().__init__(scope, construct_id)
         pods = iam.ServicePrincipal(
             "pods.eks.amazonaws.com",
@@ -73,8 +65,6 @@ class PodIdentity(Construct):
 
 
 class EksAddon(Construct):
-    """An add-on of the catalog."""
-
     resource: eks.CfnAddon
 
     def __init__(
@@ -89,16 +79,14 @@ class EksAddon(Construct):
         after: Sequence[IDependable] = (),
     ) -> None:
         """
-        Define an add-on. What someone changed by hand of what it installs is overwritten.
+        Define an add-on; manual changes of its resources are overwritten.
 
         Args:
-            eks_cluster: Where to install it.
             name: One of ``eks_addons()`` of the catalog.
-            version: Such as ``v1.18.3-eksbuild.1``. Default: the catalog's; where it has none, the default of EKS for
-                the Kubernetes version.
+            version: Such as ``v1.18.3-eksbuild.1``. Default: the catalog's, or else EKS's for the Kubernetes version.
             configuration: Default: the add-on's own.
-            after: What must be there before, such as the association of its pods with a role. Name resources, not
-                what they are part of: that may wait for this add-on. Default: only the EKS cluster.
+            after: Dependencies, such as the association of its pods with a role. Name resources, not constructs that
+                contain this add-on.
         """
         super().__init__(scope, construct_id)
         addon = eks_addons()[name]

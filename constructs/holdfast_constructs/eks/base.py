@@ -1,4 +1,4 @@
-"""What owned and imported EKS clusters share: who may come in. It relies on the cluster's name and ARN alone."""
+"""Access to owned and imported EKS clusters, by name and ARN alone."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -15,37 +15,35 @@ if TYPE_CHECKING:
 
 
 class IHyperPodEks(IEksAccess, Protocol):
-    """An EKS cluster that HyperPod nodes can join, whether this app owns it or not."""
+    """EKS cluster for HyperPod nodes, owned or imported."""
 
     dependencies: IDependable
     """What must be there before the HyperPod cluster is created."""
 
     @property
     def known_installer(self) -> "HelmInstaller | None":
-        """What asks Kubernetes for nodes; None for a cluster that is not this app's and where nothing is installed."""
+        """Installer; None for an imported cluster without installations."""
         ...
 
     @property
     def installer(self) -> "HelmInstaller":
-        """For releases of Helm. ValueError: nothing is known that reaches the API server of an imported cluster."""
+        """Installer of Helm releases. Raises ValueError if the API server of an imported cluster is unreachable."""
         ...
 
     def install_charts(self, instance_types: Collection[str] | None = None) -> None:
-        """Install HyperPod's Helm charts on an imported cluster that does not have them; one of this app has them."""
+        """Install HyperPod's Helm charts on an imported cluster that lacks them."""
         ...
 
     def add_nodes_role(self, role: iam.IRole) -> IDependable:
-        """Let nodes with this execution role join. The HyperPod cluster waits for what is returned."""
+        """Let nodes with this execution role join; returns a dependency of the HyperPod cluster."""
         ...
 
     def install_after(self, nodes: IDependable) -> None:
-        """Let what runs on nodes wait for them."""
+        """Make workloads on nodes wait for them."""
         ...
 
 
 class EksBase(Construct):
-    """An EKS cluster by its name and ARN."""
-
     cluster_name: str
     cluster_arn: str
     dependencies: IDependable
@@ -59,12 +57,10 @@ class EksBase(Construct):
 
     @property
     def known_installer(self) -> "HelmInstaller | None":
-        """What asks Kubernetes for nodes."""
         return self._installer
 
     @property
     def installer(self) -> "HelmInstaller":
-        """For releases of Helm."""
         assert self._installer is not None, "it is made with the cluster"
         return self._installer
 
@@ -73,13 +69,10 @@ class EksBase(Construct):
 
     def add_nodes_role(self, role: iam.IRole) -> IDependable:
         """
-        Let nodes with this execution role join the cluster.
+        Let nodes with this execution role join; returns a dependency of the HyperPod cluster.
 
-        The entry has no access policy: its type gives a node what it needs and nothing else. The role must not be the
-        role of EKS nodes (SageMaker developer guide, "Getting started with Amazon EKS support in SageMaker HyperPod").
-
-        Returns:
-            What the HyperPod cluster has to wait for.
+        The entry has no access policy: its type gives the rights of a node. The role must not be the role of EKS nodes
+        (SageMaker developer guide, "Getting started with Amazon EKS support in SageMaker HyperPod").
         """
         return eks.CfnAccessEntry(
             self._place(role) if iam.Role.is_role(role) else self,
@@ -90,18 +83,12 @@ class EksBase(Construct):
         )
 
     def install_after(self, nodes: IDependable) -> None:
-        """Nothing to do: what an imported cluster has, it has."""
+        """Nothing to do for an imported cluster."""
 
     def grant_access(
         self, role: iam.IRole, *, policy: AccessPolicy, namespaces: Sequence[str] | None = None
     ) -> IDependable:
-        """
-        Let ``role`` use the Kubernetes API. EKS allows one entry per role.
-
-        Args:
-            policy: An access policy of EKS.
-            namespaces: Default: the whole cluster.
-        """
+        """Allow ``role`` to use the Kubernetes API, in all ``namespaces`` by default. EKS allows one entry per role."""
         scope = eks.CfnAccessEntry.AccessScopeProperty(
             type="namespace" if namespaces else "cluster", namespaces=list(namespaces) if namespaces else None
         )
@@ -122,11 +109,7 @@ class EksBase(Construct):
         )
 
     def _place(self, beside: IConstruct) -> Construct:
-        """
-        Where something of this cluster is defined that refers to a construct: in that one's stack.
-
-        It refers to this one's stack anyway, and two stacks cannot wait for each other.
-        """
+        """Stack of a construct that refers to this one: two stacks cannot wait for each other."""
         stack = Stack.of(beside)
         if stack.node.path == Stack.of(self).node.path:
             return self

@@ -1,4 +1,4 @@
-"""A Helm chart that is here as files, in place of one in a repository: it goes to S3 with the app's other assets."""
+"""Helm chart from local files, uploaded with the app's assets."""
 
 import gzip
 import io
@@ -12,24 +12,21 @@ from holdfast_constructs.helm_installer import tree_sha256
 
 @dataclass(frozen=True, kw_only=True)
 class ChartFolder:
-    """A chart in a folder."""
-
     name: str
     """Of the release, too."""
     folder: Path
 
     @property
     def path(self) -> str:
-        """Where the chart is in its archive."""
         return self.name
 
     @property
     def tree_sha256(self) -> str:
-        """The digest of its files, which the installer compares."""
+        """Digest of its files, verified by the installer."""
         return tree_sha256(self._files)
 
     def archive(self) -> bytes:
-        """A gzipped tar, as GitHub makes them: one folder at its top. The same files make the same archive."""
+        """Reproducible gzipped tar with one top folder, as GitHub's."""
         written = io.BytesIO()
         with (
             gzip.GzipFile(fileobj=written, mode="wb", mtime=0) as packed,

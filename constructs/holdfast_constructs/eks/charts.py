@@ -1,4 +1,4 @@
-"""Which Helm charts a HyperPod cluster needs, and the values that put each pod on the nodes where it belongs."""
+"""Helm charts of a HyperPod cluster, and values that place their pods."""
 
 from collections.abc import Collection, Mapping
 
@@ -34,13 +34,12 @@ def releases(
     scope: Construct, *, installer: HelmInstaller, types: Collection[str] | None, closed: bool = False
 ) -> list[HelmRelease]:
     """
-    All releases that must be there before the HyperPod cluster.
+    All releases needed before the HyperPod cluster.
 
     Args:
-        scope: Parent of the releases. Each has its chart's name.
-        installer: Of the cluster.
-        types: Instance types that the cluster can have; None for any.
-        closed: Whether images come through endpoints of AWS alone. Default: False.
+        scope: Parent of the releases, named as their charts.
+        types: Possible instance types; None for any.
+        closed: Images come only through AWS endpoints.
     """
     made: dict[str, HelmRelease] = {}
     for name, values in chart_values(types, region=_region(scope), closed=closed).items():
@@ -53,18 +52,15 @@ def releases(
 
 def chart_values(types: Collection[str] | None, *, region: str, closed: bool = False) -> dict[str, dict[str, object]]:
     """
-    Names of the charts to install, with their values; the first is there before the others.
+    Charts to install, with their values; the first one precedes the others.
 
-    A device plugin is installed when a type of the cluster has its device, and its pods go to every type of the catalog
-    that has it, so that a new group changes no release. Instance types have their SageMaker names, as nodes do.
+    A device plugin is installed if a type of the cluster has its device, and runs on all such types of the catalog, so
+    a new group changes no release. Instance types have their SageMaker names, as nodes do.
 
     Args:
-        types: Instance types that the cluster can have; None for any.
-        region: Whose image registries are used. May be a token.
-        closed: Whether images come through endpoints of AWS alone. Default: False.
-
-    Raises:
-        ValueError: an image cannot be had in a closed network.
+        types: Possible instance types; None for any.
+        region: Of image registries; may be a token.
+        closed: Images come only through AWS endpoints. Raises ValueError if an image is unavailable then.
     """
     catalog = instance_types()
     used = catalog.values() if types is None else [catalog[name] for name in types]
@@ -108,7 +104,7 @@ def _nvidia_values(types: list[str]) -> dict[str, object]:
 
 
 def _nvidia_mirror(region: str) -> dict[str, object]:
-    """AWS's own copy in the region: nodes without a way out do not reach nvcr.io, which the chart names."""
+    """AWS's copy in the region, for nodes that cannot reach nvcr.io."""
     mirror = None if has_token(region) else nvidia_device_plugin_mirror(region)
     if mirror is None:
         given = "a stack without a region" if has_token(region) else region

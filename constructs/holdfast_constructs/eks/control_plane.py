@@ -1,4 +1,4 @@
-"""The EKS control plane of a HyperPod cluster, with all that HyperPod wants to find there before it creates nodes."""
+"""EKS control plane of a HyperPod cluster, with its prerequisites."""
 
 import ipaddress
 from collections.abc import Collection, Mapping, Sequence
@@ -33,13 +33,10 @@ DNS_ADDON = "coredns"
 
 class HyperPodEks(EksBase):
     """
-    An EKS cluster for HyperPod nodes and nothing else.
+    An EKS cluster for HyperPod nodes only.
 
-    It has no node group of its own. What is installed before the first HyperPod node is daemon sets and permissions,
-    which need no node to succeed; CoreDNS and operators are made after the HyperPod cluster has nodes, because they run
-    on these by AWS's own defaults. A node group would only cost.
-
-    Nobody gets in by having created it: access is what ``grant_access`` gives.
+    It has no node group: charts installed before the first node are daemon sets and permissions, which need none;
+    CoreDNS and operators wait for HyperPod nodes. Its creator has no access: use ``grant_access``.
     """
 
     def __init__(
@@ -63,18 +60,15 @@ class HyperPodEks(EksBase):
 
         Args:
             cluster_name: Changing it replaces the cluster.
-            network: Control plane and nodes share its security group, which lets its members talk to each other.
+            network: Control plane and nodes share its security group.
             kubernetes_version: One of ``kubernetes_versions()`` of the catalog.
-            instance_types: What the HyperPod cluster can have. Device plugins are installed for these. Default: any.
-            public_access_cidrs: Who reaches the API server from the internet. Default: nobody, it is private.
+            instance_types: Possible types, for device plugins. Default: any.
+            public_access_cidrs: Allowed to reach the API server from the internet. Default: none, it is private.
             chart_archives: See ``HelmInstaller``. Default: charts come from GitHub.
             addon_versions: Of vpc-cni, kube-proxy, eks-pod-identity-agent, coredns. Default: see ``EksAddon``.
-            encryption_key: For Kubernetes secrets and logs; its policy must let CloudWatch Logs use it. Default: keys
-                of AWS.
-            log_retention: Default: THREE_MONTHS.
-            removal_policy: Of the cluster and the log of its control plane. Default: DESTROY. What it holds is made
-                again from the stack and from job manifests, while one that is left behind costs money by the hour and
-                keeps the network from being deleted.
+            encryption_key: For Kubernetes secrets and logs; its policy must allow CloudWatch Logs. Default: AWS keys.
+            removal_policy: Of the cluster and its log. Default: DESTROY: its content is reproducible, and a retained
+                one costs money and blocks the deletion of the network.
         """
         super().__init__(scope, construct_id, cluster_name=cluster_name)
         _check(kubernetes_version, instance_types or (), public_access_cidrs, addon_versions or {})
@@ -119,13 +113,11 @@ class HyperPodEks(EksBase):
         scope: Construct, construct_id: str, *, cluster_name: str, network: IHyperPodNetwork | None = None
     ) -> IHyperPodEks:
         """
-        Refer to an EKS cluster that this app does not own, in the stack's account and region.
-
-        Its owner has installed what HyperPod needs: add-ons and Helm charts, as this construct would.
+        Refer to an external EKS cluster in the stack's account and region, with HyperPod's add-ons and charts
+        installed.
 
         Args:
-            cluster_name: Of the cluster.
-            network: From where its API server is reached, to install further releases. Default: none are installed.
+            network: Reaches its API server, for further releases. Default: none are installed.
         """
         from holdfast_constructs.eks.existing import ExistingEks
 
@@ -152,14 +144,14 @@ class HyperPodEks(EksBase):
         encryption_key: kms.IKey | None = None,
     ) -> IHyperPodEks:
         """
-        Take an EKS cluster of ``aws_eks`` or ``aws_eks_v2``, owned by this app or imported there.
+        Use an EKS cluster of ``aws_eks`` or ``aws_eks_v2``, owned or imported.
 
         Args:
-            cluster: HyperPod wants authentication mode API or API_AND_CONFIG_MAP of it.
-            network: From where its API server is reached, to install releases. Default: a private subnet of its VPC
-                and the security group of its control plane, as far as they are known.
-            log_retention: Of the function that installs releases. Default: THREE_MONTHS.
-            encryption_key: Of its log. Default: CloudWatch's own.
+            cluster: With authentication mode API or API_AND_CONFIG_MAP.
+            network: Reaches its API server. Default: a private subnet of its VPC and the control plane's security
+                group, if known.
+            log_retention: Of the installer's function.
+            encryption_key: Of its log.
         """
         from holdfast_constructs.eks.existing import from_construct
 
@@ -173,14 +165,14 @@ class HyperPodEks(EksBase):
         )
 
     def install_after(self, nodes: IDependable) -> None:
-        """Let CoreDNS wait for nodes: an add-on that finds none is degraded, and its creation fails."""
+        """Make CoreDNS wait for nodes: without one it is degraded, and its creation fails."""
         place = self._place(nodes) if isinstance(nodes, Construct) else self
         if place is not self and self.node.try_remove_child(DNS_ADDON):
             self._dns = EksAddon(place, DNS_ADDON, eks_cluster=self, name=DNS_ADDON, version=self._dns_version)
         self._dns.resource.node.add_dependency(nodes)
 
     def _install(self, types: Collection[str] | None, versions: Mapping[str, str], *, closed: bool) -> IDependable:
-        """Charts and add-ons. What is returned needs no node to be there."""
+        """Charts and add-ons; returns those that need no node."""
         charts = releases(Construct(self, "Charts"), installer=self.installer, types=types, closed=closed)
         addons = [EksAddon(self, name, eks_cluster=self, name=name, version=versions.get(name)) for name in NODE_ADDONS]
         self._dns_version = versions.get(DNS_ADDON)

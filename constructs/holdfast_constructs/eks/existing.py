@@ -1,4 +1,4 @@
-"""An EKS cluster that somebody else owns: HyperPod nodes join it, and charts and add-ons can be put onto it."""
+"""External EKS cluster for HyperPod nodes, charts and add-ons."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 
 class ExistingEks(EksBase):
-    """
-    An EKS cluster by its name, its ARN, or as the construct of another library.
-
-    Its version, its network, its add-ons and its nodes are its owner's. What is installed here goes through one
-    function, which is made when something is first installed.
-    """
+    """EKS cluster by name, ARN, or construct of another library; installations use one function, made on demand."""
 
     def __init__(
         self,
@@ -50,12 +45,7 @@ class ExistingEks(EksBase):
 
     @property
     def installer(self) -> HelmInstaller:
-        """
-        Runs Helm against the cluster.
-
-        Raises:
-            ValueError: nothing is known that reaches its API server.
-        """
+        """Runs Helm against the cluster; raises ValueError if its API server is unreachable."""
         if self._installer is None:
             if self._network is None:
                 raise ValueError(
@@ -77,10 +67,10 @@ class ExistingEks(EksBase):
 
     def install_charts(self, instance_types: Collection[str] | None = None) -> None:
         """
-        Install HyperPod's Helm charts, for a cluster that does not have them. HyperPod clusters wait for them.
+        Install HyperPod's Helm charts on a cluster that lacks them; HyperPod clusters wait for them.
 
         Args:
-            instance_types: What the HyperPod cluster can have. Device plugins are installed for these. Default: any.
+            instance_types: Possible types, for device plugins. Default: any.
         """
         closed = self._network is not None and self._network.closed
         charts = releases(Construct(self, "Charts"), installer=self.installer, types=instance_types, closed=closed)
@@ -88,7 +78,6 @@ class ExistingEks(EksBase):
 
 
 def from_arn(scope: Construct, cluster_arn: str) -> str:
-    """The name of the cluster of an ARN."""
     if Token.is_unresolved(cluster_arn):
         return Stack.of(scope).split_arn(cluster_arn, ArnFormat.SLASH_RESOURCE_NAME).resource_name or ""
     return Arn.extract_resource_name(cluster_arn, "cluster")
@@ -103,7 +92,7 @@ def from_construct(
     log_retention: logs.RetentionDays,
     encryption_key: kms.IKey | None,
 ) -> ExistingEks:
-    """A cluster of ``aws_eks``, owned by this app or imported. HyperPod clusters wait for all of it."""
+    """Cluster of ``aws_eks``, owned or imported; HyperPod clusters wait for all of it."""
     place = Construct(scope, f"{construct_id}-Network") if network is None else None
     found = ExistingEks(
         scope,
@@ -121,7 +110,7 @@ def from_construct(
 
 
 def _network_of(place: Construct, cluster: "eks.ICluster | eks_v2.ICluster") -> IHyperPodNetwork | None:
-    """Where the function is that reaches the API server: a private subnet and the group of the control plane."""
+    """Private subnet and control plane's group, for the function."""
     vpc, group = _known(cluster, "vpc"), _known(cluster, "cluster_security_group")
     if vpc is None or group is None or not vpc.private_subnets:
         return None
@@ -131,7 +120,7 @@ def _network_of(place: Construct, cluster: "eks.ICluster | eks_v2.ICluster") -> 
 
 
 def _known(cluster: "eks.ICluster | eks_v2.ICluster", attribute: str) -> Any:
-    """An attribute, or None where the cluster was imported without it: the CDK answers with an error then."""
+    """Attribute, or None if the import lacks it, for which the CDK raises."""
     try:
         return getattr(cluster, attribute)
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""Helm releases as resources of a stack: charts at one commit, verified by digest, installed by one function."""
+"""Helm releases as resources: charts at one commit, verified by digest, installed by one function."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ TIMEOUT_MINUTES = 15
 
 class HelmInstaller(Construct):
     """
-    The function that runs helm against one EKS cluster, from inside the nodes' subnet.
+    Function that runs helm against one EKS cluster, in the nodes' subnet, to reach the private endpoint.
 
-    There it reaches the private endpoint of the cluster. Its role needs cluster admin in Kubernetes, because the charts
-    make cluster roles, and Kubernetes lets nobody hand out more than they have.
+    Its role needs cluster admin in Kubernetes, because the charts make cluster roles, and Kubernetes allows granting
+    only own rights.
     """
 
     function: lambda_.IFunction
@@ -56,13 +56,11 @@ class HelmInstaller(Construct):
         Define an installer.
 
         Args:
-            eks_cluster: Where to install. The function's role is let in.
-            network: Of the cluster.
-            endpoint: Its API server. None: the function asks EKS for it, which it has to reach then.
-            certificate_authority: Its certificate, base64. None: the same.
-            archives: Archives of charts' repositories, by repository, for a network that does not reach GitHub. They
-                go to S3 with the app's other assets. Default: every archive comes from GitHub.
-            log_retention: Default: THREE_MONTHS.
+            eks_cluster: Grants access to the function's role.
+            endpoint: Of the API server. None: the function asks EKS, which it must reach then.
+            certificate_authority: Base64. None: the same.
+            archives: Of charts' repositories, by repository, for a network without GitHub; uploaded with the app's
+                assets.
             encryption_key: Of the log. Default: CloudWatch's own.
         """
         super().__init__(scope, construct_id)
@@ -94,7 +92,7 @@ class HelmInstaller(Construct):
             self._may_read(asset)
 
     def archive(self, chart: Chart | ChartFolder) -> dict[str, str]:
-        """Where the function gets the archive of a chart from: its repository's, or one that is made here."""
+        """Source of a chart's archive: its repository, or a local one."""
         if isinstance(chart, ChartFolder):
             return self._packed(chart)
         asset = self._assets.get(chart.repository)
@@ -118,7 +116,7 @@ class HelmInstaller(Construct):
         return {"Bucket": asset.s3_bucket_name, "Key": asset.s3_object_key}
 
     def _may_read(self, asset: s3_assets.Asset) -> None:
-        """One object, where Asset.grant_read would allow to read and list the whole bucket."""
+        """One object; Asset.grant_read would allow the whole bucket."""
         archive = asset.bucket.arn_for_objects(asset.s3_object_key)
         self.function.add_to_role_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=[archive]))
 
@@ -175,15 +173,12 @@ class HelmRelease(Construct):
         Define a release with the chart's name.
 
         Args:
-            installer: Of the cluster.
-            chart: What to install, of a repository or from a folder. Files with another digest than the chart's are
-                refused.
-            namespace: Default: "kube-system". It is made when it is not there. Changing it installs anew.
-            values: Default: the chart's own. Plain values and tokens.
-            wait: Default: True, it is there when all its pods are ready, and is rolled back when they are not after
-                five minutes. False: it is there when Kubernetes has taken it, which is right for daemon sets: on a
-                large cluster there is always a node that is not ready, and an upgrade goes from node to node.
-            after: What must be there before. Default: only the cluster and the function's way into it.
+            chart: Of a repository or a folder; refused with another digest than the chart's.
+            namespace: Created if missing. Changing it reinstalls.
+            values: Plain values and tokens. Default: the chart's own.
+            wait: Default: True, complete when all pods are ready, rolled back after five minutes. False: complete when
+                Kubernetes has accepted it, for daemon sets, since large clusters always have a node that is not ready.
+            after: Dependencies. Default: the cluster and the function's access.
         """
         super().__init__(scope, construct_id)
         self.resource = CustomResource(

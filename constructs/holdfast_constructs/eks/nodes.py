@@ -1,4 +1,4 @@
-"""A wait for nodes in Kubernetes, after which what runs on them can be installed."""
+"""Wait for nodes in Kubernetes."""
 
 from aws_cdk import CustomResource
 from constructs import Construct
@@ -12,24 +12,16 @@ CALLS = 3
 
 class NodesReady(Construct):
     """
-    Done when the first node of a HyperPod cluster is ready in Kubernetes.
+    Complete when the first node of a HyperPod cluster is ready in Kubernetes.
 
     With continuous provisioning the cluster is in service before it has a node, and an add-on that needs one is
-    degraded until then, which CloudFormation takes for a failure (awslabs/awsome-distributed-ai 95b939c waits in the
-    same way, hyperpod-eks-tf/scripts/wait-for-hyperpod-nodes.sh).
+    degraded, which CloudFormation takes for a failure (awslabs/awsome-distributed-ai 95b939c waits in the same way,
+    hyperpod-eks-tf/scripts/wait-for-hyperpod-nodes.sh).
     """
 
     def __init__(
         self, scope: Construct, construct_id: str, *, installer: HelmInstaller, cluster_name: str, cluster: Construct
     ) -> None:
-        """
-        Define the wait.
-
-        Args:
-            installer: Of the EKS cluster. Its function asks.
-            cluster_name: Of the HyperPod cluster.
-            cluster: The resource of the HyperPod cluster, which is there first.
-        """
         super().__init__(scope, construct_id)
         before = cluster
         for index in range(CALLS):

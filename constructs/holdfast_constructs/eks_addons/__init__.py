@@ -1,8 +1,4 @@
-"""
-What runs on the nodes of a cluster on EKS: storage drivers, operators, task governance, collectors, the
-health agent. EksAddon itself,
-and what has to be there before nodes, is left to eks.
-"""
+"""Software on the nodes of a cluster on EKS: storage drivers, operators, task governance, collectors, health agent."""
 
 from holdfast_constructs.eks_addons.health_agent import HealthAgent
 from holdfast_constructs.eks_addons.observability import ContainerInsights, ObservabilityAddon

@@ -1,4 +1,4 @@
-"""Holdfast's health agent on a cluster on EKS: a pod on each node, which marks its node and has no rights in AWS."""
+"""Holdfast's health agent on EKS."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +14,7 @@ NAMESPACE = "holdfast-system"
 
 class HealthAgent(Construct):
     """
-    The health agent as a DaemonSet.
-
-    It asks HyperPod for a reboot or a replacement by the label of its node, so it needs no credentials of AWS.
+    Health agent as a DaemonSet; requests reboots and replacements by the label of its node, without AWS credentials.
     """
 
     def __init__(
@@ -37,16 +35,13 @@ class HealthAgent(Construct):
         Define the agent of a cluster.
 
         Args:
-            eks_cluster: Where it is installed.
-            chart: The folder of its chart: ``containers/health-agent/chart`` of Holdfast.
-            image: The agent's image. Nodes must be allowed to pull it.
-            cluster_name: Of the HyperPod cluster; its events have the name.
-            mode: act: it also asks HyperPod to reboot or replace its node. Default: "observe".
-            breaker_share: The part of the nodes that all agents together may have taken within an hour, at least one.
-                Default: 0.1.
-            own_node_only: Whether Kubernetes keeps the token of a pod from changing other nodes, which takes 1.31 or
-                later. Default: True.
-            settings: Further settings of the agent by their dotted names. Default: its own.
+            chart: Folder of its chart: ``containers/health-agent/chart`` of Holdfast.
+            image: Nodes must be allowed to pull it.
+            cluster_name: Of the HyperPod cluster, for events.
+            mode: act: request reboots and replacements. Default: "observe".
+            breaker_share: Share of the nodes taken within an hour by all agents, at least one node. Default: 0.1.
+            own_node_only: Restrict a pod's token to its own node, with Kubernetes 1.31 or later. Default: True.
+            settings: More settings of the agent by dotted names.
         """
         super().__init__(scope, construct_id)
         values = {

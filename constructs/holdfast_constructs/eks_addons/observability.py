@@ -1,4 +1,4 @@
-"""Add-ons that watch a HyperPod cluster with EKS: Container Insights, and HyperPod observability for Prometheus."""
+"""Monitoring add-ons on EKS: Container Insights, and HyperPod observability for Prometheus."""
 
 from collections.abc import Mapping
 from typing import Literal, Protocol
@@ -44,10 +44,10 @@ class IGrafana(Protocol):
 
 class ContainerInsights(Construct):
     """
-    CloudWatch Container Insights: metrics of nodes, pods, GPUs, EFA and HyperPod's node health, and logs of containers.
+    CloudWatch Container Insights: metrics of nodes, pods, GPUs, EFA and HyperPod's node health, and container logs.
 
-    Its log groups are made here, because the agent would make them without a limit in time. Application Signals is off:
-    it instruments web services.
+    Its log groups are made here, because the agent's have no retention. Application Signals is off: it instruments web
+    services.
     """
 
     log_groups: Mapping[str, logs.ILogGroup]
@@ -69,12 +69,10 @@ class ContainerInsights(Construct):
         Define Container Insights.
 
         Args:
-            eks_cluster: What it watches.
-            cluster: Whose nodes run it. It is made after them.
+            cluster: Created before it.
             log_retention: Default: ONE_MONTH.
-            encryption_key: Of the logs; its policy must let CloudWatch Logs use it. Default: CloudWatch's own.
+            encryption_key: Of the logs; its policy must allow CloudWatch Logs. Default: CloudWatch's own.
             removal_policy: Of the logs. Default: DESTROY.
-            version: Default: see ``EksAddon``.
         """
         super().__init__(scope, construct_id)
         prefix = f"/aws/containerinsights/{eks_cluster.cluster_name}"
@@ -113,7 +111,7 @@ class ContainerInsights(Construct):
 
 
 class ObservabilityAddon(Construct):
-    """HyperPod observability: exporters on every node, whose metrics go to a Prometheus workspace."""
+    """HyperPod observability: exporters on each node, for a Prometheus workspace."""
 
     def __init__(
         self,
@@ -131,13 +129,9 @@ class ObservabilityAddon(Construct):
         Define the add-on.
 
         Args:
-            eks_cluster: What it watches.
-            cluster: Whose nodes run it. It is made after them.
-            prometheus: Where metrics go.
-            grafana: Where its dashboards go. Default: it is told of no Grafana.
-            levels: How much of which metrics. Default: the add-on's own, which leaves out network, scaling and task
-                governance.
-            version: Default: see ``EksAddon``.
+            cluster: Created before it.
+            grafana: Gets its dashboards.
+            levels: Detail by metric group. Default: the add-on's own, without network, scaling and task governance.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -174,7 +168,7 @@ class ObservabilityAddon(Construct):
 
 
 def _insights_statements(stack: Stack, prefix: str) -> list[iam.PolicyStatement]:
-    """CloudWatchAgentServerPolicy, of which what X-Ray and SSM need is left out and the rest is limited."""
+    """CloudWatchAgentServerPolicy without X-Ray and SSM, limited to these resources."""
     own = f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group:{prefix}/*"
     return [
         iam.PolicyStatement(

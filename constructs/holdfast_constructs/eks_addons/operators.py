@@ -1,4 +1,4 @@
-"""Add-ons that run jobs on a HyperPod cluster with EKS: HyperPod's training operator, and task governance."""
+"""Job add-ons on EKS: HyperPod's training operator, and task governance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ COMPUTE_QUOTA = "AWS::SageMaker::ComputeQuota"
 
 class TrainingOperator(Construct):
     """
-    HyperPod's training operator, with cert-manager, which signs the certificates of its webhooks.
+    HyperPod's training operator, with cert-manager for its webhooks' certificates.
 
-    The role of its pods is associated before the add-on is made, and not by the add-on itself: version v1.2.1 does not
-    say that it takes a role, and EKS then refuses one (awslabs/awsome-distributed-ai issue 1075).
+    The role of its pods is associated before the add-on, not by it: version v1.2.1 does not declare a role, and EKS
+    then refuses one (awslabs/awsome-distributed-ai issue 1075).
     """
 
     def __init__(
@@ -38,15 +38,7 @@ class TrainingOperator(Construct):
         version: str | None = None,
         cert_manager_version: str | None = None,
     ) -> None:
-        """
-        Define a training operator.
-
-        Args:
-            eks_cluster: Where it is installed.
-            cluster: Whose nodes run it. It is made after them.
-            version: Default: see ``EksAddon``.
-            cert_manager_version: Default: see ``EksAddon``.
-        """
+        """Define a training operator, created after the nodes of ``cluster``."""
         super().__init__(scope, construct_id)
         certificates = EksAddon(
             self,
@@ -79,8 +71,6 @@ class TrainingOperator(Construct):
 
 @dataclass(frozen=True, kw_only=True)
 class PriorityClass:
-    """A priority that jobs can ask for."""
-
     name: str
     weight: int
     """0 to 100; the heavier goes first."""
@@ -92,15 +82,13 @@ class PriorityClass:
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceQuota:
-    """What a team has of one instance type."""
-
     instance_type: str
     instance_count: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Team:
-    """The share of a team, whose jobs run in the namespace ``hyperpod-ns-<name>``."""
+    """Share of a team, whose jobs run in the namespace ``hyperpod-ns-<name>``."""
 
     name: str
     """Part of the quota's logical id: another name is another team."""
@@ -126,7 +114,7 @@ class Team:
 
 
 class TaskGovernance(Construct):
-    """HyperPod task governance: Kueue, installed as an add-on, and the policy and quotas by which it orders jobs."""
+    """HyperPod task governance: Kueue as an add-on, with policy and quotas."""
 
     scheduler_config: sagemaker.CfnClusterSchedulerConfig | None
     """None: there is no policy."""
@@ -149,14 +137,11 @@ class TaskGovernance(Construct):
         Define task governance.
 
         Args:
-            eks_cluster: Where it is installed. It must not have a Kueue of its own.
-            cluster: Whose nodes run it, and whose jobs it orders. It is made after them.
-            name: Of the policy.
-            policy: Default: True. False: none is made, as in regions that have quotas of teams and no policies.
+            eks_cluster: Without a Kueue of its own.
+            cluster: Created before it.
+            policy: False: none, as in regions with team quotas and without policies.
             fair_share: Default: True, idle compute is lent by weight of team. False: first come, first served.
             priority_classes: At most ten. Default: none, all jobs are equal.
-            teams: Default: nobody has a share.
-            version: Default: see ``EksAddon``.
         """
         super().__init__(scope, construct_id)
         _check(priority_classes, teams, policy=policy)

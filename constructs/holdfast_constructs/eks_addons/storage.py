@@ -1,4 +1,4 @@
-"""The cluster's Lustre file system for pods: the driver that mounts it, and the volume that they claim."""
+"""Lustre for pods: the CSI driver, and a volume with its claim."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
@@ -11,11 +11,7 @@ from holdfast_constructs.storage import ILustreFileSystem
 
 
 class FsxCsiDriver(Construct):
-    """
-    The FSx for Lustre CSI driver, for file systems that exist.
-
-    It may look at file systems and not make or delete them: a claim in Kubernetes mounts the cluster's own file system.
-    """
+    """FSx for Lustre CSI driver, for existing file systems: it may describe but not create or delete them."""
 
     def __init__(
         self,
@@ -26,14 +22,7 @@ class FsxCsiDriver(Construct):
         cluster: IHyperPodCluster,
         version: str | None = None,
     ) -> None:
-        """
-        Define the driver.
-
-        Args:
-            eks_cluster: Where it is installed.
-            cluster: Whose nodes run it. It is made after them.
-            version: Default: see ``EksAddon``.
-        """
+        """Define the driver, created after the nodes of ``cluster``."""
         super().__init__(scope, construct_id)
         file_systems = Stack.of(self).format_arn(service="fsx", resource="file-system", resource_name="*")
         identity = PodIdentity(
@@ -55,7 +44,7 @@ class FsxCsiDriver(Construct):
 
 
 class LustreVolume(Construct):
-    """A file system as a volume, which the pods of one namespace mount by a claim."""
+    """A file system as a volume for the pods of one namespace."""
 
     claim_name = "lustre"
     """What a pod names in ``persistentVolumeClaim``."""
@@ -72,14 +61,11 @@ class LustreVolume(Construct):
         namespace: str = "default",
     ) -> None:
         """
-        Define a volume and its claim. Deleting them leaves the file system as it is.
+        Define a volume and its claim. Deleting them keeps the file system.
 
         Args:
-            eks_cluster: Where the pods run.
-            driver: It is made after this.
-            file_system: What is mounted.
-            capacity_gib: What Kubernetes shows; it limits nothing.
-            namespace: Default: "default". It is made when it is not there. One volume per namespace.
+            capacity_gib: Shown by Kubernetes; no limit.
+            namespace: Created if missing. Default: "default". One volume per namespace.
         """
         super().__init__(scope, construct_id)
         HelmRelease(
@@ -97,7 +83,7 @@ class LustreVolume(Construct):
 def volume_values(
     file_system: ILustreFileSystem, *, capacity_gib: int, namespace: str, claim: str
 ) -> dict[str, dict[str, object]]:
-    """Values of the chart: a volume of no storage class, so that nothing is provisioned for its claim."""
+    """Values of the chart: a volume without storage class, so nothing is provisioned."""
     capacity = f"{capacity_gib}Gi"
     return {
         "persistentVolume": {

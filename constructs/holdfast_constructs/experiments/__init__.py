@@ -1,4 +1,4 @@
-"""Where training runs record their settings and curves: MLflow and TensorBoard."""
+"""Experiment tracking: MLflow and TensorBoard."""
 
 from holdfast_constructs.experiments.mlflow import MlflowApp
 from holdfast_constructs.experiments.tensorboard import TensorBoardLogs

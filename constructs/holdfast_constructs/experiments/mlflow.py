@@ -1,7 +1,8 @@
-"""MLflow of SageMaker: what runs were made with which settings, and how they went.
+"""
+MLflow of SageMaker.
 
-An MLflow App, and not a tracking server: an app scales to nothing and has no hourly price, where the smallest tracking
-server costs for every hour that it exists; and apps are the newer of the two (December 2025).
+An MLflow App, not a tracking server: an app scales to zero without an hourly price, and is the newer of the two
+(December 2025).
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from constructs import Construct
 
 
 class MlflowApp(Construct):
-    """An MLflow App that keeps artifacts below a prefix of a bucket."""
+    """An MLflow App with artifacts below a prefix of a bucket."""
 
     app_arn: str
     environment: Mapping[str, str]
@@ -26,9 +27,8 @@ class MlflowApp(Construct):
         Define an app.
 
         Args:
-            name: At most 256 letters, digits and hyphens, such as the cluster's name.
-            bucket: Where artifacts are kept. It is not deleted with the app.
-            prefix: Default: "mlflow".
+            name: At most 256 letters, digits and hyphens.
+            bucket: Not deleted with the app.
         """
         super().__init__(scope, construct_id)
         self._bucket = bucket
@@ -53,9 +53,9 @@ class MlflowApp(Construct):
 
     def grant_track(self, grantee: iam.IGrantable) -> iam.Grant:
         """
-        Allow ``grantee`` to write and read runs and artifacts; artifacts go to the bucket directly.
+        Allow ``grantee`` to read and write runs and artifacts.
 
-        MLflow Apps have one action for their whole interface: who may write a run may delete one.
+        MLflow Apps have one action for their whole interface: writers of runs may delete them.
         """
         self._bucket.grant_read_write(grantee, self._objects)
         return iam.Grant.add_to_principal(

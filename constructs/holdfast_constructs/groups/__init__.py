@@ -1,7 +1,4 @@
-"""
-Instance groups and their options as values; nothing is made here. What CloudFormation is told of them is left to
-cluster.
-"""
+"""Instance groups and their options as values."""
 
 from holdfast_constructs.groups.instance import InstanceGroup, LifecycleMode
 from holdfast_constructs.groups.options import (

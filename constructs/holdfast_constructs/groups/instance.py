@@ -1,4 +1,4 @@
-"""An instance group as the constructs see it: what the network is sized from and the cluster is made of."""
+"""Instance group."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,8 +27,7 @@ class InstanceGroup:
     """
     Nodes of one kind that are scaled and replaced as a unit.
 
-    Only contradictions that cannot be rendered are refused here. What AWS would refuse is judged over the whole
-    template, by the rules that the cluster registers.
+    Refuses only contradictions that cannot be rendered; the cluster's rules judge the rest.
     """
 
     name: str
@@ -94,5 +93,5 @@ class InstanceGroup:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The instance types that the group can have, the most wanted first."""
+        """Possible instance types, the preferred one first."""
         return tuple(self.instance_types) if self.instance_type is None else (self.instance_type,)

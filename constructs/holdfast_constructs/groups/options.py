@@ -1,4 +1,4 @@
-"""Options of an instance group that are more than one value; what they may be together is judged by the rules."""
+"""Structured options of an instance group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,8 +25,6 @@ class EbsVolume:
 
 @dataclass(frozen=True, kw_only=True)
 class Taint:
-    """A Kubernetes taint that every node of a group gets."""
-
     key: str
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
     value: str | None = None
@@ -35,7 +33,7 @@ class Taint:
 
 @dataclass(frozen=True, kw_only=True)
 class OverrideVpc:
-    """Where the nodes of one group are, when not where the cluster is. It cannot be changed later."""
+    """Network of one group, if not the cluster's. It cannot be changed later."""
 
     subnets: Sequence[ec2.ISubnet]
     security_groups: Sequence[ec2.ISecurityGroup]
@@ -44,26 +42,22 @@ class OverrideVpc:
 
 @dataclass(frozen=True)
 class BatchSize:
-    """How many nodes of a group at once; made with ``BatchSize.instances`` or ``BatchSize.percent``."""
+    """Number of a group's nodes at once, by ``BatchSize.instances`` or ``BatchSize.percent``."""
 
     type: Literal["INSTANCE_COUNT", "CAPACITY_PERCENTAGE"]
     value: int
 
     @classmethod
     def instances(cls, count: int) -> Self:
-        """So many nodes."""
         return cls("INSTANCE_COUNT", count)
 
     @classmethod
     def percent(cls, percentage: int) -> Self:
-        """So many percent of the group's nodes."""
         return cls("CAPACITY_PERCENTAGE", percentage)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """How a new image reaches the nodes of a group."""
-
     maximum_batch_size: BatchSize | None = None
     """Default: all nodes at once."""
     rollback_maximum_batch_size: BatchSize | None = None
@@ -82,8 +76,6 @@ class Deployment:
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduledUpdate:
-    """Regular updates of a group's image."""
-
     schedule_expression: str
     """Such as ``cron(00 03 ? * SUN *)``, in UTC."""
     deployment: Deployment | None = None
@@ -93,10 +85,10 @@ class ScheduledUpdate:
 @dataclass(frozen=True, kw_only=True)
 class AutoPatch:
     """
-    Security patches of a group's image, as soon as there is one.
+    Security patches of a group's image, as soon as available.
 
-    What the API has beyond this is refused by CloudFormation's resource schema (of 2026-11) and therefore not here: the
-    strategy DrainFirst, IdleWaitWindowInSeconds and DrainPolicy; the date of the next patch is set by HyperPod.
+    Further options of the API are refused by CloudFormation's resource schema (of 2026-11): the strategy DrainFirst,
+    IdleWaitWindowInSeconds and DrainPolicy; HyperPod sets the date of the next patch.
     """
 
     strategy: Literal["WhenIdle", "WhenAllIdle"]

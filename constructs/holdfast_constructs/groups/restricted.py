@@ -1,4 +1,4 @@
-"""Restricted instance groups: nodes whose software HyperPod keeps to itself, to train models such as Amazon Nova."""
+"""Restricted instance groups, for models such as Amazon Nova."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from holdfast_constructs.groups.options import DeepHealthCheck, EbsVolume, Overr
 
 @dataclass(frozen=True, kw_only=True)
 class RestrictedLustre:
-    """An FSx for Lustre file system that HyperPod makes for restricted groups."""
+    """FSx for Lustre file system that HyperPod makes for restricted groups."""
 
     storage_capacity_gib: int
     per_unit_storage_throughput: int
@@ -20,7 +20,7 @@ class RestrictedLustre:
 
 @dataclass(frozen=True, kw_only=True)
 class RestrictedInstanceGroup:
-    """Restricted nodes of one kind. They run no lifecycle scripts of ours, and take no key for their volumes."""
+    """Restricted nodes of one kind, without lifecycle scripts and volume keys."""
 
     name: str
     instance_count: int
@@ -43,7 +43,7 @@ class RestrictedInstanceGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class RestrictedEnvironment:
-    """What the restricted groups of a cluster share."""
+    """Shared by the restricted groups of a cluster."""
 
     lustre: RestrictedLustre | None = None
     """Default: no shared file system is made."""

@@ -1,4 +1,4 @@
-"""What GuardDuty leaves in a VPC, and the function that takes it away with the stack."""
+"""Cleanup of GuardDuty's resources in a VPC."""
 
 from holdfast_constructs.guard_duty.function import clear, handler
 from holdfast_constructs.guard_duty.leftovers import GuardDutyLeftovers

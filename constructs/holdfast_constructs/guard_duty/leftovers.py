@@ -1,4 +1,4 @@
-"""The custom resource that clears what GuardDuty has made in a VPC."""
+"""Custom resource that removes GuardDuty's resources in a VPC."""
 
 from pathlib import Path
 
@@ -17,12 +17,11 @@ TIMEOUT_MINUTES = 15
 
 class GuardDutyLeftovers(Construct):
     """
-    Where GuardDuty watches EKS, it makes an interface endpoint and a security group in the cluster's VPC by itself.
-    They are in no stack, and a VPC that has them cannot be deleted. AWS's samples clear them, too
-    (awslabs/awsome-distributed-ai 95b939c, hyperpod-eks-tf/scripts/guardduty-cleanup.sh).
+    GuardDuty makes an interface endpoint and a security group in the VPC of a monitored EKS cluster. They are in no
+    stack, and block the VPC's deletion. AWS's samples remove them, too (awslabs/awsome-distributed-ai 95b939c,
+    hyperpod-eks-tf/scripts/guardduty-cleanup.sh).
 
-    Both have the tag GuardDutyManaged=true; nothing without it is touched. What is deleted before this resource is gone
-    first: the EKS cluster waits for it, so that GuardDuty has no reason to make them again.
+    Only resources with the tag GuardDutyManaged=true are removed, after the EKS cluster.
     """
 
     resource: CustomResource
@@ -38,13 +37,11 @@ class GuardDutyLeftovers(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
     ) -> None:
         """
-        Define what clears the VPC when it is deleted.
+        Define the cleanup of a VPC of this stack.
 
         Args:
-            vpc: One that goes with this stack.
-            log_retention: Of the function. Default: THREE_MONTHS.
-            encryption_key: Of its log. Default: CloudWatch's own.
-            removal_policy: That of the VPC: nothing is cleared in one that stays. Default: DESTROY.
+            encryption_key: Of the function's log.
+            removal_policy: Of the VPC; a retained one is not cleaned. Default: DESTROY.
         """
         super().__init__(scope, construct_id)
         log = logs.LogGroup(

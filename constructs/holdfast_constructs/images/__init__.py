@@ -1,4 +1,4 @@
-"""Container images: a repository, and references that always mean the same bytes."""
+"""Container images: a repository, and immutable references."""
 
 from holdfast_constructs.images.ecr import ContainerImage, ImageRepository
 

@@ -1,7 +1,4 @@
-"""Container images: a repository to keep them in, and references that always mean the same bytes.
-
-What is inside an image is a Dockerfile's business (containers/), and how it is pulled is the node's.
-"""
+"""Container images: a repository, and immutable references. Contents are defined in containers/."""
 
 import re
 from collections.abc import Mapping
@@ -21,9 +18,9 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 class ImageRepository(Construct):
     """
-    A repository whose tags never move and whose images are scanned when they arrive.
+    Repository with immutable tags and scans.
 
-    Tagged images never expire: a node that replaces another one years later pulls the image that its job names.
+    Tagged images never expire: a replacement node years later pulls the image of its job.
     """
 
     repository: ecr.IRepository
@@ -41,9 +38,8 @@ class ImageRepository(Construct):
         Define a repository.
 
         Args:
-            repository_name: Default: a name that CloudFormation makes.
             encryption_key: Default: ECR's own encryption, AES-256.
-            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE. DESTROY deletes the repository with the images in it.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE. DESTROY deletes the repository with its images.
         """
         super().__init__(scope, construct_id)
         self.repository = ecr.Repository(
@@ -72,7 +68,7 @@ class ImageRepository(Construct):
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerImage:
-    """An image by a reference that cannot come to mean another one: make it with one of the ``from_`` methods."""
+    """Image with an immutable reference; create it with a ``from_`` method."""
 
     uri: str
     """What a job, a Helm value or a lifecycle setting names."""
@@ -89,20 +85,18 @@ class ContainerImage:
         target: str | None = None,
     ) -> "ContainerImage":
         """
-        An image that ``cdk deploy`` builds for linux/amd64 and pushes to the repository of the CDK's bootstrap.
+        Image that ``cdk deploy`` builds for linux/amd64 and pushes to the repository of the CDK's bootstrap.
 
-        The tag is a hash of what the image is built from: context, Dockerfile, arguments and target. That repository
-        refuses to move a tag, so the reference is as fixed as a digest, which is known only after the build.
+        The tag is a hash of context, Dockerfile, arguments and target; that repository refuses to move a tag.
 
         Args:
-            directory: The build context. What is sent is what ``<file>.dockerignore`` in it allows, and the hash covers
-                just that: a secret beside the sources is neither sent nor hashed.
-            file: Default: "Dockerfile". Its path in ``directory``.
-            build_args: Default: none. They are in the template in clear, so never secrets.
+            directory: Build context, as limited by ``<file>.dockerignore``, which the hash covers.
+            file: Path in ``directory``. Default: "Dockerfile".
+            build_args: Visible in the template: never secrets.
             target: Default: the last stage.
 
         Raises:
-            ValueError: there is no such Dockerfile, or its ``.dockerignore`` is not an allow list.
+            ValueError: the Dockerfile is missing, or its ``.dockerignore`` is not an allow list.
         """
         asset = ecr_assets.DockerImageAsset(
             scope,
@@ -122,13 +116,10 @@ class ContainerImage:
     @staticmethod
     def from_repository(repository: ecr.IRepository, *, digest: str) -> "ContainerImage":
         """
-        An image that was pushed before, such as by CI into an ImageRepository.
+        Image that was pushed before, such as by CI into an ImageRepository.
 
         Args:
-            digest: ``sha256:`` and 64 hexadecimal digits, as ``aws ecr describe-images`` shows it.
-
-        Raises:
-            ValueError: ``digest`` is something else, such as a tag.
+            digest: ``sha256:`` and 64 hexadecimal digits, as ``aws ecr describe-images`` shows it; else ValueError.
         """
         if not DIGEST.fullmatch(digest):
             raise ValueError(
@@ -138,12 +129,11 @@ class ContainerImage:
         return ContainerImage(uri=repository.repository_uri_for_digest(digest), repository=repository)
 
     def grant_pull(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to pull the image."""
         return self.repository.grant_pull(grantee)
 
 
 def _allow_list(directory: Path, file: str) -> list[str]:
-    """The rules of ``<file>.dockerignore``, which Docker and the CDK then both go by."""
+    """Rules of ``<file>.dockerignore``, for Docker and the CDK."""
     if not (directory / file).is_file():
         raise ValueError(f"container image: got the Dockerfile {directory / file}; allowed: a file that exists")
     path = directory / f"{file}.dockerignore"

@@ -1,6 +1,4 @@
-"""
-The scripts that run on new nodes, in S3, made here or there already. Which file a group runs is left to cluster.
-"""
+"""Lifecycle scripts in S3, of this app or existing."""
 
 from holdfast_constructs.lifecycle.bundle import LifecycleBundle
 from holdfast_constructs.lifecycle.files import ACCOUNTING, MOUNTS, MOUNTS_OF, collect, content_hash

@@ -1,4 +1,4 @@
-"""The lifecycle scripts of a cluster, in S3."""
+"""Lifecycle scripts of a cluster, in S3."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,10 @@ from holdfast_constructs.lifecycle.scripts import ILifecycleScripts
 
 class LifecycleBundle(Construct):
     """
-    What HyperPod runs on a new node, under a prefix named by its content.
+    Scripts of new nodes, under a prefix derived from their content.
 
-    A changed script is a changed prefix: CloudFormation sees that the instance groups change, and running groups keep
-    the prefix that they were made with. Old prefixes stay until the stack is deleted. The bucket always goes with its
-    stack, because all in it can be made again and no node outlives the stack.
+    A changed script changes the prefix, so CloudFormation updates the instance groups, and running groups keep theirs.
+    Old prefixes stay until the stack is deleted, with the bucket.
     """
 
     bucket: s3.IBucket
@@ -55,24 +54,22 @@ class LifecycleBundle(Construct):
         Define a bundle.
 
         Args:
-            name: Part of the bucket's name: at most 24 lower-case letters, digits and hyphens. No other bundle in the
-                account and region has it. Default: a name that follows from the construct's place in the app.
-            sources: Files and folders, each put into the bundle under its own name.
-            scripts: Files of the cluster's owner, put into the folder ``scripts`` of the bundle. Default: none.
-            checks: Executables of the cluster's owner that the health agent runs, put into the folder ``checks`` of
-                the bundle. Default: none.
-            config: Written into the bundle as ``config.json``. Plain values, no tokens: it is part of the hash.
-            job_environment: Variables that jobs on the nodes find, such as ``MlflowApp.environment``. Values may be
-                known only at deployment: they are no part of the hash, and a change reaches new nodes only. Default:
-                none.
-            on_create: The file that HyperPod runs in place of its own configuration of a node, and that has to start
-                Slurm; one of ``sources``. Default: "on_create.sh" where the sources have it.
-            on_init_complete: The file that HyperPod runs after its own configuration of a node, once Slurm is started;
-                one of ``sources``. Default: "on_init_complete.sh" where the sources have it.
+            name: Part of the bucket's name: at most 24 lower-case letters, digits and hyphens, unique in the account
+                and region. Default: generated.
+            sources: Files and folders, each under its own name.
+            scripts: The owner's files, in the folder ``scripts``.
+            checks: The owner's executables for the health agent, in the folder ``checks``.
+            config: Content of ``config.json``: plain values, part of the hash.
+            job_environment: Variables for jobs, such as ``MlflowApp.environment``; may hold tokens, not part of the
+                hash; changes reach new nodes only.
+            on_create: File that replaces HyperPod's configuration of a node and starts Slurm. Default: "on_create.sh"
+                if in ``sources``.
+            on_init_complete: File that runs after HyperPod's configuration, with Slurm started. Default:
+                "on_init_complete.sh" if in ``sources``.
             encryption_key: Default: a key of S3.
-            bucket: One that is there, or that the app makes itself. The managed policy of HyperPod's role covers names
-                that begin with ``sagemaker-``; the rights to read any other are granted. Default: one is made.
-            prefix: What the bundle is under, without slashes at its ends. Default: "lifecycle".
+            bucket: HyperPod's managed policy covers names with ``sagemaker-``; for others read access is granted.
+                Default: a new one.
+            prefix: Without slashes at its ends. Default: "lifecycle".
         """
         super().__init__(scope, construct_id)
         for setting, value in config.items():
@@ -115,12 +112,11 @@ class LifecycleBundle(Construct):
         encryption_key: kms.IKey | None = None,
     ) -> ILifecycleScripts:
         """
-        Refer to scripts that this app does not own. They stay as they are, and nothing is put beside them.
+        Refer to external scripts, which stay unchanged.
 
         Args:
             source_s3_uri: ``s3://``, bucket and prefix.
-            on_create: As of a bundle. Default: none, and ``on_init_complete`` is given.
-            on_init_complete: As of a bundle. Default: none, and ``on_create`` is given.
+            on_create, on_init_complete: As of a bundle; one is required.
             encryption_key: Of the bucket; nodes get the right to use it. Default: a key of S3.
         """
         from holdfast_constructs.lifecycle.existing import ExistingScripts
@@ -135,21 +131,15 @@ class LifecycleBundle(Construct):
         )
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to read this bundle and those before it."""
+        """Allow ``grantee`` to read this bundle and earlier ones."""
         return self.bucket.grant_read(grantee, f"{self._prefix}/*")
 
     def tell(self, name: str, value: object) -> None:
-        """Put what only the cluster knows beside the scripts, as a JSON file."""
+        """Put a JSON file of the cluster's data beside the scripts."""
         self.add_data(name, value)
 
     def add_data(self, name: str, value: object) -> None:
-        """
-        Put a JSON file beside the scripts, such as ``mounts.json``.
-
-        Args:
-            name: Of the file.
-            value: Its content. Parts of it may be known only at deployment: they are no part of the bundle's hash.
-        """
+        """Put a JSON file beside the scripts, such as ``mounts.json``; tokens are allowed, and not part of the hash."""
         if name in self._taken:
             raise ValueError(
                 f"lifecycle bundle: got the file {name} twice; allowed: a name of its own; give each cluster a bundle"

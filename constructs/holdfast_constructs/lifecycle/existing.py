@@ -1,4 +1,4 @@
-"""Lifecycle scripts that somebody else put into S3 and keeps there."""
+"""External lifecycle scripts in S3."""
 
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -9,7 +9,7 @@ from holdfast_constructs.cdk import has_token
 
 
 class ExistingScripts(Construct):
-    """Scripts by their place. They are read and never written: what they have to know is theirs to find out."""
+    """Scripts by their place, never written."""
 
     on_create: str | None
     on_init_complete: str | None
@@ -43,10 +43,10 @@ class ExistingScripts(Construct):
             self._prefix = prefix.strip("/")
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to read the scripts; a place that is known at deployment only is its owner's to allow."""
+        """Allow ``grantee`` to read the scripts, unless the place is known at deployment only."""
         if self._bucket is None:
             return iam.Grant.drop(grantee, "the bucket of the lifecycle scripts is not known before deployment")
         return self._bucket.grant_read(grantee, f"{self._prefix}/*" if self._prefix else "*")
 
     def tell(self, name: str, value: object) -> None:
-        """Nothing: scripts that are there stay as they are."""
+        """Nothing to do: external scripts stay unchanged."""

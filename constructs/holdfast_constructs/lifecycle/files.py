@@ -1,4 +1,4 @@
-"""The files of a lifecycle bundle and the hash of their content; no CDK in here."""
+"""Files of a lifecycle bundle and their hash; no CDK."""
 
 import hashlib
 import json
@@ -23,12 +23,11 @@ def collect(
     config: Mapping[str, object],
 ) -> dict[str, bytes]:
     """
-    The bundle: each source under its own name, folders with all below them, scripts in ``scripts``, checks in
-    ``checks``, ``config.json``.
+    Files of the bundle: sources under their names, ``scripts``, ``checks``, ``config.json``.
 
     Raises:
-        ValueError: a source, script or check is absent, two scripts or checks have the same name, or one has Windows
-            line ends, with which a shell does not run it.
+        ValueError: a file is missing, two scripts or checks have the same name, or one has Windows line ends, with
+            which a shell does not run it.
     """
     files: dict[str, bytes] = {}
     for source in (*sources, *scripts, *checks):
@@ -51,12 +50,7 @@ def collect(
 
 
 def entry(files: Mapping[str, bytes], setting: str, name: str | None) -> str | None:
-    """
-    The file that HyperPod runs first: the one of the given name, or else the one that is called like the setting.
-
-    Raises:
-        ValueError: there is no file of the given name.
-    """
+    """File that HyperPod runs: the given one (ValueError if missing), or else the one named as the setting."""
     if name is None:
         return f"{setting}.sh" if f"{setting}.sh" in files else None
     if name not in files:
@@ -68,7 +62,7 @@ def entry(files: Mapping[str, bytes], setting: str, name: str | None) -> str | N
 
 
 def content_hash(files: Mapping[str, bytes]) -> str:
-    """A hash of names and contents; modes, times and the order of reading do not matter."""
+    """Hash of names and contents, independent of modes, times and order."""
     digest = hashlib.sha256()
     for name in sorted(files):
         for part in (name.encode(), files[name]):

@@ -1,4 +1,4 @@
-"""Lifecycle scripts in S3, whether this app puts them there or not."""
+"""Interface of lifecycle scripts in S3."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from constructs import IConstruct
 
 
 class ILifecycleScripts(IConstruct, Protocol):
-    """What HyperPod runs on a new node: a ``LifecycleBundle``, or scripts that are there already."""
+    """Scripts of new nodes: a ``LifecycleBundle``, or existing ones."""
 
     on_create: str | None
     """What nodes of groups in mode custom run; None when there is nothing for them."""
@@ -15,10 +15,8 @@ class ILifecycleScripts(IConstruct, Protocol):
     """What nodes of groups in mode extension run; None when there is nothing for them."""
     source_s3_uri: str
 
-    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to read the scripts."""
-        ...
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant: ...
 
     def tell(self, name: str, value: object) -> None:
-        """Put what only the cluster knows beside the scripts, as a JSON file; imported scripts stay as they are."""
+        """Put a JSON file of the cluster's data beside the scripts; imported ones stay unchanged."""
         ...

@@ -1,4 +1,4 @@
-"""The VPC of a cluster, its zone, its subnets and security group, and the endpoints that stand for a way out."""
+"""VPC of a cluster: zone, subnets, security group, endpoints."""
 
 from holdfast_constructs.network.endpoints import SERVICES
 from holdfast_constructs.network.vpc import HyperPodNetwork, IHyperPodNetwork

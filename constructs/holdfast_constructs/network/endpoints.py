@@ -1,4 +1,4 @@
-"""Interface endpoints: how nodes reach services of AWS in a network that has no other way out."""
+"""Interface endpoints, for nodes in a closed network."""
 
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
@@ -26,19 +26,12 @@ HTTPS = 443
 
 
 class InterfaceEndpoints(Construct):
-    """Endpoints in the nodes' subnet, with private names, which the members of one security group reach by HTTPS."""
+    """Endpoints in the nodes' subnet, with private names, for HTTPS from one security group."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, vpc: ec2.IVpc, subnet: ec2.ISubnet, nodes: ec2.ISecurityGroup
     ) -> None:
-        """
-        Define the place of endpoints; ``add`` makes them.
-
-        Args:
-            vpc: With DNS support and DNS host names, or private names do not resolve.
-            subnet: Where endpoints get an address each.
-            nodes: The security group that may reach them.
-        """
+        """Define the place of endpoints; ``vpc`` needs DNS support and DNS host names."""
         super().__init__(scope, construct_id)
         self._vpc, self._subnet = vpc, subnet
         self._group = ec2.SecurityGroup(
@@ -47,7 +40,7 @@ class InterfaceEndpoints(Construct):
         self._group.add_ingress_rule(nodes, ec2.Port.tcp(HTTPS), "HTTPS from nodes")
 
     def add(self, service: str) -> None:
-        """Make an endpoint of a service, such as ``ecr.api``, unless it is there."""
+        """Make an endpoint of a service, such as ``ecr.api``, once."""
         if self.node.try_find_child(service) is None:
             ec2.InterfaceVpcEndpoint(
                 self,

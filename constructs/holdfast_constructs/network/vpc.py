@@ -1,4 +1,4 @@
-"""The network of a cluster: one zone, one private subnet for the nodes, and the security group that EFA needs."""
+"""Network of a cluster: one zone, one private subnet for nodes, and the security group for EFA."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ Egress = Literal["nat", "none"]
 
 
 class IHyperPodNetwork(IConstruct, Protocol):
-    """Where a cluster is, whether this app owns the network or not."""
+    """Network of a cluster, owned or imported."""
 
     @property
     def vpc(self) -> ec2.IVpc:
-        """ValueError when the network was imported without it."""
+        """Raises ValueError if imported without it."""
         ...
 
     subnet: ec2.ISubnet
@@ -42,16 +42,16 @@ class IHyperPodNetwork(IConstruct, Protocol):
     """Whether nodes have no way to the internet, and reach services of AWS through endpoints."""
 
     def add_interface_endpoint(self, service: str) -> None:
-        """Let nodes reach a service of AWS, such as ``secretsmanager``; nothing to do unless the network is closed."""
+        """Let nodes reach a service of AWS, such as ``secretsmanager``; only needed in a closed network."""
         ...
 
 
 class HyperPodNetwork(Construct):
     """
-    A VPC with its nodes in one availability zone, because EFA does not cross zones.
+    VPC with nodes in one availability zone, because EFA does not cross zones.
 
-    The nodes' subnet is the first half of the block, whatever the groups: a subnet cannot change its size, and one that
-    followed the number of nodes would replace itself, and the cluster with it, when a group grows.
+    The nodes' subnet is the first half of the block: a subnet cannot be resized, and one sized by the groups would be
+    replaced, with the cluster, when a group grows.
     """
 
     vpc: ec2.IVpc
@@ -83,20 +83,16 @@ class HyperPodNetwork(Construct):
 
         Args:
             cidr: IPv4 block of the VPC.
-            availability_zone: The zone of the nodes' subnet. The CDK compares it with ``Stack.availability_zones`` and
-                looks those up in the account, unless the stack overrides them. Default: none, and
-                ``availability_zone_id`` is given.
-            instance_groups: What the subnet must have room for. ValueError when it has not.
-            orchestrator: Default: "slurm". Nodes of "eks" take more addresses and, without a way out, more endpoints.
-            second_availability_zone: Adds ``control_plane_subnets``. Default: none, for Slurm without a database.
-            availability_zone_id: The zone by its id, such as ``use1-az4``, which is the same in all accounts. Default:
-                none, and ``availability_zone`` is given.
-            second_availability_zone_id: The second zone by its id. Default: none.
-            egress: Default: "nat", nodes reach the internet through a NAT gateway. "none": they do not, and reach
-                services of AWS through endpoints.
-            flow_logs: Where accepted and rejected traffic is written. Default: nowhere.
-            removal_policy: Default: DESTROY. RETAIN_ON_UPDATE_OR_DELETE keeps what a retained file system stands on:
-                VPC, subnets and security group. Without them the stack of such a file system cannot be deleted.
+            availability_zone: Of the nodes' subnet, or ``availability_zone_id``. The CDK compares it with
+                ``Stack.availability_zones``, which it looks up unless overridden.
+            instance_groups: Must fit into the subnet, else ValueError.
+            orchestrator: Default: "slurm". Nodes of "eks" need more addresses and, in a closed network, more endpoints.
+            second_availability_zone: Adds ``control_plane_subnets``, for EKS or a database.
+            availability_zone_id: Such as ``use1-az4``, the same in all accounts.
+            egress: Default: "nat". "none": nodes reach AWS only through endpoints.
+            flow_logs: Destination for accepted and rejected traffic. Default: none.
+            removal_policy: Default: DESTROY. RETAIN_ON_UPDATE_OR_DELETE keeps VPC, subnets and security group, which a
+                retained file system needs.
         """
         super().__init__(scope, construct_id)
         nat = egress == "nat"
@@ -159,18 +155,16 @@ class HyperPodNetwork(Construct):
         closed: bool = False,
     ) -> IHyperPodNetwork:
         """
-        Refer to a network that this app does not own; its routes, rules and endpoints are its owner's to keep right.
+        Refer to an external network; its owner maintains routes, rules and endpoints.
 
         Args:
-            subnet: A private subnet for nodes and file systems, with room for all of them.
-            security_group: One that allows all traffic from and to itself, by reference.
-            vpc: Where the subnets are, for what has to be made in it. Default: nothing is.
-            additional_subnets: Further ones that the cluster may put nodes into; EFA does not cross their zones.
-                Default: none.
-            additional_security_groups: Further ones of the nodes, such as that of a file system. Default: none.
-            control_plane_subnets: Default: none, for Slurm without a database.
-            s3_gateway_endpoint: Whether to make one, in the subnet's route table. Default: False, there is a way to S3.
-            closed: Whether there is no way to the internet; its owner makes the endpoints. Default: False.
+            subnet: Private, with room for all nodes and file systems.
+            security_group: Allows all traffic from and to itself, by reference.
+            vpc: For resources made in it.
+            additional_subnets: For more nodes; EFA does not cross zones.
+            additional_security_groups: Of the nodes, such as that of a file system.
+            s3_gateway_endpoint: Make one, in the subnet's route table. Default: False, S3 is reachable.
+            closed: No way to the internet; the owner makes endpoints. Default: False.
         """
         imported = _Imported(scope, construct_id)
         imported.closed = closed
@@ -189,12 +183,11 @@ class HyperPodNetwork(Construct):
         return imported
 
     def add_interface_endpoint(self, service: str) -> None:
-        """Let nodes reach a service of AWS, such as ``secretsmanager``; nothing to do unless the network is closed."""
         if self._endpoints is not None:
             self._endpoints.add(service)
 
     def _control_plane_subnets(self, cidr: str, zones: Sequence[Zone]) -> Sequence[ec2.ISubnet]:
-        """At the end of the block, where no subnet of the VPC construct will ever be."""
+        """At the end of the block, which the VPC construct never uses."""
         last = ipaddress.IPv4Network(cidr).broadcast_address + 1
         size = 2 ** (32 - SMALL_SUBNET_PREFIX)
         return tuple(

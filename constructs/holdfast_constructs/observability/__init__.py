@@ -1,7 +1,4 @@
-"""
-How a cluster is watched: log groups, metrics, alarms, events, a dashboard, Prometheus and Grafana. What training runs
-record is left to experiments.
-"""
+"""Observability of a cluster: log groups, metrics, alarms, events, dashboard, Prometheus and Grafana."""
 
 from holdfast_constructs.observability.alarms import AlarmThresholds, ClusterAlarms, WatchedFileSystem
 from holdfast_constructs.observability.cloudwatch import HyperPodObservability

@@ -1,7 +1,8 @@
-"""Alarms of a cluster. Each says what happened and what to look at, and what a silent metric means to it.
+"""
+Alarms of a cluster, with cause, action, and meaning of missing data.
 
-On EKS the nodes' state, GPUs and EFA come from Container Insights; on Slurm, which has none, from events. An alarm
-whose signal nothing sends is not made: it would be green, or red, for ever.
+On EKS the state of nodes, GPUs and EFA comes from Container Insights; on Slurm from events. Alarms without a source are
+not made.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,7 @@ BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmThresholds:
-    """When an alarm goes off. No vendor publishes values for GPUs and EFA: these are starting points."""
+    """Thresholds of alarms. No vendor publishes values for GPUs and EFA: these are starting points."""
 
     gpu_idle_percent: float = 10.0
     """Default: 10. Mean utilisation of all GPUs below which the cluster counts as idle. EKS only."""
@@ -60,7 +61,7 @@ class AlarmThresholds:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedFileSystem:
-    """A file system for Lustre to show and to guard."""
+    """File system for dashboards and alarms."""
 
     file_system_id: str
     storage_capacity_gib: int
@@ -69,7 +70,7 @@ class WatchedFileSystem:
 
 
 class ClusterAlarms(Construct):
-    """The alarms of a cluster, named ``<cluster>-<name>``, such as ``demo-NodeUnhealthy``."""
+    """Alarms of a cluster, named ``<cluster>-<name>``, such as ``demo-NodeUnhealthy``."""
 
     alarms: dict[str, cloudwatch.Alarm]
     """By the second part of their names."""
@@ -91,13 +92,11 @@ class ClusterAlarms(Construct):
         Define the alarms.
 
         Args:
-            metrics: What is looked at.
-            actions: Run when an alarm goes off and when it is over. Default: the alarms only change colour.
-            node_count: HyperPod nodes of the cluster, spares included. Default: no alarm about spares on EKS.
-            spare_count: How many of them are spare. Default: 0, no alarm about spares.
-            file_systems: Default: none.
+            actions: On alarm and recovery. Default: none.
+            node_count: HyperPod nodes, spares included. Default: no alarm about spares on EKS.
+            spare_count: Default: 0, no alarm about spares.
             thresholds: Default: those of AlarmThresholds.
-            jobs_report: Whether jobs tell of their progress, so that silence means idle GPUs. Default: True.
+            jobs_report: Jobs report progress, so missing reports mean idle GPUs. Default: True.
         """
         super().__init__(scope, construct_id)
         self.alarms = {}

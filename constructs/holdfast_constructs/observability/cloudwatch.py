@@ -1,4 +1,4 @@
-"""Everything that CloudWatch does for a cluster, wired; each part also stands alone."""
+"""CloudWatch for a cluster, combined; each part also works alone."""
 
 from collections.abc import Sequence
 
@@ -19,9 +19,8 @@ from holdfast_constructs.observability.topic import AlertTopic
 
 class HyperPodObservability(Construct):
     """
-    A topic, rules for HyperPod's events, metrics, alarms and a dashboard for one cluster.
-
-    It goes by the cluster's name, so it can stand before the cluster does, and also watch one of another app.
+    Topic, rules for HyperPod's events, metrics, alarms and dashboard of one cluster, by its name: it can be created
+    before the cluster, or in another app.
     """
 
     alerts: AlertTopic
@@ -51,25 +50,19 @@ class HyperPodObservability(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """
-        Watch a cluster.
+        Define the observability of a cluster.
 
         Args:
-            cluster_name: The HyperPod cluster.
-            events: Its event log group, ``/holdfast/<cluster>/events``, where the health agent ships the events of
-                nodes and jobs into it. Default: nothing does; metrics, alarms and rows that need them are off, and the
-                dashboard says so.
-            eks_cluster_name: The EKS cluster below it, which must have Container Insights. Default: Slurm, or EKS
-                without them.
-            node_count: HyperPod nodes of the cluster, spares included. Default: no alarm about spares on EKS.
-            spare_count: How many of them are spare. Default: 0, no alarm about spares.
-            file_systems: Default: none.
-            alarms: Default: True.
+            events: Its event log group, ``/holdfast/<cluster>/events``, filled by health agents. Default: none;
+                metrics, alarms and rows that need them are off.
+            eks_cluster_name: Its EKS cluster, with Container Insights. Default: Slurm, or EKS without them.
+            node_count: HyperPod nodes, spares included. Default: no alarm about spares on EKS.
+            spare_count: Default: 0, no alarm about spares.
             thresholds: Default: those of AlarmThresholds.
-            jobs_report: Whether jobs tell of their progress, as those of Holdfast's runtime do, so that silence means
-                idle GPUs. Default: True.
-            dashboard: Default: True.
-            emails: Each gets a message to confirm before alarms arrive. Default: nobody is subscribed.
-            actions: Beside the topic. Default: none.
+            jobs_report: Jobs report progress, as those of Holdfast's runtime, so missing reports mean idle GPUs.
+                Default: True.
+            emails: Each gets a message to confirm before alarms arrive.
+            actions: Beside the topic.
             encryption_key: For topic and logs. Default: the services' own encryption of logs, none of messages.
             retention_days: Of HyperPod's events. Default: 90.
             removal_policy: Of their log group. Default: RETAIN_ON_UPDATE_OR_DELETE.

@@ -1,4 +1,4 @@
-"""The CloudWatch dashboard of a cluster: from "is it well" at the top to "what happened" at the bottom."""
+"""CloudWatch dashboard of a cluster: overall state at the top, events at the bottom."""
 
 from collections.abc import Sequence
 
@@ -54,9 +54,8 @@ class ClusterDashboard(Construct):
         Define the dashboard.
 
         Args:
-            metrics: What is drawn.
-            events: Holdfast's events, or HyperPod's where those are not shipped; listed at the bottom.
-            alarms: Default: their states are not shown.
+            events: Holdfast's events, or HyperPod's if those are not shipped.
+            alarms: Default: no states.
             file_systems: Default: no row about Lustre.
         """
         super().__init__(scope, construct_id)

@@ -1,4 +1,4 @@
-"""The log group that carries a cluster's events."""
+"""Log group of a cluster's events."""
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_kms as kms
@@ -9,7 +9,7 @@ from holdfast_common import events_log_group
 
 
 class EventLogGroup(Construct):
-    """The CloudWatch log group ``/holdfast/<cluster>/events``: JSON lines, a stream per source or instance."""
+    """CloudWatch log group ``/holdfast/<cluster>/events``: JSON lines, a stream per source or instance."""
 
     log_group: logs.ILogGroup
 
@@ -27,11 +27,10 @@ class EventLogGroup(Construct):
         Define a log group.
 
         Args:
-            cluster_name: The cluster whose events it carries.
             retention: Default: THREE_MONTHS.
-            encryption_key: Its policy must let CloudWatch Logs use it, as that of ``EncryptionKey`` does. Default: a
-                key of CloudWatch Logs.
-            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, the log outlives its stack.
+            encryption_key: Its policy must allow CloudWatch Logs, as that of ``EncryptionKey``. Default: CloudWatch's
+                own.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
         self.log_group = logs.LogGroup(

@@ -1,4 +1,4 @@
-"""HyperPod's three kinds of events: to people, and to a log group that metrics are made from."""
+"""HyperPod's three kinds of events, to a topic and to a log group for metrics."""
 
 from typing import Any
 
@@ -19,9 +19,7 @@ NOTED_LEVELS = ("Warn", "Error")
 
 class ClusterEventRules(Construct):
     """
-    EventBridge rules for one cluster, found by its name.
-
-    The name is known before the cluster exists, so that a creation that fails is told too; its ARN is not.
+    EventBridge rules for one cluster, by its name, which exists before the cluster: failed creations are reported, too.
     """
 
     log_group: logs.ILogGroup
@@ -42,10 +40,9 @@ class ClusterEventRules(Construct):
         Define the rules.
 
         Args:
-            cluster_name: Whose events.
-            topic: Gets state changes, node health events, and cluster events of level Warn and Error. It must let
-                EventBridge publish, as an AlertTopic does.
-            encryption_key: Of the log group. Default: CloudWatch Logs' own encryption.
+            topic: Gets state changes, node health events, and cluster events of level Warn and Error; must allow
+                EventBridge to publish, as an AlertTopic.
+            encryption_key: Of the log group. Default: CloudWatch's own.
             retention_days: Default: 90.
             removal_policy: Of the log group. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
@@ -75,7 +72,7 @@ class ClusterEventRules(Construct):
         write.apply_before(kept)
 
     def _rule(self, name: str, kinds: str | list[str], detail: dict[str, Any], target_arn: str) -> events.CfnRule:
-        """An L1: the L2's target for log groups brings a Lambda function along, only to write a policy."""
+        """An L1: the L2's target for log groups adds a Lambda function to write a policy."""
         return events.CfnRule(
             self,
             name,

@@ -1,4 +1,4 @@
-"""Amazon Managed Grafana: dashboards for people who sign in, over Prometheus and CloudWatch."""
+"""Amazon Managed Grafana: dashboards over Prometheus and CloudWatch."""
 
 from typing import Literal
 
@@ -18,7 +18,7 @@ CLOUDWATCH_ACTIONS = [
 
 
 class GrafanaWorkspace(Construct):
-    """A workspace whose role may read metrics, and nothing else."""
+    """Workspace whose role may only read metrics."""
 
     role: iam.IRole
     workspace_name: str
@@ -36,13 +36,13 @@ class GrafanaWorkspace(Construct):
         authentication: Literal["AWS_SSO", "SAML"] = "AWS_SSO",
     ) -> None:
         """
-        Define a workspace. Who may sign in is not in a template: users are assigned in IAM Identity Center, and a SAML
-        provider's metadata is entered in the console.
+        Define a workspace. Users are assigned in IAM Identity Center, a SAML provider's metadata in the console.
 
         Args:
-            name: Its name in the console, such as the cluster's name.
-            prometheus: What it may query.
-            authentication: Default: "AWS_SSO", IAM Identity Center, which has to be on in the account's organization.
+            name: In the console.
+            prometheus: Workspace that it may query.
+            authentication: Default: "AWS_SSO", IAM Identity Center, which must be enabled in the account's
+                organization.
         """
         super().__init__(scope, construct_id)
         account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}

@@ -1,7 +1,4 @@
-"""The metrics of a cluster, made from what is written to logs, and those that other services publish.
-
-Knowledge as data: a row per metric, with what it is taken from. Alarms and dashboard pick from here.
-"""
+"""Metrics of a cluster, from logs and other services: one row per metric with its source."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -23,14 +20,12 @@ CLUSTER_EVENT = "SageMaker HyperPod Cluster Event"
 
 @cache
 def minute() -> Duration:
-    """The period of metrics, unless another is asked for. Not a constant: loading this module asks the CDK nothing."""
+    """Default period. Not a constant: loading this module must not call the CDK."""
     return Duration.minutes(1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogMetric:
-    """A number that CloudWatch Logs takes from each line that matches."""
-
     name: str
     pattern: str
     value: str = "1"
@@ -54,7 +49,6 @@ def _of_kind(
 
 
 def _of_job(name: str, kind: str, value: str = "1", unit: cloudwatch.Unit = cloudwatch.Unit.COUNT) -> LogMetric:
-    """What jobs report of themselves."""
     return _of_kind(name, kind, value, unit, more='$.source = "job"')
 
 
@@ -125,11 +119,10 @@ class ClusterMetrics(Construct):
         Define the filters.
 
         Args:
-            cluster_name: The value of the dimension ``ClusterName``.
-            hyperpod_events: HyperPod's events as EventBridge delivers them.
-            events: Holdfast's events, JSON lines, where something ships them there. Default: nothing does, and there
-                are no metrics of them.
-            eks_cluster_name: Of the cluster whose Container Insights are asked. Default: Slurm, which has none.
+            cluster_name: Value of the dimension ``ClusterName``.
+            hyperpod_events: As EventBridge delivers them.
+            events: Holdfast's events, JSON lines. Default: none, without their metrics.
+            eks_cluster_name: For Container Insights. Default: Slurm, which has none.
         """
         super().__init__(scope, construct_id)
         self.cluster_name = cluster_name
@@ -147,7 +140,7 @@ class ClusterMetrics(Construct):
     def own(
         self, name: str, *, statistic: str = "Sum", period: Duration | None = None, label: str | None = None
     ) -> cloudwatch.Metric:
-        """A metric that was taken from events, such as ``NodesLost``."""
+        """Metric from events, such as ``NodesLost``."""
         return cloudwatch.Metric(
             namespace=_namespace(self.cluster_name),
             metric_name=name,
@@ -165,7 +158,7 @@ class ClusterMetrics(Construct):
         label: str | None = None,
         color: str | None = None,
     ) -> cloudwatch.Metric:
-        """A metric of Container Insights over all nodes of the EKS cluster, such as ``node_gpu_utilization``."""
+        """Container Insights metric over all nodes of the EKS cluster, such as ``node_gpu_utilization``."""
         assert self.eks_cluster_name is not None, "only clusters on EKS have Container Insights"
         return cloudwatch.Metric(
             namespace="ContainerInsights",
@@ -191,7 +184,7 @@ class ClusterMetrics(Construct):
 
 
 def file_system_metric(name: str, file_system_id: str, *, statistic: str = "Sum") -> cloudwatch.Metric:
-    """A metric that FSx publishes for a whole file system, such as ``FreeDataStorageCapacity``."""
+    """Metric of FSx for a whole file system, such as ``FreeDataStorageCapacity``."""
     return cloudwatch.Metric(
         namespace="AWS/FSx",
         metric_name=name,

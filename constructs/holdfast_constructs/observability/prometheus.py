@@ -1,4 +1,4 @@
-"""Amazon Managed Service for Prometheus: where exporters on the nodes send metrics, with alert rules."""
+"""Amazon Managed Service for Prometheus, with alert rules."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ alertmanager_config: |
 
 
 class PrometheusWorkspace(Construct):
-    """A workspace with a log, the alert rules of ``prometheus_rules.yaml``, and an alert manager for a topic."""
+    """Workspace with a log, the alert rules of ``prometheus_rules.yaml``, and an alert manager for a topic."""
 
     workspace_arn: str
     remote_write_url: str
@@ -54,14 +54,12 @@ class PrometheusWorkspace(Construct):
         Define a workspace.
 
         Args:
-            alias: Its name in the console, such as the cluster's name.
-            alerts: Where alerts go. Default: they are only shown.
-            rules: Whether the alert rules are made; they are about what HyperPod's exporters or the health agent send,
-                and without those none can fire. Default: True.
+            alias: Name in the console.
+            alerts: Topic. Default: alerts are only shown.
+            rules: Create the alert rules, which need HyperPod's exporters or the health agent. Default: True.
             encryption_key: Of metrics and log. It cannot be changed later. Default: the services' own encryption.
-            retention_days: Of the log, which tells of rules and alerts that failed. Default: 90. Metrics: 150, the
-                service's own default.
-            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, workspace and log outlive their stack.
+            retention_days: Of the log of failed rules and alerts. Default: 90. Metrics: 150, the service's default.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
         log = log_group(
@@ -104,11 +102,9 @@ class PrometheusWorkspace(Construct):
             )
 
     def grant_remote_write(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to send metrics."""
         return self._grant(grantee, ["aps:RemoteWrite"])
 
     def grant_query(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to read metrics."""
         return self._grant(grantee, QUERY_ACTIONS)
 
     def _grant(self, grantee: iam.IGrantable, actions: list[str]) -> iam.Grant:

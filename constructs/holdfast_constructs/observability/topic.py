@@ -1,4 +1,4 @@
-"""The topic that people subscribe to: where alarms and HyperPod's events go."""
+"""Topic for alarms and HyperPod's events."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from constructs import Construct
 
 
 class AlertTopic(Construct):
-    """An SNS topic that takes messages over TLS only, from this account's alarms and from EventBridge."""
+    """SNS topic, TLS only, for this account's alarms and EventBridge."""
 
     topic: sns.ITopic
 
@@ -28,10 +28,10 @@ class AlertTopic(Construct):
         Define a topic.
 
         Args:
-            emails: Each gets a message to confirm before anything else arrives. Default: nobody is subscribed.
+            emails: Each gets a message to confirm before alarms arrive.
             encryption_key: Default: no encryption at rest; messages name clusters, nodes and faults. A key of this app
-                is told to serve the publishers. An imported key's policy has to say so already; that of
-                ``alias/aws/sns`` does not, and cannot be changed.
+                is extended for the publishers; the policy of an imported one must allow them, which ``alias/aws/sns``
+                does not.
         """
         super().__init__(scope, construct_id)
         self.topic = sns.Topic(self, "Resource", master_key=encryption_key, enforce_ssl=True)

@@ -1,7 +1,4 @@
-"""
-What a Slurm cluster has outside of its nodes: the accounting database. How Slurm is configured is left to cluster. It
-stands apart because loading RDS takes time: nothing in here may import it.
-"""
+"""Accounting database of a Slurm cluster. Separate, because loading RDS takes time: no import from here."""
 
 from holdfast_constructs.slurm.accounting import SlurmAccountingDatabase
 

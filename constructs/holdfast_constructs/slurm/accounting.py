@@ -1,4 +1,4 @@
-"""A database for Slurm's accounting: what each job used, for whom, kept when controllers and clusters go."""
+"""Database for Slurm's accounting, which outlives controllers and clusters."""
 
 from aws_cdk import CfnResource, Duration, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -24,10 +24,10 @@ PARAMETERS = {
 
 class SlurmAccountingDatabase(Construct):
     """
-    An RDS for MySQL instance in private subnets, which takes TLS only, from nodes only.
+    RDS for MySQL instance in private subnets, TLS only, from nodes only.
 
-    Encrypted, backed up for a week; retained and protected from deletion by default. Its secret, in Secrets Manager,
-    has a generated password, which is not rotated: slurmdbd reads it once.
+    Encrypted, backed up for a week; retained and protected from deletion by default. Its secret has a generated
+    password without rotation: slurmdbd reads it once.
     """
 
     accounting_database: AccountingDatabase
@@ -49,13 +49,12 @@ class SlurmAccountingDatabase(Construct):
         Define a database.
 
         Args:
-            network: Of the cluster. ValueError when it has no ``control_plane_subnets``: RDS wants two zones.
+            network: With ``control_plane_subnets``, else ValueError: RDS requires two zones.
             instance_type: Default: t4g.medium.
-            multi_az: Default: False, one zone. True: a standby in the other.
+            multi_az: True: a standby in the other zone. Default: False.
             storage_gib: It can grow later. Default: 20.
             encryption_key: Of storage and secret. Default: keys of AWS.
-            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, database and secret outlive their stack, and nobody
-                deletes the database by mistake.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, with deletion protection.
         """
         super().__init__(scope, construct_id)
         if not network.control_plane_subnets:
@@ -114,7 +113,7 @@ class SlurmAccountingDatabase(Construct):
         return group
 
     def _apply(self, removal_policy: RemovalPolicy) -> None:
-        """To groups and secret too: the database stands on them. And to its protection, which a stack leaves on."""
+        """For the database, its groups, secret, and protection, which a stack leaves on."""
         for construct in self.node.find_all():
             if isinstance(construct, CfnResource):
                 construct.apply_removal_policy(removal_policy)
@@ -122,10 +121,10 @@ class SlurmAccountingDatabase(Construct):
 
 def _protect(scope: Construct, database: rds.DatabaseInstance) -> None:
     """
-    Deletion protection by a call, which a first creation that fails takes back.
+    Enable deletion protection by a call, which a failed creation undoes.
 
-    As a property of the database it would be on from the beginning, and the roll-back could not delete what it has made
-    (RDS: "Cannot delete protected DB Instance"), so that nothing could be created under the stack's name again.
+    As a property it would be on from the beginning, and the roll-back could not delete the database (RDS: "Cannot
+    delete protected DB Instance"), which would block the stack's name.
     """
 
     def call(*, protected: bool) -> cr.AwsSdkCall:

@@ -1,7 +1,4 @@
-"""
-What outlives nodes: file systems with their mounts, the data bucket, and the keys of all that is kept. Which nodes
-mount a file system is left to groups and cluster, pods to eks_addons.
-"""
+"""Storage that outlives nodes: file systems with mounts, the data bucket, keys."""
 
 from holdfast_constructs.storage.data_bucket import DataBucket, IDataBucket
 from holdfast_constructs.storage.encryption_key import EncryptionKey

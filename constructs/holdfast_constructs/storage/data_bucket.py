@@ -1,4 +1,4 @@
-"""The bucket for datasets and checkpoints."""
+"""Bucket for datasets and checkpoints."""
 
 from typing import Protocol
 
@@ -12,13 +12,13 @@ KEPT_VERSIONS_DAYS = 7
 
 
 class IDataBucket(Protocol):
-    """The bucket for datasets and checkpoints, whether this app owns it or not."""
+    """Bucket for datasets and checkpoints, owned or imported."""
 
     bucket: s3.IBucket
 
 
 class DataBucket(Construct):
-    """An encrypted, private bucket that takes TLS only."""
+    """Encrypted, private bucket, TLS only."""
 
     bucket: s3.IBucket
 
@@ -35,9 +35,8 @@ class DataBucket(Construct):
 
         Args:
             encryption_key: Default: a key of S3.
-            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, the bucket outlives its stack, and what is overwritten
-                or deleted in it can be had back for a week. DESTROY: the bucket goes with its stack, and all objects
-                with it.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, with a week of old versions. DESTROY: deleted with all
+                objects.
         """
         super().__init__(scope, construct_id)
         kept = removal_policy is not RemovalPolicy.DESTROY
@@ -70,14 +69,11 @@ class DataBucket(Construct):
         manage_bucket_policy: bool = False,
     ) -> IDataBucket:
         """
-        Refer to a bucket that this app does not own.
+        Refer to an external bucket, in the stack's region.
 
         Args:
-            bucket_name: Of the bucket, in the stack's region.
-            encryption_key: What it is encrypted with: who is granted the bucket is granted the key. Default: a key of
-                S3.
-            manage_bucket_policy: Whether its policy is written, in the place of the one that it has: TLS only. Default:
-                False, its policy stays what it is.
+            encryption_key: Granted with the bucket. Default: a key of S3.
+            manage_bucket_policy: Replace its policy: TLS only. Default: False.
         """
         imported = _Imported(scope, construct_id)
         imported.bucket = s3.Bucket.from_bucket_attributes(
@@ -93,7 +89,7 @@ class _Imported(Construct):
 
 
 def take_tls_only(scope: Construct, bucket: s3.IBucket) -> None:
-    """Write the policy of a bucket of somebody else's."""
+    """Write the policy of an external bucket."""
     s3.BucketPolicy(scope, "Policy", bucket=bucket).document.add_statements(
         iam.PolicyStatement(
             sid="TlsOnly",

@@ -1,4 +1,4 @@
-"""A key for what a cluster keeps."""
+"""Key of a cluster's data."""
 
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -10,9 +10,9 @@ from holdfast_constructs.cdk import url_suffix
 
 class EncryptionKey(Construct):
     """
-    A symmetric KMS key that is rotated every year and that CloudWatch Logs of this account and region may use.
+    Symmetric KMS key, rotated yearly, usable by CloudWatch Logs of this account and region.
 
-    Every other service uses it on behalf of who calls it, or through a grant that a construct here makes.
+    Other services use it on behalf of their callers, or through a grant of a construct.
     """
 
     key: kms.IKey
@@ -24,12 +24,7 @@ class EncryptionKey(Construct):
         *,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
-        """
-        Define a key.
-
-        Args:
-            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE. What is encrypted with a deleted key is lost.
-        """
+        """Define a key. ``removal_policy`` default: RETAIN_ON_UPDATE_OR_DELETE; data of a deleted key is lost."""
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         key = kms.Key(

@@ -1,4 +1,4 @@
-"""A KMS key by any of its names: id, alias, or the ARN of either."""
+"""KMS key by any of its names: id, alias, or the ARN of either."""
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
@@ -11,16 +11,11 @@ ALIAS = "alias/"
 
 def key_by_name(scope: Construct, construct_id: str, name: str) -> kms.IKey:
     """
-    A key that this app does not own.
+    External key, by id, ``alias/...``, or the ARN of either.
 
     An alias is resolved by the deployment, once: CloudWatch Logs takes no alias, a policy allows keys and not aliases
-    (KMS developer guide, "Use aliases to control access to KMS keys"), and what is encrypted stays with its key when
-    the alias moves on.
-
-    Args:
-        scope: Parent of what is made.
-        construct_id: Of the key.
-        name: An id, ``alias/...``, or the ARN of a key or of an alias.
+    (KMS developer guide, "Use aliases to control access to KMS keys"), and encrypted data stays with its key when the
+    alias moves on.
     """
     stack = Stack.of(scope)
     arn = name if name.startswith("arn:") else stack.format_arn(service="kms", resource=_resource(name))

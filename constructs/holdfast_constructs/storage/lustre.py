@@ -1,4 +1,4 @@
-"""An FSx for Lustre file system and its data repository associations."""
+"""FSx for Lustre file system and its data repository associations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ FSX_ROLE = "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access
 @dataclass(frozen=True, kw_only=True)
 class DataRepositoryAssociation:
     """
-    FSx keeps a folder of the file system and a prefix of a bucket equal.
+    Synchronization of a folder with a prefix of a bucket.
 
-    Files are loaded lazily: names and sizes are there at once, contents when a file is first read, or when the
-    lifecycle scripts ask for them (``preload`` in their configuration).
+    Files are loaded lazily: names and sizes at once, contents on first read, or when lifecycle scripts request them
+    (``preload`` in their configuration).
     """
 
     name: str
@@ -47,7 +47,7 @@ class DataRepositoryAssociation:
 
 
 class ILustreFileSystem(IConstruct, Protocol):
-    """An FSx for Lustre file system, whether this app owns it or not."""
+    """FSx for Lustre file system, owned or imported."""
 
     file_system_id: str
     dns_name: str
@@ -58,9 +58,8 @@ class ILustreFileSystem(IConstruct, Protocol):
         """
         Allow ``grantee`` to see whether the file system has EFA.
 
-        Without it, nodes mount an EFA-enabled file system over TCP and say nothing. A Slurm cluster is granted it by
-        mounting the file system; on EKS, where pods do, grant it to the cluster, and give a closed network the endpoint
-        ``fsx``.
+        Without it, nodes silently mount an EFA-enabled file system over TCP. A Slurm cluster gets it by mounting; on
+        EKS, where pods mount, grant it to the cluster, and give a closed network the endpoint ``fsx``.
         """
         ...
 
@@ -72,7 +71,6 @@ class _LustreBase(Construct):
     efa: bool
 
     def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow ``grantee`` to see whether the file system has EFA, without which nodes mount it over TCP."""
         return iam.Grant.add_to_principal(
             grantee=grantee,
             actions=["fsx:DescribeFileSystems"],
@@ -80,7 +78,7 @@ class _LustreBase(Construct):
         )
 
     def associate(self, associations: Sequence[DataRepositoryAssociation], removal_policy: RemovalPolicy) -> None:
-        """Make the associations, one after the other."""
+        """Create the associations, one after another."""
         keys = (each.bucket.encryption_key for each in associations)
         for key in {key.key_arn: key for key in keys if key is not None}.values():
             _let_fsx_use(key, Stack.of(self))
@@ -109,9 +107,8 @@ class _LustreBase(Construct):
 
 class LustreFileSystem(_LustreBase):
     """
-    A file system of deployment type PERSISTENT_2 on SSD, compressed, encrypted, retained by default.
-
-    Lustre 2.15 with a metadata configuration, which EFA needs and which lets metadata grow on its own.
+    File system of type PERSISTENT_2 on SSD, Lustre 2.15 with metadata configuration, compressed, encrypted, retained by
+    default.
     """
 
     def __init__(
@@ -135,18 +132,18 @@ class LustreFileSystem(_LustreBase):
         Define a file system.
 
         Args:
-            subnet: The nodes' subnet: what crosses zones is slow and costs, and EFA does not cross them.
-            security_group: Must let its members talk to each other, such as ``HyperPodNetwork.security_group``.
+            subnet: The nodes' subnet: traffic between zones is slow and costs, and EFA does not cross them.
+            security_group: Lets its members talk to each other, such as ``HyperPodNetwork.security_group``.
             storage_capacity_gib: 1200, or a multiple of 2400; with EFA a multiple of 38400, 19200, 9600 or 4800 at a
                 throughput of 125, 250, 500 or 1000. It can grow later, and never shrink.
             per_unit_storage_throughput: MB/s per TiB. With EFA it cannot be changed later.
-            efa: Default: False, nodes reach it over TCP. Changing it replaces the file system.
-            metadata_iops: Default: mode AUTOMATIC, the rate follows from the capacity.
+            efa: Changing it replaces the file system. Default: False, TCP.
+            metadata_iops: Default: mode AUTOMATIC, by capacity.
             compression: Default: "LZ4".
-            data_repository_associations: At most 8. Default: none.
-            log_group: Where failed imports and exports are told; its name begins with ``/aws/fsx/``. Default: nowhere.
+            data_repository_associations: At most 8.
+            log_group: For failed imports and exports; its name begins with ``/aws/fsx/``. Default: none.
             encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
-            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, file system and associations outlive their stack.
+            removal_policy: Also of associations. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
         resource = fsx.CfnFileSystem(
@@ -189,14 +186,13 @@ class LustreFileSystem(_LustreBase):
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> ILustreFileSystem:
         """
-        Refer to a file system that this app does not own.
+        Refer to an external file system.
 
         Args:
             file_system_id: Such as ``fs-0123456789abcdef0``.
-            dns_name: Of the file system. Default: the one that FSx gives such an id in the stack's region.
-            mount_name: Of the file system.
-            efa: Whether it is EFA-enabled; nodes need a permission more then. Default: False.
-            data_repository_associations: Those that are made on it, beside those that it has. Default: none.
+            dns_name: Default: FSx's for such an id in the stack's region.
+            efa: EFA-enabled; nodes need one more permission. Default: False.
+            data_repository_associations: New ones, beside existing.
             removal_policy: Of these associations. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         imported = _LustreBase(scope, construct_id)
@@ -208,11 +204,11 @@ class LustreFileSystem(_LustreBase):
 
 def _let_fsx_use(key: kms.IKey, stack: Stack) -> None:
     """
-    Tell the key of an associated bucket to serve the role with which FSx reads and writes that bucket.
+    Allow FSx's role for a linked bucket to use the bucket's key.
 
-    After the FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets". FSx makes a role for
-    each file system, so the role is named by a pattern and is no principal yet. The bucket cannot be named: its own
-    resource names the key. The policy of an imported key is its owner's.
+    After the FSx for Lustre user guide, "Working with server-side encrypted Amazon S3 buckets". FSx makes a role per
+    file system, so the role is a pattern and not yet a principal. The bucket cannot be named: its resource names the
+    key. The policy of an imported key is its owner's.
     """
     role = f"arn:{stack.partition}:iam::{stack.account}:role/aws-service-role/{FSX_ROLE}"
     key.add_to_resource_policy(

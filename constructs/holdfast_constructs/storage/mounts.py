@@ -1,4 +1,4 @@
-"""File systems on the nodes of a Slurm cluster. On EKS, pods mount file systems through a CSI driver instead."""
+"""File systems on the nodes of a Slurm cluster. On EKS, pods mount file systems through a CSI driver."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,6 @@ from holdfast_constructs.storage.open_zfs import IOpenZfsFileSystem
 
 @dataclass(frozen=True, kw_only=True)
 class LustreMount:
-    """An FSx for Lustre file system on nodes."""
-
     file_system: ILustreFileSystem
     mount_path: str = "/fsx"
     """Default: "/fsx"."""
@@ -17,8 +15,6 @@ class LustreMount:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenZfsMount:
-    """An FSx for OpenZFS file system on nodes."""
-
     file_system: IOpenZfsFileSystem
     mount_path: str = "/home"
     """Default: "/home"."""

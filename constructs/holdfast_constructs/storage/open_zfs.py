@@ -1,4 +1,4 @@
-"""An FSx for OpenZFS file system, for home directories."""
+"""FSx for OpenZFS file system, for home directories."""
 
 from typing import Literal, Protocol
 
@@ -15,7 +15,7 @@ ThroughputCapacity = Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240]
 
 
 class IOpenZfsFileSystem(IConstruct, Protocol):
-    """An FSx for OpenZFS file system, whether this app owns it or not."""
+    """FSx for OpenZFS file system, owned or imported."""
 
     file_system_id: str
     dns_name: str
@@ -23,10 +23,10 @@ class IOpenZfsFileSystem(IConstruct, Protocol):
 
 class OpenZfsFileSystem(Construct):
     """
-    A file system on SSD in one zone, compressed, encrypted, backed up daily for a week, retained by default.
+    File system on SSD in the nodes' zone, compressed, encrypted, backed up daily for a week, retained by default.
 
-    One zone, because that is where the nodes are. Its clients are the members of the security group, with root as root:
-    lifecycle scripts make home directories and give them to their users.
+    Clients are the members of the security group, with root as root: lifecycle scripts make home directories and give
+    them to their users.
     """
 
     file_system_id: str
@@ -50,15 +50,13 @@ class OpenZfsFileSystem(Construct):
 
         Args:
             subnet: The nodes' subnet.
-            security_group: Must let its members reach port 2049 of each other, such as
-                ``HyperPodNetwork.security_group``.
+            security_group: Allows port 2049 between members, such as ``HyperPodNetwork.security_group``.
             storage_capacity_gib: 64 to 524288. It can grow later, and never shrink.
             throughput_capacity: MB/s. Default: 160.
-            deployment_type: Default: "SINGLE_AZ_2", a failed file server is replaced within minutes, in which homes
-                do not answer. "SINGLE_AZ_HA_2": a second server takes over, typically within a minute, at a
-                higher price.
+            deployment_type: Default: "SINGLE_AZ_2", a failed file server is replaced within minutes without access.
+                "SINGLE_AZ_HA_2": a second server takes over, typically within a minute, at a higher price.
             encryption_key: Changing it replaces the file system. Default: the key of AWS for FSx.
-            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE, the file system outlives its stack.
+            removal_policy: Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
         super().__init__(scope, construct_id)
         export = fsx.CfnFileSystem.ClientConfigurationsProperty(
@@ -98,11 +96,11 @@ class OpenZfsFileSystem(Construct):
         scope: Construct, construct_id: str, *, file_system_id: str, dns_name: str | None = None
     ) -> IOpenZfsFileSystem:
         """
-        Refer to a file system that this app does not own.
+        Refer to an external file system.
 
         Args:
             file_system_id: Such as ``fs-0123456789abcdef0``.
-            dns_name: Of the file system. Default: the one that FSx gives such an id in the stack's region.
+            dns_name: Default: FSx's for such an id in the stack's region.
         """
         imported = _Imported(scope, construct_id)
         imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)

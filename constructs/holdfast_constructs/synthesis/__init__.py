@@ -1,7 +1,4 @@
-"""
-What is said of a template as it is synthesised: Holdfast's rules, and what the CDK's own validator does not know yet.
-The rules themselves are left to holdfast.validation.
-"""
+"""Validation at synthesis: Holdfast's rules, and gaps of the CDK's own validator."""
 
 from holdfast_constructs.synthesis.rules_plugin import register_rules
 from holdfast_constructs.synthesis.schema_gaps import GAPS, QUOTA_GAP, acknowledge_new_type, acknowledge_schema_gaps

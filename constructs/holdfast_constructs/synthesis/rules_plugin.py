@@ -1,9 +1,8 @@
 """
-Holdfast's rules at synthesis: every cluster of an app is judged, whether our constructs or bare L1s define it.
+Holdfast's rules at synthesis, for all clusters of an app, also bare L1s.
 
-The CDK runs the plugin over the templates that it has written, prints what it reports, and fails the synthesis on
-errors. Warnings, and what could not be checked because only the deployment knows it, are printed only. A finding that
-is meant is acknowledged with a reason, on the construct it is about or on one above it::
+The CDK runs the plugin over the synthesized templates, prints its report, and fails on errors. Warnings, and values
+that only the deployment knows, are printed only. Acknowledge a finding with a reason, on its construct or on a parent::
 
     Validations.of(cluster).acknowledge(Acknowledgment(id="holdfast::HF627", reason="scratch data"))
 """
@@ -44,13 +43,13 @@ _TEMPLATE = re.compile(r"\S+\.template\.json#")
 
 def register_rules(scope: IConstruct, *, subnets: Sequence[ec2.ISubnet] = ()) -> None:
     """
-    Judge all clusters of the app that ``scope`` belongs to, when it is synthesised.
+    Judge all clusters of the app of ``scope`` at synthesis.
 
-    ``HyperPodCluster`` calls it; an app of bare ``CfnCluster`` calls it once itself. More calls change nothing: the
-    rules belong to the outermost stage, because a cluster may stand on what another stage defines.
+    ``HyperPodCluster`` calls it; an app of bare ``CfnCluster`` calls it itself. Repeated calls have no effect: the
+    rules belong to the outermost stage, because a cluster may depend on another stage.
 
     Args:
-        subnets: That the cluster is in. What is known of imported ones is in no template. Default: nothing is.
+        subnets: Of the cluster, with facts of imported ones, which no template has.
     """
     root = scope.node.root
     if not Stage.is_stage(root):
@@ -66,7 +65,6 @@ def register_rules(scope: IConstruct, *, subnets: Sequence[ec2.ISubnet] = ()) ->
 
 
 def _known(subnet: ec2.ISubnet) -> Mapping[str, str]:
-    """Id, zone and block of an imported subnet, as far as they were told and are no tokens."""
     if Token.is_unresolved(subnet.subnet_id):
         return {}
     known = {"subnet_id": subnet.subnet_id}
@@ -87,21 +85,18 @@ class RulesPlugin:
 
     @property
     def name(self) -> str:
-        """What findings are acknowledged under: ``holdfast::HFnnn``."""
+        """Prefix of acknowledgments: ``holdfast::HFnnn``."""
         return NAME
 
     @property
     def version(self) -> str | None:
-        """The rules have no version of their own."""
         return None
 
     @property
     def rule_ids(self) -> list[str]:
-        """The codes of all rules."""
         return sorted(all_rules())
 
     def validate(self, context: IPolicyValidationContext) -> PolicyValidationPluginReport:
-        """Judge the templates that the CDK has written."""
         findings = judge_templates([replace(each, subnets=self._subnets()) for each in _templates(context)])
         return PolicyValidationPluginReport(
             success=all(finding.severity != "error" for finding in findings), violations=list(_violations(findings))
@@ -114,7 +109,7 @@ class RulesPlugin:
 
 
 def judge_templates(templates: Sequence[Template]) -> list[Finding]:
-    """The findings about all clusters of an app; what two clusters share is told once."""
+    """Findings about all clusters of an app; those of shared parts are reported once."""
     return findings_in_app(templates)
 
 
@@ -145,7 +140,7 @@ def _violations(findings: Iterable[Finding]) -> Iterator[PolicyViolation]:
 
 
 def _not_checked(findings: Sequence[Finding]) -> PolicyViolation:
-    """One for all rules that wait for the same thing: a line per rule would bury what is wrong."""
+    """One finding per cause: a line per rule would hide errors."""
     path = findings[0].path
     titles: Mapping[str, str] = {finding.code: all_rules()[finding.code].title for finding in findings}
     _, _, _, place = _split(path)
@@ -159,7 +154,6 @@ def _not_checked(findings: Sequence[Finding]) -> PolicyViolation:
 
 
 def _resources(findings: Sequence[Finding]) -> Iterator[PolicyViolatingResource]:
-    """Each resource once, at the first place of it."""
     firsts: dict[tuple[str, str], str] = {}
     for finding in findings:
         template, logical_id, _, _ = _split(finding.path)
@@ -168,7 +162,7 @@ def _resources(findings: Sequence[Finding]) -> Iterator[PolicyViolatingResource]
 
 
 def _short(text: str) -> str:
-    """Without the files that paths begin with: the report names each template already."""
+    """Without file names: the report names each template."""
     return _TEMPLATE.sub("", text)
 
 

@@ -1,9 +1,9 @@
 """
-What the CDK's own validator finds wrong about right clusters: its copy of the registry is behind CloudFormation's.
+False findings of the CDK's validator, whose registry copy is older than CloudFormation's.
 
-Each finding is acknowledged on clusters that use the setting, and on no other, with what allows it. A test holds that
-the newer schema of the pinned cfn-lint allows it, and fails when the validator does not find it any more; these are of
-aws-cdk-lib 2.275. What CloudFormation's schema refuses is never here: nothing would be made.
+Each is acknowledged only on clusters that use the setting. A test verifies that the newer schema of the pinned cfn-lint
+allows it, and fails when the validator no longer reports it; these are of aws-cdk-lib 2.275. What CloudFormation's
+schema refuses is never here.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,13 +43,13 @@ QUOTA_GAP = "F3006"
 
 
 def acknowledge_new_type(resource: CfnResource) -> None:
-    """Keep the validator from calling a type wrong that it does not know yet."""
+    """Acknowledge a resource type that the validator does not know yet."""
     reason = f"{resource.cfn_resource_type} is newer than the validator's copy of the registry (schemas of 2026-10-20)"
     Validations.of(resource).acknowledge(Acknowledgment(id=f"CloudFormation-Validate::{QUOTA_GAP}", reason=reason))
 
 
 def acknowledge_schema_gaps(resource: CfnResource, groups: Sequence[InstanceGroup]) -> None:
-    """Keep the validator from calling wrong what these groups use."""
+    """Acknowledge settings of these groups that the validator does not know yet."""
     for gap in GAPS:
         if any(gap.is_used(group) for group in groups):
             known = Acknowledgment(id=f"CloudFormation-Validate::{gap.rule}", reason=gap.reason)

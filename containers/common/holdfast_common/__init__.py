@@ -1,7 +1,8 @@
-"""What every part of Holdfast shares: the event schema, timelines, the fault taxonomy, lending, the Kubernetes client.
+"""
+Shared by all parts of Holdfast: event schema, timelines, fault taxonomy, lending, trust in Kubernetes.
 
-Standard library only and Python 3.9, because it runs inside every image and on nodes before anything is installed:
-Amazon Linux 2023, of which HyperPod's EKS nodes are made, has no newer one.
+Standard library only and Python 3.9, because it runs on nodes before anything is installed: Amazon Linux 2023, of which
+HyperPod's EKS nodes are made, has no newer one.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -85,7 +86,6 @@ _FROM = {
 
 
 def __getattr__(name: str) -> Any:
-    """What only readers of events use is loaded on first use: a node that writes them starts without it."""
     if name not in _FROM:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

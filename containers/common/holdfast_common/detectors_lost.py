@@ -1,4 +1,4 @@
-"""Detectors of health agents that are lost now, from the events of a cluster. Pure."""
+"""Lost detectors of health agents, from the events of a cluster. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,8 +12,6 @@ _ENDS_ALL = (kinds.AGENT_STARTED, kinds.NODE_DELETED)
 
 @dataclass(frozen=True)
 class LostDetector:
-    """A detector, or one part of it, that worked on a node and works no more."""
-
     node: str
     detector: str
     part: str
@@ -23,7 +21,7 @@ class LostDetector:
 
 
 def lost_detectors(ordered: "Iterable[Event]") -> "tuple[LostDetector, ...]":
-    """Those that are lost after the last of these events, which are sorted by time, in the order of their loss."""
+    """Return those lost after the last of these events (sorted by time), in the order of their loss."""
     lost: dict[tuple[str, str, str], LostDetector] = {}
     for event in ordered:
         if event.kind == kinds.DETECTOR_LOST and event.source == "agent":

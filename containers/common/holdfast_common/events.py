@@ -1,11 +1,9 @@
-"""The event: one JSON line that says what happened, when, where, and what was done about it.
+"""
+The event: one JSON line with time, place, kind, evidence and action.
 
-Control plane, lifecycle, jobs and the command line write the same schema; the status view, the incident report and
-the planner read it. Reading never guesses: a line of another schema version, or one that is not an event, is refused
-with the reason. A kind nobody has heard of is kept, so that writers may be newer than readers.
-
-Whose an event is, is decided by what collects it and never by the line: the log of jobs can be written by every user of
-a node, so whatever it holds is a job's, of that node, and not of the future.
+Reading never guesses: a line of another schema version, or one that is not an event, is refused with the reason. An
+unknown kind is kept, so that writers may be newer than readers. The collector decides the source of an event, not the
+line: every user of a node can write the log of jobs, so its lines are a job's, of that node, and not of the future.
 """
 
 import json
@@ -21,16 +19,16 @@ _FIELDS = frozenset(WRITTEN_ORDER)
 _REQUIRED = frozenset(("time_ns", "source", "kind"))
 
 NO_EVENT = "[holdfast] no event in the log of jobs"
-"""Before a line that is none, so that it is no JSON and matches no filter, however it was written."""
+"""Prefix of a line that is not an event, so that it is not JSON and matches no filter."""
 AHEAD_NS = 300_000_000_000
-"""A clock of a node is not quite the collector's."""
+"""Allowance for a difference between the clocks of a node and of the collector."""
 _OWN_STREAMS = {"control-plane": ("control-plane",), "cli": ("cli",)}
 _OF_A_NODE = ("agent", "lifecycle", "job")
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. Times are UTC nanoseconds; empty strings mean "does not apply"."""
+    """Times are UTC nanoseconds; empty strings mean "does not apply"."""
 
     time_ns: int
     source: str
@@ -45,7 +43,7 @@ class Event:
     evidence: str = ""
     """What was seen."""
     action: str = ""
-    """What was done, or what a person should do."""
+    """Action taken, or required."""
     duration_s: Optional[float] = None
     detail: Detail = field(default_factory=dict)
     version: int = VERSION
@@ -54,7 +52,7 @@ class Event:
         check_fields(vars(self))
 
     def to_json(self) -> str:
-        """One line, without the line end; ``from_json`` gives an equal event back."""
+        """One line, without the line end."""
         return to_line(vars(self))
 
     @staticmethod
@@ -88,7 +86,6 @@ _DEFAULTS = {item.name: item.default for item in fields(Event) if item.default i
 
 
 def _completed(values: "dict[str, Any]", text: str) -> "dict[str, Any]":
-    """With the fields that may be left out."""
     unknown, missing = sorted(values.keys() - _FIELDS), sorted(_REQUIRED - values.keys())
     if "version" not in values:
         raise EventError(f"event version must be {VERSION}, got None; an event names it")
@@ -99,14 +96,12 @@ def _completed(values: "dict[str, Any]", text: str) -> "dict[str, Any]":
 
 @dataclass(frozen=True)
 class ParsedEvents:
-    """Events of many lines, and one message for each line that is none."""
-
     events: tuple[Event, ...]
     problems: tuple[str, ...]
 
 
 def parse_events(lines: Iterable[str]) -> ParsedEvents:
-    """Parse lines, setting aside, never hiding, those that are no events: a dead node leaves a torn last line."""
+    """Parse lines; report invalid ones: a dead node leaves a torn last line."""
     events: list[Event] = []
     problems: list[str] = []
     for number, line in enumerate(lines, start=1):
@@ -120,20 +115,13 @@ def parse_events(lines: Iterable[str]) -> ParsedEvents:
 
 
 def detail_number(event: Event, name: str) -> Optional[float]:
-    """A number of an event's detail, or None when it is absent or no number."""
+    """A number of an event's detail, or None."""
     value = event.detail.get(name)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def of_job(line: str, *, cluster: str, node: str, now_ns: int) -> str:
-    """
-    A line of a log of jobs as it is shipped.
-
-    Args:
-        cluster: Whose log group it is put into. Empty: not known, left as it is written.
-        node: Instance whose log it is. Empty: not known, left as it is written.
-        now_ns: By the collector's clock; an event that is dated later is dated so.
-    """
+    """Sanitize a line of a log of jobs for shipping: its source, node, and no time after the collector's ``now_ns``."""
     try:
         event = Event.from_json(line)
     except EventError:
@@ -145,7 +133,7 @@ def of_job(line: str, *, cluster: str, node: str, now_ns: int) -> str:
 
 
 def is_of_stream(event: Event, stream: str) -> bool:
-    """Return True if the source that an event has is one whose events are put into that stream."""
+    """Return True if events of this source are put into that stream."""
     if stream.endswith(stream_of_jobs("")):
         return event.source == "job"
     return event.source in _OWN_STREAMS.get(stream, _OF_A_NODE)
@@ -156,7 +144,7 @@ LARGEST_STEP = 1 << 53
 
 
 def detail_step(event: Event) -> Optional[float]:
-    """The step of an event's detail, or None when it is absent or no step."""
+    """The step of an event's detail, or None."""
     step = event.detail.get("step")
     is_number = isinstance(step, (int, float)) and not isinstance(step, bool)
     return float(step) if is_number and 0 <= step < LARGEST_STEP else None  # type: ignore[operator,arg-type]

@@ -1,7 +1,4 @@
-"""The fault taxonomy: which signal means which fault, how bad it is, and the least remedy that cures it.
-
-The rows are data (``faults.json``), each with its source. Whoever detects or injects a fault uses its name from there.
-"""
+"""Fault taxonomy: severity and least remedy of each fault; rows with sources are in ``faults.json``."""
 
 import json
 from dataclasses import dataclass
@@ -10,20 +7,18 @@ from pathlib import Path
 
 
 class Severity(Enum):
-    """How far the damage reaches."""
-
     INFO = "info"
-    """Worth knowing; nothing is damaged."""
+    """For information; no damage."""
     PROCESS = "process"
     """One process; its node is sound."""
     DEVICE = "device"
-    """One device of the node, and whoever uses it."""
+    """One device of the node, and its users."""
     NODE = "node"
     """Everything on the node."""
 
 
 class Remedy(Enum):
-    """What cures a fault, least first."""
+    """Least first."""
 
     NONE = "none"
     RESTART_PROCESS = "restart-process"
@@ -33,7 +28,7 @@ class Remedy(Enum):
 
 
 class When(Enum):
-    """How long a remedy may wait."""
+    """Urgency of a remedy."""
 
     NOW = "now"
     BOUNDARY = "boundary"
@@ -42,8 +37,6 @@ class When(Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """A row of the taxonomy."""
-
     name: str
     signal: str
     severity: Severity
@@ -69,8 +62,8 @@ _BY_NAME = {fault.name: fault for fault in FAULTS}
 
 
 def fault_named(name: str) -> Fault:
-    """The row of a fault; raises KeyError with the names there are."""
+    """Row of a fault; raises KeyError with the known names."""
     try:
         return _BY_NAME[name]
     except KeyError:
-        raise KeyError(f"unknown fault '{name}'; the taxonomy has {', '.join(sorted(_BY_NAME))}") from None
+        raise KeyError(f"unknown fault '{name}'; allowed: {', '.join(sorted(_BY_NAME))}") from None

@@ -1,7 +1,7 @@
 """
-An incident: one fault of one node as one story, from its first sign until the cluster is at full strength again.
+Incident: one fault of one node, from its first sign until the cluster is at full strength.
 
-What an incident is and what follows from its moments stands here; how it is told from events stands in ``stories``.
+``stories`` builds incidents from events.
 """
 
 from dataclasses import dataclass
@@ -14,24 +14,22 @@ PROCESS_FAULTS = frozenset(fault.name for fault in FAULTS if fault.severity is S
 
 
 class State(Enum):
-    """Where an incident is."""
-
     UNNOTICED = "unnoticed"
-    """It was injected, and nobody has told of it yet."""
+    """Injected, not detected yet."""
     OPEN = "open"
-    """Noticed, and nothing was asked for yet."""
+    """Detected, no remedy requested yet."""
     WAITING = "waiting"
-    """Its remedy may wait for the next step or the end of the job, and does."""
+    """Its remedy waits for the next step or the end of the job."""
     REFUSED = "refused"
-    """The last word on its remedy is a refusal: a person is needed."""
+    """Its remedy was refused last: manual action required."""
     REPAIRING = "repairing"
-    """A remedy was asked for or is under way."""
+    """A remedy was requested or is in progress."""
     REPAIRED = "repaired"
     """The node is in service again or has a replacement; a fault of one process: its ranks were handed over."""
     NOTED = "noted"
-    """The last verdict asks for nothing, and no remedy is under way."""
+    """The last verdict requires nothing, and no remedy is in progress."""
     WITHDRAWN = "withdrawn"
-    """It was over by itself, or was none."""
+    """Withdrawn: it is over, or was no fault."""
     REMOVED = "removed"
     """Its node was deleted on request."""
 
@@ -41,12 +39,10 @@ OPEN_STATES = frozenset((State.UNNOTICED, State.OPEN, State.WAITING, State.REFUS
 
 @dataclass(frozen=True)
 class RemedyStep:
-    """One remedy that was asked for, or is due and was refused."""
-
     time_ns: int
     remedy: str
     way: str
-    """runtime, slurm, label or api; ``control-plane`` where the control plane began it; empty where nobody says."""
+    """runtime, slurm, label or api; ``control-plane`` if started by the control plane; empty if unknown."""
     outcome: str
     """requested, under way, done or refused."""
 
@@ -57,8 +53,6 @@ class RemedyStep:
 
 @dataclass(frozen=True)
 class Sighting:
-    """A line of evidence."""
-
     time_ns: int
     source: str
     text: str
@@ -66,40 +60,40 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Incident:
-    """One node's fault. All seconds count from its beginning, as far as that is known; what is unknown is None."""
+    """One node's fault. Seconds count from its beginning; unknown is None."""
 
     id: str
-    """The agent's, or else made of the event that began it."""
+    """The agent's, or else derived from the first event."""
     node: str
     fault: str
     names: tuple[str, ...] = ()
-    """Every id that it ever had for a reader who knew less; the agent's comes first."""
+    """All ids that it had at earlier readings; the agent's comes first."""
     host: str = ""
     code: Optional[int] = None
     """Xid or SXid."""
     device: str = ""
     severity: str = ""
     remedy: str = ""
-    """What the last verdict asks for."""
+    """Remedy of the last verdict."""
     when: str = ""
     """How long that may wait."""
     injected_ns: Optional[int] = None
     signalled_ns: Optional[int] = None
-    """When the first sign of it was seen, where somebody says so."""
+    """First sign, where reported."""
     noticed_ns: Optional[int] = None
     """The first verdict, of an agent or of the control plane."""
     withdrawn_ns: Optional[int] = None
     removed_ns: Optional[int] = None
     out_ns: Optional[int] = None
-    """Since when the node is out of service."""
+    """Start of the node's outage."""
     restored_ns: Optional[int] = None
     """When the node was replaced, or rebooted."""
     replacement: str = ""
-    """Instance id that took the node's place; empty while none has, and after a reboot."""
+    """Instance id of the replacement; empty while there is none, and after a reboot."""
     repaired_with: str = ""
     """The incident whose repair ended this one, too; empty where the repair is its own."""
     strong_ns: Optional[int] = None
-    """When no node was missing, and the job had its spare again."""
+    """Time at which no node was missing, and the job had its spare again."""
     job: str = ""
     """The job that was resumed."""
     job_nodes: tuple[str, ...] = ()
@@ -108,24 +102,22 @@ class Incident:
     handed_over_ns: Optional[int] = None
     """When the agent handed the ranks of the node over; no report of a job changes it."""
     steps_lost: Optional[int] = None
-    """Steps that were done and were thrown away when the job went on."""
+    """Steps lost when the job resumed."""
     steps_redone: Optional[int] = None
-    """Of these, how many have been done again since."""
+    """Lost steps repeated since."""
     stopped_s: Optional[float] = None
-    """How long the job stood still."""
+    """Downtime of the job."""
     thrown_away_s: Optional[float] = None
-    """How long the steps that were thrown away had taken, as far as they were reported."""
+    """Duration of the lost steps, as far as reported."""
     remedies: tuple[RemedyStep, ...] = ()
     evidence: tuple[Sighting, ...] = ()
 
     @property
     def start_ns(self) -> int:
-        """When it began, as far as is known."""
         return min(time for time in (self.injected_ns, self.signalled_ns, self.noticed_ns) if time is not None)
 
     @property
     def end_ns(self) -> Optional[int]:
-        """When it was over; None while it is open."""
         if self.is_open:
             return None
         known = (self.withdrawn_ns, self.removed_ns, self.restored_ns, self.resumed_ns, self.strong_ns, self.noticed_ns)
@@ -133,7 +125,6 @@ class Incident:
 
     @property
     def state(self) -> State:
-        """The last word on it."""
         if self.restored_ns is not None:
             return State.REPAIRED
         if self.withdrawn_ns is not None:
@@ -156,25 +147,23 @@ class Incident:
 
     @property
     def is_of_process(self) -> bool:
-        """Whether only a process is broken: its node stays."""
+        """True if only a process is broken: its node stays."""
         return self.severity == Severity.PROCESS.value or (not self.severity and self.fault in PROCESS_FAULTS)
 
     @property
-    def is_of_nobody(self) -> bool:
-        """Whether there was nothing to repair: it was withdrawn, or asks for nothing."""
+    def needs_no_repair(self) -> bool:
+        """True if nothing had to be repaired: it was withdrawn, or requires nothing."""
         return self.state in (State.WITHDRAWN, State.NOTED)
 
     @property
     def resumed_by_agent(self) -> bool:
-        """Whether the job went on with what the agent handed over, and not by a report of its own."""
+        """True if the job continued by the agent's hand-over, not by a report of its own."""
         return self.handed_over_ns is not None and self.handed_over_ns == self.resumed_ns
 
     @property
     def reported_by_job(self) -> "tuple[str, ...]":
         """
-        Fields that are known from the log of a job alone, which every user of a node can write.
-
-        They open and close no incident, and count in no price.
+        Fields known only from the log of a job, which all users of a node can write; they open and close no incident.
         """
         of_job = ["job_nodes", "steps_lost", "steps_redone", "thrown_away_s"]
         of_job += [] if self.resumed_by_agent else ["job", "resumed_ns", "stopped_s"]
@@ -183,17 +172,16 @@ class Incident:
 
     @property
     def asked_ns(self) -> Optional[int]:
-        """When a remedy was first asked for."""
         return min((step.time_ns for step in self.remedies if step.outcome != "refused"), default=None)
 
     @property
     def signal_s(self) -> Optional[float]:
-        """None when nobody injected the fault, since its true beginning is then unknown."""
+        """None unless the fault was injected, since its true beginning is unknown otherwise."""
         return None if self.injected_ns is None else self._after_s(self.signalled_ns)
 
     @property
     def noticed_after_s(self) -> Optional[float]:
-        """To the first verdict; None when it is itself the beginning, since the true one is then unknown."""
+        """Until the first verdict; None when that is the beginning itself."""
         is_the_beginning = self.injected_ns is None and self.noticed_ns == self.start_ns
         return None if is_the_beginning else self._after_s(self.noticed_ns)
 
@@ -210,7 +198,6 @@ class Incident:
         return self._after_s(self.strong_ns)
 
     def after_s(self, time_ns: int) -> float:
-        """Seconds from its beginning to a time."""
         return (time_ns - self.start_ns) / 1e9
 
     def _after_s(self, time_ns: Optional[int]) -> Optional[float]:

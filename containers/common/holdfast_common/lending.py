@@ -1,7 +1,7 @@
 """
-Who has how many nodes where jobs are elastic: what idles is lent to them, and taken back for others. Pure.
+Lending of nodes to elastic jobs, taken back for others. Pure.
 
-Whoever starts jobs starts them in the order of their priority; this only says which size each elastic job should have.
+Returns only the size that each elastic job should have; the scheduler starts jobs by priority.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,15 +11,6 @@ from typing import Optional
 
 @dataclass(frozen=True)
 class Waiting:
-    """
-    A job that cannot begin yet.
-
-    Args:
-        job: Its name.
-        nodes: That it needs.
-        priority: The higher, the earlier it begins.
-    """
-
     job: str
     nodes: int
     priority: int
@@ -27,16 +18,6 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Elastic:
-    """
-    A job that runs and may have another size.
-
-    Args:
-        job: Its name.
-        nodes: That it has, without those that it was told to leave.
-        sizes: That it may have.
-        priority: It gives way to higher ones.
-    """
-
     job: str
     nodes: int
     sizes: "tuple[int, ...]"
@@ -45,21 +26,18 @@ class Elastic:
 
 def shares(*, free: int, waiting: Iterable[Waiting], elastic: Iterable[Elastic]) -> "dict[str, int]":
     """
-    Nodes that each elastic job should have.
+    Nodes that each elastic job should have; ``free`` includes nodes on their way from jobs.
 
-    The first of those that wait is served as a whole or not at all, and none before it: nodes are not taken for a job
-    that they would not be enough for. What is left is lent, in the order of priority, as far as sizes allow.
-
-    Args:
-        free: Nodes that nobody has, and those on their way from jobs that were told to leave.
+    The first pending job is served completely or not at all, and none before it. The rest is lent, by priority, as far
+    as sizes allow.
     """
     jobs = sorted(elastic, key=lambda one: (-one.priority, one.job))
     have = {one.job: one.nodes for one in jobs}
-    for wanted in sorted(waiting, key=lambda one: (-one.priority, one.job)):
-        taken = _taken(wanted.nodes - free, [one for one in reversed(jobs) if one.priority < wanted.priority], have)
+    for pending in sorted(waiting, key=lambda one: (-one.priority, one.job)):
+        taken = _taken(pending.nodes - free, [one for one in reversed(jobs) if one.priority < pending.priority], have)
         if taken is None:
             break  # it waits for others, and what is free may be lent meanwhile: it can be taken back
-        free += sum(have[name] - nodes for name, nodes in taken.items()) - wanted.nodes
+        free += sum(have[name] - nodes for name, nodes in taken.items()) - pending.nodes
         have.update(taken)
     for one in jobs:
         size = max((size for size in one.sizes if have[one.job] <= size <= have[one.job] + free), default=0)
@@ -70,7 +48,6 @@ def shares(*, free: int, waiting: Iterable[Waiting], elastic: Iterable[Elastic])
 
 
 def _taken(short: int, jobs: Sequence[Elastic], have: "dict[str, int]") -> Optional[dict[str, int]]:
-    """The sizes of those that give nodes, in this order; None where they have not so many to give."""
     taken: dict[str, int] = {}
     for one in jobs:
         if short <= 0:

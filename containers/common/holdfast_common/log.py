@@ -1,8 +1,7 @@
 """
-The log that events are appended to.
+Event log writer.
 
-It builds no ``Event``: a node that only writes them starts in half the time without dataclasses, and a cluster of
-many nodes on one machine feels it.
+Builds no ``Event``: without dataclasses a writer starts in half the time, which matters with many nodes on one machine.
 """
 
 import os
@@ -15,22 +14,19 @@ from holdfast_common.schema import VERSION, Detail, check_fields, to_line
 
 _JOBS = "jobs"
 _MODE, _JOBS_MODE = 0o640, 0o666
-"""Of a log that is made: jobs of all users write one, and none other."""
+"""Mode of a new log; the log of jobs is writable by all users."""
 
 
 class EventLog:
     """
-    A file that events are appended to, by any number of processes at once.
+    File that events are appended to, by any number of processes at once.
 
-    Each event is one ``write`` to a descriptor opened with O_APPEND: lines of concurrent writers never mix.
+    Each event is one ``write`` with O_APPEND: lines of concurrent writers never mix.
 
     Args:
-        path: None: events go nowhere, for a program tried outside a cluster.
-        source: Who writes; one of SOURCES.
-        cluster: Its name. Default: empty, does not apply
-        node: Instance id. Default: empty, does not apply
-        job: Slurm job id, or name of a job of Kubernetes. Default: empty, does not apply
-        clock: UTC nanoseconds. Default: the machine's
+        path: None: discard events, for a program run outside of a cluster.
+        job: Slurm job id, or name of a Kubernetes job.
+        clock: UTC nanoseconds.
     """
 
     def __init__(
@@ -49,7 +45,7 @@ class EventLog:
 
     @classmethod
     def from_environment(cls, *, source: str, environment: Mapping[str, str] = os.environ) -> "EventLog":
-        """The log of this node, as the job environment names it; one that goes nowhere outside a cluster."""
+        """Log of this node, by the job environment; outside of a cluster, one that discards events."""
         path = environment.get("HOLDFAST_EVENTS")
         return cls(
             path=Path(path) if path else None,
@@ -73,16 +69,7 @@ class EventLog:
         detail: Optional[Detail] = None,
         time_ns: Optional[int] = None,
     ) -> None:
-        """
-        Append one event; what is not given comes from the log itself.
-
-        Args:
-            time_ns: When it was, for what is told later. Default: now.
-
-        Raises:
-            EventError: a field does not hold what it may.
-            OSError: the event cannot be kept.
-        """
+        """Append one event; missing fields come from the log. Raises EventError, or OSError if it cannot be written."""
         given = {"cluster": cluster, "node": node, "job": job}
         values = {
             **self._fields,
@@ -102,7 +89,6 @@ class EventLog:
 
 
 def _job(environment: Mapping[str, str]) -> str:
-    """Slurm tells its jobs who they are; elsewhere HOLDFAST_JOB does."""
     names = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
     return next((environment[name] for name in names if environment.get(name)), "")
 
@@ -123,16 +109,16 @@ def _append(path: Path, line: bytes, *, mode: int) -> None:
 
 
 def events_log_group(cluster_name: str) -> str:
-    """The CloudWatch log group that carries a cluster's events."""
+    """CloudWatch log group of a cluster's events."""
     return f"/holdfast/{cluster_name}/events"
 
 
 def log_of_jobs(events: "Union[str, Path]") -> Path:
-    """Path of the log that jobs write, beside that of the agent. Pods mount its folder, which holds nothing else."""
+    """Path of the log of jobs, beside that of the agent. Pods mount its folder, which holds nothing else."""
     path = Path(events)
     return path.parent / _JOBS / path.name
 
 
 def stream_of_jobs(node: str) -> str:
-    """Stream of the log group that a node's log of jobs is put into."""
+    """Stream of a node's log of jobs."""
     return f"{node}/{_JOBS}"

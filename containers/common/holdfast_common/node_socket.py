@@ -1,9 +1,8 @@
 """
-What the launchers of jobs and the health agent of their node say to each other: JSON lines on one Unix socket.
+Protocol of launchers and the health agent of their node: JSON lines on one Unix socket.
 
-The agent listens, launchers connect. Up goes what each launcher runs (``LauncherReport``) and what became of a
-``Command`` (``Answer``); down go commands. A line is what its type says, within bounds, or it is refused: the other end
-may be any program of any user. Whom to believe is for the two ends, which ask the kernel who the other one is.
+The agent listens, launchers connect. Launchers send ``LauncherReport`` and ``Answer``, the agent ``Command``. Each line
+is validated, since the other end may be any program of any user; both ends verify their peer by the kernel.
 """
 
 import json
@@ -15,7 +14,7 @@ PATH = "/run/holdfast/agent.sock"
 PATH_VARIABLE = "HOLDFAST_AGENT_SOCKET"
 VERSION = 1
 LINE_BYTES = 1 << 16
-"""A longer line is none of this protocol."""
+"""Longest line of the protocol."""
 RANKS = 256
 """Of one node."""
 TEXT_LENGTH = 500
@@ -36,21 +35,18 @@ failed: it was begun, and the job goes on as it was.
 
 
 class NodeSocketError(ValueError):
-    """A line is none that both ends agreed on."""
+    """Line violates the protocol."""
 
 
 @dataclass(frozen=True)
 class RankReport:
     """
-    One process of a launcher.
+    One process of a launcher; a spare has rank -1.
 
     Args:
-        rank: -1 for a spare.
-        pid: As the launcher knows it; in a container that is another number than outside.
-        step: Updates that it has finished.
-        phase: What it does, such as ``forward`` or ``vote``.
-        phase_s: For how long.
-        busy: Share of the step in which it did not wait for others, 0 to 1. None until somebody measures it.
+        pid: In the launcher's namespace.
+        step: Finished updates.
+        busy: Share of the step without waiting for others, 0 to 1. None: not measured.
     """
 
     rank: int
@@ -64,17 +60,13 @@ class RankReport:
 @dataclass(frozen=True)
 class LauncherReport:
     """
-    What one launcher runs, said when it connects, when something changes, and every second.
+    Processes of one launcher; sent on connection, on changes, and every second.
 
     Args:
-        job: As in events: Slurm's job (or job array), or the name of a job of Kubernetes.
-        task: Slurm's number of this task of a job array, which is what it is requeued by; empty elsewhere.
-        run: As ``--rdzv-id``.
-        node: Number of this node in the run.
-        generation: Generation of the view; 0 before the first.
-        step: The newest step that it knows of.
+        job: Slurm's job (or job array), or the name of a Kubernetes job.
+        task: Slurm's number of this task of a job array, to requeue it by; else empty.
+        generation: 0 before the first.
         spares: Warm processes of other nodes that could take ranks of this one.
-        ranks: Its processes.
     """
 
     job: str
@@ -89,16 +81,7 @@ class LauncherReport:
 
 @dataclass(frozen=True)
 class Command:
-    """
-    What the agent asks for.
-
-    Args:
-        id: Comes back with each answer.
-        command: Of ``COMMANDS``.
-        reason: For people.
-        ranks: For restart: which. Default: none
-        urgent: For hand-over: the node cannot be relied on, and ranks that pass no step are ended. Default: False
-    """
+    """Request of the agent; ``urgent``: the node is unreliable, and ranks that pass no step are killed."""
 
     id: str
     command: str
@@ -110,17 +93,13 @@ class Command:
 @dataclass(frozen=True)
 class Answer:
     """
-    What became of a command.
+    Result of a command.
 
     Args:
-        id: Of the command.
-        command: As in the command.
-        outcome: Of ``OUTCOMES``.
-        reason: Why not; for a dump, where it is.
-        ranks: Those that were given away, or would be.
-        step: The step that training goes on from.
-        steps_lost: Committed steps that are done again; where it cannot be, those that would be.
-        seconds: Since the command.
+        reason: Of a refusal; for a dump, its path.
+        ranks: Those handed over, or that would be.
+        step: Training continues from it.
+        steps_lost: Committed steps that are repeated, or would be.
     """
 
     id: str
@@ -143,7 +122,7 @@ _LEAST = {"rank": -1}
 
 
 def to_line(message: NodeMessage) -> bytes:
-    """One line, with its end. Texts that are too long are cut. Raises NodeSocketError for what may not be said."""
+    """One line, with its end; long texts are cut. Raises NodeSocketError."""
     values = {"version": VERSION, "type": _NAMES[type(message)], **_plain(message)}
     line = json.dumps(values, separators=(",", ":"), allow_nan=False).encode() + b"\n"
     if len(line) > LINE_BYTES:
@@ -153,7 +132,6 @@ def to_line(message: NodeMessage) -> bytes:
 
 
 def from_line(line: bytes) -> NodeMessage:
-    """The message of a line. Raises NodeSocketError."""
     if len(line) > LINE_BYTES:
         raise NodeSocketError(f"a line may have {LINE_BYTES} bytes, got {len(line)}")
     try:
@@ -201,18 +179,18 @@ def _value(kind: Any, name: str, value: Any, path: str) -> Any:
         if kind is LauncherReport:
             return tuple(_object(RankReport, each, path) for each in value)
         return tuple(_whole(each, path, least=0) for each in value)
-    wanted = _KINDS[name]
-    if wanted is str:
+    expected = _KINDS[name]
+    if expected is str:
         if type(value) is not str or len(value) > _longest(name):
-            raise NodeSocketError(f"{path} must be a text of at most {_longest(name)} characters")
+            raise NodeSocketError(f"{path} must be a string of at most {_longest(name)} characters")
         if name in _CHOICES and value not in _CHOICES[name]:
             raise NodeSocketError(f"{path} must be one of {', '.join(_CHOICES[name])}")
         return value
-    if wanted is bool:
+    if expected is bool:
         if type(value) is not bool:
             raise NodeSocketError(f"{path} must be true or false")
         return value
-    if wanted is int:
+    if expected is int:
         return _whole(value, path, least=_LEAST.get(name, 0))
     if value is None and name == "busy":
         return None

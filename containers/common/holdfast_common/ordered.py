@@ -1,8 +1,7 @@
 """
-Events by their time, each once: of a list, or of a file that is read at each iteration and never held in memory.
+Events by time, each once: from a list, or a file that is read at each iteration.
 
-Of a line of a file only its time and place are kept, 16 bytes. So a log of any size is read in as much memory as its
-reader needs for what it computes.
+Only time and place of each line are kept, 16 bytes, so memory does not grow with the content.
 """
 
 import itertools
@@ -18,7 +17,7 @@ from holdfast_common.events import Event
 from holdfast_common.schema import EventError
 
 LONGEST_LINE = 1 << 20
-"""Bytes. CloudWatch Logs takes no larger event ("CloudWatch Logs quotas")."""
+"""Bytes. Largest event of CloudWatch Logs ("CloudWatch Logs quotas")."""
 _WRITTEN = re.compile(rb'\{"version":1,"time_ns":(\d{1,18}|[1-8]\d{18}),')
 """The beginning of a line as ``Event.to_json`` writes it; any other line is parsed to find its time."""
 _STARTS = (kinds.JOB_STARTED, kinds.JOB_RESUMED)
@@ -26,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 class OrderedEvents:
-    """Iterated as often as needed. Of one instant always in the same order, however they came."""
+    """Can be iterated repeatedly; events of one instant have a fixed order."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._events = _unique(events)
@@ -36,24 +35,20 @@ class OrderedEvents:
 
 
 def in_order(events: Iterable[Event]) -> OrderedEvents:
-    """Those events, sorted unless they are so already."""
     return events if isinstance(events, OrderedEvents) else OrderedEvents(events)
 
 
 @dataclass(frozen=True)
 class Problems:
-    """Lines that are no events."""
-
     count: int
     first: str
     """The first of them: its number and what is wrong with it."""
 
 
 class StoredEvents(OrderedEvents):
-    """Events of a file of JSON lines. A line that is none is left out and counted, never hidden."""
+    """Events of a file of JSON lines; invalid lines are counted."""
 
     def __init__(self, file: BinaryIO) -> None:
-        """``file`` has to be seekable; it is closed once nobody has these events any more."""
         weakref.finalize(self, file.close)
         self._file, self._position = file, file.seek(0)
         self._times_ns, self._places = array("q"), array("q")
@@ -73,7 +68,7 @@ class StoredEvents(OrderedEvents):
 
     @property
     def problems(self) -> Optional[Problems]:
-        """None where each line is an event. Reads all lines, unless an iteration has come to its end before."""
+        """None if each line is an event. Reads all lines, unless an iteration has."""
         if self._broken is None:
             for _ in self:
                 pass
@@ -83,7 +78,6 @@ class StoredEvents(OrderedEvents):
         return Problems(broken.count, f"line {self._number(broken.place)}: {broken.reason}")
 
     def _index(self) -> "_Broken":
-        """Note time and place of each line that has a time."""
         broken, place, latest_ns = _Broken(), 0, 0
         while line := self._file.readline(LONGEST_LINE):
             begun, place = place, place + len(line)
@@ -129,12 +123,11 @@ class StoredEvents(OrderedEvents):
             broken.add(place, str(error))
             return None
         if event.time_ns != time_ns:
-            broken.add(place, "time_ns stands twice in it")
+            broken.add(place, "time_ns occurs twice")
             return None
         return event
 
     def _number(self, place: int) -> int:
-        """Of the line that begins there."""
         self._file.seek(0)
         number = 1
         while place > 0 and (chunk := self._file.read(min(place, _CHUNK))):
@@ -145,8 +138,6 @@ class StoredEvents(OrderedEvents):
 
 @dataclass
 class _Broken:
-    """How many lines are no events, and the first of them in the file."""
-
     count: int = 0
     place: int = -1
     reason: str = ""
@@ -171,5 +162,5 @@ def _unique(events: Iterable[Event]) -> "list[Event]":
 
 
 def _rank(event: Event) -> int:
-    """At one instant a start comes before the steps of it, and the finish comes last."""
+    """At one instant a start precedes its steps, and the finish is last."""
     return 0 if event.kind in _STARTS else 2 if event.kind == kinds.JOB_FINISHED else 1

@@ -1,4 +1,4 @@
-"""The fields of an event, what they may hold, and the line they are written as: shared by writer and reader."""
+"""Event fields: validation and serialization, for writers and readers."""
 
 import json
 import sys
@@ -29,12 +29,10 @@ _LARGEST = sys.float_info.max
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
-class EventError(ValueError):
-    """A line is not an event of this schema."""
+class EventError(ValueError): ...
 
 
 def check_fields(values: Mapping[str, Any]) -> None:
-    """Raise EventError unless all fields are there and hold what they may."""
     time_ns, duration_s, detail = values["time_ns"], values["duration_s"], values["detail"]
     if not is_integer(time_ns) or not 0 <= time_ns < 1 << 63:
         raise EventError(f"time_ns must be UTC nanoseconds since 1970, got {shown(time_ns)}")
@@ -55,24 +53,22 @@ def check_fields(values: Mapping[str, Any]) -> None:
 
 
 def to_line(values: Mapping[str, Any]) -> str:
-    """Checked fields as one line, without the line end."""
     ordered = dict(values) if tuple(values) == WRITTEN_ORDER else {name: values[name] for name in WRITTEN_ORDER}
     ordered["detail"] = dict(ordered["detail"])
     return _ENCODE(ordered)
 
 
 def is_integer(value: object) -> bool:
-    """Whether it is a whole number; JSON's true and false are none."""
+    """True for an integer; JSON's true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_finite(value: object) -> bool:
-    """A number that a float can hold: a larger one has no meaning, and ends whoever computes with it."""
+    """True if a float can hold it: larger numbers break computations."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
 
 
 def shown(value: object) -> str:
-    """In a message: its beginning, whatever it is."""
     try:
         return repr(value)[:120]
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """
-Answers of Slurm's commands as its versions 22.05 to 26.05 write them. Pure.
+Parsers of Slurm's commands, versions 22.05 to 26.05. Pure.
 
-One reader for the agent of a node, the local cloud and the command line; recorded answers are in tests/cases/slurm.
+Used by the agent, the local cloud and the command line; recorded output is in tests/cases/slurm.
 """
 
 import re
@@ -33,12 +33,9 @@ class SlurmNode:
     A node as Slurm's controller reports it.
 
     Args:
-        name: As in slurm.conf.
         base: IDLE, MIXED, ALLOCATED, DOWN, UNKNOWN ...
         flags: DRAIN, FAIL, NOT_RESPONDING, COMPLETING ...
         reason: Without user and time, with all that slurmctld has appended.
-        reason_by: The user who gave it; empty where it is not given.
-        comment: Free text.
         boot_time: As Slurm writes it; empty until the node's slurmd has registered.
     """
 
@@ -52,12 +49,11 @@ class SlurmNode:
 
     @property
     def state(self) -> str:
-        """As Slurm writes it."""
         return "+".join([self.base, *sorted(self.flags)])
 
     @property
     def is_lost(self) -> bool:
-        """It does not respond: by Slurm's own finding, not because a person set it down."""
+        """True if Slurm finds that it does not respond, unlike one that a person set down."""
         return "NOT_RESPONDING" in self.flags and self.base in ("DOWN", "UNKNOWN")
 
     @property
@@ -67,12 +63,12 @@ class SlurmNode:
 
     @property
     def request(self) -> str:
-        """The remedy that the reason requests from HyperPod: ``reboot``, ``replace``, or nothing."""
+        """Remedy that the reason requests from HyperPod: ``reboot``, ``replace``, or nothing."""
         return MARKS.get(self.given_reason, "")
 
     @property
     def registered(self) -> bool:
-        """Its slurmd has registered since the controller started or the node was set down, and responds."""
+        """True if its slurmd has registered since the controller started or the node was set down, and responds."""
         is_up = self.base in ("IDLE", "MIXED", "ALLOCATED") and "NOT_RESPONDING" not in self.flags
         return is_up and bool(self.boot_time)
 
@@ -82,7 +78,6 @@ class SlurmNode:
 
     @property
     def free(self) -> bool:
-        """No job is on it."""
         return self.base not in ("ALLOCATED", "MIXED") and "COMPLETING" not in self.flags
 
 
@@ -120,20 +115,16 @@ def _reason(text: str) -> "tuple[str, str]":
 
 def parse_jobs(text: str) -> "tuple[dict[str, str], ...]":
     """
-    Read the fields of ``scontrol --oneliner show job`` up to the command, one mapping for each job.
+    Read the fields of ``scontrol --oneliner show job`` up to the command, one mapping per job.
 
-    The name of a job may hold anything: of two fields of one name the later one is Slurm's.
+    A job name may hold anything: of two fields with one name the later one is Slurm's.
     """
     heads = (line.split(" Command=", 1)[0] for line in text.splitlines())
     return tuple(dict(word.split("=", 1) for word in head.split() if "=" in word) for head in heads if head.strip())
 
 
 def parse_exit(text: str) -> "tuple[int, int]":
-    """
-    Read the exit code and the signal of a job.
-
-    ``3:0``, or a wait status as squeue of 22.05 prints it; zeros where it is neither.
-    """
+    """Read exit code and signal of a job: ``3:0``, or a wait status as squeue of 22.05 prints it; else zeros."""
     code, colon, number = text.strip().partition(":")
     if not code.isdecimal() or (colon and not number.isdecimal()):
         return 0, 0

@@ -1,8 +1,8 @@
 """
-Texts of others, made fit to be shown: on a terminal, on a page, in a log.
+Sanitizer of foreign texts for terminals, pages and logs.
 
-A name of a job, a line of evidence or a message of another program may hold what steers a terminal, turns the direction
-of writing, or cannot be written as UTF-8. Each such character is shown as its number.
+Job names, evidence and messages may hold terminal control characters, bidirectional overrides, or invalid UTF-8. Each
+is shown as its number.
 """
 
 import unicodedata
@@ -11,12 +11,12 @@ _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 
 def plain(text: str) -> str:
-    """One line: a line end is shown as its number, too, so that no name looks like a line of its own."""
+    """One line: line ends are shown as numbers, too."""
     return _shown(text, kept="\t")
 
 
 def visible(text: str) -> str:
-    """The same, of text that may have several lines."""
+    """The same, for texts of several lines."""
     return _shown(text, kept="\t\n")
 
 

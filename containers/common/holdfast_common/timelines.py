@@ -1,11 +1,11 @@
-"""From events to what happened: incidents with their seconds, the phases of each job, its goodput and loss.
+"""
+From events to a timeline: incidents with their seconds, the phases of each job, its goodput and loss.
 
-Pure and total: computed from events and nothing else, in any order, with repeats, and with parts missing. What the
-events do not tell is None, never a guess.
+Pure and total: events in any order, with repeats and gaps. Unknown is None, never a guess.
 
-Goodput is the share of a job's wall time that went into steps which still count at the end. Queueing before the first
-start is outside; starting up again, saving checkpoints, waiting for a node, and steps thrown away by a resume are not
-productive. A job without a finish is measured up to the latest event of the list.
+Goodput is the share of a job's wall time in steps that still count at the end. Queueing before the first start is
+outside; restarts, checkpoints, waiting for a node, and lost steps are not productive. A job without a finish is
+measured up to the latest event.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ _SIZED = _STARTS | {kinds.JOB_RESIZED}
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of a job's life: ``queued``, ``training`` or ``waiting`` (between two attempts, or since the last)."""
+    """``queued``, ``training`` or ``waiting`` (between two attempts, or since the last)."""
 
     kind: str
     start_ns: int
@@ -39,8 +39,6 @@ class Phase:
 
 @dataclass(frozen=True)
 class JobTimeline:
-    """One job, over all its attempts."""
-
     job: str
     submitted_ns: Optional[int]
     started_ns: int
@@ -61,7 +59,6 @@ class JobTimeline:
 
     @property
     def wall_s(self) -> float:
-        """Seconds since the first start."""
         return (self.end_ns - self.started_ns) / _SECOND
 
     @property
@@ -72,14 +69,12 @@ class JobTimeline:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything that can be told from a list of events, oldest first."""
-
     incidents: tuple[Incident, ...]
     jobs: tuple[JobTimeline, ...]
 
 
 def timeline(events: Iterable[Event]) -> Timeline:
-    """Compute the timeline of one cluster's events, in one pass over them."""
+    """Compute the timeline of one cluster's events, in one pass."""
     story = IncidentReader()
     jobs: dict[str, _JobLog] = {}
     latest_ns = 0
@@ -99,8 +94,6 @@ def timeline(events: Iterable[Event]) -> Timeline:
 
 
 class IncidentReader:
-    """The incidents of events that are added in the order of their time."""
-
     def __init__(self) -> None:
         self._stories, self._history = Stories(), History()
 
@@ -109,19 +102,16 @@ class IncidentReader:
         self._history.add(event)
 
     def incidents(self) -> "tuple[Incident, ...]":
-        """Those of the events by now."""
         return with_jobs(self._stories.incidents(), self._history)
 
     @property
     def groups(self) -> "Mapping[str, str]":
-        """Instance group of each node of which an event says it."""
+        """Instance group of each node, where an event has it."""
         return self._stories.groups
 
 
 @dataclass
 class _JobLog:
-    """What is kept of the events of one job, in their order."""
-
     job: str
     submitted_ns: Optional[int] = None
     finished_ns: Optional[int] = None

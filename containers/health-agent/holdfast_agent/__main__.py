@@ -1,4 +1,4 @@
-"""``holdfast-agent``: the commands are in their own room."""
+"""``holdfast-agent``."""
 
 import sys
 

@@ -1,11 +1,11 @@
 """
-torchtitan's trainer, going on in place: a subclass of it, and nothing of torchtitan is changed.
+torchtitan's trainer with recovery in place: a subclass, with torchtitan unchanged.
 
     holdfast-run --nproc-per-node 8 --spares 1 titan.py --module llama3 --config llama3_8b \\
         --dataloader.dataset_path /fsx/data/text.tokens --training.disable_cuda_graphs
 
-All flags are torchtitan's (0.3.0). The data is a token file, from which a batch is a function of the step: torchtitan's
-own loaders have a position, and a step that is done again would get other samples.
+All flags are torchtitan's (0.3.0). Batches of a token file are a function of the step: torchtitan's own loaders have a
+position, so a repeated step would get other samples.
 """
 
 import os
@@ -47,7 +47,7 @@ class MappedTokens(BaseDataLoader):
         )
 
     def batches(self, first: int, count: int, *, rank: int) -> Iterator[Batch]:
-        """As many as one update takes."""
+        """Batches of one update."""
         for number in range(first, first + count):
             inputs, targets = self.data.batch(number, rank).torch()
             positions = torch.arange(inputs.shape[1]).expand(inputs.shape).contiguous()
@@ -83,7 +83,7 @@ class NoTokenizer(BaseTokenizer):
 
 
 class InPlace:
-    """Where the trainer steps its optimizer and its schedule, the step of ``Run`` does both."""
+    """Replaces optimizer and schedule steps by the step of ``Run``."""
 
     def __init__(self, trainer: "HoldfastTrainer", inner: Any, *, updates: bool) -> None:
         self._trainer, self._inner, self._updates = trainer, inner, updates
@@ -97,7 +97,7 @@ class InPlace:
 
 
 class HoldfastTrainer(Trainer):
-    """With one model part and one optimizer."""
+    """One model part and one optimizer."""
 
     def forward_backward_step(self, **given: Any) -> torch.Tensor:
         loss = super().forward_backward_step(**given)
@@ -106,7 +106,7 @@ class HoldfastTrainer(Trainer):
         return loss
 
     def update(self) -> None:
-        """The loss is the sum over ranks of what torchtitan divided by all tokens."""
+        """The loss is the sum over ranks of torchtitan's, divided by all tokens."""
         self.current.update(self.loss * self.run.world_size / self.parallel_dims.tp)
 
     def train(self) -> None:

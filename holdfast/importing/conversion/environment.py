@@ -150,7 +150,7 @@ def _legacy(observed: Observed, imported: Imported) -> dict[str, Any] | None:
     if isinstance(found, dict):
         return found
     imported.note(
-        "slurm", f"{LEGACY_FILE} beside the scripts is no JSON object: what Slurm makes of groups", decide=True
+        "slurm", f"{LEGACY_FILE} beside the scripts is not a JSON object: what Slurm makes of groups", decide=True
     )
     return None
 

@@ -120,7 +120,7 @@ def _failures(incidents: Iterable[Incident]) -> int:
         for each in incidents
         if each.injected_ns is None
         and each.fault != NOT_IN_SERVICE
-        and not each.is_of_nobody
+        and not each.needs_no_repair
         and not each.is_of_process
     ]
     ended = {(each.node, each.restored_ns) for each in own if each.restored_ns is not None}
@@ -284,7 +284,7 @@ def _acted_on_ns(incident: Incident) -> int | None:
 def _stage_seconds(incidents: Iterable[Incident]) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {"detect": [], "replace": [], "resume": []}
     for incident in incidents:
-        if incident.is_of_nobody:
+        if incident.needs_no_repair:
             continue
         if incident.noticed_after_s is not None:
             seconds["detect"].append(incident.noticed_after_s)

@@ -1,6 +1,6 @@
 """
-Templates of an app as data with lines, a graph of resources and the values that functions give, and what registry
-schemas say of a value. Knows CloudFormation and no service, reads no file.
+CloudFormation: templates with line numbers, a graph of resources, values of functions, registry schemas. No service, no
+file.
 """
 
 from holdfast.validation.cloudformation.document import (

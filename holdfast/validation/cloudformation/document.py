@@ -1,8 +1,7 @@
 """
-Templates as data that remembers its lines: mappings and lists that know where each entry begins.
+Template data with line numbers.
 
-Reading never raises for what somebody wrote: what is wrong with a text is a ``Fault``, and what cannot be used as a
-template at all is ``Unreadable``.
+Reading never raises for bad input: a fault in a text is a ``Fault``, an unusable template is ``Unreadable``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,8 +13,6 @@ DEEPEST = 200
 
 
 class LinedMapping(dict[str, Any]):
-    """A mapping that knows the line of each key."""
-
     __slots__ = ("line", "lines")
 
     def __init__(self, line: int = 0) -> None:
@@ -25,8 +22,6 @@ class LinedMapping(dict[str, Any]):
 
 
 class LinedList(list[Any]):
-    """A list that knows the line of each entry."""
-
     __slots__ = ("line", "lines")
 
     def __init__(self, line: int = 0) -> None:
@@ -37,7 +32,7 @@ class LinedList(list[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """Something in a text that CloudFormation does not take, or takes for something else."""
+    """Text that CloudFormation rejects, or misreads."""
 
     code: str
     line: int
@@ -48,17 +43,17 @@ class Fault:
 
 
 class Unreadable(ValueError):  # noqa: N818 - said of a text, not of a program
-    """A text is no template that anything can be said about."""
+    """The text is not a template."""
 
     def __init__(self, *, line: int, given: str, allowed: str, fix: str) -> None:
         super().__init__(f"got {given} in line {line}; allowed: {allowed}; {fix}")
         self.file = ""
-        """Set by whoever knows it."""
+        """Set by the reader."""
         self.fault = Fault(code="HF001", line=line, given=given, allowed=allowed, fix=fix)
 
 
 def twice(path: Iterable[str | int], line: int, first: int) -> Fault:
-    """That a key stands a second time; CloudFormation leaves open which of the two counts."""
+    """Fault of a repeated key; CloudFormation does not define which one counts."""
     return Fault(
         code="HF005",
         line=line,
@@ -70,15 +65,12 @@ def twice(path: Iterable[str | int], line: int, first: int) -> Fault:
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """A place, as findings write it."""
     return ".".join(map(str, path))
 
 
 def line_of(body: object, path: str) -> int | None:
     """
-    The line of a place, or of the nearest one around it; None where the data has no lines.
-
-    Keys may hold dots: of the keys that a path may go on with, the longest one is taken.
+    Line of a path, or of the nearest one around it; None without lines. Keys may hold dots: the longest match is used.
     """
     line = getattr(body, "line", None) or None
     rest = path

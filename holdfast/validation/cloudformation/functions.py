@@ -1,4 +1,4 @@
-"""Functions of CloudFormation that need nothing but their arguments (template reference, each under its name)."""
+"""Functions of CloudFormation that depend on their arguments only (template reference, each under its name)."""
 
 import ipaddress
 import json
@@ -11,7 +11,7 @@ _MOST_BLOCKS = 256
 
 
 def cidr(argument: object) -> Any:
-    """``Fn::Cidr``: so many blocks with so many host bits, from the beginning of a block."""
+    """``Fn::Cidr``: so many blocks with so many host bits, from the start of a block."""
     if not (isinstance(argument, list) and len(argument) in (2, 3)):
         return UNRESOLVED
     numbers = [_whole(each) for each in argument[1:]]
@@ -31,12 +31,10 @@ def cidr(argument: object) -> Any:
 
 
 def length(argument: object) -> Any:
-    """``Fn::Length``: how many entries a list has."""
     return len(argument) if isinstance(argument, list) else UNRESOLVED
 
 
 def json_text(argument: object) -> Any:
-    """``Fn::ToJsonString``: the text of plain data."""
     if not isinstance(argument, dict | list):
         return UNRESOLVED
     try:

@@ -1,8 +1,8 @@
 """
-Templates as a graph: what a value of one says, whichever template of the app says it.
+Graph of an app's templates.
 
-Knows CloudFormation, nothing of any service: references, exports and imports, nested stacks, text put together from
-parts. What only a deployment can tell (parameters, conditions, attributes, macros) is UNRESOLVED. Pure.
+References, exports and imports, nested stacks, and joined texts; no service. Values that only a deployment knows
+(parameters, conditions, attributes, macros) are UNRESOLVED. Pure.
 """
 
 import functools
@@ -25,8 +25,6 @@ _HARMLESS = {"AWS::LanguageExtensions", "AWS::Serverless-2016-10-31", "AWS::Secr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Template:
-    """One CloudFormation template of an app."""
-
     body: Mapping[str, Any]
     """The parsed JSON."""
     path: str = ""
@@ -38,13 +36,13 @@ class Template:
     files: Callable[[str], Mapping[str, str] | None] = lambda _: None
     """The texts in an asset by name, of its content hash. Default: no asset's files are known."""
     beside: Callable[[str], bool] | None = None
-    """Whether a path that it names is a file beside it. Default: nobody can say; it was not read from a disk."""
+    """True if a path in it is a file beside it. Default: unknown, it was not read from a disk."""
     asset: str = ""
     """Its own content hash, when it is the template of a nested stack. Default: it is a stack of its own."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """What its parameters are taken to be. Default: only the deployment knows."""
+    """Values of its parameters. Default: unknown before deployment."""
     parent: tuple[str, str] | None = None
-    """Path of the template, and logical id there, of the stack that it is nested in. Default: its asset tells."""
+    """Path of the parent template, and logical id of the stack there. Default: by its asset."""
     subnets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """What else is known of existing subnets by id: ``availability_zone``, ``cidr``. Default: nothing."""
     faults: Sequence[Fault] = ()
@@ -53,15 +51,12 @@ class Template:
     """Resources that stand in it under a condition that does not hold."""
 
     def section(self, name: str) -> Mapping[str, Any]:
-        """A section that maps names to mappings; empty when it is not there or is something else."""
         found = self.body.get(name)
         return found if isinstance(found, Mapping) else {}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resource:
-    """One resource of one template."""
-
     template: Template
     logical_id: str
     type: str
@@ -69,63 +64,54 @@ class Resource:
 
     @property
     def path(self) -> str:
-        """Where findings about the resource point."""
         prefix = f"{self.template.path}#" if self.template.path else ""
         return f"{prefix}Resources.{self.logical_id}.Properties"
 
     @property
     def depends_on(self) -> Sequence[str]:
-        """Logical ids that are made before, as far as DependsOn says."""
         named = self.body.get("DependsOn")
         names = named if isinstance(named, list) else [named]
         return [name for name in names if isinstance(name, str)]
 
     @property
     def conditional(self) -> bool:
-        """Whether a condition decides at deployment if the resource exists."""
         return "Condition" in self.body
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An attribute of a resource; ``Ref`` is the one that Ref gives."""
-
     resource: Resource
     attribute: str
 
 
 @dataclass(frozen=True)
 class Text:
-    """A string of which some parts only the deployment can tell."""
+    """String with parts that only the deployment knows."""
 
     parts: tuple[object, ...]
     """Strings, references and UNRESOLVED."""
 
     @property
     def end(self) -> str:
-        """What is certainly at its end; may be empty."""
         last = self.parts[-1] if self.parts else ""
         return last if isinstance(last, str) else ""
 
     def named(self) -> str | None:
-        """With the logical ids of resources where only the deployment tells more; None when a part is not known."""
+        """With logical ids in place of unknown parts; None when a part has none."""
         parts = [f"${{{part.resource.logical_id}}}" if isinstance(part, Reference) else part for part in self.parts]
         return "".join(map(str, parts)) if all(isinstance(part, str) for part in parts) else None
 
     def with_gaps(self) -> str:
-        """With ``${...}`` where only the deployment tells."""
+        """With ``${...}`` in place of unknown parts."""
         return "".join(part if isinstance(part, str) else "${...}" for part in self.parts)
 
     @property
     def start(self) -> str:
-        """What is certainly at its beginning; may be empty."""
         first = self.parts[0] if self.parts else ""
         return first if isinstance(first, str) else ""
 
 
 class Graph:
-    """All templates of an app together."""
-
     def __init__(self, templates: Sequence[Template]) -> None:
         self.templates = templates
         self._by_type: dict[str, list[Resource]] = defaultdict(list)
@@ -146,36 +132,32 @@ class Graph:
 
     @functools.cached_property
     def complete(self) -> bool:
-        """Whether all resources are written in the templates: no macro, loop or include makes more of them."""
+        """True if all resources are written: no macro, loop or include."""
         return not any(
             _transforms(template) - _HARMLESS or any(name.startswith("Fn::") for name in template.section("Resources"))
             for template in self.templates
         )
 
     def of_type(self, *kinds: str) -> Iterator[Resource]:
-        """All resources of some types, in the order of templates and resources."""
+        """Resources of some types, in the order of templates and resources."""
         for kind in kinds:
             yield from self._by_type.get(kind, ())
 
     def resources(self) -> Iterator[Resource]:
-        """All resources, in the order of templates and resources."""
         for own in self._by_id.values():
             yield from own.values()
 
     def find(self, template: Template, logical_id: str) -> Resource | None:
-        """A resource of a template."""
         return self._by_id[id(template)].get(logical_id)
 
     def parent(self, template: Template) -> Resource | None:
-        """The stack resource of a nested template."""
         return self._parents.get(id(template))
 
     def nested(self, parent: Resource) -> Template | None:
-        """The template of a stack resource."""
         return next((item for item in self.templates if self._parents.get(id(item)) is parent), None)
 
     def exported(self, template: Template, name: str) -> tuple[Template, Any] | None:
-        """What another stack of the same account and region exports under a name."""
+        """Export of another stack of the same account and region."""
         return self._exports.get((template.account, template.region, name))
 
     def _index_exports(self) -> None:
@@ -190,9 +172,9 @@ class Graph:
         waiting: dict[tuple[str, str], list[Template]] = defaultdict(list)
         for template in self.templates:
             waiting[_folder(template), template.asset].append(template)
-        told = {template.parent: template for template in self.templates if template.parent is not None}
+        reported = {template.parent: template for template in self.templates if template.parent is not None}
         for stack in self.of_type("AWS::CloudFormation::Stack", "AWS::Serverless::Application"):
-            nested = told.get((stack.template.path, stack.logical_id))
+            nested = reported.get((stack.template.path, stack.logical_id))
             if nested is not None:
                 self._parents[id(nested)] = stack
                 continue
@@ -203,7 +185,7 @@ class Graph:
                     self._parents[id(same.pop(0))] = stack
 
     def identity(self, resource: Resource) -> str:
-        """The logical id; with the template's path when another template of the app has the same."""
+        """Logical id; with the template's path if it is not unique."""
         shared = sum(resource.logical_id in own for own in self._by_id.values()) > 1
         return f"{resource.template.path}#{resource.logical_id}" if shared else resource.logical_id
 
@@ -219,14 +201,12 @@ def _folder(template: Template) -> str:
 
 
 def partition(region: str | None) -> object:
-    """The partition of a region; UNRESOLVED without one."""
     if region is None:
         return UNRESOLVED
     return partition_of(region) or "aws"
 
 
 def url_suffix(region: str | None) -> object:
-    """The domain of AWS in a region; UNRESOLVED without one."""
     if region is None:
         return UNRESOLVED
     return "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"

@@ -1,7 +1,7 @@
 """
-Intrinsic functions: they become plain values, references to resources, or UNRESOLVED.
+Intrinsic functions, evaluated to plain values, references, or UNRESOLVED.
 
-Never guesses: a parameter is UNRESOLVED unless its template says what it is taken to be (``Template.values``).
+Never guesses: a parameter is UNRESOLVED unless its template has a value (``Template.values``).
 """
 
 import re
@@ -13,8 +13,7 @@ from holdfast.validation.cloudformation.graph import Graph, Reference, Resource,
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 
 
-class _Absent:
-    """AWS::NoValue."""
+class _Absent: ...
 
 
 ABSENT: Final = _Absent()
@@ -43,15 +42,13 @@ _AS_EKS = "Custom::AWSCDK-EKS-Cluster"
 
 
 class Intrinsics:
-    """Evaluates what the templates of an app say."""
-
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._known: dict[tuple[int, int], tuple[Template, object, object]] = {}
         """By identity, which keeping both keeps: a template, what is written in it, and what that comes to."""
 
     def value(self, template: Template, written: Any) -> object:
-        """What ``resolve`` gives; not to be changed by whoever gets it."""
+        """Cached result of ``resolve``; do not modify it."""
         if not isinstance(written, dict | list):
             return self.resolve(template, written)
         place = (id(template), id(written))
@@ -60,7 +57,7 @@ class Intrinsics:
         return self._known[place][2]
 
     def resolve(self, template: Template, value: Any, depth: int = 0) -> object:
-        """Plain values, Reference, Text, ABSENT or UNRESOLVED; inside mappings and lists too."""
+        """Plain values, Reference, Text, ABSENT or UNRESOLVED; also inside mappings and lists."""
         if depth > _DEPTH:
             return UNRESOLVED
         if isinstance(value, str):
@@ -77,7 +74,7 @@ class Intrinsics:
         return value
 
     def name(self, reference: Reference) -> object:
-        """What a reference gives, when the template chooses it: a string or Text."""
+        """Name of a reference, if the template chooses it: a string or Text."""
         kind = reference.resource.type
         if reference.attribute == "Ref" and kind in NAMES:
             properties = reference.resource.body.get("Properties")
@@ -216,7 +213,6 @@ class Intrinsics:
         return found
 
     def _text(self, parts: Sequence[object]) -> object:
-        """One string when all parts are known, Text when not."""
         flat: list[object] = []
         for part in parts:
             inner = part.parts if isinstance(part, Text) else (part,)
@@ -236,12 +232,11 @@ class Intrinsics:
 
 
 def _provided(resource: Resource) -> bool:
-    """Whether a provider of somebody else's decides what Ref and attributes hold: it may be any resource's id."""
+    """True if a foreign provider decides Ref and attributes: it may be any resource's id."""
     if resource.type in ("AWS::CloudFormation::CustomResource", _AS_EKS):
         return resource.type != _AS_EKS
     return not resource.type.startswith(("AWS::", "Alexa::"))
 
 
 def is_function(value: Mapping[Any, Any]) -> bool:
-    """Whether a mapping stands for something else."""
     return any(str(key).startswith("Fn::") for key in value) or (len(value) == 1 and "Ref" in value)

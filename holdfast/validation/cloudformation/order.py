@@ -1,4 +1,4 @@
-"""In which order CloudFormation makes the resources of templates: what DependsOn, Ref and Fn::GetAtt say."""
+"""Creation order of resources, by DependsOn, Ref and Fn::GetAtt."""
 
 import json
 import re
@@ -10,14 +10,12 @@ _SUBSTITUTED = re.compile(r"\$\{([A-Za-z0-9]+)[.}]")
 
 
 class Order:
-    """Answers which resource is made before which, within one template."""
-
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._before: dict[Resource, frozenset[Resource]] = {}
 
     def before(self, resource: Resource) -> frozenset[Resource]:
-        """Everything of its template that is made before a resource."""
+        """All resources of its template created before it."""
         if resource not in self._before:
             seen: set[Resource] = set()
             waiting = [resource]
@@ -30,7 +28,6 @@ class Order:
         return self._before[resource]
 
     def one_by_one(self, one: Resource, other: Resource) -> bool:
-        """Whether two resources are never made at once."""
         return one in self.before(other) or other in self.before(one)
 
     def _needs(self, resource: Resource) -> Iterator[Resource]:
@@ -42,7 +39,6 @@ class Order:
 
 
 def named(value: object) -> Iterator[str]:
-    """The logical ids that functions inside a value name."""
     if isinstance(value, list):
         for item in value:
             yield from named(item)

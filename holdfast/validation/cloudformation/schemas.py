@@ -1,4 +1,4 @@
-"""Judges a value by a registry schema: what CloudFormation would refuse before it asks any service."""
+"""Validation by registry schemas, as CloudFormation does before it calls a service."""
 
 import difflib
 import functools
@@ -27,8 +27,6 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """What a schema refuses."""
-
     kind: str
     """``unknown``, ``missing`` or ``value``."""
     path: str
@@ -38,7 +36,6 @@ class Violation:
 
 
 def violations(schema: Schema, node: Node) -> Iterator[Violation]:
-    """Everything that a resource's schema refuses in its properties."""
     names = node.keys()
     if names is None:
         return
@@ -51,7 +48,7 @@ def violations(schema: Schema, node: Node) -> Iterator[Violation]:
             yield Violation(
                 kind="unknown",
                 path=f"{node.path}.{name}",
-                given=f"{name}, which CloudFormation gives back and nobody sets",
+                given=f"{name}, which is read-only",
                 allowed=f"the properties of {schema.type}",
                 fix=f"remove {name}",
             )
@@ -64,7 +61,6 @@ def violations(schema: Schema, node: Node) -> Iterator[Violation]:
 
 
 def _judge(schema: Schema, raw: Mapping[str, Any], node: Node) -> Iterator[Violation]:
-    """What a part of a schema refuses; values that only the deployment knows are not judged."""
     part = schema.resolved(raw)
     value = node.value
     if value is UNRESOLVED or isinstance(value, Reference | Text) or not node.present:
@@ -143,8 +139,8 @@ def _scalar(part: Mapping[str, Any], node: Node, value: Any) -> Iterator[Violati
         yield Violation(kind="value", path=node.path, given=_shown(value), allowed=f"one of {shown}", fix=fix)
         return
     if "const" in part and text != _as_text(part["const"]):
-        wanted = _as_text(part["const"])
-        yield Violation(kind="value", path=node.path, given=_shown(value), allowed=wanted, fix=f"write {wanted}")
+        expected = _as_text(part["const"])
+        yield Violation(kind="value", path=node.path, given=_shown(value), allowed=expected, fix=f"write {expected}")
     if part.get("type") == "string" or isinstance(value, str):
         yield from _string(part, node, text)
     number = _number(value)
@@ -176,7 +172,7 @@ def _string(part: Mapping[str, Any], node: Node, text: str) -> Iterator[Violatio
 
 
 def _alternatives(schema: Schema, part: Mapping[str, Any], node: Node) -> Iterator[Violation]:
-    """Where one of several forms has to fit, that one does; what is least wrong is told."""
+    """If none of several forms fits, report the violations of the closest."""
     for word in ("oneOf", "anyOf"):
         choices = [each for each in part.get(word, ()) if isinstance(each, Mapping)]
         if not choices:
@@ -194,7 +190,6 @@ def _with_type(choice: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[st
 
 
 def _together(part: Mapping[str, Any], names: Iterable[str], path: str) -> Iterator[Violation]:
-    """Properties that exclude or need one another."""
     there = set(names)
     exclusive = part.get("requiredXor")
     if exclusive and len(there & set(exclusive)) != 1:
@@ -229,9 +224,9 @@ def _together(part: Mapping[str, Any], names: Iterable[str], path: str) -> Itera
 
 
 def _kind_of(part: Mapping[str, Any], value: object) -> str | None:
-    """What kind of value is wanted, when it is another; CloudFormation turns text into numbers and truth values."""
-    wanted = part.get("type")
-    kinds = [wanted] if isinstance(wanted, str) else wanted
+    """Expected type, if it differs; CloudFormation converts text to numbers and booleans."""
+    expected = part.get("type")
+    kinds = [expected] if isinstance(expected, str) else expected
     if not isinstance(kinds, list):
         return None
     for kind in kinds:
@@ -285,14 +280,12 @@ def _amount(node: Node, given: str, allowed: str) -> Violation:
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:
-    """What was most likely meant by a misspelt word."""
     by_lower = {each.lower(): each for each in words}
     found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
     return by_lower[found[0]] if found else None
 
 
 def distance(one: str, other: str) -> int:
-    """How many letters have to be changed, added or taken away to make one word of another."""
     row = list(range(len(other) + 1))
     for index, letter in enumerate(one, start=1):
         above, row[0] = row[0], index
@@ -331,7 +324,6 @@ def _search(pattern: str, text: str) -> bool:
 
 @functools.cache
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """A pattern of a schema; None for what is written in another dialect."""
     for theirs, ours in _CLASSES.items():
         pattern = pattern.replace(theirs, ours)
     try:

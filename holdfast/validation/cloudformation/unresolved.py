@@ -1,4 +1,4 @@
-"""A value that only AWS knows."""
+"""Value that only AWS knows."""
 
 from typing import Any
 

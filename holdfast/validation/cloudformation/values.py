@@ -1,6 +1,4 @@
-"""
-Values of templates, and which resources belong to which: what the readers of services are written with.
-"""
+"""Typed access to values of templates, and relations of resources."""
 
 import functools
 import json
@@ -35,44 +33,39 @@ _IDENTITY = {
 
 @dataclass(frozen=True)
 class Linked:
-    """Resources that belong to another."""
-
     found: tuple[Resource, ...]
     doubtful: tuple[Resource, ...]
     """May belong to it; only the deployment can tell."""
 
     @property
     def complete(self) -> bool:
-        """Whether there can be no other."""
+        """True if there can be no other."""
         return not self.doubtful
 
 
 class Values:
-    """Reads values of the templates of an app."""
-
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._intrinsics = Intrinsics(graph)
 
     def name(self, reference: Reference) -> object:
-        """What a reference gives, when the template chooses it: a string or Text."""
+        """Name of a reference, if the template chooses it: a string or Text."""
         return self._intrinsics.name(reference)
 
     def properties(self, resource: Resource) -> "Node":
-        """The properties of a resource."""
         return Node(self._intrinsics, resource.template, resource.body.get("Properties", {}), resource.path)
 
     def itself(self, resource: Resource) -> "Node":
-        """A reference to a resource, as another one would write it."""
+        """Reference to a resource, as others would write it."""
         return Node(self._intrinsics, resource.template, {"Ref": resource.logical_id}, resource.path)
 
     def existing_subnet(self, subnet_id: object) -> Mapping[str, str]:
-        """What whoever gave the templates knows of a subnet that is there."""
+        """Given facts of an existing subnet."""
         found = (each.subnets.get(subnet_id) for each in self.graph.templates if isinstance(subnet_id, str))
         return next((each for each in found if each is not None), {})
 
     def linked(self, kinds: Sequence[str], property_path: Sequence[str], target: Resource) -> "Linked":
-        """The resources that say in a property, or in an entry of that list, that they belong to another."""
+        """Resources that refer to another in a property, or in an entry of that list."""
         found, doubtful = [], []
         for resource in self.graph.of_type(*kinds):
             node = self.properties(resource).get(*property_path)
@@ -86,8 +79,6 @@ class Values:
 
 
 class Node:
-    """A place in a template: what is written there, what it comes to, and its path for findings."""
-
     def __init__(self, intrinsics: Intrinsics, template: Template, raw: object, path: str) -> None:
         self._intrinsics = intrinsics
         self._template = template
@@ -101,31 +92,31 @@ class Node:
 
     @property
     def written(self) -> object:
-        """What is written, functions and all."""
+        """As written, with functions."""
         return self._raw
 
     @property
     def token(self) -> str:
-        """What is written, on one line: the same for the same token."""
+        """As written, on one line: equal for equal tokens."""
         return json.dumps(self._raw, default=repr, sort_keys=True)
 
     @property
     def present(self) -> bool:
-        """Whether it is there, known or not."""
+        """True if it exists, known or not."""
         return self.value is not ABSENT and self.value is not None
 
     @property
     def known(self) -> bool:
-        """Whether it is there and something can be said about it."""
+        """True if it exists and is at least partly known."""
         return self.present and self.value is not UNRESOLVED
 
     @property
     def is_attribute(self) -> bool:
-        """Whether it is an attribute of a resource of the app: there, and only the deployment tells what it is."""
+        """True for an attribute of a resource of the app, which only the deployment knows."""
         return isinstance(self.value, Reference)
 
     def get(self, *keys: str) -> "Node":
-        """A property below; UNRESOLVED when what should hold it is."""
+        """Property below; UNRESOLVED if its parent is."""
         node = self
         for key in keys:
             held = node._held()
@@ -137,7 +128,7 @@ class Node:
         return node
 
     def items(self) -> "list[Node] | None":
-        """The entries of a list; empty when it is not there, None when it is not known how many there are."""
+        """Entries of a list; empty if absent, None if their number is unknown."""
         if not self.present:
             return []
         held = self._held()
@@ -147,13 +138,13 @@ class Node:
         return [entry for entry in entries if entry.value is not ABSENT]
 
     def keys(self) -> list[str] | None:
-        """The keys of a mapping; empty when it is not there, None when they are not known."""
+        """Keys of a mapping; empty if absent, None if unknown."""
         if not self.present:
             return []
         return list(self.value) if isinstance(self.value, Mapping) else None
 
     def text(self) -> Any:
-        """The string; None when not there; UNRESOLVED when not known."""
+        """String; None if absent; UNRESOLVED if unknown."""
         if not self.present:
             return None
         value = self.name()
@@ -164,11 +155,11 @@ class Node:
         return value if isinstance(value, str) else UNRESOLVED
 
     def name(self) -> object:
-        """The value, with the name that the template gives to a resource in place of a reference to it."""
+        """Value, with a resource's own name in place of a reference to it."""
         return self._intrinsics.name(self.value) if isinstance(self.value, Reference) else self.value
 
     def integer(self) -> Any:
-        """The whole number; None when not there; UNRESOLVED when not known or not a number."""
+        """Integer; None if absent; UNRESOLVED if unknown or not a number."""
         if not self.present:
             return None
         if isinstance(self.value, int) and not isinstance(self.value, bool):
@@ -178,7 +169,7 @@ class Node:
         return UNRESOLVED
 
     def boolean(self, *, default: bool) -> Any:
-        """True or False; UNRESOLVED when not known."""
+        """True or False; UNRESOLVED if unknown."""
         if not self.present:
             return default
         if isinstance(self.value, bool):
@@ -188,7 +179,7 @@ class Node:
         return UNRESOLVED
 
     def strings(self) -> Any:
-        """A tuple of strings, empty when not there; UNRESOLVED when any of them is not known."""
+        """Tuple of strings, empty if absent; UNRESOLVED if any is unknown."""
         if isinstance(self.value, str):
             return (self.value,)
         entries = self.items()
@@ -198,7 +189,7 @@ class Node:
         return texts if all(isinstance(text, str) for text in texts) else UNRESOLVED
 
     def mapping(self, key: str | None = None, value: str | None = None) -> Any:
-        """Strings by string; from a list of mappings with these two keys, such as tags, when they are given."""
+        """Strings by string; also from a list of mappings with these two keys, such as tags."""
         if key is None or value is None:
             names = self.keys()
             pairs = None if names is None else [(name, self.get(name).text()) for name in names]
@@ -210,7 +201,7 @@ class Node:
         return dict(pairs)
 
     def resource(self, *kinds: str) -> Resource | None:
-        """The resource that this stands for, when it is one of these types and of the app."""
+        """Resource of the app and of these types that this refers to."""
         if not isinstance(self.value, Reference):
             return None
         resource = self.value.resource
@@ -218,7 +209,7 @@ class Node:
         return resource if itself and resource.type in kinds else None
 
     def is_resource(self, resource: Resource) -> bool | None:
-        """Whether this stands for a resource; None when it cannot be known."""
+        """True for a reference to a resource; None if unknown."""
         if isinstance(self.value, Reference):
             return self.resource(resource.type) is resource
         if isinstance(self.value, str) and resource.type in NAMES:
@@ -230,7 +221,6 @@ class Node:
         return None if self.value is UNRESOLVED or isinstance(self.value, Text) else False
 
     def _held(self) -> object:
-        """What is written, when it is no function; what the function comes to, when it is one."""
         plain = isinstance(self._raw, list) or (isinstance(self._raw, Mapping) and not is_function(self._raw))
         return self._raw if plain else self.value
 
@@ -239,12 +229,12 @@ class Node:
 
 
 def optional(node: Node, read: Callable[[Node], Any]) -> Any:
-    """An item: None when it is not there, UNRESOLVED when a function stands for it, which may come to nothing."""
+    """None if absent, UNRESOLVED for a function, which may return nothing."""
     if not node.present:
         return None
     return read(node) if isinstance(node.value, Mapping) else UNRESOLVED
 
 
 def required(value: Any) -> Any:
-    """A value that has to be there: UNRESOLVED without one, for a missing property is the schema's business."""
+    """UNRESOLVED if absent: missing properties are reported by the schema."""
     return UNRESOLVED if value is None else value

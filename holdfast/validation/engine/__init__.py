@@ -1,9 +1,16 @@
-"""
-The register of rules, the runner that lets each judge a deployment, and suppressions. Knows no rule; they are in
-rules.
-"""
+"""Rule registry, the runner over a deployment, and suppressions."""
 
-from holdfast.validation.engine.registry import Broken, Rule, all_rules, declare, judge, refused, rule, said, told_best
+from holdfast.validation.engine.registry import (
+    Broken,
+    Rule,
+    all_rules,
+    declare,
+    judge,
+    most_specific,
+    refused,
+    rule,
+    show,
+)
 from holdfast.validation.engine.suppression import suppressed
 
-__all__ = ["Broken", "Rule", "all_rules", "declare", "judge", "refused", "rule", "said", "suppressed", "told_best"]
+__all__ = ["Broken", "Rule", "all_rules", "declare", "judge", "most_specific", "refused", "rule", "show", "suppressed"]

@@ -1,8 +1,8 @@
 """
-The register of rules, and the runner that lets each judge a deployment by itself.
+Rule registry, and the runner over a deployment.
 
-A rule is a pure function over one kind of item. What it yields becomes findings with its code; what it could not read
-becomes a finding "not-checked" with the same code. A rule that crashes is a bug and is not caught.
+A rule is a pure function over one kind of item. Its results become findings with its code; values that it could not
+read become a "not-checked" finding with the same code. A rule that crashes is a bug and is not caught.
 """
 
 import inspect
@@ -18,20 +18,16 @@ I = TypeVar("I", bound=Item)  # noqa: E741 - the one letter that an item begins 
 
 @dataclass(frozen=True, kw_only=True)
 class Broken:
-    """What a rule yields: the rule is broken here."""
-
     path: str
     message: str
     fix: str
 
 
 def refused(path: str, given: str, *, allowed: str, fix: str) -> Broken:
-    """What is not allowed, in the words of all refusals: what was given, what is allowed, what to do."""
     return Broken(path=path, message=f"got {given}; allowed: {allowed}", fix=fix)
 
 
-def said(value: object) -> str:
-    """A value as it is written in JSON."""
+def show(value: object) -> str:
     return json.dumps(value)
 
 
@@ -40,25 +36,23 @@ Judge = Callable[[I, Deployment], Iterator[Broken]]
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One thing that can be wrong."""
-
     code: str
     severity: Severity
     title: str
     """What holds, as a sentence without a full stop."""
     source: str
-    """Who says so."""
+    """Reference of the rule."""
     suppressible: bool
     """Whether an environment file may accept it with a reason."""
     explanation: str
     """Paragraphs for its page."""
     kind: type[Item] | tuple[type[Item], ...] | None = None
-    """What it judges. Default: nothing, whoever reads the source or the account finds it."""
+    """Kind of item. Default: none, found by reading the source or the account."""
     judge: Judge[Any] | None = None
 
     @property
     def asks_account(self) -> bool:
-        """Whether it needs what an account tells; all others judge offline. These are the codes of chapter 9."""
+        """True for rules that need an account (chapter 9); all others run offline."""
         return self.code.startswith("HF9")
 
 
@@ -71,7 +65,6 @@ DEEP = 2
 
 
 def all_rules() -> Mapping[str, Rule]:
-    """Every rule by code."""
     return _RULES
 
 
@@ -88,7 +81,7 @@ def rule(
     Register a function as the rule of a code; its docstring is the explanation on the rule's page.
 
     Args:
-        each: The kind of item that it judges, one after the other; or several kinds.
+        each: Kind of item that it judges, or several.
         suppressible: Default: warnings are, errors are not.
     """
 
@@ -111,7 +104,7 @@ def rule(
 
 
 def declare(code: str, *, title: str, source: str, explanation: str, severity: Severity = "error") -> None:
-    """Register a finding that no function over a deployment makes: the reading of a file, or an account."""
+    """Register a finding without a rule function: from reading a file, or an account."""
     _add(
         Rule(
             code=code,
@@ -130,12 +123,7 @@ def _add(new: Rule) -> None:
 
 
 def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]:
-    """
-    Everything that the rules find in a deployment, worst first.
-
-    Args:
-        errors_only: Ask no rule whose findings forbid nothing. Default: False.
-    """
+    """Findings in a deployment, worst first; ``errors_only`` skips rules without errors."""
     parts = list(deployment.walk())
     parts_of: dict[object, list[Item | Missing]] = {}
     found: list[Finding] = []
@@ -154,18 +142,18 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
                 found += part.memo[each.code]
             else:
                 found += _judge_one(each, part, deployment)
-    return worst_first(dict.fromkeys(told_best(found)))
+    return worst_first(dict.fromkeys(most_specific(found)))
 
 
-def told_best(found: list[Finding]) -> list[Finding]:
-    """Without what the registry schemas say of a value that a rule about it says more of."""
-    told = {finding.path for finding in found if finding.code not in BY_SCHEMA and finding.severity != "not-checked"}
+def most_specific(found: list[Finding]) -> list[Finding]:
+    """Drop schema findings on a value that a specific rule reports."""
+    own = {finding.path for finding in found if finding.code not in BY_SCHEMA and finding.severity != "not-checked"}
     return [
         finding
         for finding in found
         if finding.code not in BY_SCHEMA
         or not (
-            finding.path in told or any(finding.path.startswith(f"{path}.") for path in told if path.count(".") > DEEP)
+            finding.path in own or any(finding.path.startswith(f"{path}.") for path in own if path.count(".") > DEEP)
         )
     ]
 
@@ -176,15 +164,14 @@ def _may_be(part: Item | Missing, kind: type[Item] | tuple[type[Item], ...]) -> 
 
 
 def not_checked(code: str, path: str) -> Finding:
-    """That a rule could not be judged."""
     account = code.startswith("HF9")
-    why = "nobody asked the account" if account else "a value is not known before deployment"
+    why = "needs AWS credentials (--account)" if account else "a value is not known before deployment"
     return Finding(
         code=code,
         severity="not-checked",
         path=path,
         message=f"{_RULES[code].title}: not checked, {why}",
-        fix="run it with credentials of the account" if account else "make sure that it holds",
+        fix="run it with credentials of the account" if account else "check it before deployment",
         cause=why if account else f"{path or 'a value'} is not known before deployment",
     )
 

@@ -1,4 +1,4 @@
-"""Findings that a file accepts with a reason, and what can be wrong with that."""
+"""Suppressions of a file, and their faults."""
 
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
@@ -11,11 +11,10 @@ def suppressed(
     findings: Iterable[Finding], data: Mapping[str, Any], broken: Set[str]
 ) -> tuple[list[Finding], list[Finding]]:
     """
-    Findings that stay, and those that ``data["suppress"]`` hides; suppressions that are wrong are findings too.
+    Remaining findings, and those hidden by ``data["suppress"]``; invalid suppressions are findings, too.
 
     Args:
-        data: The file, plain.
-        broken: Paths of what is malformed in it; a malformed suppression hides nothing.
+        broken: Paths of malformed entries, which hide nothing.
     """
     kept, hidden = list(findings), []
     written = data.get("suppress")
@@ -56,7 +55,7 @@ def _is_in(path: str, section: str | None) -> bool:
 
 
 def _by_number(path: str | None, data: Any) -> str | None:
-    """A path that calls an item of a list by its name, as findings call it: ``cluster.instance_groups.1``."""
+    """Path with list indices in place of names: ``cluster.instance_groups.1``."""
     if path is None:
         return None
     parts, value = [], data

@@ -1,4 +1,4 @@
-"""Asks an account and puts its answers into a deployment. boto3 is loaded by the question only."""
+"""Queries of an account, added to a deployment. boto3 is loaded on demand."""
 
 from holdfast.validation.from_account.account import facts, with_facts
 from holdfast.validation.from_account.existing import existing_facts

@@ -1,4 +1,4 @@
-"""Asks an account what the 9xx rules want to know. Thin: every answer is put down as it is, nothing is judged here."""
+"""Queries for the 9xx rules; responses are stored without judgement."""
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ I = TypeVar("I", bound=Item)  # noqa: E741 - the one letter that an item begins 
 
 
 def with_facts(deployment: Deployment) -> Deployment:
-    """A deployment with what its account says, by the credentials that boto3 finds."""
+    """Add the account's facts to a deployment, with boto3's default credentials."""
     import boto3
 
     if not deployment.knows("region"):
@@ -41,7 +41,7 @@ def with_facts(deployment: Deployment) -> Deployment:
 
 
 def facts(deployment: Deployment, *, clients: Clients) -> AccountFacts:
-    """What an account says; UNRESOLVED for what it refuses to say."""
+    """Facts of an account; UNRESOLVED where access is denied."""
     parts = list(deployment.walk())
     types = sorted(
         {name for group in _each(parts, Group, "instance_type") if _has_types(group) for name in group.types}
@@ -83,7 +83,6 @@ def _pages(client: Any, operation: str, result: str, **arguments: Any) -> Iterat
 
 
 def _each(parts: list[Any], kind: type[I], known: str) -> Iterator[I]:
-    """Items of a kind of which an attribute is known."""
     for part in parts:
         if isinstance(part, kind) and part.knows(known):
             yield part
@@ -106,13 +105,13 @@ def _cluster_quotas(client: Any) -> Mapping[str, float]:
 
 def _offered(client: Any, types: list[str]) -> frozenset[tuple[str, str]]:
     names = [name.removeprefix("ml.") for name in types]
-    wanted = [{"Name": "instance-type", "Values": names}]
+    expected = [{"Name": "instance-type", "Values": names}]
     rows = _pages(
         client,
         "describe_instance_type_offerings",
         "InstanceTypeOfferings",
         LocationType="availability-zone",
-        Filters=wanted,
+        Filters=expected,
     )
     return frozenset((f"ml.{row['InstanceType']}", row["Location"]) for row in rows)
 
@@ -154,12 +153,12 @@ def _subnets(client: Any, parts: list[Any]) -> Mapping[str, AccountSubnet]:
     ids = sorted({each.id for each in _each(parts, Subnet, "id") if each.id.startswith("subnet-")})
     if not ids:
         return {}
-    wanted = [{"Name": "subnet-id", "Values": ids}]
+    expected = [{"Name": "subnet-id", "Values": ids}]
     return {
         row["SubnetId"]: AccountSubnet(
             availability_zone=row["AvailabilityZone"], free_addresses=row["AvailableIpAddressCount"]
         )
-        for row in _pages(client, "describe_subnets", "Subnets", Filters=wanted)
+        for row in _pages(client, "describe_subnets", "Subnets", Filters=expected)
     }
 
 
@@ -167,13 +166,13 @@ def _security_groups(client: Any, parts: list[Any]) -> Mapping[str, AccountSecur
     ids = sorted({each.id for each in _each(parts, SecurityGroup, "id") if each.id.startswith("sg-")})
     if not ids:
         return {}
-    wanted = [{"Name": "group-id", "Values": ids}]
+    expected = [{"Name": "group-id", "Values": ids}]
     return {
         row["GroupId"]: AccountSecurityGroup(
             from_itself=_names_itself(row["IpPermissions"], row["GroupId"]),
             to_itself=_names_itself(row["IpPermissionsEgress"], row["GroupId"]),
         )
-        for row in _pages(client, "describe_security_groups", "SecurityGroups", Filters=wanted)
+        for row in _pages(client, "describe_security_groups", "SecurityGroups", Filters=expected)
     }
 
 

@@ -1,4 +1,4 @@
-"""Asks an account about the things that an environment uses. Thin: every answer is put down as it is."""
+"""Queries about existing resources that an environment uses; responses are stored without judgement."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def existing_facts(deployment: Deployment, *, clients: Clients) -> ExistingFacts | None:
-    """What an account says; None where the environment uses nothing that is there."""
+    """Facts; None if the environment uses no existing resource."""
     there = None if deployment.file is None else deployment.file.existing
     if there is None or not deployment.knows("account"):
         return None
@@ -106,7 +106,6 @@ def _roles(clients: Clients, there: Existing, deployment: Deployment) -> Iterato
 
 
 def _needed(there: Existing, deployment: Deployment, role: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What nodes do with their role, as actions on a resource that a policy may be limited to."""
     partition, cluster = role.split(":")[1], deployment.cluster
     yield LOOK_AROUND, "*"
     for subnet in cluster.vpc.subnets if cluster.vpc is not None else ():
@@ -134,20 +133,19 @@ def _denied(client: Any, role: str, questions: tuple[tuple[tuple[str, ...], str]
 
 def _context(role: str) -> list[dict[str, Any]]:
     """
-    What a request of a node in the role's account says of itself.
-
-    The simulator knows no key that it is not given, and AWS's own policy for nodes asks for the resource's account.
+    Context keys of a node's request: the simulator knows only given ones, and AWS's policy for nodes needs the account.
     """
     account = role.split(":")[4]
-    told = {"aws:ResourceAccount": account, "aws:PrincipalAccount": account, "aws:PrincipalArn": role}
-    told |= {"s3:ResourceAccount": account}
+    reported = {"aws:ResourceAccount": account, "aws:PrincipalAccount": account, "aws:PrincipalArn": role}
+    reported |= {"s3:ResourceAccount": account}
     return [
-        {"ContextKeyName": key, "ContextKeyValues": [value], "ContextKeyType": "string"} for key, value in told.items()
+        {"ContextKeyName": key, "ContextKeyValues": [value], "ContextKeyType": "string"}
+        for key, value in reported.items()
     ]
 
 
 def _trusted(document: Any) -> Iterator[str]:
-    """The services that may assume a role; boto3 gives the document as an object, other clients as text."""
+    """Services that may assume a role; boto3 returns the document as an object, other clients as text."""
     parsed = json.loads(unquote(document)) if isinstance(document, str) else document
     statements = parsed.get("Statement", ())
     for statement in [statements] if isinstance(statements, dict) else statements:

@@ -1,4 +1,4 @@
-"""From an environment file to what rules judge: what the file says, and what Holdfast's constructs make of it."""
+"""Deployment from an environment file, with what Holdfast's constructs add."""
 
 import ipaddress
 from pathlib import Path
@@ -39,12 +39,7 @@ ALL_ENDPOINTS = frozenset((*limits("endpoints_of_a_closed_network")["eks"], "sag
 
 
 def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
-    """
-    The deployment that a file describes.
-
-    Args:
-        folder: Where the file's relative paths begin. None: scripts are not known.
-    """
+    """Deployment of a file. ``folder``: base of its relative paths; None: scripts are unknown."""
     network = file.network
     vpc = VpcConfig(
         path=network.path,
@@ -209,12 +204,11 @@ def _nodes_subnet(network: Settings) -> Subnet:
 
 
 def _zone(network: Settings, name: str) -> Any:
-    """The name of a zone; not known where its id is said, or the subnet alone says where it is."""
     return getattr(network, name) if network.says(name) else UNRESOLVED
 
 
 def _half(network: Settings, index: int) -> Any:
-    """A half of the VPC's block: nodes have the first, all else is in the second."""
+    """Half of the VPC's block: nodes have the first, all else the second."""
     if network.cidr in (None, UNRESOLVED):
         return UNRESOLVED
     return str(list(ipaddress.IPv4Network(network.cidr).subnets())[index])
@@ -323,13 +317,13 @@ def _association(dataset: Settings) -> DataRepositoryAssociation:
 
 
 def _data_repository_path(dataset: Settings) -> Any:
-    """The prefix in the data bucket, or the whole URI; not known where neither is said."""
+    """Prefix in the data bucket, or the whole URI; unknown if neither is given."""
     found = dataset.s3_uri if dataset.says("s3_uri") else dataset.s3_prefix
     return UNRESOLVED if found is None else found
 
 
 def _of_new(section: Settings, name: str) -> Any:
-    """What a new file system has to say; not known where it does not, which another rule tells. None of one there."""
+    """Setting of a new file system; unknown if missing, which another rule reports. None for an existing one."""
     if section.existing is not None:
         return None
     return getattr(section, name) if section.says(name) else UNRESOLVED

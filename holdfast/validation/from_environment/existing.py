@@ -1,4 +1,4 @@
-"""From an environment file to what it says of things that are there already."""
+"""Existing resources named in an environment file."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,6 @@ FILE_SYSTEMS = "nodes mount it in their network"
 
 
 def existing(file: Settings) -> Existing:
-    """All of it."""
     network = file.network.existing
     return Existing(
         path="",
@@ -108,7 +107,6 @@ def _dns(found: Settings) -> Reference:
 
 
 def _known(references: Iterator[Reference]) -> Iterator[Reference]:
-    """Without those that are broken, which is told already."""
     yield from (reference for reference in references if reference.knows("name"))
 
 
@@ -188,7 +186,7 @@ def _buckets(file: Settings) -> Iterator[str]:
 
 
 def _addons(file: Settings) -> Iterator[str]:
-    """What is made on an EKS cluster that is there, and may be there too."""
+    """Add-ons made on an existing EKS cluster, which may have them already."""
     eks = file.eks
     if eks is None or eks.existing is None:
         return

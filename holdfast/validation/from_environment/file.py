@@ -1,4 +1,4 @@
-"""What only an environment file says: Holdfast's own choices, for the rules about them."""
+"""Settings of an environment file that AWS does not get."""
 
 from typing import Any
 
@@ -9,7 +9,6 @@ from holdfast.validation.model import EnvironmentFile, PriorityClass, User
 
 
 def environment_file(file: Settings) -> EnvironmentFile:
-    """The file, beside what AWS is told."""
     network, existing, observability, eks = file.network, file.network.existing, file.observability, file.eks
     training = None if file.images is None else file.images.training
     agent = None if file.images is None else file.images.health_agent

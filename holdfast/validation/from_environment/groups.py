@@ -1,4 +1,4 @@
-"""Instance groups of an environment file as rules see them."""
+"""Instance groups of an environment file."""
 
 from typing import Any
 
@@ -25,7 +25,6 @@ from holdfast.validation.model import (
 def instance_group(
     group: Settings, *, mounts: tuple[Mount, ...], lifecycle: Lifecycle | None, lifecycle_place: str
 ) -> InstanceGroup:
-    """An item of ``cluster.instance_groups``."""
     types, slurm, taints = group.instance_types, group.slurm, group.taints
     partition = None if slurm is None else slurm.partition
     return InstanceGroup(
@@ -55,7 +54,6 @@ def instance_group(
 
 
 def restricted_group(group: Settings) -> RestrictedGroup:
-    """An item of ``cluster.restricted_instance_groups``."""
     return RestrictedGroup(
         path=group.path,
         places={**group.places_in(RestrictedGroup), **group.places(volumes="volume_gib")},
@@ -69,7 +67,6 @@ def restricted_group(group: Settings) -> RestrictedGroup:
 
 
 def restricted_lustre(settings: Settings) -> RestrictedLustre:
-    """A file system that the service makes."""
     return RestrictedLustre(
         path=settings.path,
         places=settings.places_in(RestrictedLustre),

@@ -1,4 +1,4 @@
-"""Lifecycle scripts of an environment file as rules see them: what each group's mode makes of Holdfast's bundle."""
+"""Lifecycle scripts of an environment file, by each group's mode."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +15,7 @@ HOOKS = {"custom": "on_create", "extension": "on_init_complete"}
 
 
 class LifecycleModes:
-    """
-    The lifecycle configurations of groups; groups of one mode share one.
-
-    Args:
-        folder: Where the file's relative paths begin. None: scripts are not known.
-    """
+    """Lifecycle configurations; groups of one mode share one. ``folder`` None: scripts are unknown."""
 
     def __init__(self, file: Settings, folder: Path | None) -> None:
         self._file, self._settings = file, file.lifecycle
@@ -33,7 +28,7 @@ class LifecycleModes:
         self._by_mode = {mode: self._configuration(hook, scripts) for mode, hook in HOOKS.items()}
 
     def lifecycle(self, group: Settings) -> Any:
-        """The configuration of a group: None in mode none, UNRESOLVED where the mode is not known."""
+        """Configuration of a group: None in mode none, UNRESOLVED for an unknown mode."""
         mode = self._mode(group)
         there = self._there(group)
         if there is not None and mode != "none":
@@ -41,7 +36,7 @@ class LifecycleModes:
         return mode if mode is UNRESOLVED else self._by_mode.get(mode)
 
     def place(self, group: Settings) -> str:
-        """Where a group's mode is said, or what it follows from is broken."""
+        """Path of a group's mode, or of a broken setting that decides it."""
         if group.lifecycle_mode is not None:
             return str(group.at("lifecycle_mode"))
         if self._settings.mode is None and self._provisioning is UNRESOLVED:
@@ -67,7 +62,6 @@ class LifecycleModes:
         )
 
     def _there(self, group: Settings) -> Settings | None:
-        """Scripts of a group that are there already."""
         found: Settings | None = group.life_cycle_config or self._settings.existing
         return found
 
@@ -107,7 +101,7 @@ def _scripts(setting: str, names: Sequence[str], folder: Path) -> list[Script]:
 
 
 def _leads_out(name: str) -> bool:
-    """Whether a path is not below the folder; then the file is not looked at, and another rule says so."""
+    """True if a path leaves the folder; another rule reports it, and the file is not read."""
     return name.startswith("/") or ".." in name.split("/")
 
 

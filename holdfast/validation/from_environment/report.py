@@ -1,7 +1,7 @@
 """
-Judges environment files: reads one, and says everything that is wrong with it, shape and meaning together.
+Report on environment files: faults of form and meaning together.
 
-Apart from the package itself, because constructs read that and know no environment file.
+Separate from the package, because constructs import that without environment files.
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -20,13 +20,11 @@ from holdfast.validation.imports import Describe, changes_since, read_origin
 from holdfast.validation.model import Deployment, Finding, worst_first
 
 Facts = Callable[[Deployment], Deployment]
-"""Puts what an account says into a deployment."""
+"""Adds the facts of an account to a deployment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What is wrong with a file."""
-
     file: str
     usable: bool
     """Whether it could be read at all."""
@@ -47,10 +45,10 @@ def check(
     Judge an environment file.
 
     Args:
-        errors_only: Leave out what forbids nothing. Default: False, all findings.
-        facts: Asks the account. Default: nobody does, and rules about it say "not checked".
-        describe: Asks it about the cluster that the file was imported from. Default: nobody does, likewise.
-        today: The day that versions are judged by. Default: that of the facts about them.
+        errors_only: Only errors.
+        facts: Query of the account. Default: none, "not checked".
+        describe: Query of the imported cluster. Default: none, "not checked".
+        today: Date for versions. Default: that of the facts about them.
     """
     try:
         document = read(path)
@@ -65,13 +63,8 @@ def check(
 
 def load_checked(path: Path, *, errors_only: bool = False) -> tuple[Environment, Report]:
     """
-    The environment that a file describes and what rules find in it; the file is read once, and no account is asked.
-
-    Args:
-        errors_only: Leave out what forbids nothing. Default: False, all findings.
-
-    Raises:
-        EnvironmentFileError: it describes none; all problems at once.
+    Environment and findings of a file, read once, without an account; ``errors_only``: only errors. Raises
+    EnvironmentFileError with all problems.
     """
     document = read(path)
     environment, problems = parse(document)
@@ -111,20 +104,7 @@ def _judged(
     )
 
 
-def findings_for(environment: Environment, *, folder: Path | None = None) -> list[Finding]:
-    """
-    What rules find in a parsed environment, worst first, without those that it suppresses; no account is asked.
-
-    Args:
-        folder: Where its relative paths begin. Default: scripts are not checked.
-    """
-    data = environment.model_dump(mode="json", exclude_unset=True)
-    findings = judge(deployment_of(Settings(Environment, data, (), frozenset()), folder=folder))
-    return worst_first(suppressed(findings, data, frozenset())[0])
-
-
 def deployment_in(document: Document, *, folder: Path) -> Deployment:
-    """What rules see of a file that was read, broken or not."""
     broken = {problem.path for problem in parse(document)[1]}
     return deployment_of(Settings(Environment, document.data, (), broken), folder=folder)
 
@@ -141,7 +121,6 @@ def _shape(problem: Problem) -> Finding:
 
 
 def _open_questions(document: Document) -> Iterator[Finding]:
-    """What an import left to be decided, at the setting below the comment."""
     for line, text in document.open_questions.items():
         below = (location for location, at in document.lines.items() if at > line)
         yield Finding(
@@ -155,7 +134,6 @@ def _open_questions(document: Document) -> Iterator[Finding]:
 
 
 def _changes(document: Document, describe: Describe | None) -> Iterator[Finding]:
-    """What has changed of the cluster that the file was imported from."""
     for line, text in list(document.as_it_was.items())[:1]:
         origin = read_origin(text)
         if origin is not None:
@@ -163,7 +141,7 @@ def _changes(document: Document, describe: Describe | None) -> Iterator[Finding]
 
 
 def _follows(finding: Finding, broken: Set[str]) -> bool:
-    """Whether all that a finding says is that a broken setting is not known."""
+    """True if a finding only reports that a broken setting is unknown."""
     return finding.severity == "not-checked" and any(
         finding.path == path or finding.path.startswith(f"{path}.") or path.startswith(f"{finding.path}.")
         for path in broken
@@ -171,7 +149,6 @@ def _follows(finding: Finding, broken: Set[str]) -> bool:
 
 
 def _line(path: str, lines: dict[str, int]) -> int:
-    """The line of a setting, or of the nearest one around it."""
     while path and path not in lines:
         path = path.rpartition(".")[0]
     return lines.get(path, 1)

@@ -1,7 +1,7 @@
 """
-An environment file as builders read it: what is written, the default where nothing is, UNRESOLVED where it is broken.
+Settings of an environment file: the value, else its default, UNRESOLVED if broken.
 
-One broken setting hides nothing in the others, so a file is judged as far as it can be read.
+A broken setting hides no other, so a file is judged as far as possible.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -22,10 +22,10 @@ Location = tuple[str | int, ...]
 
 class Settings:
     """
-    A section of the file. Attributes are its settings: plain values, sections as Settings, lists of them as tuples.
+    Section of the file. Attributes are settings: plain values, sections as Settings, lists of them as tuples.
 
     Args:
-        broken: Paths that problems were found at.
+        broken: Paths with problems.
     """
 
     def __init__(self, model: type[BaseModel], data: object, location: Location, broken: Set[str]) -> None:
@@ -40,32 +40,29 @@ class Settings:
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether it is no mapping, or is in something that is none: then nothing of it is known."""
+        """True if it is not a mapping, or inside of something that is not."""
         return self._data is None
 
     @property
     def written(self) -> Mapping[str, Any]:
-        """What is written; empty when it is no mapping."""
+        """As written; empty if it is not a mapping."""
         return self._data or {}
 
     def at(self, name: str) -> str:
-        """The path of one of its settings."""
         return dotted((*self._location, name))
 
     def says(self, name: str) -> bool:
-        """Whether a setting is written, whatever its value."""
         return self._data is not None and self._data.get(name) is not None
 
     def places(self, **settings: str) -> dict[str, str]:
-        """Paths of settings under the names of attributes: ``places(wait_interval_s="wait_interval_s")``."""
+        """Paths of settings by attribute: ``places(wait_interval_s="wait_interval_s")``."""
         return {attribute: self.at(setting) for attribute, setting in settings.items()}
 
     def places_in(self, kind: type[Item]) -> dict[str, str]:
-        """Paths of the settings that what rules judge has under the same names."""
+        """Paths of the settings with the names of the model's attributes."""
         return {name: self.at(name) for name in self._shared(kind)}
 
     def values_in(self, kind: type[Item]) -> dict[str, Any]:
-        """Their values."""
         return {name: getattr(self, name) for name in self._shared(kind)}
 
     def _shared(self, kind: type[Item]) -> Iterator[str]:
@@ -73,7 +70,7 @@ class Settings:
         return (name for name in self._model.model_fields if name in judged)
 
     def becoming(self, *, beside: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Its settings that become a CloudFormation property each, without those ``beside``."""
+        """Settings that become a CloudFormation property each, without those ``beside``."""
         found = (name for name, field in self._model.model_fields.items() if property_of(field) is not None)
         return tuple(name for name in found if name not in beside)
 

@@ -1,4 +1,4 @@
-"""CloudFormation as people write it: text to data with lines, conditions to scenarios, findings to lines."""
+"""Deployments from CloudFormation templates: conditions to scenarios, findings to lines."""
 
 from holdfast.validation.from_template.conditions import Conditions
 from holdfast.validation.from_template.per_cluster import deployments, deployments_in, deployments_in_app

@@ -1,4 +1,4 @@
-"""Why something in a template is not known before deployment, so that one cause is one line."""
+"""Causes of unknown values in a template, so that each cause is reported once."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,18 +7,17 @@ from holdfast.validation.cloudformation import LinedList, LinedMapping
 
 
 def cause_of(body: object, place: str) -> str:
-    """What keeps a place from being known, in words."""
     value = _at(body, place)
     names = dict.fromkeys(_unknown(value))
     if names:
         return f"{' and '.join(list(names)[:3])} {'is' if len(names) == 1 else 'are'} not known before deployment"
     if isinstance(value, str):
-        return f"nothing here tells more of {value}"
+        return f"{value} is unknown here"
     return f"{place or 'a value'} is not known before deployment"
 
 
 def _at(body: object, place: str) -> object:
-    """What is written at a place; what is around it, when the place is inside something not known."""
+    """Value at a path, or around it if that is inside an unknown value."""
     value = body
     for part in place.split("."):
         below: object = None
@@ -37,7 +36,6 @@ def _is_function(value: object) -> bool:
 
 
 def _unknown(value: Any) -> list[str]:
-    """What functions inside a value wait for."""
     found: list[str] = []
     if isinstance(value, str) and "{{resolve:" in value:
         found.append("a dynamic reference")

@@ -1,5 +1,5 @@
 """
-Resources that wait for themselves.
+Circular dependencies.
 
 Source: CloudFormation user guide, "Troubleshooting CloudFormation": "Circular dependency between resources"; template
 reference, Ref, Fn::GetAtt, Fn::Sub, DependsOn.
@@ -13,7 +13,6 @@ CIRCLE = "HF023"
 
 
 def circles(template: Template) -> Iterator[Fault]:
-    """A fault for each circle of resources of which one is made only after the other."""
     resources = template.section("Resources")
     waits = {name: list(_waited_for(body, resources)) for name, body in resources.items()}
     done: set[str] = set()
@@ -40,7 +39,7 @@ def _waited_for(body: object, resources: Mapping[str, object]) -> Iterator[str]:
 
 
 def _circle(start: str, waits: Mapping[str, Sequence[str]], done: set[str]) -> list[str]:
-    """A circle that can be reached from a resource; empty without one. What was looked at is done."""
+    """Circle reachable from a resource; empty without one. ``done`` collects visited ones."""
     way = [start]
     steps = [iter(waits[start])]
     while steps:

@@ -1,8 +1,8 @@
 """
-Conditions of templates: which there are, what decides them, and what they come to once that is decided.
+Conditions of templates, their inputs and results.
 
-A condition compares values. Where a value is a parameter, the parameter decides; where it is something that only the
-deployment knows, the comparison itself is open, and counts as a question of its own.
+A comparison with a parameter is decided by the parameter; one with a value that only the deployment knows is a question
+of its own.
 """
 
 import json
@@ -27,8 +27,6 @@ Question = str
 
 @dataclass(frozen=True, kw_only=True)
 class Questions:
-    """What has to be decided before conditions are."""
-
     compared: Mapping[str, frozenset[str]]
     """Parameters by name, with the texts that they are compared with."""
     open: frozenset[Question]
@@ -36,19 +34,16 @@ class Questions:
 
 
 class UnknownConditionError(Exception):
-    """A condition is not there, or leads to itself."""
+    """A condition is missing, or refers to itself."""
 
 
 class Conditions:
-    """The conditions of one template."""
-
     def __init__(self, template: Template) -> None:
         self._template = template
         self._written = template.section("Conditions")
         self._intrinsics = Intrinsics(Graph([template]))
 
     def faults(self) -> Iterator[Fault]:
-        """Conditions that are used and not there, and those that lead to themselves."""
         for name in self._written:
             circle = self._circle(name)
             if circle:
@@ -63,12 +58,7 @@ class Conditions:
                     yield self._fault(f"Conditions.{name}", f'the condition "{inner}"', "name one that is there")
 
     def questions(self, *, outputs: bool) -> Questions:
-        """
-        What decides the conditions that resources depend on.
-
-        Args:
-            outputs: Whether what the template gives to others counts too.
-        """
+        """Inputs of conditions on resources; ``outputs``: on outputs, too."""
         compared: dict[str, set[str]] = {}
         unclear: set[Question] = set()
         for name in self._matter(outputs=outputs):
@@ -81,12 +71,7 @@ class Conditions:
         return Questions(compared={name: frozenset(texts) for name, texts in compared.items()}, open=frozenset(unclear))
 
     def holds(self, name: str, answers: Mapping[Question, object]) -> bool:
-        """
-        Whether a condition holds.
-
-        Raises:
-            UnknownConditionError: it is not there, leads to itself, or cannot be read.
-        """
+        """Result of a condition; raises UnknownConditionError if it is missing, circular or unreadable."""
         if name not in self._written or self._circle(name):
             raise UnknownConditionError(name)
         return self._value(self._written[name], answers)
@@ -119,7 +104,6 @@ class Conditions:
         return bool(answers.get(_key(one, other), False))
 
     def _plain(self, value: Any) -> str | None:
-        """The text of a value that needs no deployment; None where it does."""
         return as_text(self._intrinsics.resolve(self._template, value))
 
     def _matter(self, *, outputs: bool) -> list[str]:
@@ -133,7 +117,7 @@ class Conditions:
         return sorted(seen)
 
     def _circle(self, name: str) -> list[str]:
-        """The way from a condition back to itself; empty when there is none."""
+        """Path from a condition back to itself; empty if there is none."""
         ways = [[name]]
         seen = {name}
         while ways:
@@ -158,7 +142,7 @@ class Conditions:
 
 
 def as_text(value: object) -> str | None:
-    """A plain value as CloudFormation compares it; None for what is none."""
+    """Plain value as CloudFormation compares it; None for others."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
@@ -167,7 +151,6 @@ def as_text(value: object) -> str | None:
 
 
 def _parameter_and_text(one: Any, other: Any) -> tuple[str | None, str | None]:
-    """The parameter and the text of a comparison between the two; None where it is another one."""
     for reference, literal in ((one, other), (other, one)):
         if isinstance(reference, Mapping) and list(reference) == ["Ref"] and isinstance(reference["Ref"], str):
             text = as_text(literal) if not isinstance(literal, list | Mapping) else None
@@ -181,12 +164,11 @@ def _key(one: Any, other: Any) -> Question:
 
 
 def is_open(question: Question) -> bool:
-    """Whether no parameter decides it."""
     return question.startswith("[")
 
 
 def in_words(question: Question) -> str:
-    """A question as people write it: a parameter by its name, a comparison as one."""
+    """Question as text: a parameter's name, or the comparison."""
     if not is_open(question):
         return question
     one, other = json.loads(question)
@@ -216,7 +198,6 @@ def _comparisons(expression: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _named(expression: Any) -> Iterator[str]:
-    """The conditions that an expression names."""
     if isinstance(expression, list):
         for part in expression:
             yield from _named(part)
@@ -229,7 +210,6 @@ def _named(expression: Any) -> Iterator[str]:
 
 
 def _used(template: Template) -> Iterator[tuple[str, str]]:
-    """The conditions that resources and outputs name, with the places."""
     for section in ("Resources", "Outputs"):
         for name, body in template.section(section).items():
             if not isinstance(body, Mapping) or body.get("Type") == "AWS::CDK::Metadata":
@@ -241,7 +221,6 @@ def _used(template: Template) -> Iterator[tuple[str, str]]:
 
 
 def _asked(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    """The conditions that ``Fn::If`` asks for inside a value."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _asked(item, f"{place}.{index}")

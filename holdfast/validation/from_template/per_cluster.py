@@ -1,8 +1,8 @@
 """
-Deployments in CloudFormation templates: one per AWS::SageMaker::Cluster, however the templates were made.
+Deployments in templates, one per AWS::SageMaker::Cluster.
 
-What the templates of one app say about a cluster is put together across stacks, nested stacks and stages. What only a
-deployment can tell is UNRESOLVED, so that rules say "not checked" there. Reading files is left to ``template_files``.
+Combines all templates of an app: stacks, nested stacks and stages. Values that only a deployment knows are UNRESOLVED,
+so rules report "not checked".
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,7 @@ LOG_GROUP = "AWS::Logs::LogGroup"
 
 
 def deployments(path: Path) -> list[Deployment]:
-    """
-    The deployments in a template file, or in a cloud assembly (``cdk.out``).
-
-    Raises:
-        ValueError: the path is neither; the message says what it is.
-    """
+    """Deployments in a template file, or in a cloud assembly (``cdk.out``). Raises ValueError for another path."""
     return deployments_in_app(read_templates(path))
 
 
@@ -37,21 +32,19 @@ def deployments_in(
     other_templates: Sequence[Template] = (),
 ) -> list[Deployment]:
     """
-    The deployments in one template.
+    Deployments in one template.
 
     Args:
-        template: The parsed JSON.
-        path: Put before the paths of findings, with ``#``. Default: they begin with ``Resources``.
-        region: Default: decided at deployment.
-        account: Default: decided at deployment.
-        other_templates: What it imports from, or hands to nested stacks. Default: it stands alone.
+        template: Parsed JSON.
+        path: Prefix of the paths of findings, with ``#``.
+        region, account: Default: decided at deployment.
+        other_templates: Those that it imports from, or nests.
     """
     own = Template(body=template, path=path, region=region, account=account)
     return _deployments([own, *other_templates], of=[own])
 
 
 def deployments_in_app(templates: Sequence[Template]) -> list[Deployment]:
-    """The deployments in all templates of an app."""
     return _deployments(templates, of=templates)
 
 
@@ -85,12 +78,10 @@ def _deployment(resource: Resource, values: Values, reader: ClusterReader, app: 
 
 
 def app_of(values: Values) -> App:
-    """The app whose templates these are, as one thing to judge."""
     return App(path="", values=values, order=Order(values.graph))
 
 
 def log_group(resource: Resource, values: Values) -> LogGroup:
-    """A log group of a template."""
     properties = values.properties(resource)
     name = properties.get("LogGroupName")
     return LogGroup(

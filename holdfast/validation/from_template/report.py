@@ -1,8 +1,7 @@
 """
-Everything that is wrong with templates: how they are written, and what the rules find in each scenario of them.
+Report on templates: faults of form, and findings in each scenario.
 
-What is found in several scenarios is told once, in the most ordinary one; what is found only with another value of a
-parameter says with which.
+A finding in several scenarios is reported once, for the most common one; one that needs a parameter's value reports it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.validation.cloudformation import Fault, Template, Unreadable, line_of
-from holdfast.validation.engine import judge, told_best
+from holdfast.validation.engine import judge, most_specific
 from holdfast.validation.from_template.causes import cause_of
 from holdfast.validation.from_template.circles import circles
 from holdfast.validation.from_template.conditions import Conditions
@@ -30,8 +29,6 @@ _OF_CONDITIONS = frozenset({"HF058"})
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What is wrong with a template, or with the templates of an app."""
-
     usable: bool
     """Whether it could be read at all."""
     findings: list[Finding]
@@ -46,15 +43,12 @@ def check_template(
     today: date | None = None,
 ) -> Report:
     """
-    Judge a template file, or a cloud assembly.
+    Judge a template file, or a cloud assembly. Raises ValueError for another folder, or an unknown parameter.
 
     Args:
-        region: Where it is to be deployed. Default: what an assembly says, or any region.
-        parameters: Values of the template's parameters. Default: their defaults, and what conditions ask for.
-        today: The day that versions are judged by. Default: that of the facts about them.
-
-    Raises:
-        ValueError: the folder is no assembly, or a parameter is not one of the template.
+        region: Of the deployment. Default: the assembly's, or any.
+        parameters: Values. Default: their defaults, and those that conditions compare.
+        today: Date for versions. Default: that of the facts about them.
     """
     try:
         templates = read_templates(path)
@@ -65,7 +59,6 @@ def check_template(
 
 
 def findings_in_app(templates: Sequence[Template], *, today: date | None = None) -> list[Finding]:
-    """Everything that is wrong with the templates of an app."""
     found: dict[tuple[str, str, str, str], Finding] = {}
     for finding in (*_written(templates), *_judged(templates, today)):
         found.setdefault((finding.code, finding.severity, finding.path, finding.message), finding)
@@ -83,7 +76,6 @@ def _with(template: Template, region: str | None, parameters: Mapping[str, str] 
 
 
 def _written(templates: Sequence[Template]) -> Iterator[Finding]:
-    """What can be told without any rule."""
     for template in templates:
         for fault in (*template.faults, *Conditions(template).faults()):
             yield _fault(fault, file=template.path)
@@ -121,7 +113,7 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
                     yield _under(_fault(fault, file=template.path), last)
         bodies = {template.path: template.body for template in last.templates}
         every = [each.changed(today=today) for each in _deployments(last.templates)]
-        for finding in told_best([finding for deployment in every for finding in judge(deployment)]):
+        for finding in most_specific([finding for deployment in every for finding in judge(deployment)]):
             said = (finding.code, finding.path, finding.message)
             if (
                 said not in known
@@ -152,7 +144,7 @@ def _deployments(templates: Sequence[Template]) -> Iterator[Deployment]:
 
 
 def _told(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Finding:
-    """A finding with its line, without the files in its words, and with what brings it about."""
+    """Finding with its line and its cause, without file names in the text."""
     file, _, place = finding.path.rpartition("#")
     body = bodies.get(file)
     message, fix = (_without_files(text, file, bodies) for text in (finding.message, finding.fix))
@@ -160,12 +152,11 @@ def _told(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Fi
     if finding.severity == "not-checked" and not finding.code.startswith("HF9"):
         cause = cause_of(body, place)
     elif finding.severity == "not-checked":
-        cause = "nobody asked the account"
+        cause = "needs AWS credentials (--account)"
     return _under(replace(finding, message=message, fix=fix, line=line_of(body, place), cause=cause), scenario)
 
 
 def _under(finding: Finding, scenario: Scenario) -> Finding:
-    """With the values of parameters that bring it about, where they are not the usual ones."""
     if not scenario.differs:
         return finding
     what = ", ".join(f"{name} = {value}" for name, value in scenario.differs.items())
@@ -173,7 +164,7 @@ def _under(finding: Finding, scenario: Scenario) -> Finding:
 
 
 def _without_files(text: str, own: str, files: Mapping[str, Any]) -> str:
-    """Other places by key; those of another template with the name of its file."""
+    """Paths by key; those of other templates with the file's name."""
     for file in sorted(filter(None, files), key=len, reverse=True):
         text = text.replace(f"{file}#", "" if file == own else f"{Path(file).name}#")
     return text

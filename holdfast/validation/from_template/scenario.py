@@ -1,9 +1,8 @@
 """
-What a deployment may be: values of the parameters that conditions ask for, each consistent over all templates.
+Scenarios of an app: values of the parameters that conditions compare, consistent over all templates.
 
-The first scenario has every parameter's default. Then each parameter in turn takes each other value that makes a
-difference, then two of them at once, as far as ``MOST`` goes: a property that only three changed parameters together
-bring about is not looked at.
+The first scenario has all defaults. Then each parameter takes each other relevant value, then two parameters at once,
+up to ``MOST``: a property that needs three changed parameters is not covered.
 """
 
 import itertools
@@ -28,8 +27,6 @@ _Place = tuple[int, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Templates with their conditions decided."""
-
     templates: Sequence[Template]
     differs: Mapping[str, str]
     """What is not as in the first scenario, in words: parameter and value."""
@@ -42,7 +39,7 @@ class Scenario:
 
 
 def scenarios(templates: Sequence[Template]) -> Iterator[Scenario]:
-    """The scenarios of an app, the most ordinary first; those that come to the same templates once."""
+    """Scenarios of an app, the most common first; equal ones once."""
     app = _App(templates)
     seen: set[str] = set()
     every = 1
@@ -77,7 +74,7 @@ def _said(value: object) -> str:
 
 
 class _App:
-    """The templates of an app, those that hold nested ones first."""
+    """Templates of an app, parents before nested ones."""
 
     def __init__(self, templates: Sequence[Template]) -> None:
         self._graph = Graph(templates)
@@ -87,7 +84,7 @@ class _App:
         self.domains = self._domains()
 
     def under(self, choice: Mapping[_Place, object]) -> list[Template]:
-        """The templates that there are, with what they come to."""
+        """Existing templates, under these answers."""
         found: dict[int, Template] = {}
         for index, template in enumerate(self._templates):
             parent = self._graph.parent(template)
@@ -128,7 +125,7 @@ class _App:
         return found
 
     def _handed(self, parent: Resource, holder: Template, templates: Iterable[Template]) -> Mapping[str, object]:
-        """What a stack gives to the template nested in it, as far as it is known."""
+        """Known parameters that a stack passes to its nested template."""
         stack = holder.section("Resources")[parent.logical_id]
         given = stack.get("Properties", {}).get("Parameters") if isinstance(stack, Mapping) else None
         if not isinstance(given, Mapping):
@@ -161,7 +158,7 @@ class _App:
         return {place: values for place, values in found.items() if values}
 
     def _hand_up(self, index: int, compared: dict[_Place, set[str]]) -> None:
-        """Ask the stack that a template is nested in for the parameters that it hands on."""
+        """Add the questions of a nested template to those of its parent."""
         parent = self._graph.parent(self._templates[index])
         properties = parent.body.get("Properties") if parent else None
         given = properties.get("Parameters") if isinstance(properties, Mapping) else None
@@ -178,12 +175,11 @@ class _App:
 
 
 def _both(question: str) -> tuple[bool, bool]:
-    """The answers to a comparison that is open, the ordinary one first: what is asked for is given, and not empty."""
+    """Answers to an open comparison, the usual one first: a requested feature, a non-empty value."""
     return (False, True) if '""' in question else (True, False)
 
 
 def _domain(template: Template, name: str, texts: set[str]) -> Sequence[object]:
-    """The values of a parameter that make a difference, the most ordinary first."""
     if name == _REGION:
         return (template.region,) if template.region else (OTHER, *sorted(texts))
     given = template.values.get(name)
@@ -211,7 +207,7 @@ def _domain(template: Template, name: str, texts: set[str]) -> Sequence[object]:
 
 
 def _default(definition: Any) -> str | None:
-    """The default; None when there is none, or when it is the name of something that the deployment looks up."""
+    """Default; None without one, or for an SSM lookup."""
     if not isinstance(definition, Mapping) or str(definition.get("Type", "")).startswith("AWS::SSM::Parameter::Value"):
         return None
     value = definition.get("Default")
@@ -228,7 +224,6 @@ def _split(text: str) -> list[str]:
 
 
 def _signature(templates: Sequence[Template]) -> str:
-    """The same for scenarios that say the same about all resources."""
     parts = []
     for template in templates:
         resources = template.section("Resources")

@@ -1,4 +1,4 @@
-"""A template under decided conditions: what does not exist is gone, and ``Fn::If`` is what it comes to."""
+"""Template under decided conditions: absent resources removed, ``Fn::If`` replaced."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,10 +11,8 @@ Holds = Callable[[str], bool]
 
 def settled(body: Mapping[str, Any], holds: Holds) -> Mapping[str, Any]:
     """
-    The body of a template with its conditions decided.
-
-    Args:
-        holds: Says whether a condition holds, or raises ``UnknownConditionError``; then what asks it stays as it is.
+    Template body; ``holds`` returns the result of a condition, or raises UnknownConditionError, which keeps the
+    function.
     """
     result = _copy(body)
     for section in ("Resources", "Outputs"):
@@ -32,7 +30,6 @@ def settled(body: Mapping[str, Any], holds: Holds) -> Mapping[str, Any]:
 
 
 def _entry(entry: Any, holds: Holds) -> Any:
-    """A resource or output; None when its condition does not hold."""
     if not isinstance(entry, Mapping):
         return entry
     condition = entry.get("Condition")
@@ -49,7 +46,7 @@ def _entry(entry: Any, holds: Holds) -> Any:
 
 
 def _chosen(value: Any, holds: Holds) -> Any:
-    """A value with each ``Fn::If`` replaced; the same object when there is none in it."""
+    """Value with each ``Fn::If`` replaced; the same object without one."""
     if isinstance(value, list):
         items = [_chosen(item, holds) for item in value]
         if all(one is other for one, other in zip(items, value, strict=True)):
@@ -73,7 +70,7 @@ def _chosen(value: Any, holds: Holds) -> Any:
 
 
 def _branch(value: Any, holds: Holds) -> int | None:
-    """Which branch an ``Fn::If`` comes to: 1 or 2; None when the value is none, or cannot be decided."""
+    """Branch of an ``Fn::If``: 1 or 2; None if it is malformed or undecided."""
     if not (isinstance(value, Mapping) and len(value) == 1):
         return None
     argument = value.get("Fn::If")
@@ -86,7 +83,7 @@ def _branch(value: Any, holds: Holds) -> int | None:
 
 
 def _branch_line(holder: Any, key: Any, holds: Holds) -> int:
-    """Where what stands for an entry begins: inside ``Fn::If``, when the entry is one."""
+    """Line of an entry inside ``Fn::If``."""
     value = holder[key]
     branch = _branch(value, holds)
     return _line(holder, key) if branch is None else _branch_line(value["Fn::If"], branch, holds)

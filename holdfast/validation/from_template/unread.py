@@ -1,4 +1,4 @@
-"""What of templates cannot be read here: one note a cause, never a pass in silence."""
+"""Unreadable parts of templates: one note per cause, never a silent pass."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _READ = frozenset({EXTENSIONS, _SERVERLESS, "AWS::SecretsManager-2020-07-23", "A
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """A part of a template that nothing was said about."""
+    """Part of a template that is not judged."""
 
     file: str
     path: str
@@ -23,7 +23,6 @@ class Note:
 
 
 def unread(templates: Sequence[Template]) -> Iterator[Note]:
-    """What is not read of the templates of an app."""
     graph = Graph(templates)
     for template in templates:
         yield from _macros(template)
@@ -79,7 +78,6 @@ def _is_serverless(body: Any) -> bool:
 
 
 def _included(value: Any, place: str = "") -> str | None:
-    """Where the first ``Fn::Transform`` is."""
     entries: Any = ()
     if isinstance(value, Mapping):
         if "Fn::Transform" in value:

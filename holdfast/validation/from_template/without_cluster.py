@@ -1,8 +1,8 @@
 """
-Templates without a HyperPod cluster: what they hold is judged, as far as that needs no nodes.
+Templates without a HyperPod cluster, judged as far as possible without nodes.
 
-A team often keeps its network, file systems, EKS cluster and roles in templates of their own. Whatever a rule would
-ask of the cluster is not known there, and one note says so.
+Teams often keep network, file systems, EKS cluster and roles in separate templates. Questions about the cluster are
+unknown, and one note reports that.
 """
 
 import json
@@ -24,12 +24,11 @@ NO_CLUSTER = "(the cluster)"
 
 
 def has_cluster(templates: Sequence[Template]) -> bool:
-    """Whether any template makes a HyperPod cluster."""
     return any(True for _ in Graph(templates).of_type(CLUSTER))
 
 
 def surroundings(templates: Sequence[Template]) -> Iterator[Deployment]:
-    """One deployment for each VPC with its subnets, and one for everything else of each template."""
+    """One deployment per VPC with its subnets, and one for the rest of each template."""
     values = Values(Graph(templates))
     reader = ClusterReader(values)
     for vpc in values.graph.of_type("AWS::EC2::VPC"):
@@ -57,7 +56,7 @@ def _held(template: Template, values: Values, reader: ClusterReader) -> dict[str
 
 
 def _is_of_nodes(resource: Resource) -> bool:
-    """Whether a resource is a role that HyperPod's nodes take: it has the managed policy that is made for them."""
+    """True for a role of HyperPod's nodes: it has their managed policy."""
     properties = resource.body.get("Properties")
     if resource.type != "AWS::IAM::Role" or not isinstance(properties, Mapping):
         return False

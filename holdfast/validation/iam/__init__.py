@@ -1,6 +1,4 @@
-"""
-What the policies of an app's templates grant, statement by statement. Whether that is enough is for the rules to say.
-"""
+"""Statements of the policies in an app's templates; rules judge them."""
 
 from holdfast.validation.iam.grants import (
     POLICIES,

@@ -1,4 +1,4 @@
-"""What the policies of a template say: statements of roles, keys and buckets, read one by one with their places."""
+"""Policies of a template: statements of roles, keys and buckets, with their paths."""
 
 import fnmatch
 from collections.abc import Iterator, Mapping
@@ -13,8 +13,6 @@ POLICIES = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """A statement of a policy."""
-
     path: str
     effect: str
     """``Allow`` or ``Deny``; empty where it is not known."""
@@ -23,7 +21,7 @@ class Grant:
     all_but: bool
     """Whether the actions are those of NotAction."""
     resources: tuple[str, ...]
-    """With gaps where only the deployment tells; empty where there are none."""
+    """With gaps for unknown parts; empty without any."""
     node: Node
     conditions: Mapping[str, object]
     """By operator; empty without any."""
@@ -31,34 +29,32 @@ class Grant:
     """Whether all of its actions are known."""
 
     def names(self, action: str) -> bool:
-        """Whether it is about an action."""
         hit = any(fnmatch.fnmatchcase(action.lower(), pattern) for pattern in self.actions)
         return hit != self.all_but
 
 
 def grants_in(document: Node) -> list[Grant]:
-    """The statements of a policy document; what cannot be read is left out."""
+    """Statements of a policy document; unreadable ones are left out."""
     statement = document.get("Statement")
     entries = [statement] if isinstance(statement.value, Mapping) else statement.items() or []
     return [_grant(entry) for entry in entries if isinstance(entry.value, Mapping)]
 
 
 def reads_document(document: Node) -> bool:
-    """Whether all statements of a policy document are known, if not all that they say."""
+    """True if all statements of a document are readable."""
     statement = document.get("Statement")
     entries = [statement] if isinstance(statement.value, Mapping) else statement.items()
     return entries is not None and all(isinstance(entry.value, Mapping) for entry in entries)
 
 
 def documents_of(app: App, role: Resource) -> list[Node]:
-    """The policy documents that the app gives a role: inline, separate, and managed ones of its own."""
+    """Policy documents of a role in the app: inline, separate, and its own managed ones."""
     properties = app.node(role)
     found = [entry.get("PolicyDocument") for entry in properties.get("Policies").items() or ()]
     return [*found, *(app.node(policy).get("PolicyDocument") for policy in policies_of(app, role))]
 
 
 def policies_of(app: App, role: Resource) -> list[Resource]:
-    """The policy resources of the app that are attached to a role."""
     values = app.values
     found = [
         *values.linked(POLICIES, ["Roles"], role).found,
@@ -71,12 +67,11 @@ def policies_of(app: App, role: Resource) -> list[Resource]:
 
 
 def grants_of(app: App, role: Resource) -> list[Grant]:
-    """The statements that the app gives a role."""
     return [each for document in documents_of(app, role) for each in grants_in(document)]
 
 
 def managed_names(app: App, role: Resource) -> list[tuple[str, str]] | None:
-    """AWS managed policies of a role with their places; None when it has policies that nobody can read here."""
+    """AWS managed policies of a role with their paths; None if it has unreadable ones."""
     entries = app.node(role).get("ManagedPolicyArns").items()
     if entries is None:
         return None
@@ -95,7 +90,7 @@ def managed_names(app: App, role: Resource) -> list[tuple[str, str]] | None:
 
 
 def reads_all(app: App, role: Resource) -> bool:
-    """Whether nothing else can be attached to a role in this app: no macro, no policy that may be of it."""
+    """True if nothing else can be attached to a role: no macro, no policy with an unknown role."""
     linked = app.values.linked(POLICIES, ["Roles"], role)
     single = app.values.linked(["AWS::IAM::RolePolicy"], ["RoleName"], role)
     known = all(each.effect and each.sure for each in grants_of(app, role))
@@ -104,18 +99,17 @@ def reads_all(app: App, role: Resource) -> bool:
 
 
 def role_of(node: Node) -> Resource | None:
-    """The role of the app that a property names."""
     return node.resource(ROLE)
 
 
 def principals(grant: Grant, kind: str) -> list[Node]:
-    """The principals of a kind (``Service``, ``AWS``, ``Federated``) in a statement."""
+    """Principals of a kind (``Service``, ``AWS``, ``Federated``)."""
     held = grant.node.get("Principal", kind)
     return (held.items() or []) if isinstance(held.value, list) else [held] if held.present else []
 
 
 def roles_of_groups(app: App) -> Iterator[tuple[Resource, Node, Resource]]:
-    """The groups of clusters whose execution role the app makes: cluster, group, role."""
+    """Groups with an execution role of the app: cluster, group, role."""
     for cluster, properties in app.each("AWS::SageMaker::Cluster"):
         for kind in ("InstanceGroups", "RestrictedInstanceGroups"):
             for group in properties.get(kind).items() or ():
@@ -125,7 +119,6 @@ def roles_of_groups(app: App) -> Iterator[tuple[Resource, Node, Resource]]:
 
 
 def pointing(value: object, resource: Resource) -> bool:
-    """Whether a value is, or holds, a reference to a resource."""
     if isinstance(value, Reference):
         return value.resource is resource
     return isinstance(value, Text) and any(pointing(part, resource) for part in value.parts)

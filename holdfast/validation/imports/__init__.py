@@ -1,4 +1,4 @@
-"""What is imported: the request of a cluster that AWS described, and what that cluster was like."""
+"""Imported clusters: the creation request of a described cluster, and its state at the import."""
 
 from holdfast.validation.imports.origin import Describe, Origin, changes_since, origin_of, read_origin
 from holdfast.validation.imports.request import request_of

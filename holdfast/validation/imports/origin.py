@@ -1,4 +1,4 @@
-"""What a cluster was like when it was imported, in one line of the file, and what has changed of it since."""
+"""State of a cluster at its import, kept in one line of the file, and changes since."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from holdfast.validation.imports.request import request_of
 from holdfast.validation.model import Finding
 
 Describe = Callable[[str], Mapping[str, Any] | None]
-"""What DescribeCluster answers about an ARN; None where there is no such cluster, UNRESOLVED where nobody may ask."""
+"""Response of DescribeCluster for an ARN; None if there is no such cluster, UNRESOLVED if access is denied."""
 
 CODE = "HF930"
 CLUSTER = "."
@@ -25,7 +25,7 @@ declare(
     title="A cluster that was imported is as it was",
     source="SageMaker API, DescribeCluster",
     explanation="""
-    `holdfast import` writes into the file what the cluster was like. When somebody has changed that cluster since, the
+    `holdfast import` writes the state of the cluster into the file. If the cluster has changed since, the
     file says the cluster of then: deployed beside, it makes another one, and deployed in its place, it takes the change
     back. Import it again. Once the file is what shall be, remove the comment "As it was".
     """,
@@ -34,8 +34,6 @@ declare(
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The cluster that a file was imported from."""
-
     arn: str
     digests: Mapping[str, str]
     """Of each group by its name, and of the rest of the cluster."""
@@ -45,7 +43,7 @@ class Origin:
 
 
 def origin_of(described: Mapping[str, Any]) -> Origin:
-    """What there is to remember of an answer of DescribeCluster."""
+    """Digest of a DescribeCluster response."""
     request = request_of({key: value for key, value in described.items() if key != "ResponseMetadata"})
     groups = [*(request.pop("InstanceGroups", None) or []), *(request.pop("RestrictedInstanceGroups", None) or [])]
     digests = {group["InstanceGroupName"]: _digest(group) for group in groups}
@@ -53,7 +51,7 @@ def origin_of(described: Mapping[str, Any]) -> Origin:
 
 
 def read_origin(text: str) -> Origin | None:
-    """What ``str`` wrote; None of anything else."""
+    """Parse the output of ``str``; None if invalid."""
     arn, *pairs = text.split() or [""]
     digests = dict(pair.partition("=")[::2] for pair in pairs)
     if not arn.startswith("arn:") or arn.count(":") != 5 or not all(digests.values()):
@@ -63,27 +61,27 @@ def read_origin(text: str) -> Origin | None:
 
 def changes_since(origin: Origin, describe: Describe | None, *, line: int) -> Iterator[Finding]:
     """
-    One finding, when the cluster is not as it was, or nobody could say.
+    One finding, if the cluster changed or is unknown.
 
     Args:
-        describe: Asks the account. None: nobody does.
-        line: Where the file says what it was like.
+        describe: Query of the account. None: not checked.
+        line: Of the state in the file.
     """
     described: Any = UNRESOLVED if describe is None else describe(origin.arn)
     if described is UNRESOLVED:
-        message = "A cluster that was imported is as it was: not checked, nobody asked the account"
+        message = "A cluster that was imported is as it was: not checked, needs AWS credentials (--account)"
         yield _finding(message, "run it with credentials of the account", line, severity="not-checked")
         return
     if described is None:
         return
     now, then = origin_of(described).digests, origin.digests
-    told = [f"group {name} was taken away" for name in then if name not in now]
-    told += [f"group {name} is new" for name in now if name not in then]
+    reported = [f"group {name} was removed" for name in then if name not in now]
+    reported += [f"group {name} is new" for name in now if name not in then]
     changed = [name for name in then if now.get(name, then[name]) != then[name]]
-    told += ["the cluster's own settings" if name == CLUSTER else f"group {name}" for name in changed]
-    if told:
+    reported += ["the cluster's own settings" if name == CLUSTER else f"group {name}" for name in changed]
+    if reported:
         name = described["ClusterName"]
-        message = f"cluster {name} has changed since it was imported: {', '.join(told)}"
+        message = f"cluster {name} has changed since it was imported: {', '.join(reported)}"
         yield _finding(message, "import it again; once this file is what shall be, remove the comment", line)
 
 

@@ -1,7 +1,5 @@
 """
-From what DescribeCluster answers to the request that would make the cluster.
-
-It answers in words of its own: target counts, current and desired values.
+Creation request of a cluster, from DescribeCluster, whose fields differ: target counts, current and desired values.
 """
 
 from collections.abc import Mapping
@@ -28,12 +26,11 @@ STATE = frozenset(
         "TrainingPlanStatus",
     }
 )
-"""What DescribeCluster tells of a group's state, which nobody asks for."""
+"""Fields of DescribeCluster about a group's state, which a request does not have."""
 CLUSTER_STATE = frozenset({"ClusterArn", "ClusterStatus", "CreationTime", "FailureMessage"})
 
 
 def request_of(described: Mapping[str, Any]) -> dict[str, Any]:
-    """The request that would make the cluster that DescribeCluster describes."""
     request = {key: value for key, value in described.items() if key not in CLUSTER_STATE}
     for key in ("InstanceGroups", "RestrictedInstanceGroups"):
         if key in request:
@@ -56,6 +53,6 @@ def _group(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _desired(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Of each current and desired value the desired one, under the name that a request has for it."""
+    """Desired values, under the names of a request."""
     kept = {key: value for key, value in details.items() if not key.startswith("Current")}
     return {key.removeprefix("Desired"): value for key, value in kept.items()}

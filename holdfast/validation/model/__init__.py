@@ -1,7 +1,4 @@
-"""
-What rules judge: a deployment and its parts, what an account says of it, and the finding. Describes and decides
-nothing; who fills it in are the from_ rooms.
-"""
+"""Model that rules judge: a deployment and its parts, facts of an account, findings. The from_ packages fill it."""
 
 from holdfast.validation.model.app import App, body_path, references_in, text_of
 from holdfast.validation.model.deployment import (

@@ -1,8 +1,7 @@
 """
-All templates of an app as one thing to judge: what rules about any resource read, whether a cluster is there or not.
+All templates of an app, for rules about any resource, with or without a cluster.
 
-Rules over ``App`` look at resources as they are written. What is not known before deployment they pass over: whether a
-value is right that nobody knows is not said for each of a thousand properties.
+Rules over ``App`` skip values that are unknown before deployment, instead of reporting each of a thousand properties.
 """
 
 import re
@@ -22,15 +21,13 @@ _ZONE = re.compile(r"^([a-z]{2}(?:-[a-z]+)+-\d)[a-z]$")
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class App(Item):
-    """The templates of an app."""
-
     values: Values
     order: Order
     memo: dict[str, Any] = field(default_factory=dict)
     """What one rule found out and another asks too."""
 
     def all(self) -> Iterator[Resource]:
-        """Every resource, in the order of templates."""
+        """Resources, in the order of templates."""
         for template in self.values.graph.templates:
             for logical_id in template.section("Resources"):
                 found = self.values.graph.find(template, logical_id)
@@ -38,16 +35,15 @@ class App(Item):
                     yield found
 
     def each(self, *kinds: str) -> Iterator[tuple[Resource, Node]]:
-        """The resources of some types with their properties."""
+        """Resources of some types with their properties."""
         for resource in self.values.graph.of_type(*kinds):
             yield resource, self.values.properties(resource)
 
     def node(self, resource: Resource) -> Node:
-        """The properties of a resource."""
         return self.values.properties(resource)
 
     def leaves(self, resource: Resource) -> list[Node]:
-        """Every value in the properties of a resource that holds no others."""
+        """All scalar values in a resource's properties."""
         key = f"leaves {id(resource)}"  # paths of templates without one are alike
         if key not in self.memo:
             self.memo[key] = list(leaves(self.node(resource)))
@@ -56,11 +52,11 @@ class App(Item):
 
     @property
     def complete(self) -> bool:
-        """Whether all resources are written: no macro makes more of them."""
+        """True if all resources are written: no macro."""
         return self.values.graph.complete
 
     def region(self, template: Template) -> str | None:
-        """Where a template is deployed: as it is told, or as the zones that it writes down say when they agree."""
+        """Region of a template: the given one, or that of its zones if they agree."""
         if template.region is not None:
             return template.region
         key = f"region {template.path}"
@@ -71,7 +67,7 @@ class App(Item):
         return region
 
     def named_regions(self, template: Template) -> Iterator[tuple[str, str]]:
-        """The regions of what a cluster names: its EKS cluster, file systems and secrets."""
+        """Regions of named resources: EKS cluster, file systems and secrets."""
         for cluster in self.values.graph.of_type("AWS::SageMaker::Cluster"):
             if cluster.template is template:
                 for leaf in self.leaves(cluster):
@@ -81,7 +77,7 @@ class App(Item):
                         yield leaf.path, match[1] or match[2]
 
     def zones(self, template: Template) -> Iterator[tuple[str, str]]:
-        """The zones that a template writes down, by their path, with their region."""
+        """Zones in a template by path, with their region."""
         for resource in self.values.graph.of_type("AWS::EC2::Subnet"):
             if resource.template is template:
                 zone = self.node(resource).get("AvailabilityZone")
@@ -91,12 +87,12 @@ class App(Item):
 
 
 def body_path(resource: Resource) -> str:
-    """Where a resource as a whole is, beside its properties."""
+    """Path of a resource as a whole."""
     return resource.path.removesuffix(".Properties")
 
 
 def text_of(value: object) -> str | None:
-    """A value as text, with gaps where only the deployment tells; None when it is no text at all."""
+    """Value as text, with gaps for unknown parts; None if it is not text."""
     if isinstance(value, str):
         return value
     if isinstance(value, Text):
@@ -105,7 +101,7 @@ def text_of(value: object) -> str | None:
 
 
 def strings_in(value: Any) -> Iterator[str]:
-    """Every string inside plain data, those in functions included."""
+    """Strings inside plain data, functions included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -117,7 +113,7 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def leaves(node: Node) -> Iterator[Node]:
-    """Every value below a node that holds no others."""
+    """Scalar values below a node."""
     value = node.value
     if isinstance(value, Mapping):
         for key in value:
@@ -130,7 +126,7 @@ def leaves(node: Node) -> Iterator[Node]:
 
 
 def references_in(value: object) -> Iterator[Reference]:
-    """The references inside a resolved value."""
+    """References inside a resolved value."""
     if isinstance(value, Reference):
         yield value
     elif isinstance(value, Text):

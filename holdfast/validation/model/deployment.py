@@ -1,8 +1,7 @@
 """
-A HyperPod cluster and all that belongs to it, in AWS vocabulary, whatever described it.
+A HyperPod cluster and all that belongs to it, in AWS vocabulary.
 
-Rules judge nothing but this. ``from_environment`` makes it of an environment file, ``from_template`` of CloudFormation
-templates. ``None`` says that something is not there, ``UNRESOLVED`` that it cannot be known.
+Rules judge only this. ``None``: absent; ``UNRESOLVED``: unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,7 @@ from holdfast.validation.model.surroundings import (
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AccountingDatabase(Item):
-    """Where slurmdbd keeps the accounting of jobs."""
+    """Database of slurmdbd."""
 
     endpoint: str | None
     """None: the source makes the database."""
@@ -53,7 +52,7 @@ class Eks(Item):
     cluster_arn: str | None = None
     """None: that of ``control_plane``."""
     control_plane: EksControlPlane | None = None
-    """None: it is somebody else's, and nothing of it is known."""
+    """None: external, its attributes are unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -70,7 +69,7 @@ class Cluster(Item):
     slurm: Annotated[Slurm | None, Property(CLUSTER, "Orchestrator")] = None
     eks: Annotated[Eks | None, Property(CLUSTER, "Orchestrator")] = None
     node_recovery: Annotated[str | None, Property(CLUSTER, "NodeRecovery")] = None
-    """``Automatic`` or ``None`` in quotes. None without: not said, the service takes Automatic."""
+    """``Automatic`` or ``None`` in quotes. None: not set, the service takes Automatic."""
     node_provisioning_mode: Annotated[str | None, Property(CLUSTER, "NodeProvisioningMode")] = None
     auto_scaler: Annotated[str | None, Property(CLUSTER, "AutoScaling.AutoScalerType", "Karpenter")] = None
     role: Annotated[Role | None, Property(CLUSTER, "ClusterRole")] = None
@@ -84,13 +83,13 @@ class Cluster(Item):
 
     @property
     def continuous(self) -> bool:
-        """Whether its nodes are provisioned one by one rather than all or none."""
+        """True if nodes are provisioned one by one rather than all or none."""
         return self.node_provisioning_mode == "Continuous"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class User(Item):
-    """A POSIX account that lifecycle scripts make."""
+    """POSIX account made by lifecycle scripts."""
 
     name: str
     uid: int
@@ -99,14 +98,12 @@ class User(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PriorityClass(Item):
-    """A priority of jobs under task governance."""
-
     name: str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EnvironmentFile(Item):
-    """What only an environment file says: Holdfast's own choices, beside what AWS is told."""
+    """Settings of an environment file that AWS does not get."""
 
     cloud: str
     """``aws`` or ``embedded``."""
@@ -122,10 +119,10 @@ class EnvironmentFile(Item):
     accounting_created: bool | None
     """None: no accounting is asked for."""
     accounting_settings: tuple[str, ...] = ()
-    """What is said about an existing database."""
+    """Settings of an existing database."""
     image_source: str | None = None
     image_settings: tuple[str, ...] = ()
-    """What is said about the image, beside its source."""
+    """Settings of the image, beside its source."""
     agent_image_source: str | None = None
     agent_image_settings: tuple[str, ...] = ()
     """The same of the image of the health agent."""
@@ -158,14 +155,14 @@ class EnvironmentFile(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Deployment(Item):
-    """One cluster, and everything that the source says about what it stands on."""
+    """One cluster, and all that the source describes with it."""
 
     account: str | None
     region: str | None
     """None: wherever the template is deployed."""
     cluster: Cluster
     network: Network | None = None
-    """None: somebody else's, and nothing of it is known."""
+    """None: external, its attributes are unknown."""
     lustre_file_systems: tuple[LustreFileSystem, ...] = ()
     openzfs_file_systems: tuple[OpenZfsFileSystem, ...] = ()
     images: tuple[Image, ...] = ()
@@ -181,16 +178,14 @@ class Deployment(Item):
     today: date | None = None
     """The day that versions are judged by. None: that of the facts."""
     facts: AccountFacts | None = None
-    """What the account says. None: it is not to be asked; UNRESOLVED: it could not be."""
+    """Facts of the account. None: not queried; UNRESOLVED: the query failed."""
 
 
 def groups_of(cluster: Cluster) -> Sequence[Group]:
-    """All groups of a cluster."""
     return (*cluster.instance_groups, *cluster.restricted_groups)
 
 
 def mounting(file_system: str, deployment: Deployment) -> list[InstanceGroup]:
-    """The groups whose nodes mount a file system."""
     return [
         group
         for group in deployment.cluster.instance_groups

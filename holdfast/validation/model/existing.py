@@ -1,4 +1,4 @@
-"""What of an environment is there already, as rules see it."""
+"""Existing resources of an environment."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from holdfast.validation.model.item import Item
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Choice(Item):
-    """Something that is said in one of two ways, such as a file system: a new one, or one that is there."""
+    """Resource given in one of two ways: new, or existing."""
 
     what: str
     """Such as ``a file system``."""
@@ -18,12 +18,12 @@ class Choice(Item):
     made: tuple[str, ...]
     """What is written of the first way."""
     lacking: tuple[str, ...]
-    """What the first way wants and is not written."""
+    """Missing settings of the first way."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Reference(Item):
-    """An ARN or a DNS name that an environment names."""
+    """ARN or DNS name in an environment."""
 
     what: str
     """Such as ``the execution role``."""
@@ -31,14 +31,14 @@ class Reference(Item):
     region: str | None
     """None: it has none, as a role."""
     account: str | None
-    """None: it says none, as a DNS name; or any account will do, as of a repository."""
+    """None: it has none, as a DNS name; or any account is allowed, as for a repository."""
     why: str
     """Why it cannot be of another region or account."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Scripts(Item):
-    """Lifecycle scripts in a bucket that is there already."""
+    """Lifecycle scripts in an existing bucket."""
 
     bucket: str
     role: str | None
@@ -46,13 +46,11 @@ class Scripts(Item):
     mode: str | None
     """What their hook is made for: ``custom`` or ``extension``; None: they are Holdfast's own, for either."""
     wanted: str | None = None
-    """The mode that the group's own setting asks for; None: it says none."""
+    """Mode set for the group; None: not set."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ZoneId(Item):
-    """An availability zone by its id."""
-
     id: str
     beside: str | None = None
     """The id of the other zone, which has to be another one."""
@@ -60,8 +58,6 @@ class ZoneId(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Existing(Item):
-    """All of it."""
-
     choices: tuple[Choice, ...] = ()
     references: tuple[Reference, ...] = ()
     scripts: tuple[Scripts, ...] = ()
@@ -69,7 +65,7 @@ class Existing(Item):
     needs_vpc: tuple[str, ...] = ()
     """What has to be made in the VPC of an existing network."""
     knows_vpc: bool = True
-    """Whether that VPC is said."""
+    """True if that VPC is named."""
     roles: tuple[str, ...] = ()
     """ARNs of execution roles."""
     eks_cluster: str | None = None

@@ -1,4 +1,4 @@
-"""What an account says of the things that an environment uses: facts without judgement."""
+"""Account facts about existing resources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from holdfast.validation.model.item import Item
 
 @dataclass(frozen=True, kw_only=True)
 class BucketFact:
-    """A bucket by its name, which only one account of a partition can have."""
+    """Bucket by name, which is unique in a partition."""
 
     state: Literal["own", "foreign", "missing"]
     """foreign: of another account, or closed to who asked."""
@@ -18,8 +18,6 @@ class BucketFact:
 
 @dataclass(frozen=True, kw_only=True)
 class EksFact:
-    """An EKS cluster of the account."""
-
     version: str
     authentication_mode: str
     status: str
@@ -29,8 +27,6 @@ class EksFact:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleFact:
-    """A role of the account."""
-
     trusted_services: frozenset[str]
     denied: tuple[str, ...] | None
     """What nodes need and it may not do, such as ``ec2:DescribeSubnets``; None: the account did not say."""
@@ -38,7 +34,7 @@ class RoleFact:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ExistingFacts(Item):
-    """Each UNRESOLVED when the account refused to say it. What is not there does not exist."""
+    """UNRESOLVED: access denied. Absent: does not exist."""
 
     buckets: Mapping[str, BucketFact] = field(default_factory=dict)
     eks_clusters: Mapping[str, EksFact] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What an account says about the cluster that it is to hold. ``from_account`` asks, rules judge."""
+"""Account facts about the cluster to create."""
 
 import datetime
 from collections.abc import Mapping
@@ -10,8 +10,6 @@ from holdfast.validation.model.item import Item
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
-    """A training plan of the account."""
-
     status: str
     instance_type: str
     availability_zones: frozenset[str]
@@ -20,15 +18,13 @@ class TrainingPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountSubnet:
-    """A subnet that is there."""
-
     availability_zone: str
     free_addresses: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountSecurityGroup:
-    """Whether a security group lets its members talk to each other."""
+    """``True`` if its members may talk to each other."""
 
     from_itself: bool
     to_itself: bool
@@ -36,8 +32,6 @@ class AccountSecurityGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineImage:
-    """An AMI that is there."""
-
     owner: str
     """An account, or ``amazon``."""
     encrypted: bool
@@ -47,7 +41,7 @@ class MachineImage:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AccountFacts(Item):
-    """Each UNRESOLVED when the account refused to say it."""
+    """UNRESOLVED: access denied."""
 
     cluster_quotas: Mapping[str, float]
     """Nodes allowed, by instance type; and under "" those of all types together, over all clusters."""

@@ -1,4 +1,4 @@
-"""What rules find: one shape for people, programs and the CDK."""
+"""Findings, for people, programs and the CDK."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "not-checked")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that is wrong, or that could not be judged."""
+    """Violation, or a rule that could not be judged."""
 
     code: str
     """Stable; `holdfast explain CODE` prints its page."""
@@ -34,7 +34,7 @@ class Finding:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors before warnings before what was not checked; in the order of the source within each."""
+    """Errors, warnings, not checked; within each in the order of the source."""
     return sorted(
         findings,
         key=lambda finding: (

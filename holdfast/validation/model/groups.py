@@ -1,4 +1,4 @@
-"""The instance groups of a cluster, in AWS vocabulary."""
+"""Instance groups of a cluster, in AWS vocabulary."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,8 +43,6 @@ class Mount(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Taint(Item):
-    """A Kubernetes taint."""
-
     key: str
     value: str | None
     effect: str
@@ -88,14 +86,12 @@ class AutoPatch(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Group(Item):
-    """What every group of nodes has."""
-
     name: Annotated[str, Property(GROUP, "InstanceGroupName")]
     instance_type: Annotated[str | None, Property(GROUP, "InstanceType")]
     instance_count: Annotated[int, Property(GROUP, "InstanceCount")]
     """As AWS is asked for it: working nodes and spares."""
     threads_per_core: Annotated[int | None, Property(GROUP, "ThreadsPerCore")] = None
-    """None: not said, the service takes 1."""
+    """None: not set, the service takes 1."""
     volumes: Annotated[tuple[Volume, ...], Property(GROUP, "InstanceStorageConfigs")] = ()
     training_plan_arn: Annotated[str | None, Property(GROUP, "TrainingPlanArn")] = None
     deep_health_checks: Annotated[tuple[str, ...], Property(GROUP, "OnStartDeepHealthChecks")] = ()
@@ -105,7 +101,7 @@ class Group(Item):
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The instance types that its nodes may have, the preferred one first."""
+        """Instance types of its nodes, the preferred one first."""
         return () if self.instance_type is None else (self.instance_type,)
 
 
@@ -119,12 +115,12 @@ class InstanceGroup(Group):
     """The part of instance_count that idles. None: the source does not tell."""
     min_instance_count: Annotated[int | None, Property(GROUP, "MinInstanceCount")] = None
     capacity: Annotated[str | None, Property(GROUP, "CapacityRequirements")] = None
-    """``spot`` or ``on-demand``. None: not said."""
+    """``spot`` or ``on-demand``. None: not set."""
     mounts: Annotated[tuple[Mount, ...], Property(GROUP, "InstanceStorageConfigs")] = ()
     image_id: Annotated[str | None, Property(GROUP, "ImageId")] = None
     image_release_version: Annotated[str | None, Property(GROUP, "ImageReleaseVersion")] = None
     network_interface: Annotated[str | None, Property(GROUP, "NetworkInterface.InterfaceType")] = None
-    """``efa`` or ``efa-only``. None: not said."""
+    """``efa`` or ``efa-only``. None: not set."""
     lifecycle: Annotated[Lifecycle | None, Property(GROUP, "LifeCycleConfig")] = None
     labels: Annotated[Mapping[str, str], Property(GROUP, "KubernetesConfig.Labels")] = field(default_factory=dict)
     taints: Annotated[tuple[Taint, ...], Property(GROUP, "KubernetesConfig.Taints")] = ()

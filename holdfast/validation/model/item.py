@@ -1,9 +1,8 @@
 """
-What every part of a description has in common: it knows its place in its source, and what of it is not known.
+Base of all parts: the path in the source, and unknown attributes.
 
-A value that cannot be known before deployment is ``UNRESOLVED``: a token of a template, a resource of somebody else,
-a setting that is broken. Reading one raises, so that no rule can take it for a value; the runner makes "not checked"
-of that.
+A value unknown before deployment is ``UNRESOLVED``: a token of a template, an external resource, a broken setting.
+Reading it raises, so no rule takes it for a value; the runner reports "not checked".
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ from holdfast.validation.cloudformation import UNRESOLVED
 
 
 class UnresolvedError(Exception):
-    """A rule asked for what is not known."""
+    """A rule read an unknown value."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path} is not known")
@@ -23,23 +22,23 @@ class UnresolvedError(Exception):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Item:
-    """A part of a deployment. Items are the same only when they are one object."""
+    """Part of a deployment; compared by identity."""
 
     path: str
     """Where it is in its source: ``cluster.instance_groups.1``, ``Resources.Cluster.Properties.InstanceGroups.1``."""
     places: Mapping[str, str] = field(default_factory=dict)
-    """Full paths of attributes, in the source's words. Default: all are told by ``path``."""
+    """Full paths of attributes, in the source's words. Default: below ``path``."""
 
     def at(self, attribute: str) -> str:
-        """Where an attribute is in the source."""
+        """Path of an attribute in the source."""
         return self.places.get(attribute, self.path)
 
     def knows(self, attribute: str) -> bool:
-        """Whether an attribute can be read."""
+        """True if an attribute can be read."""
         return vars(self)[attribute] is not UNRESOLVED
 
     def changed(self, **attributes: Any) -> Self:
-        """A copy with other attributes; ``dataclasses.replace`` would read those that are not known."""
+        """Copy with other attributes; ``dataclasses.replace`` would read unknown ones."""
         return type(self)(**{**vars(self), **attributes})
 
     if not TYPE_CHECKING:  # a type checker that sees it takes every name for an attribute, misspelt ones too
@@ -54,13 +53,13 @@ class Item:
         return f"{type(self).__name__}({self.path})"
 
     def walk(self) -> Iterator[Self | "Item | Missing"]:
-        """This item, all in it, and what is missing because it is not known; each once."""
+        """This item, all below it, and what is missing because it is unknown; each once."""
         yield from _walk(self, set())
 
 
 @dataclass(frozen=True)
 class Missing:
-    """Items of these kinds may be at ``path``; which ones is not known."""
+    """Items of these kinds may exist at ``path``."""
 
     path: str
     kinds: frozenset[type[Item]]
@@ -86,7 +85,7 @@ _KINDS: dict[type[Item], Mapping[str, frozenset[type[Item]]]] = {}
 
 
 def _kinds_by_field(kind: type[Item]) -> Mapping[str, frozenset[type[Item]]]:
-    """The fields that hold items, and which kinds each can hold, those inside included."""
+    """Fields with items, and the kinds in each, nested ones included."""
     if kind not in _KINDS:
         _KINDS[kind] = _kinds(kind)
     return _KINDS[kind]

@@ -1,4 +1,4 @@
-"""What a cluster stands on, in AWS vocabulary: network, roles, lifecycle scripts, file systems."""
+"""Parts that a cluster depends on, in AWS vocabulary: network, roles, lifecycle scripts, file systems."""
 
 import fnmatch
 from collections.abc import Mapping
@@ -11,21 +11,21 @@ from holdfast.validation.model.item import Item
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Subnet(Item):
-    """A subnet that nodes, file systems or a control plane are in."""
+    """Subnet of nodes, file systems or a control plane."""
 
     id: str
-    """What tells it from others: ``subnet-...`` or a logical id."""
+    """Identity: ``subnet-...`` or a logical id."""
     availability_zone: str | None
     """None: the template leaves the choice to AWS."""
     cidr: str
-    """UNRESOLVED: of an existing subnet, and not told."""
+    """UNRESOLVED: of an existing subnet, unknown."""
     public: bool
     """Whether it routes to an internet gateway."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Traffic(Item):
-    """A rule of a security group."""
+    """Rule of a security group."""
 
     protocol: str
     """``-1`` for all, ``tcp``, ``udp``, ..."""
@@ -37,10 +37,10 @@ class Traffic(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SecurityGroup(Item):
-    """A security group with its rules, those from resources of their own included."""
+    """Security group with its rules, including those of separate resources."""
 
     id: str
-    """What tells it from others: ``sg-...`` or a logical id. ``Traffic.peer`` refers to it."""
+    """Identity: ``sg-...`` or a logical id. ``Traffic.peer`` refers to it."""
     ingress: tuple[Traffic, ...]
     egress: tuple[Traffic, ...]
     """What EC2 makes of it: all traffic to 0.0.0.0/0 when a template writes none."""
@@ -56,10 +56,10 @@ class VpcConfig(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Network(Item):
-    """The VPC that the cluster is in, as far as the same source makes it."""
+    """VPC of the cluster, as far as the source makes it."""
 
     cidr: str | None
-    """None: of an existing VPC, and not told."""
+    """None: of an existing VPC, unknown."""
     secondary_cidrs: tuple[str, ...] = ()
     """Blocks that the VPC has beside its first."""
     nat: bool
@@ -72,8 +72,6 @@ class Network(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Statement(Item):
-    """A statement of a policy."""
-
     effect: str
     """``Allow`` or ``Deny``."""
     actions: tuple[str, ...]
@@ -82,10 +80,10 @@ class Statement(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Role(Item):
-    """An IAM role that the source makes, with all policies that the source gives it."""
+    """IAM role of the source, with all its policies there."""
 
     id: str
-    """What tells it from others: an ARN or a logical id."""
+    """Identity: an ARN or a logical id."""
     trusted_services: frozenset[str]
     """``sagemaker.amazonaws.com``, ..."""
     statements: tuple[Statement, ...]
@@ -93,7 +91,7 @@ class Role(Item):
     """Names at the end of the ARNs of AWS managed policies."""
 
     def allows(self, action: str) -> bool:
-        """Whether a statement of the role allows an action, on whatever resource; managed policies do not count."""
+        """True if a statement allows an action on any resource; managed policies do not count."""
         return any(
             fnmatch.fnmatchcase(action.lower(), pattern.lower())
             for statement in self.statements
@@ -104,14 +102,12 @@ class Role(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Script(Item):
-    """A file of the lifecycle scripts."""
-
     name: str
     """Relative to the source URI."""
     text: str | None
     """None: there is no such file."""
     mistake: str | None = None
-    """What bash does not understand in it, where somebody asked bash."""
+    """Syntax error, if bash has checked it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -126,14 +122,12 @@ class Lifecycle(Item):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is there and says nothing."""
+        """True if it exists without content."""
         return self.source_s3_uri is None and self.on_create is None and self.on_init_complete is None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DataRepositoryAssociation(Item):
-    """What keeps a folder of a Lustre file system and a prefix of a bucket equal."""
-
     name: str
     file_system_path: Annotated[str, Property(ASSOCIATION, "FileSystemPath")]
     data_repository_path: Annotated[str, Property(ASSOCIATION, "DataRepositoryPath")]
@@ -181,17 +175,13 @@ class OpenZfsFileSystem(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LogGroup(Item):
-    """A CloudWatch log group that the source makes."""
-
     name: str | None
     retention_days: int | None
-    """None: logs are kept for ever."""
+    """None: logs are kept forever."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Image(Item):
-    """A container image that jobs or nodes run."""
-
     repository: str | None
     digest: str | None
     tag: str | None = None
@@ -199,8 +189,6 @@ class Image(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Addon(Item):
-    """An EKS add-on."""
-
     name: str
     version: str | None
     configuration: Mapping[str, object] = field(default_factory=dict)
@@ -210,8 +198,6 @@ class Addon(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AccessEntry(Item):
-    """Who may do what in a Kubernetes cluster."""
-
     type: str
     """``HYPERPOD_LINUX``, ``STANDARD``, ..."""
     principal: str
@@ -221,8 +207,6 @@ class AccessEntry(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HelmRelease(Item):
-    """A Helm chart that is installed in a Kubernetes cluster."""
-
     chart: str
     before_cluster: bool
     """Whether the HyperPod cluster waits for it."""
@@ -230,7 +214,7 @@ class HelmRelease(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EksControlPlane(Item):
-    """The EKS cluster that orchestrates a HyperPod cluster, when the same source makes it."""
+    """EKS cluster of a HyperPod cluster, if the source makes it."""
 
     version: str | None
     """None: the newest that EKS has."""
@@ -244,7 +228,7 @@ class EksControlPlane(Item):
     releases: tuple[HelmRelease, ...]
     access_entries: tuple[AccessEntry, ...]
     bootstraps_addons: bool = False
-    """Whether EKS itself installs its network plugin, kube-proxy and CoreDNS, as it does unless told otherwise."""
+    """True if EKS installs its network plugin, kube-proxy and CoreDNS, its default."""
     node_roles: frozenset[str] = frozenset()
     """Ids of the roles of nodes that are not HyperPod's."""
 

@@ -1,5 +1,5 @@
 """
-The failing example of each finding: a good file, and the least that has to change in it.
+Failing example of each finding: a good file, and its minimal change.
 
 ``HFnnn.yaml`` in ``EXAMPLES`` names a good file beside it, what is set in it, and files that lie next to it.
 """
@@ -22,8 +22,6 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """One example."""
-
     base: str
     """The good file."""
     changes: Mapping[str, Any]
@@ -39,7 +37,7 @@ class Example:
 
 
 def example(code: str) -> Example | None:
-    """The example of a finding; None where only an account, or an item built by a test, can show it."""
+    """Example of a finding; None if only an account or a test can show it."""
     path = EXAMPLES / f"{code}.yaml"
     if not path.is_file():
         return None
@@ -48,7 +46,7 @@ def example(code: str) -> Example | None:
 
 
 def findings_of(each: Example, *, folder: Path) -> list[Finding]:
-    """What is found in an example that is written into an empty folder; nobody asks an account."""
+    """Findings in an example, written into an empty folder, without an account."""
     path = folder / each.base
     for name, text in each.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +60,7 @@ def findings_of(each: Example, *, folder: Path) -> list[Finding]:
 
 
 def changed(data: Any, changes: Mapping[str, Any]) -> Any:
-    """A copy of plain data with other values at dotted paths."""
+    """Copy of plain data with other values at dotted paths."""
     result = copy.deepcopy(data)
     for path, value in changes.items():
         *parts, last = path.split(".")

@@ -19,7 +19,7 @@ _INTRO = """\
 What `holdfast check ENV` can find, in an environment file or in the templates of any CDK app, before anything is
 deployed.
 An **error** is refused by AWS or fails later; a **warning** works and costs something.
-What depends on a value that is not known before deployment, or on an account that nobody asked, is reported as
+What depends on a value that is not known before deployment, or on an account that was not queried, is reported as
 **not checked**; it never passes.
 
 Warnings can be accepted in the file, with a reason:

@@ -1,5 +1,5 @@
 """
-Every rule, a room for each area; importing this registers all of them.
+All rules, a package per area; importing this registers them.
 
 Rules are pure: no file, no clock, no account, no environment file.
 """

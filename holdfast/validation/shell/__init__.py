@@ -1,4 +1,4 @@
-"""What bash says of a script without running it. What the words mean is for rules.lifecycle."""
+"""Syntax check of shell scripts."""
 
 from holdfast.validation.shell.syntax import shell_mistake
 

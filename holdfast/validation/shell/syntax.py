@@ -1,4 +1,4 @@
-"""What bash says of a script without running it: ``bash -n`` with a deadline, where there is a bash."""
+"""Syntax check by ``bash -n`` with a deadline, if bash is installed."""
 
 import functools
 import re
@@ -10,7 +10,7 @@ DEADLINE_S = 5.0
 
 @functools.cache
 def shell_mistake(text: str) -> str | None:
-    """The first thing that bash does not understand; None when there is nothing, or no bash to ask."""
+    """First syntax error; None without one, or without bash."""
     bash = shutil.which("bash")
     first = text.partition("\n")[0]
     if bash is None or not re.match(r"#!.*\b(ba|da)?sh\b", first) or "\r" in text:
@@ -29,5 +29,5 @@ def shell_mistake(text: str) -> str | None:
         return None
     if done.returncode == 0:
         return None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return re.sub(r"^\S*bash: ", "", said[0])[:160] if said else None
+    output = done.stderr.decode(errors="replace").strip().splitlines()
+    return re.sub(r"^\S*bash: ", "", output[0])[:160] if output else None

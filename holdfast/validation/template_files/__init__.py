@@ -1,6 +1,4 @@
-"""
-Reads templates and cloud assemblies: JSON and YAML with lines, loops unrolled. What is in them is for from_template.
-"""
+"""Readers of templates and cloud assemblies: JSON and YAML with lines, loops unrolled."""
 
 from holdfast.validation.template_files.assemblies import nested_templates, read_template, read_templates
 from holdfast.validation.template_files.json_text import json_fault, read_json

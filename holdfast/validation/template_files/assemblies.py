@@ -1,8 +1,7 @@
 """
-Templates on disk: a file with the nested stacks that lie beside it, or a cloud assembly of the CDK with its assets.
+Templates on disk: a file with nested stacks beside it, or a CDK cloud assembly with assets.
 
-A nested stack is read when its ``TemplateURL`` is a path, as ``aws cloudformation package`` takes
-it, or names an asset.
+A nested stack is read if its ``TemplateURL`` is a path, as ``aws cloudformation package`` takes it, or names an asset.
 """
 
 import json
@@ -16,7 +15,7 @@ from holdfast.validation.template_files.loops import unrolled
 from holdfast.validation.template_files.reading import no_resources, read_text
 
 _STACKS = {"AWS::CloudFormation::Stack": "TemplateURL", "AWS::Serverless::Application": "Location"}
-"""Nested stacks, and the property that says where their template is."""
+"""Nested stacks, and the property with the path of their template."""
 _DEEPEST = 10
 _NESTED = ".nested.template.json"
 _LARGEST_SCRIPT = 1 << 20
@@ -25,11 +24,11 @@ _LARGEST_SCRIPT = 1 << 20
 
 def read_templates(path: Path) -> list[Template]:
     """
-    The templates of a file, or of a cloud assembly with all its stages.
+    Templates of a file, or of a cloud assembly with all stages.
 
     Raises:
-        Unreadable: the file is no template, or one nested in it is none.
-        ValueError: the folder is no assembly.
+        Unreadable: the file, or one nested in it, is not a template.
+        ValueError: the folder is not an assembly.
     """
     if path.is_dir():
         return list(_assembly(path))
@@ -40,12 +39,7 @@ def read_templates(path: Path) -> list[Template]:
 
 
 def read_template(path: Path, *, region: str | None = None, account: str | None = None) -> Template:
-    """
-    One template.
-
-    Raises:
-        Unreadable: the file cannot be read, or is no template.
-    """
+    """Read one template; raises Unreadable."""
     read = read_text(path)
     return Template(
         body=unrolled(read.body),
@@ -59,7 +53,7 @@ def read_template(path: Path, *, region: str | None = None, account: str | None 
 
 
 def nested_templates(path: Path, template: Template) -> Iterator[Template]:
-    """The templates of the nested stacks of a template, as its asset manifest names them."""
+    """Nested stacks of a template, by its asset manifest."""
     for digest, asset in _Assets(path.parent).places.items():
         if asset.name.endswith(_NESTED) and digest in json.dumps(template.body.get("Resources")):
             yield Template(
@@ -74,7 +68,7 @@ def nested_templates(path: Path, template: Template) -> Iterator[Template]:
 
 
 def _beside(template: Template, around: tuple[Path, ...]) -> Iterator[Template]:
-    """The templates of nested stacks whose URL is a path, and those nested in them; none that holds itself."""
+    """Nested stacks whose URL is a path, recursively; circular ones are left out."""
     folder = around[-1].parent
     for logical_id, resource in template.section("Resources").items():
         if not isinstance(resource, Mapping) or str(resource.get("Type")) not in _STACKS:
@@ -131,14 +125,14 @@ def _assembly(folder: Path) -> Iterator[Template]:
 
 
 class _Assets:
-    """The assets beside the templates of a folder."""
+    """Assets beside the templates of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @cached_property
     def places(self) -> Mapping[str, Path]:
-        """Where each asset is, by content hash."""
+        """Path of each asset, by content hash."""
         found = {}
         for manifest in sorted(self._folder.glob("*.assets.json")):
             for digest, asset in _json(manifest).get("files", {}).items():
@@ -148,7 +142,7 @@ class _Assets:
         return found
 
     def texts(self, digest: str) -> Mapping[str, str] | None:
-        """The texts in an asset that is a folder, by name; None when it is not there, or an archive."""
+        """Texts in a folder asset, by name; None if it is missing, or an archive."""
         asset = self.places.get(digest)
         if asset is None or not asset.is_dir():
             return None

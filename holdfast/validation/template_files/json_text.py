@@ -1,4 +1,4 @@
-"""JSON with lines: the words of a text that ``json`` has taken, put together again with where they stand."""
+"""JSON with lines: tokens of a text that ``json`` accepts, with positions."""
 
 import json
 import re
@@ -14,12 +14,7 @@ _MOST_FAULTS = 20
 
 
 def read_json(text: str) -> Text:
-    """
-    Read a JSON object.
-
-    Raises:
-        Unreadable: the text is no JSON, or no object.
-    """
+    """Read a JSON object; raises Unreadable."""
     try:
         whole = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -43,9 +38,8 @@ def read_json(text: str) -> Text:
 
 def json_fault(text: str, error: json.JSONDecodeError) -> tuple[int, str]:
     """
-    Return the line and the cause of a fault, the same for each Python.
-
-    Python 3.13 and newer find a comma that is too much at the comma, older ones at the bracket behind it.
+    Line and cause of a fault, the same for each Python: 3.13 and newer report a trailing comma, older ones the bracket
+    behind it.
     """
     end = error.pos + error.msg.startswith("Illegal trailing comma")
     before, rest = text[:end].rstrip(), text[end:].lstrip()
@@ -61,7 +55,6 @@ def json_fault(text: str, error: json.JSONDecodeError) -> tuple[int, str]:
 
 
 def not_a_mapping(kind: str) -> Unreadable:
-    """That the top of a text is no mapping."""
     return Unreadable(
         line=1,
         given=f"a {kind} at the top",
@@ -71,7 +64,6 @@ def not_a_mapping(kind: str) -> Unreadable:
 
 
 def too_deep(line: int) -> Unreadable:
-    """That values are in values without end."""
     return Unreadable(
         line=line,
         given=f"values nested more than {DEEPEST} levels deep",
@@ -85,7 +77,7 @@ def _refuse(constant: str) -> float:
 
 
 class _Builder:
-    """Puts words together; the text is known to be right, so that only brackets and values matter."""
+    """Combines tokens of a valid text."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,5 +1,5 @@
 """
-``Fn::ForEach`` written out: a fragment of a template once for each value of a collection.
+``Fn::ForEach`` unrolled: a fragment once per value of a collection.
 
 Source: template reference, "Fn::ForEach" (transform AWS::LanguageExtensions).
 """
@@ -21,14 +21,14 @@ class _TooManyError(Exception):
 
 
 def transforms(body: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the macros that a template is put through."""
+    """Macros of a template."""
     written = body.get("Transform", [])
     names = (each.get("Name") if isinstance(each, Mapping) else each for each in _list(written))
     return frozenset(map(str, names))
 
 
 def unrolled(body: LinedMapping) -> LinedMapping:
-    """The body of a template without loops, as far as their collections are known; the same when it has none."""
+    """Template body without loops, as far as their collections are known."""
     if EXTENSIONS not in transforms(body):
         return body
     lists = _parameters(body)
@@ -45,7 +45,7 @@ def unrolled(body: LinedMapping) -> LinedMapping:
 
 
 def _parameters(body: Mapping[str, Any]) -> Mapping[str, list[str]]:
-    """The default values of the parameters that are lists."""
+    """Defaults of list parameters."""
     written = body.get("Parameters")
     found = {}
     for name, definition in written.items() if isinstance(written, Mapping) else ():
@@ -80,7 +80,6 @@ def _unrolled(value: Any, names: Mapping[str, str], lists: Mapping[str, list[str
 def _entries(
     key: str, item: Any, names: Mapping[str, str], lists: Mapping[str, list[str]], left: list[int], line: int
 ) -> Iterator[tuple[str, Any, int]]:
-    """What an entry of a mapping becomes: itself, or an entry for each round of a loop."""
     loop = _loop(key, item, names, lists)
     if loop is None:
         yield _replaced(key, names), _unrolled(item, names, lists, left), line

@@ -1,4 +1,4 @@
-"""The text of a file, parsed: data, and the line of each part."""
+"""Parsed text: data, and the line of each part."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,5 @@ from holdfast.validation.cloudformation import Fault, LinedMapping
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """A text that was read."""
-
     body: LinedMapping
     faults: Sequence[Fault] = field(default_factory=tuple)

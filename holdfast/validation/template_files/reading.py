@@ -1,4 +1,4 @@
-"""Templates from files: JSON or YAML by what is in them, with all that is wrong with how they are written."""
+"""Templates from files: JSON or YAML by content, with faults of form."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -57,7 +57,7 @@ _ATTRIBUTES = frozenset(
 
 
 def looks_like_a_template(path: Path) -> bool:
-    """Whether a file is to be read as a template: by its sections, or because it is JSON."""
+    """True for a file with template sections, or JSON."""
     try:
         text = path.read_bytes()[:_MOST_BYTES].decode("utf-8-sig", errors="replace")
     except OSError:
@@ -66,12 +66,7 @@ def looks_like_a_template(path: Path) -> bool:
 
 
 def read_text(path: Path) -> Text:
-    """
-    The template in a file.
-
-    Raises:
-        Unreadable: it is none, or no text at all.
-    """
+    """Read the template in a file; raises Unreadable."""
     try:
         text = _decoded(path)
         read = _parsed(text, is_json=path.suffix == ".json")
@@ -84,7 +79,7 @@ def read_text(path: Path) -> Text:
 
 
 def _without_rubbish(body: LinedMapping) -> None:
-    """Take what cannot be properties for none: it is told already, and no rule has to think of it."""
+    """Drop values that cannot be properties: they are reported already."""
     resources = body.get("Resources")
     for resource in resources.values() if isinstance(resources, Mapping) else ():
         if isinstance(resource, LinedMapping) and "Properties" in resource:
@@ -94,7 +89,6 @@ def _without_rubbish(body: LinedMapping) -> None:
 
 
 def no_resources(template: "Template") -> Unreadable:
-    """That a template makes nothing."""
     error = Unreadable(
         line=line_of(template.body, "Resources") or 1,
         given="no resources",

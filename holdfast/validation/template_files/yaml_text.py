@@ -1,9 +1,8 @@
 """
 YAML as CloudFormation reads it: version 1.1 with its own short tags, without aliases, merge keys and timestamps.
 
-Built from events, one after the other, so that neither depth nor aliases of a hostile text can exhaust anything.
-Source: CloudFormation user guide, "CloudFormation template format" (what of YAML is not supported) and the reference
-of intrinsic functions (short tags).
+Built iteratively from events, so depth and aliases of a hostile text exhaust nothing. Source: CloudFormation user
+guide, "CloudFormation template format" (unsupported YAML) and the reference of intrinsic functions (short tags).
 """
 
 import functools
@@ -55,12 +54,7 @@ _LARGEST = 400_000
 
 
 def read_yaml(text: str) -> Text:
-    """
-    Read a YAML mapping.
-
-    Raises:
-        Unreadable: the text is no YAML, or no mapping.
-    """
+    """Read a YAML mapping; raises Unreadable."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return _Builder(loader(text)).read()
@@ -85,7 +79,7 @@ def _no_yaml(line: int, given: str) -> Unreadable:
 
 
 class _Open:
-    """A mapping or list whose end has not come."""
+    """Mapping or list under construction."""
 
     __slots__ = ("anchor", "container", "key", "size", "tag")
 
@@ -259,7 +253,7 @@ def _aliases(lines: list[int]) -> Fault:
 
 @functools.lru_cache(maxsize=4096)
 def plain(text: str) -> object:
-    """What YAML 1.1 takes a bare word for: a number, a truth value, null or text."""
+    """Type of a bare word in YAML 1.1: number, boolean, null or text."""
     tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)).removeprefix(_CORE)
     return text if tag == "str" or tag in _TEXTS else _typed(tag, text)
 

@@ -1,6 +1,5 @@
 """
-MariaDB, accounting and work in the background on a controller, and their move to the shared file system. Each is
-loaded on first use.
+MariaDB, accounting and background work on a controller, and their move to the shared file system; loaded on first use.
 """
 
 from holdfast_lifecycle.controller.accounting import point_slurmdbd, send_records, sends_records

@@ -1,4 +1,4 @@
-"""The files of accounting: the lines that make Slurm send its records, and what slurmdbd reads."""
+"""Files of accounting: lines of slurm.conf, and slurmdbd.conf."""
 
 import json
 import os
@@ -18,12 +18,11 @@ _REGION = re.compile(r"arn:[a-z0-9-]+:secretsmanager:([a-z0-9-]+):\d{12}:secret:
 
 
 def sends_records(context: Context) -> bool:
-    """Whether slurm.conf, with what it includes, sends records to slurmdbd."""
     return slurm_settings(context).get("accountingstoragetype", "") == _TYPE
 
 
 def send_records(context: Context) -> bool:
-    """Make it so, in accounting.conf, which HyperPod includes and leaves to others; whether that was a change."""
+    """Enable that in accounting.conf, which HyperPod includes and leaves to others; True if changed."""
     if sends_records(context):
         return False
     path, conf = slurm_file(context, "accounting.conf"), slurm_file(context, "slurm.conf")
@@ -44,11 +43,7 @@ def send_records(context: Context) -> bool:
 
 
 def point_slurmdbd(context: Context) -> bool:
-    """
-    Write slurmdbd.conf for the database outside, or for MariaDB here where nobody has; whether that was a change.
-
-    The password for MariaDB here is made anew on each controller: ``admit_slurm`` makes it the account's.
-    """
+    """Write slurmdbd.conf for the external database, or else for MariaDB here with a new password; True if changed."""
     found, database = slurm_settings(context, "slurmdbd.conf"), context.accounting
     if database is None:
         if "storagetype" in found:
@@ -85,7 +80,6 @@ def point_slurmdbd(context: Context) -> bool:
 
 
 def _outside(database: AccountingDatabase) -> dict[str, str]:
-    """What slurmdbd.conf says of a database outside of the cluster, with the account from Secrets Manager."""
     region = _REGION.fullmatch(database.secret_arn)
     if region is None:
         raise StepError(

@@ -1,4 +1,4 @@
-"""Work that goes on after the lifecycle has ended, once at a time on a node."""
+"""Background work that outlives the lifecycle, once at a time on a node."""
 
 import contextlib
 import fcntl
@@ -11,7 +11,6 @@ _DESCRIPTORS = 1024
 
 
 def is_running(lock: Path) -> bool:
-    """Whether the work of this lock goes on."""
     with contextlib.suppress(OSError), lock.open() as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -21,11 +20,7 @@ def is_running(lock: Path) -> bool:
 
 
 def leave_running(work: Callable[[], None], *, lock: Path, log: Path) -> None:
-    """
-    Begin the work in a process of its own, unless it goes on already, and come back when it has begun.
-
-    It belongs to no process group of ours, or it would end with the step, and has nothing open of ours but its log.
-    """
+    """Start the work in its own process group, unless it runs already; only its log stays open."""
     for path in (lock, log):
         path.parent.mkdir(parents=True, exist_ok=True)
     began, begun = os.pipe()
@@ -42,7 +37,6 @@ def leave_running(work: Callable[[], None], *, lock: Path, log: Path) -> None:
 
 
 def _work(work: Callable[[], None], lock: Path, log: Path, begun: int) -> None:
-    """In the process of its own; never comes back."""
     code = 1
     try:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

@@ -1,4 +1,4 @@
-"""MariaDB on the controller: its data directory, and the account that slurmdbd has there."""
+"""MariaDB on the controller: data directory, and slurmdbd's account."""
 
 import re
 from pathlib import Path
@@ -25,17 +25,15 @@ _NAME = re.compile(r"[A-Za-z0-9_.$-]+")
 
 
 def client() -> str:
-    """The client's name: MariaDB's own, or the one that it had before."""
     return "mariadb" if has_program("mariadb") else "mysql"
 
 
 def ask(statement: str) -> str:
-    """Ask as root through the socket."""
     return run_program(client(), "--user=root", "--batch", "--skip-column-names", text=statement)
 
 
 def data_owner(context: Context, data: Path) -> tuple[int, int]:
-    """Who MariaDB runs as: the package's account, or whoever has the data that is there."""
+    """Account that MariaDB runs as: the package's, or the owner of existing data."""
     found = account(context, "mysql")
     if found is not None:
         return found.owner
@@ -47,7 +45,7 @@ def data_owner(context: Context, data: Path) -> tuple[int, int]:
 
 
 def make_data(context: Context, data: Path, *, owner: tuple[int, int]) -> None:
-    """Fill an empty data directory, as the package does when it is installed."""
+    """Fill an empty data directory, as the package does at installation."""
     if (data / "mysql").is_dir() or not has_program("mariadb-install-db"):
         return
     run_program(
@@ -62,7 +60,7 @@ def make_data(context: Context, data: Path, *, owner: tuple[int, int]) -> None:
 
 
 def start_database() -> None:
-    """Start it and wait until it answers: it may have a crash to recover from first."""
+    """Start it and wait for a response: it may first recover from a crash."""
     start("mariadb")
     if not wait_until(answers(client(), "--user=root", "--execute=SELECT 1"), timeout_s=_READY_S):
         raise StepError(
@@ -73,7 +71,7 @@ def start_database() -> None:
 
 
 def admit_slurm(context: Context) -> None:
-    """Let slurmdbd in with the password of its configuration, which is another one after a take-over."""
+    """Set slurmdbd's password, which changes with a take-over."""
     settings = slurm_settings(context, "slurmdbd.conf")
     user, password = settings.get("storageuser", ""), settings.get("storagepass", "")
     if not user or not password or user == "root":

@@ -1,4 +1,4 @@
-"""Moving the directories of slurmctld and MariaDB to the shared file system."""
+"""Move of the directories of slurmctld and MariaDB to the shared file system."""
 
 import json
 import time
@@ -34,9 +34,7 @@ _ANSWER_S = 90.0
 
 def adopt(local: Path, shared: Path, *, owner: tuple[int, int]) -> None:
     """
-    Make ``local`` a link to the shared directory, which begins as a copy of it where there is none yet.
-
-    What was at ``local`` stays beside it. Whatever this is interrupted by, it can be done again.
+    Make ``local`` a link to the shared directory, which starts as a copy of it. The old content stays; repeatable.
     """
     if not shared.exists():
         if local.is_dir():
@@ -54,11 +52,11 @@ def adopt(local: Path, shared: Path, *, owner: tuple[int, int]) -> None:
 
 def adopt_running(local: Path, shared: Path, *, owner: tuple[int, int]) -> bool:
     """
-    The same for slurmctld's directory while it runs, since to stop it takes seconds; whether it has to save again.
+    The same for slurmctld's directory while it runs, since stopping it takes seconds; True if it must save again.
 
-    It opens every file by its path. From the moment of the exchange on it finds the new directory; what it had saved
-    before comes after, and never over something newer. A save under way then ends in neither: it leaves its file
-    ``*.new`` behind, and is made good by another save.
+    slurmctld opens every file by its path, so it uses the new directory from the exchange on. Files saved before are
+    copied after that, never over newer ones. An interrupted save leaves ``*.new`` behind, and is repaired by another
+    save.
     """
     import shutil  # only here: importing it takes as long as a step
 
@@ -83,7 +81,6 @@ def _free_name(path: Path) -> Path:
 
 
 def accounting_is_up(context: Context) -> bool:
-    """Whether Slurm is configured for slurmdbd, and it answers and knows a cluster."""
     if not slurm_settings(context).get("accountingstoragetype", "").endswith("slurmdbd"):
         return False
     if not is_active("slurmdbd"):
@@ -95,12 +92,12 @@ def accounting_is_up(context: Context) -> bool:
 
 
 def is_moved(context: Context) -> bool:
-    """Whether the background has done what it could here, also when there was nothing to move."""
+    """True if the background work is done, also with nothing to move."""
     return context.path(_DONE).exists()
 
 
 def move_accounting(context: Context, *, hyperpod_s: float = _HYPERPOD_S) -> None:
-    """In the background: wait until HyperPod's own accounting is up, and move its data. Tells events of the end."""
+    """In the background: wait for HyperPod's accounting, and move its data; writes an event at the end."""
     began = time.monotonic()
     events = EventLog(
         path=context.path(context.events_path),
@@ -110,19 +107,19 @@ def move_accounting(context: Context, *, hyperpod_s: float = _HYPERPOD_S) -> Non
     )
     try:
         if wait_until(lambda: accounting_is_up(context), timeout_s=hyperpod_s):
-            told, outcome = f"accounting data is in {_move(context)}", "moved"
+            reported, outcome = f"accounting data is in {_move(context)}", "moved"
         else:
-            told, outcome = f"no slurmdbd answered within {hyperpod_s:g} s: nothing to move", "nothing"
+            reported, outcome = f"no slurmdbd answered within {hyperpod_s:g} s: nothing to move", "nothing"
     except (StepError, OSError) as error:
         seen = error.seen if isinstance(error, StepError) else str(error)
-        action = error.action if isinstance(error, StepError) else f"see space and permissions, and {LOG}"
+        action = error.action if isinstance(error, StepError) else f"check space and permissions, and {LOG}"
         detail = {"step": "slurm_state", "outcome": "failed"}
         events.write(kind=kinds.STEP_FAILED, evidence=seen, action=action, detail=detail)
         return
     write_whole(context.path(_DONE), (json.dumps({"outcome": outcome}) + "\n").encode())
     events.write(
         kind=kinds.STEP_FINISHED,
-        evidence=told,
+        evidence=reported,
         duration_s=time.monotonic() - began,
         detail={"step": "slurm_state", "outcome": outcome},
     )
@@ -136,8 +133,8 @@ def _move(context: Context) -> Path:
         if owner is None or owner.instance_id != context.instance_id:
             raise StepError(
                 expected=f"{context.instance_id} has the state of the cluster",
-                seen=f"{owner.instance_id if owner else 'nobody'} has it",
-                action="nothing, if this controller has been replaced; otherwise run the step slurm_state again",
+                seen=f"the owner is {owner.instance_id if owner else 'unknown'}",
+                action="none if this controller was replaced; otherwise run the step slurm_state again",
             )
         place = shared.place(ACCOUNTING, owner.number)
         stop("slurmdbd")

@@ -1,4 +1,4 @@
-"""What a node knows of itself and of its bundle, and what a step is."""
+"""Configuration of a node, from itself and its bundle, and the definition of a step."""
 
 from holdfast_lifecycle.model.bundle import (
     LUSTRE,

@@ -1,7 +1,4 @@
-"""What the bundle says that only the deployment knew: variables for jobs, file systems to mount, a database.
-
-Each in a file of its own, which is absent where there is nothing to say.
-"""
+"""Deployment settings in the bundle: variables for jobs, mounts, a database; absent files mean no setting."""
 
 import json
 from collections.abc import Mapping
@@ -13,11 +10,11 @@ _AGAIN = "deploy the lifecycle bundle again"
 
 
 class LifecycleError(Exception):
-    """The lifecycle cannot begin; the message says what was looked for and what to do."""
+    """The lifecycle cannot start; the message has the cause and what to do."""
 
 
 class Mount(NamedTuple):
-    """A file system that this node mounts itself, since HyperPod mounts nothing where OnCreate runs."""
+    """File system mounted by this node, since HyperPod mounts nothing where OnCreate runs."""
 
     kind: str
     dns_name: str
@@ -27,7 +24,7 @@ class Mount(NamedTuple):
 
 
 class AccountingDatabase(NamedTuple):
-    """A MySQL or MariaDB server outside of the cluster that keeps Slurm's accounting."""
+    """External MySQL or MariaDB server for Slurm's accounting."""
 
     endpoint: str
     port: int
@@ -38,7 +35,7 @@ class AccountingDatabase(NamedTuple):
 
 
 class Health(NamedTuple):
-    """What the health agent of this node may do, and how long the node is tried out before it joins."""
+    """Mode of the health agent, and duration of the burn-in."""
 
     enabled: bool = False
     """Default: false, as with bundles of somebody else's"""
@@ -56,7 +53,6 @@ class Health(NamedTuple):
 
 
 def read_json(path: Path, action: str = _AGAIN) -> Any:
-    """The content of a file; LifecycleError with what to do when it cannot be had."""
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -64,18 +60,17 @@ def read_json(path: Path, action: str = _AGAIN) -> Any:
 
 
 def job_environment(bundle: Path) -> dict[str, str]:
-    """From job_environment.json."""
     path = bundle / "job_environment.json"
     if not path.exists():
         return {}
     found = read_json(path)
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise LifecycleError(f"{path} is no object of strings; {_AGAIN}")
+        raise LifecycleError(f"{path} is not an object of strings; {_AGAIN}")
     return found
 
 
 def health(settings: Mapping[str, Any]) -> Health:
-    """From the section ``health`` of config.json; without one nothing is asked for."""
+    """From the section ``health`` of config.json."""
     if "health" not in settings:
         return Health()
     found = settings["health"]
@@ -94,7 +89,7 @@ def health(settings: Mapping[str, Any]) -> Health:
 
 
 def mounts(bundle: Path, *, instance_group: str) -> tuple[Mount, ...]:
-    """From mounts.json, or from the group's own file where it was added to the cluster: those of the group."""
+    """From mounts.json, or the group's own file if the group was added to the cluster later."""
     path = bundle / f"mounts.{instance_group}.json"
     if not path.exists():
         path = bundle / "mounts.json"
@@ -102,7 +97,7 @@ def mounts(bundle: Path, *, instance_group: str) -> tuple[Mount, ...]:
         return ()
     found = read_json(path)
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise LifecycleError(f"{path} is no list of objects; {_AGAIN}")
+        raise LifecycleError(f"{path} is not a list of objects; {_AGAIN}")
     try:
         return tuple(_mount(item) for item in found if item["instance_group"] == instance_group)
     except (KeyError, ValueError) as error:
@@ -124,7 +119,7 @@ def _mount(item: Mapping[str, Any]) -> Mount:
 
 
 def remote_write_url(bundle: Path) -> str:
-    """From metrics.json; empty: nobody takes the numbers of the health agent."""
+    """From metrics.json; empty: metrics are not sent."""
     path = bundle / "metrics.json"
     if not path.exists():
         return ""
@@ -136,7 +131,7 @@ def remote_write_url(bundle: Path) -> str:
 
 
 def accounting_database(bundle: Path) -> Optional[AccountingDatabase]:
-    """From accounting.json; None: the controller's own MariaDB keeps it."""
+    """From accounting.json; None: the controller's MariaDB."""
     path = bundle / "accounting.json"
     if not path.exists():
         return None

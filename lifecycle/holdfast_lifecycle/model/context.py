@@ -1,6 +1,7 @@
-"""What a node knows about itself: the lifecycle configuration, and its place in resource_config.json.
+"""
+Context of a node: lifecycle configuration, and its place in resource_config.json.
 
-A node that cannot find itself stops at once and says what it looked for: guessing a role would be worse.
+A node that cannot find itself stops at once: guessing a role would be worse.
 """
 
 import os
@@ -32,8 +33,6 @@ _SCRIPTS = {ON_CREATE: "on_create.sh", ON_INIT_COMPLETE: "on_init_complete.sh"}
 
 
 class User(NamedTuple):
-    """An account that every node has, with the same number everywhere because files on FSx carry numbers."""
-
     name: str
     uid: int
     home: str = ""
@@ -43,7 +42,7 @@ class User(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Everything a step may look at. ``root`` is / on a node and a scratch folder in tests."""
+    """Input of steps. ``root`` is on a node and a scratch folder in tests."""
 
     root: Path
     bundle: Path
@@ -91,21 +90,19 @@ class Context(NamedTuple):
 
     @property
     def job_events_path(self) -> str:
-        """The log of jobs, which all users of the node write."""
         return str(log_of_jobs(self.events_path))
 
     @property
     def script(self) -> str:
-        """The script of the bundle that a person runs to do this again."""
+        """Script of the bundle to run this again."""
         return _SCRIPTS[self.hook]
 
     @property
     def starts_slurm(self) -> bool:
-        """Whether the daemons are ours to start: HyperPod starts none where OnCreate runs."""
+        """True if the steps start the daemons: HyperPod starts none where OnCreate runs."""
         return self.hook == ON_CREATE
 
     def path(self, absolute: str) -> Path:
-        """A path of the node, below the root."""
         return self.root / absolute.lstrip("/")
 
 
@@ -117,7 +114,6 @@ def load_context(
     addresses: Optional[Collection[str]] = None,
     root: Path = Path("/"),
 ) -> Context:
-    """Read both files and find this node in them by its addresses."""
     if resource_config is None:
         resource_config = Path(os.environ.get("SAGEMAKER_RESOURCE_CONFIG_PATH", DEFAULT_RESOURCE_CONFIG))
     settings = read_json(config, "the lifecycle bundle is incomplete; deploy it again")
@@ -201,7 +197,7 @@ def _find_self(resources: Any, own: Collection[str], path: Path) -> tuple[Any, A
 
 
 def _role(group: Any) -> str:
-    """The group's Slurm node type where the file has it; by its name otherwise, since older files have names only."""
+    """Slurm node type of the group; by its name in older files."""
     slurm = group.get("SlurmConfig") or {}
     if slurm.get("NodeType"):
         return str(slurm["NodeType"])
@@ -210,7 +206,7 @@ def _role(group: Any) -> str:
 
 
 def own_addresses() -> set[str]:
-    """IPv4 addresses of this node's interfaces, from the kernel: no name lookup, no network, no program."""
+    """IPv4 addresses of this node's interfaces, from the kernel: no name lookup, network or program."""
     import fcntl
 
     found: set[str] = set()

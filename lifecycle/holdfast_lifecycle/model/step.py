@@ -1,4 +1,4 @@
-"""A step, and the order of steps. Pure: running them is the runner's."""
+"""Definition and order of steps. Pure."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -15,7 +15,7 @@ EVERYWHERE = (*SLURM, KUBERNETES)
 
 
 class StepError(Exception):
-    """A step cannot be brought to its goal: what was expected, what was seen, what to do."""
+    """A step failed: expected, found, and what to do."""
 
     def __init__(self, *, expected: str, seen: str, action: str) -> None:
         super().__init__(expected, seen, action)
@@ -25,23 +25,18 @@ class StepError(Exception):
 
 
 class Work(Protocol):
-    """What a step does; the file of each has these three."""
+    """Functions of a step; each step file has these three."""
 
-    def check(self, context: Context, /) -> bool:
-        """Whether the node already is as it must be."""
+    def check(self, context: Context, /) -> bool: ...
 
-    def apply(self, context: Context, /) -> None:
-        """Make it so."""
+    def apply(self, context: Context, /) -> None: ...
 
     def verify(self, context: Context, /) -> str:
-        """A remark, possibly empty; StepError when it still is not."""
+        """Return a remark, possibly empty; raises StepError if the node is not as required."""
 
 
 class Step(NamedTuple):
-    """Something that must be true on a node, and how to make it so.
-
-    What ``load`` returns runs in a process of its own, which is killed with its children when ``timeout_s`` is over.
-    """
+    """Requirement of a node. ``load`` returns work that runs in a process of its own, killed after ``timeout_s``."""
 
     name: str
     load: Callable[[], Work]
@@ -52,7 +47,7 @@ class Step(NamedTuple):
 
 
 def plan(steps: Sequence[Step], *, role: str, hook: str, only: str = "") -> list[Step]:
-    """The steps of a role under a hook, each after those it needs; refuses unknown names and cycles."""
+    """Steps of a role under a hook, in dependency order; refuses unknown names and cycles."""
     named = {step.name: step for step in steps}
     if len(named) != len(steps):
         raise LifecycleError("step names must be unique, got " + ", ".join(step.name for step in steps))

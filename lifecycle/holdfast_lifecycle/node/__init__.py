@@ -1,6 +1,5 @@
 """
-The node's own things: files, programs, services, accounts, Slurm's settings, and what outlives a controller. What is
-done with them is for ``steps``.
+Resources of the node: files, programs, services, accounts, Slurm's settings, and state that outlives a controller.
 """
 
 from holdfast_lifecycle.node.accounts import Account, account, home_of, is_shared, name_of

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and directories copied so that nothing of them is lost with the instance."""
+"""Atomic writes of files, and copies of directories."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ _BEGIN, _END = "# holdfast: begin, written at node creation", "# holdfast: end"
 
 
 def write_whole(path: Path, content: bytes, *, mode: int = 0o644, owner: Optional[tuple[int, int]] = None) -> None:
-    """Put a file in the place of the old one in one step, on the disk before it is seen."""
+    """Replace a file atomically, after it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = _unfinished(path)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -26,7 +26,6 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o644, owner: Optiona
 
 
 def is_written(path: Path, content: bytes, *, mode: int = 0o644) -> bool:
-    """Whether the file is as ``write_whole`` leaves it."""
     try:
         return path.read_bytes() == content and path.stat().st_mode & 0o7777 == mode
     except OSError:
@@ -34,7 +33,7 @@ def is_written(path: Path, content: bytes, *, mode: int = 0o644) -> bool:
 
 
 def with_lines(text: str, lines: Iterable[str]) -> str:
-    """A file of somebody else's with our lines at its end, in place of those that we put there before."""
+    """Put our lines at the end of a foreign file, in place of earlier ones."""
     kept: list[str] = []
     ours = False
     for line in text.splitlines():
@@ -46,11 +45,7 @@ def with_lines(text: str, lines: Iterable[str]) -> str:
 
 
 def copy_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
-    """
-    Copy a directory under another name and give it the target's name when all of it is on the disk.
-
-    What an earlier attempt left is removed first.
-    """
+    """Copy a directory under a temporary name, and rename it when all is on the disk; remains are removed."""
     unfinished = target.with_name(f"{target.name}.part")
     import shutil  # only here and below: importing it takes as long as a step
 
@@ -68,7 +63,7 @@ def copy_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
 
 
 def fill_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
-    """Copy what the target does not have yet, whoever writes there meanwhile; ``*.new`` files are unfinished."""
+    """Copy what the target lacks, even while others write there; ``*.new`` files are unfinished."""
     import shutil
 
     for path in sorted(_files(source)):
@@ -89,7 +84,6 @@ def fill_folder(source: Path, target: Path, *, owner: tuple[int, int]) -> None:
 
 
 def own_folder(folder: Path, *, owner: tuple[int, int]) -> None:
-    """Give a directory and all in it to an account, and close it to others."""
     folder.chmod(0o700)
     for path in [folder, *_files(folder)]:
         state = path.lstat()
@@ -98,7 +92,6 @@ def own_folder(folder: Path, *, owner: tuple[int, int]) -> None:
 
 
 def point_to(link: Path, target: Path) -> None:
-    """Make ``link`` a symbolic link to the target in one step."""
     fresh = _unfinished(link)
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
@@ -106,7 +99,7 @@ def point_to(link: Path, target: Path) -> None:
 
 
 def _unfinished(path: Path) -> Path:
-    """A name that no other process has, on whatever node: several may write the same file of a shared file system."""
+    """Unique name across nodes: several may write the same file of a shared file system."""
     return path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
 
 

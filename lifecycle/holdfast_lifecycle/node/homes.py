@@ -1,8 +1,7 @@
 """
-A home with its folder of keys, made for an account by whichever node is first.
+Home directories with keys, made by the first node.
 
-All nodes do this at the same time: a home, and the folder of its keys, get their names when they are whole, and the
-first ones in place are everybody's.
+All nodes try at the same time: homes and key folders are renamed into place when complete, and the first one wins.
 """
 
 import os
@@ -17,24 +16,18 @@ _CLOSED = 0o750
 
 
 def missing_home(context: Context, user: User) -> str:
-    """Return what of a user's home is not yet so; empty when all is."""
     home = context.path(home_of(context, user))
     if not home.is_dir() or home.is_symlink() or home.stat().st_uid != user.uid:
-        return f"{home} is not a folder of its own"
+        return f"{home} is a link or not a folder"
     if home.stat().st_mode & 0o022:
-        return f"{home} may be written to by others"
+        return f"{home} is writable by others"
     if not is_shared(context, home_of(context, user)):
         return ""
     return missing_key_pair(home / ".ssh")
 
 
 def make_home(context: Context, user: User) -> None:
-    """
-    Make the home of a user; one on a shared file system has a key pair, for all nodes.
-
-    Raises:
-        StepError: what is there belongs to somebody else, or the file system does not take it.
-    """
+    """Make the home of a user; on a shared file system with a key pair for all nodes. Raises StepError."""
     home = context.path(home_of(context, user))
     try:
         if not home.is_symlink() and not home.exists():
@@ -45,13 +38,13 @@ def make_home(context: Context, user: User) -> None:
     except OSError as error:
         raise StepError(
             expected=f"user '{user.name}' has the home {home_of(context, user)}",
-            seen=f"it cannot be made: {error}",
-            action="give the user another home under lifecycle.users, or make room for this one",
+            seen=f"cannot create it: {error}",
+            action="give the user another home under lifecycle.users, or free space for this one",
         ) from error
 
 
 def place_folder(context: Context, home: Path, user: User) -> None:
-    """Make a folder under another name, which the step fsx leaves alone, and give it its own name when it is whole."""
+    """Make a folder under a temporary name, which the step fsx ignores, and rename it when complete."""
     import shutil  # only here: importing it takes as long as a step
 
     home.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +64,7 @@ def place_folder(context: Context, home: Path, user: User) -> None:
 
 
 def _own(home: Path, user: User) -> None:
-    """Give the folder to the user, by a descriptor: a link that takes its place meanwhile leads root nowhere."""
+    """Give the folder to the user by a descriptor, so that a link in its place cannot redirect root."""
     try:
         folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -92,5 +85,5 @@ def _not_its_own(home: Path, user: User, seen: str) -> StepError:
     return StepError(
         expected=f"{home} is a folder that belongs to '{user.name}'",
         seen=seen,
-        action="see whose it is and move it away, or give the user another home under lifecycle.users",
+        action="find its owner and move it away, or give the user another home under lifecycle.users",
     )

@@ -1,4 +1,4 @@
-"""Work in folders of a user, done with the user's rights: what a user put there cannot lead root elsewhere."""
+"""Work in users' folders with the user's rights: links there cannot redirect root."""
 
 import os
 from typing import Callable
@@ -7,12 +7,7 @@ from holdfast_lifecycle.model import StepError, User
 
 
 def as_user(user: User, work: Callable[[], None]) -> str:
-    """
-    Run ``work`` in a child process that has become the user.
-
-    Returns:
-        Complaint: what StepError saw, or the text of OSError; empty when it succeeded.
-    """
+    """Run ``work`` in a child process as the user; return its complaint, empty on success."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:

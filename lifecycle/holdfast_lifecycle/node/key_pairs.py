@@ -1,4 +1,4 @@
-"""The key pair with which an account goes from node to node."""
+"""SSH key pair of an account for access between nodes."""
 
 import os
 from pathlib import Path
@@ -16,16 +16,15 @@ _OTHERS_S = 10.0
 
 
 def missing_key_pair(keys: Path) -> str:
-    """Return what is not there yet of a pair in an account's ``.ssh`` that is authorised; empty when all is."""
     for name in (KEY, f"{KEY}.pub", "authorized_keys"):
         if not (keys / name).is_file():
-            return f"{keys / name} is not there"
+            return f"{keys / name} is missing"
     public = (keys / f"{KEY}.pub").read_text().strip()
-    return "" if public in (keys / "authorized_keys").read_text().splitlines() else "its own key is not authorised"
+    return "" if public in (keys / "authorized_keys").read_text().splitlines() else "its key is not in authorized_keys"
 
 
 def give_key_pair(home: Path, user: User, *, node: str) -> None:
-    """Give an account a pair of its own, unless there is one. Raises StepError."""
+    """Give an account a pair, unless it has one. Raises StepError."""
     import tempfile  # only here: importing it takes as long as a step
 
     with tempfile.TemporaryDirectory() as folder:
@@ -37,12 +36,11 @@ def give_key_pair(home: Path, user: User, *, node: str) -> None:
         raise StepError(
             expected=f"'{user.name}' has a key pair in {home / '.ssh'}",
             seen=complaint,
-            action="see what is in that folder, remove or complete it, and run the lifecycle again",
+            action="check that folder, remove or complete it, and run the lifecycle again",
         )
 
 
 def _keep_keys(home: Path, private: bytes, public: bytes, *, node: str) -> None:
-    """As the user: the new pair where there is none, and the pair that is there authorised."""
     keys = home / ".ssh"
     if not keys.is_dir():
         _make_folder(keys, {KEY: private, f"{KEY}.pub": public, "authorized_keys": public}, node=node)

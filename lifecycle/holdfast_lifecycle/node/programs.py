@@ -1,4 +1,4 @@
-"""Running programs of the node, with a clear failure when one is absent or unhappy."""
+"""Programs of the node, with clear errors."""
 
 import os
 import subprocess
@@ -13,12 +13,11 @@ _SLURM_FOLDERS = "/opt/slurm/bin:/opt/slurm/sbin"
 
 
 def find_program(name: str) -> str:
-    """Its path: from PATH, the system folders, or where HyperPod keeps Slurm."""
     found = next(_places(name), None)
     if found is None:
         raise StepError(
             expected=f"the program {name} is installed",
-            seen=f"it is neither in PATH nor in the system folders nor in {_SLURM_FOLDERS}",
+            seen=f"it is not in PATH, the system folders or {_SLURM_FOLDERS}",
             action="choose a HyperPod AMI, which has it, or install it in the image",
         )
     return found
@@ -32,7 +31,6 @@ def _places(name: str) -> Iterator[str]:
 
 
 def has_program(name: str) -> bool:
-    """Whether it is installed."""
     try:
         find_program(name)
     except StepError:
@@ -41,11 +39,7 @@ def has_program(name: str) -> bool:
 
 
 def run_program(name: str, *arguments: str, timeout_s: float = 20.0, text: Optional[str] = None) -> str:
-    """
-    Its output; raises StepError when it cannot be run, fails, or takes too long.
-
-    What is secret goes into ``text``, its standard input: everybody sees arguments, and they are told in errors.
-    """
+    """Return the output; raises StepError. Pass secrets as ``text``: arguments are visible, and part of errors."""
     command = [find_program(name), *arguments]
     shown = " ".join([name, *arguments])
     try:

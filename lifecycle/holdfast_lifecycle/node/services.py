@@ -1,4 +1,4 @@
-"""Services of the node, through systemctl alone."""
+"""Services of the node, by systemctl."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +15,6 @@ _LONGEST_PAUSE_S = 1.0
 
 
 def is_active(unit: str) -> bool:
-    """Whether it runs. systemctl says so by its exit code, and prints the state."""
     try:
         return run_program("systemctl", "is-active", unit).strip() == "active"
     except StepError as error:
@@ -25,7 +24,6 @@ def is_active(unit: str) -> bool:
 
 
 def start(unit: str) -> None:
-    """Now and at every boot."""
     try:
         run_program("systemctl", "enable", "--now", unit, timeout_s=_START_S)
     except StepError as error:
@@ -37,23 +35,21 @@ def start(unit: str) -> None:
 
 
 def stop(unit: str) -> None:
-    """Now; at the next boot it starts again if it did before."""
     if is_active(unit):
         run_program("systemctl", "stop", unit, timeout_s=_START_S)
 
 
 def disable(unit: str) -> None:
-    """Now and for good, as far as nobody starts it by hand."""
     run_program("systemctl", "disable", "--now", unit, timeout_s=_START_S)
 
 
 def drop_in(context: Context, unit: str) -> Path:
-    """The file in which we add to a unit, whose own file is the AMI's."""
+    """File with our additions to a unit of the AMI."""
     return context.path(f"{_UNITS}/{unit}.service.d/holdfast.conf")
 
 
 def add_to_unit(context: Context, unit: str, content: str) -> bool:
-    """Add lines to a unit; whether that was a change."""
+    """Add lines to a unit; True if changed."""
     path = drop_in(context, unit)
     if is_written(path, content.encode()):
         return False
@@ -63,7 +59,6 @@ def add_to_unit(context: Context, unit: str, content: str) -> bool:
 
 
 def wait_until(is_so: Callable[[], bool], *, timeout_s: float) -> bool:
-    """Ask again and again until it is so, or the time is over."""
     deadline = time.monotonic() + timeout_s
     pause_s = 0.05
     while not is_so():
@@ -75,7 +70,7 @@ def wait_until(is_so: Callable[[], bool], *, timeout_s: float) -> bool:
 
 
 def answers(program: str, *arguments: str) -> Callable[[], bool]:
-    """A question for ``wait_until``: whether this command succeeds."""
+    """Condition for ``wait_until``: the command succeeds."""
 
     def ask() -> bool:
         try:
@@ -90,5 +85,4 @@ def answers(program: str, *arguments: str) -> Callable[[], bool]:
 
 
 def inactive(units: Sequence[str]) -> list[str]:
-    """Those that do not run."""
     return [unit for unit in units if not is_active(unit)]

@@ -1,18 +1,18 @@
 """
-What outlives a controller, on the shared file system: Slurm's state, accounting data, and who they belong to.
+State that outlives a controller, on the shared file system: Slurm's state, accounting data, and their owner.
 
 Below ``<fsx>/.holdfast/slurm/<cluster>``::
 
-    lock            held while somebody takes over or moves something in
+    lock            held while something is taken over or moved in
     owner.json      {"number": 3, "instance_id": "i-..."}: the controller that may use the rest
     state-3         StateSaveLocation of slurmctld
     accounting-3    data directory of MariaDB
-    series          a name for the job numbers that are given by this state; jobs read it
+    series          name of the series of job numbers of this state; jobs read it
 
-The number is a fencing token. Taking over counts it up and renames both directories, so every path that an earlier
-controller knows is gone: slurmctld, which opens its files by path for each save, can save nothing any more, and neither
-daemon starts again there. MariaDB keeps files open, which no renaming can close; it also keeps them locked, so its
-directory is renamed only when no process on any node has it open. See docs/adr/0030.
+The number is a fencing token. A take-over increments it and renames both directories, so every path of an earlier
+controller is gone: slurmctld, which opens files by path, can save nothing, and neither daemon starts again there.
+MariaDB keeps files open and locked, so its directory is renamed only when no process on any node has it open. See
+docs/adr/0030.
 """
 
 import contextlib
@@ -36,14 +36,11 @@ _FOLDERS = (".holdfast", "slurm")
 
 
 class Owner(NamedTuple):
-    """Who may use what is here, since which turn."""
-
     number: int
     instance_id: str
 
 
 def root_folder(folder: Path, *, mode: int) -> None:
-    """Make a directory that root owns; one of somebody else's is refused."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=mode)
     state = folder.lstat()
@@ -52,20 +49,17 @@ def root_folder(folder: Path, *, mode: int) -> None:
         raise StepError(
             expected=f"{folder} is a directory of root",
             seen=f"it is {kind} of uid {state.st_uid}",
-            action="see who made it, move it away, and run the lifecycle again",
+            action="find its owner, move it away, and run the lifecycle again",
         )
     folder.chmod(mode)
 
 
 class SharedState:
-    """The directory of one cluster."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @staticmethod
     def of(context: Context) -> "SharedState":
-        """Where it is; makes nothing."""
         top = context.path(context.fsx_mount_path).joinpath(*_FOLDERS)
         return SharedState(top / context.cluster_name)
 
@@ -76,19 +70,18 @@ class SharedState:
 
     @contextlib.contextmanager
     def locked(self, *, timeout_s: float) -> Iterator[None]:
-        """While nobody else, on any node, takes over or moves."""
+        """Exclude take-overs and moves on all nodes."""
         with (self.folder / "lock").open("w") as lock:
             _check_locks_work(lock.fileno(), self.folder)
             if not wait_until(lambda: _try_lock(lock.fileno()), timeout_s=timeout_s):
                 raise StepError(
-                    expected=f"nobody else takes over what is in {self.folder}",
+                    expected=f"no other node takes over {self.folder}",
                     seen=f"its lock was held for {timeout_s:g} s",
-                    action="see which other controller of this cluster is being made, and end it",
+                    action="find the other controller of this cluster that is being created, and delete it",
                 )
             yield
 
     def owner(self) -> Optional[Owner]:
-        """None: nobody yet."""
         try:
             found = json.loads((self.folder / "owner.json").read_text())
             return Owner(number=int(found["number"]), instance_id=str(found["instance_id"]))
@@ -96,14 +89,14 @@ class SharedState:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StepError(
-                expected=f"{self.folder}/owner.json says whose the state of Slurm is",
+                expected=f"{self.folder}/owner.json names the owner of Slurm's state",
                 seen=f"{type(error).__name__}: {error}",
-                action="write it anew: an object with 'number', that of the directories beside it, and 'instance_id',"
-                " that of the controller which ran last",
+                action="write a new one: an object with 'number', that of the directories beside it, and 'instance_id',"
+                " that of the last controller",
             ) from error
 
     def take(self, instance_id: str) -> int:
-        """Become the owner, under the lock; the number under which the directories are now."""
+        """Become the owner, under the lock; return the new number of the directories."""
         before = self.owner()
         if before is None or before.instance_id != instance_id:
             number = 1 + max([before.number if before else 0, *(_number(path) for path in self._all())])
@@ -120,20 +113,18 @@ class SharedState:
 
     @property
     def series(self) -> Path:
-        """A new one with each state that begins empty: job numbers then begin again, and are not those of before."""
+        """New for each state that starts empty, since job numbers restart then."""
         return self.folder / SERIES
 
-    def name_series(self, *, anew: bool) -> None:
-        """Under the lock. Numbers that go on keep their name."""
-        if anew or not self.series.exists():
+    def name_series(self, *, restarted: bool) -> None:
+        """Under the lock. Continued numbers keep their name."""
+        if restarted or not self.series.exists():
             write_whole(self.series, (os.urandom(8).hex() + "\n").encode(), mode=0o644)
 
     def place(self, kind: str, number: int) -> Path:
-        """Where the owner of this number has it."""
         return self.folder / f"{kind}-{number}"
 
     def find(self, kind: str) -> Optional[Path]:
-        """The newest directory of a kind, whoever had it; None where there is none yet."""
         found = [path for path in self._all() if path.name.startswith(f"{kind}-")]
         return max(found, key=_number) if found else None
 
@@ -148,11 +139,10 @@ def _number(path: Path) -> int:
 
 def is_open_elsewhere(data: Path) -> bool:
     """
-    Whether a MariaDB server has this data directory open, on whatever node.
+    True if a MariaDB server on any node has this data directory open.
 
-    InnoDB and Aria hold a lock on one file each as long as they run (MDEV-28495 for InnoDB's), and Lustre shows locks
-    to all nodes when it is mounted with ``flock``. The lock of a process that is stopped stays; that of a node which
-    is gone ends when Lustre evicts it.
+    InnoDB and Aria lock one file each while they run (MDEV-28495 for InnoDB's), and Lustre shows locks to all nodes
+    when mounted with ``flock``. The lock of a stopped process stays; that of a lost node ends when Lustre evicts it.
     """
     for name in _LOCKED_BY_MARIADB:
         with contextlib.suppress(FileNotFoundError), (data / name).open("r+b") as file:
@@ -174,7 +164,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _check_locks_work(descriptor: int, folder: Path) -> None:
-    """A mount without locks answers ENOSYS."""
+    """A mount without locks returns ENOSYS."""
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.lockf(descriptor, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""Slurm's files on a node: where they are and what they say."""
+"""Slurm's configuration on a node."""
 
 import re
 from collections.abc import Iterator
@@ -15,31 +15,25 @@ _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*$", re.IGNORECASE)
 
 
 def slurm_file(context: Context, name: str) -> Path:
-    """A file of HyperPod's Slurm."""
     return context.path(f"{FOLDER}/{name}")
 
 
 def slurm_settings(context: Context, name: str = "slurm.conf") -> dict[str, str]:
-    """
-    Lower-case name and last value of each setting, files that are included among them; empty where there is no file.
-
-    Lines that describe nodes and partitions have many words and are of no use here.
-    """
+    """Lower-case name and last value of each setting, with included files; lines of nodes are not split."""
     return {key.lower(): value for key, value in _settings(slurm_file(context, name))}
 
 
 def wait_for_configuration(context: Context) -> None:
-    """On the controller: until HyperPod has written slurm.conf, also where it starts nothing."""
+    """On the controller: wait until HyperPod has written slurm.conf, also where it starts nothing."""
     if not wait_until(lambda: "slurmctldhost" in slurm_settings(context), timeout_s=CONFIGURATION_S):
         raise StepError(
             expected=f"HyperPod writes SlurmctldHost into {FOLDER}/slurm.conf",
-            seen=f"it had not after {CONFIGURATION_S:g} s",
-            action="see that the cluster has Orchestrator.Slurm and this group the node type Controller",
+            seen=f"not after {CONFIGURATION_S:g} s",
+            action="check that the cluster has Orchestrator.Slurm and this group the node type Controller",
         )
 
 
 def includes(context: Context, name: str) -> bool:
-    """Whether slurm.conf includes this file."""
     lines = _lines(slurm_file(context, "slurm.conf"))
     return any(Path(found.group(1)).name == name for found in map(_INCLUDE.match, lines) if found)
 

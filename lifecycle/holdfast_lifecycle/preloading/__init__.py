@@ -1,4 +1,4 @@
-"""Fetches files of S3 into Lustre in the background, run as `python -m`. Which files is for the step `preload`."""
+"""Background fetch of S3 files into Lustre, run as `python -m`. The step `preload` chooses the files."""
 
 from holdfast_lifecycle.preloading.fetching import BATCH_WAIT_S, Order, Progress, fetch
 

@@ -1,8 +1,8 @@
-"""Fetching files of S3 into Lustre before anyone reads them: the program that the preload step leaves running.
+"""
+Fetch of S3 files into Lustre before they are read.
 
-Lustre has the names of linked objects at once and their contents when a file is first read, or restored. This asks for
-the contents in batches and waits for each, so that only so many files are under way; it goes over the folders again
-until nothing new appears, because names may still be arriving. It ends by itself after half a day.
+Lustre has the names of linked objects at once and their contents on first read or restore. This restores batches and
+waits for each, which limits requests in progress; it repeats until no new names appear, and ends after half a day.
 """
 
 import contextlib
@@ -28,8 +28,6 @@ _LFS_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class Order:
-    """What to fetch, and where to say so."""
-
     folders: tuple[str, ...]
     state: str
     """Folder of the lock and of the marks of what is done."""
@@ -41,17 +39,14 @@ class Order:
 
     @property
     def lock(self) -> Path:
-        """Locked by the program while it runs."""
         return Path(self.state, "lock")
 
     @property
     def mark(self) -> Path:
-        """There when the folders have been fetched once."""
         name = hashlib.sha256("\n".join(self.folders).encode()).hexdigest()
         return Path(self.state, f"{name}.json")
 
     def is_running(self) -> bool:
-        """Whether the program runs."""
         with contextlib.suppress(OSError), self.lock.open() as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -62,8 +57,6 @@ class Order:
 
 @dataclass
 class Progress:
-    """What has been seen and done."""
-
     files: int = 0
     """Seen in the last pass."""
     fetched: int = 0
@@ -79,7 +72,7 @@ def fetch(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Progress:
-    """Restore all files below the folders that Lustre has only the names of, until a pass finds nothing new."""
+    """Restore all files below the folders that only have names, until a pass finds nothing new."""
     progress = Progress()
     last = -1
     deadline = clock() + LONGEST_S
@@ -102,7 +95,6 @@ def fetch(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Begin to carry out the order that is the one argument, a JSON object, unless it is being carried out already."""
     values = json.loads(arguments[0])
     order = Order(**{**values, "folders": tuple(values["folders"])})
     order.lock.parent.mkdir(parents=True, exist_ok=True)
@@ -124,10 +116,10 @@ def _carry_out(order: Order) -> int:
         detail = {"step": "preload", "outcome": "failed"}
         events.write(kind=kinds.STEP_FAILED, evidence=error.seen, action=error.action, detail=detail)
         return 1
-    told = f"{progress.files} files, {progress.fetched} of them fetched from S3, {progress.late} still to come"
+    reported = f"{progress.files} files, {progress.fetched} of them fetched from S3, {progress.late} still to come"
     events.write(
         kind=kinds.STEP_FINISHED,
-        evidence=f"{', '.join(order.folders)}: {told}",
+        evidence=f"{', '.join(order.folders)}: {reported}",
         duration_s=time.monotonic() - began,
         detail={"step": "preload", "outcome": "fetched", **asdict(progress)},
     )
@@ -154,7 +146,7 @@ def _batches(paths: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _released(paths: Sequence[str], lfs: Callable[..., str]) -> list[str]:
-    """Those whose contents are in S3 only: a line is ``PATH: (0x0000000d) released exists archived, archive_id:1``."""
+    """Files whose contents are in S3 only: a line is ``PATH: (0x0000000d) released exists archived, archive_id:1``."""
     lines = (line.rpartition(": (") for line in lfs("hsm_state", *paths).splitlines())
     found = {path for path, _, state in lines if " released " in state}
     return [path for path in paths if path in found]
@@ -167,7 +159,6 @@ def _wait(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> int:
-    """Until all are there, or the wait is over; how many are not."""
     deadline = clock() + BATCH_WAIT_S
     pause_s = 0.5
     while (missing := _released(paths, lfs)) and clock() < deadline:

@@ -1,8 +1,7 @@
 """
-The steps of a node: which there are, for whom, after what, and for how long. What a step does is in its own file.
+Table of steps: roles, order and timeouts; implementations are in their own files.
 
-Role and hook choose from STEPS; the file of a step that is not chosen is not even imported, since the steps of a node
-take no longer than their imports.
+Only the files of chosen steps are imported, since their imports dominate the time.
 """
 
 from importlib import import_module
@@ -22,7 +21,7 @@ def _step(
     roles: _Names = EVERYWHERE,
     hooks: _Names = HOOKS,
 ) -> Step:
-    """A row of the table. ``file`` is that of a step which is not called as its file; names are in events and logs."""
+    """Row of the table. ``file`` if it is not named as the step; names are in events and logs."""
 
     def load() -> Work:
         return cast("Work", import_module(f"{__name__}.{file or name}"))

@@ -1,9 +1,9 @@
 """
 The health agent is installed and runs: what watches this node, and how much it may do.
 
-All of /opt/holdfast/agent is this step's. A node that is not watched still trains, so an agent that does not run is
-said and fails nothing; one that cannot be written fails, as anything else on a broken disk. Where pods run the agent
-(EKS with an image of it), which have no credentials of AWS, the unit here ships their events and watches nothing.
+This step owns /opt/holdfast/agent. A node without monitoring still trains, so an agent that does not run is only
+reported; one that cannot be written fails the step. Where pods run the agent (EKS with an image of it), which have no
+AWS credentials, the unit here only ships their events.
 """
 
 import contextlib
@@ -40,16 +40,14 @@ sys.exit(main())
 
 
 def why_not(context: Context) -> str:
-    """Why there is no agent here; empty when there is one."""
     if not context.health.enabled:
-        return "none is asked for"
+        return "not configured"
     if not (context.bundle / "holdfast_agent").is_dir():
         return "the bundle has no holdfast_agent"
     return ""
 
 
 def configuration(context: Context) -> dict[str, object]:
-    """What the agent has to know, under the names of its settings."""
     health = context.health
     on_slurm = context.role in SLURM
     return {
@@ -74,7 +72,7 @@ def configuration(context: Context) -> dict[str, object]:
 
 
 def unit(context: Context) -> str:
-    """What systemd runs: the agent, or what ships the events of one that is a pod."""
+    """systemd unit: the agent, or the shipper for an agent in a pod."""
     return UNIT if context.health.unit else SHIPPING_UNIT
 
 
@@ -83,7 +81,6 @@ def _unit_file(context: Context) -> str:
 
 
 def _files(context: Context) -> dict[str, tuple[bytes, int]]:
-    """Every file of this step: content and mode."""
     files: dict[str, tuple[bytes, int]] = {}
     for package in _PACKAGES:
         for source in sorted((context.bundle / package).rglob("*")):
@@ -104,12 +101,10 @@ def _files(context: Context) -> dict[str, tuple[bytes, int]]:
 
 
 def _wrong(context: Context, files: dict[str, tuple[bytes, int]]) -> list[str]:
-    """What is not yet as it must be."""
     return [name for name, (content, mode) in files.items() if not is_written(context.path(name), content, mode=mode)]
 
 
 def _left_over(context: Context, files: dict[str, tuple[bytes, int]]) -> list[Path]:
-    """What an earlier bundle put here."""
     known = {context.path(name) for name in files}
     there = context.path(PLACE).rglob("*")
     return [path for path in there if path not in known and path.suffix != ".pyc" and not path.is_dir()]
@@ -139,7 +134,7 @@ def apply(context: Context) -> None:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    """Not on the disk before it is seen, as other steps do: a node that loses power here is made anew."""
+    """Without fsync, unlike other steps: a node that loses power here is replaced."""
     if path.name == Path(CONFIGURATION).name:
         write_whole(path, content, mode=mode)
         return
@@ -159,11 +154,11 @@ def verify(context: Context) -> str:
         raise StepError(
             expected="the health agent is installed",
             seen=f"not as written: {', '.join(wrong[:5])}",
-            action="look for a program on the node that changes these files, and at the free space of its disk",
+            action="check for a program on the node that changes these files, and the free space of its disk",
         )
     if not context.health.unit:
         shipped = "shipped" if is_active(SHIPPING_UNIT) else f"not shipped: read 'journalctl -u {SHIPPING_UNIT}'"
         return f"a pod watches this node; its events are {shipped}"
     if not is_active(UNIT):
-        return f"nobody watches this node: {UNIT} does not run; read 'journalctl -u {UNIT}'"
+        return f"this node is not monitored: {UNIT} does not run; read 'journalctl -u {UNIT}'"
     return f"{UNIT} runs, and {'acts' if context.health.acts else 'observes'}"

@@ -1,10 +1,10 @@
 """
 A compute node was tried out before it joins: what fails under load now does not fail in the middle of a job.
 
-The agent's deep check does it; this step keeps its figures where the next node finds them, and remembers who failed. A
-node that failed twice is refused without a third trial: the shared file system knows its hardware by the UUIDs of its
-GPUs, which stay when the service gives the same machine another instance id. Only what was measured counts: a check
-that cannot be done is said and fails nothing. See docs/do/health-agent.md and docs/adr/0270.
+Runs the agent's deep check, keeps its figures for later nodes, and remembers failed hardware by the UUIDs of its GPUs,
+which stay when the service gives the same machine another instance id. A node that failed twice is refused without a
+third test. Only measurements count: a check that cannot run is reported and fails nothing. See
+docs/do/health-agent.md and docs/adr/0270.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _LONGEST = 1000
 
 
 def identity(context: Context) -> str:
-    """Of the hardware: the UUIDs of its GPUs, or the instance id where there are none."""
+    """Of the hardware: the UUIDs of its GPUs, or else the instance id."""
     found = set()
     for path in context.path(_GPUS).glob("*/information"):
         for line in path.read_text(errors="replace").splitlines():
@@ -48,7 +48,7 @@ def identity(context: Context) -> str:
 
 
 def _folder(context: Context) -> Path:
-    """Where every node of the cluster looks; on the node itself where nothing is shared."""
+    """Shared folder of the cluster, or else one on the node."""
     if not context.fsx_mount_path:
         return context.path(_LOCAL)
     return context.path(f"{context.fsx_mount_path}/.holdfast/burn-in/{context.cluster_name}")
@@ -59,7 +59,6 @@ def _history(context: Context) -> Path:
 
 
 def peers(context: Context) -> Path:
-    """The figures of the nodes of this instance type that have passed, one file each."""
     return _folder(context) / "figures" / (context.instance_type or "unknown")
 
 
@@ -71,7 +70,7 @@ def _prepare(context: Context) -> None:
 
 
 def failures(context: Context) -> list[dict[str, Any]]:
-    """What this hardware failed at, the oldest first; what cannot be read accuses nobody."""
+    """Earlier failures of this hardware, oldest first; unreadable files do not count."""
     try:
         found = json.loads(_history(context).read_text())
     except (OSError, ValueError):
@@ -80,8 +79,7 @@ def failures(context: Context) -> list[dict[str, Any]]:
 
 
 def _is_left_out(context: Context) -> str:
-    """Why there is no burn-in; empty when there is one."""
-    return agent.why_not(context) or ("" if context.health.burn_in_s > 0 else "none is asked for")
+    return agent.why_not(context) or ("" if context.health.burn_in_s > 0 else "not configured")
 
 
 def _passed(context: Context) -> Optional[dict[str, Any]]:
@@ -101,11 +99,13 @@ def apply(context: Context) -> None:
     _prepare(context)
     earlier = failures(context)
     if len(earlier) >= MOST_FAILURES:
-        told = "; ".join(f"{each.get('instance_id', '')}: {each.get('seen', '')}" for each in earlier[-MOST_FAILURES:])
+        reported = "; ".join(
+            f"{each.get('instance_id', '')}: {each.get('seen', '')}" for each in earlier[-MOST_FAILURES:]
+        )
         raise StepError(
             expected=f"hardware that failed its burn-in fewer than {MOST_FAILURES} times",
-            seen=f"{identity(context)} failed {len(earlier)} times ({told})"[:_LONGEST],
-            action=f"have the instance replaced; when its hardware was repaired, remove {_history(context)}",
+            seen=f"{identity(context)} failed {len(earlier)} times ({reported})"[:_LONGEST],
+            action=f"replace the instance; after a repair of its hardware, remove {_history(context)}",
         )
     began = time.monotonic()
     code, output = _deep_check(context)
@@ -118,7 +118,7 @@ def apply(context: Context) -> None:
         raise StepError(
             expected="the node passes its burn-in",
             seen=seen,
-            action="HyperPod takes another instance; compare the figures with those of the other nodes",
+            action="HyperPod replaces the instance; compare the figures with those of the other nodes",
         )
     done = code == 0 and report is not None
     _write(context.path(_PASSED), {"instance_id": context.instance_id, "done": done, "remark": output[-_LONGEST:]})
@@ -128,7 +128,7 @@ def apply(context: Context) -> None:
 
 
 def _deep_check(context: Context) -> tuple[int, str]:
-    """The exit code of the agent's check and what it printed; one that hangs was found to be unhealthy."""
+    """Exit code and output of the agent's check; one that hangs means an unhealthy node."""
     seconds = context.health.burn_in_s
     longest_s = seconds + _SLACK_S + (_TURN_S if context.path(_TURNS).is_dir() else 0.0)
     command = [str(context.path(agent.PROGRAM)), "check", "--deep", "--seconds", f"{seconds:g}", "--json"]
@@ -151,7 +151,6 @@ def _deep_check(context: Context) -> tuple[int, str]:
 
 
 def _report(output: str) -> Optional[dict[str, Any]]:
-    """The object that the check prints at its end."""
     for line in reversed(output.splitlines()):
         try:
             found = json.loads(line)
@@ -192,10 +191,10 @@ def verify(context: Context) -> str:
     passed = _passed(context)
     if passed is None:
         raise StepError(
-            expected=f"{_PASSED} says that this node passed its burn-in",
+            expected=f"{_PASSED} records that this node passed its burn-in",
             seen="it does not",
-            action="look for a program on the node that removes it, and at the free space of its disk",
+            action="check for a program on the node that removes it, and the free space of its disk",
         )
     if not passed.get("done"):
-        return f"not tried out, the check could not be done: {str(passed.get('remark', '')).strip()[-200:]}"
+        return f"burn-in skipped, the check could not run: {str(passed.get('remark', '')).strip()[-200:]}"
     return f"passed {context.health.burn_in_s:g} s"

@@ -10,11 +10,7 @@ _SERVICES = ("chrony", "chronyd", "systemd-timesyncd")
 
 
 def skew_s(context: Context) -> float:
-    """
-    How far the file system's clock is ahead of this node's, from the time it gives to a new file; 0 without one.
-
-    A time within that of the writing, however long it took, is no difference.
-    """
+    """Seconds that the file system's clock is ahead of this node's, beyond the duration of a write; 0 without one."""
     if not context.fsx_mount_path:
         return 0.0
     path = context.path(f"{context.fsx_mount_path}/.holdfast-clock-{context.instance_id}")
@@ -33,7 +29,7 @@ def check(context: Context) -> bool:
 
 
 def apply(context: Context) -> None:
-    """Let the time service jump, where there is one; verify judges."""
+    """Let the time service, if any, step the clock; verify judges."""
     if _time_service(context) in ("chrony", "chronyd"):
         run_program("chronyc", "makestep")
 
@@ -51,7 +47,6 @@ def verify(context: Context) -> str:
 
 
 def _time_service(context: Context) -> str:
-    """The service that keeps the clock, as systemd sees it."""
     if not context.path("/run/systemd/system").is_dir():
         return "unknown, no systemd"
     units = context.path("/run/systemd/units")

@@ -1,8 +1,8 @@
 """
 The shared file system is mounted where the configuration says, and writable by root and by every user.
 
-HyperPod mounts it before the lifecycle begins, or the step ``mounts`` did; this step waits a little, opens the shared
-folders to users, and proves that a file can be written, synced, read back and removed.
+HyperPod or the step ``mounts`` mounts it; this step waits a little, opens the shared folders to users, and verifies
+that a file can be written, synced, read back and removed.
 """
 
 import os
@@ -19,12 +19,10 @@ _REMOTE = ("lustre", "nfs", "nfs4")
 
 
 def mount_type(context: Context) -> str:
-    """What is mounted at the mount path; empty when nothing is."""
     return _mounted(context)[0]
 
 
 def mount_options(context: Context) -> list[str]:
-    """How it is mounted, for all and for this mount point."""
     return _mounted(context)[1]
 
 
@@ -60,7 +58,7 @@ def apply(context: Context) -> None:
 
 
 def _closed_folders(context: Context) -> list[Path]:
-    """The mount point and the top folders of it that belong to root and are not yet open to users."""
+    """Mount point and its top folders of root that are not open to users."""
     top = context.path(context.fsx_mount_path)
     folders = [top, *(Path(entry.path) for entry in os.scandir(top) if entry.is_dir(follow_symlinks=False))]
     states = [(folder, folder.stat()) for folder in folders if not folder.name.startswith(".")]
@@ -102,7 +100,7 @@ def _probe(context: Context, user: Optional[User]) -> None:
         raise StepError(
             expected=f"{path} reads back as {who} wrote it",
             seen="other bytes",
-            action="take the node out of service and check the file system's health",
+            action="drain the node and check the file system",
         )
 
 

@@ -1,7 +1,7 @@
 """
 What every job finds is there: who and where it is, where events go, the packages that write them and keep it running.
 
-Whole files under names of our own, so running it again gives the same files.
+Whole files under names of our own, so repeated runs give the same files.
 """
 
 import shlex
@@ -67,7 +67,7 @@ def _variables(context: Context) -> dict[str, str]:
 
 
 def _series(context: Context) -> dict[str, str]:
-    """Where a job finds of which series its number is; the controller writes it with Slurm's state."""
+    """Name of the series of job numbers; the controller writes it with Slurm's state."""
     if context.role not in SLURM or not context.fsx_mount_path:
         return {}
     folder = SharedState.of(context).folder.relative_to(context.root)
@@ -75,19 +75,18 @@ def _series(context: Context) -> dict[str, str]:
 
 
 def _append(variable: str, folder: str) -> str:
-    """Shell that puts a folder last, once, however often it is read: what a user has there comes first."""
+    """Shell that appends a folder once: the user's come first."""
     present = f"${{{variable}:-}}"
     return f'case ":{present}:" in *":{folder}:"*) ;; *) {variable}="${{{variable}:+${variable}:}}{folder}" ;; esac'
 
 
 def _default(name: str, value: str) -> str:
-    """Shell that sets a variable which the user has not set. The names of the node are always the node's own."""
+    """Shell that sets a variable unless the user has; the node's own names are always set."""
     assignment = f"{name}={shlex.quote(value)}"
     return assignment if name in _OF_THE_NODE else f'[ -n "${{{name}+set}}" ] || {assignment}'
 
 
 def _files(context: Context) -> dict[str, bytes]:
-    """Every file of this step and its whole content."""
     variables = _variables(context)
     plain = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
     profile = (
@@ -117,7 +116,6 @@ def _mode(path: Path) -> Optional[int]:
 
 
 def _wrong(context: Context) -> list[str]:
-    """What is not yet as it must be."""
     wrong = []
     for name, content in _files(context).items():
         path = context.path(name)
@@ -134,7 +132,7 @@ def _wrong(context: Context) -> list[str]:
 
 
 def _logs(context: Context) -> dict[str, int]:
-    """Each log of events with its mode; both folders are root's, so no user puts another file in their place."""
+    """Logs of events with their modes; root owns both folders, so users cannot replace a file."""
     return {context.events_path: _EVENTS_MODE, context.job_events_path: _JOB_EVENTS_MODE}
 
 
@@ -164,6 +162,6 @@ def verify(context: Context) -> str:
         raise StepError(
             expected="the job environment is written",
             seen=f"not as written: {', '.join(wrong)}",
-            action="look for a program on the node that changes these files, and at the free space of its disk",
+            action="check for a program on the node that changes these files, and the free space of its disk",
         )
     return f"{_ENVIRONMENT}, {_PROFILE}, {_LIBRARY}, {_LAUNCHER}"

@@ -1,10 +1,9 @@
 """
 Lustre uses the node's EFA devices, where a file system has EFA; otherwise the step says why not.
 
-LNet gets the devices, or an EFA-enabled file system is mounted over TCP. The commands are those of the FSx for Lustre
-user guide, "Configuring EFA clients", which offers them in a script to be downloaded. Here they are a unit of the
-node: a closed network has no way to that script, and nothing is run that nobody was given. AWS's sample for EKS goes
-on without EFA where it cannot be set up, and so does this step, with a remark.
+The commands are those of the FSx for Lustre user guide, "Configuring EFA clients", which offers them as a download.
+Here they are a unit of the node: a closed network cannot download it, and only reviewed code runs. Like AWS's sample
+for EKS, this step continues over TCP where EFA cannot be set up, with a remark.
 """
 
 import fcntl
@@ -26,7 +25,7 @@ _EXCLUDED = ("trn2",)
 
 
 def devices(context: Context) -> list[str]:
-    """The EFA devices that Lustre uses, spread over those that there are."""
+    """EFA devices for Lustre, spread over all."""
     folder = context.path(_DEVICES)
     found = sorted(path.name for path in folder.iterdir() if _is_efa(context, path.name)) if folder.is_dir() else []
     kind = context.instance_type[len("ml.") :] if context.instance_type.startswith("ml.") else context.instance_type
@@ -42,11 +41,10 @@ def _is_efa(context: Context, name: str) -> bool:
 
 
 def _why_not(context: Context) -> Optional[str]:
-    """Why this node does without; None when it does not."""
     if not context.lustre_efa:
         return "no file system with EFA"
     if not devices(context):
-        return "no EFA device that Lustre can use"
+        return "no EFA device usable by Lustre"
     if not (has_program("lnetctl") and has_program("modprobe")):
         return "Lustre is mounted over TCP: the AMI has no Lustre client (lnetctl)"
     return None
@@ -85,7 +83,6 @@ def _unit(context: Context) -> bytes:
 
 
 def interface_of(address: str) -> str:
-    """The interface with an address, from the kernel."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode()[:15])

@@ -1,9 +1,8 @@
 """
 The file systems of ``mounts.json`` are mounted, now and at boot; what is mounted already stays.
 
-AWS's page leaves that to scripts where OnCreate runs. What is mounted already is left alone: AWS's own samples have
-HyperPod mount there too. Options as in the guides of FSx for Lustre (``mount-fs-auto-mount-onreboot``) and for
-OpenZFS.
+AWS's page leaves that to scripts where OnCreate runs, and AWS's own samples have HyperPod mount there too. Options as
+in the guides of FSx for Lustre (``mount-fs-auto-mount-onreboot``) and for OpenZFS.
 """
 
 from pathlib import Path
@@ -20,7 +19,7 @@ _AT_BOOT = "_netdev,x-systemd.automount,x-systemd.requires=network-online.target
 
 
 def source(mount: Mount) -> str:
-    """What is mounted, as mount takes it. The root volume of an OpenZFS file system is called fsx."""
+    """As mount takes it. The root volume of an OpenZFS file system is called fsx."""
     return f"{mount.dns_name}@tcp:/{mount.mount_name}" if mount.kind == LUSTRE else f"{mount.dns_name}:/fsx"
 
 
@@ -33,7 +32,6 @@ def _mounted(context: Context) -> set[str]:
 
 
 def _fstab(context: Context) -> str:
-    """The whole file with our lines in it."""
     path = context.path(_FSTAB)
     before = path.read_text() if path.exists() else ""
     lines = [f"{source(m)} {m.path} {_kind(m)} {_OPTIONS[m.kind]},{_AT_BOOT} 0 0" for m in context.mounts]
@@ -58,7 +56,7 @@ def apply(context: Context) -> None:
 
 
 def _mount(context: Context, mount: Mount) -> None:
-    """Until it is there, since a name that is not known yet is no reason to give up a node."""
+    """Retry, since an unresolved name may be temporary."""
     context.path(mount.path).mkdir(parents=True, exist_ok=True)
     complaints: list[str] = []
 
@@ -76,7 +74,7 @@ def _mount(context: Context, mount: Mount) -> None:
         ports = "988 and 1018-1023" if mount.kind == LUSTRE else "111, 2049 and 20001-20003"
         raise StepError(
             expected=f"{source(mount)} is mounted at {mount.path} within {_WAIT_S:g} s",
-            seen=complaints[-1] if complaints else "mount succeeds, and nothing is there",
+            seen=complaints[-1] if complaints else "mount succeeds, but nothing is mounted",
             action="check that the file system is AVAILABLE, that the node resolves its name, and that its security"
             f" group lets the nodes reach the ports {ports}",
         )
@@ -88,6 +86,6 @@ def verify(context: Context) -> str:
         raise StepError(
             expected="every file system of the group is mounted, now and after a reboot",
             seen=f"not mounted: {', '.join(missing)}" if missing else f"{_FSTAB} is not as written",
-            action="look for a program on the node that unmounts it or rewrites the file",
+            action="check for a program on the node that unmounts it or rewrites the file",
         )
     return ", ".join(f"{source(m)} at {Path(m.path)}" for m in context.mounts) or "nothing to mount"

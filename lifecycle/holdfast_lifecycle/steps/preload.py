@@ -1,9 +1,8 @@
 """
 Chosen folders are being fetched from S3, before a job reads them.
 
-In the background, by the controller alone. The step ends as soon as the fetching runs: a node is ready without it,
-because a file that is read first is simply fetched then. A directory that stands in for Lustre has its files already.
-Nodes under Kubernetes do not do this.
+By the controller alone, in the background: the step ends when the fetch runs, because an unfetched file is fetched on
+first read. A directory in place of Lustre has its files already. Nodes under Kubernetes skip this.
 """
 
 import json
@@ -25,7 +24,6 @@ _START_WAIT_S = 10.0
 
 
 def order(context: Context) -> "Order":
-    """What the program is told."""
     from holdfast_lifecycle.preloading import Order  # only where something is fetched, for the sake of all others
 
     return Order(
@@ -38,16 +36,15 @@ def order(context: Context) -> "Order":
 
 
 def _remark(context: Context) -> str:
-    """Why there is nothing to begin; empty when there is something."""
     if not context.preload:
         return "nothing to fetch"
     kind = mount_type(context)
     if kind != "lustre":
         return f"{context.fsx_mount_path} is {kind or 'not mounted'}: nothing to fetch"
-    wanted = order(context)
-    if wanted.mark.exists():
+    expected = order(context)
+    if expected.mark.exists():
         return f"fetched: {', '.join(context.preload)}"
-    return f"being fetched: {', '.join(context.preload)}" if wanted.is_running() else ""
+    return f"being fetched: {', '.join(context.preload)}" if expected.is_running() else ""
 
 
 def check(context: Context) -> bool:
@@ -75,5 +72,5 @@ def apply(context: Context) -> None:
 
 
 def verify(context: Context) -> str:
-    """Not being able to fetch is told, and no reason to give up a node: what is read first is fetched then."""
+    """A failed fetch is reported and fails nothing: files are fetched on first read."""
     return _remark(context) or f"not fetched: read {_LOG} and {context.events_path}"

@@ -18,7 +18,7 @@ def _script(context: Context, name: str) -> Path:
 
 
 def _mark(context: Context, name: str) -> Path:
-    """The file that says that this content of the script has succeeded here."""
+    """File that records that this content of the script has succeeded here."""
     try:
         import hashlib  # this and subprocess only where there is a script: importing them takes longer than the step
 
@@ -63,8 +63,8 @@ def verify(context: Context) -> str:
     missing = [name for name in context.scripts if not _mark(context, name).exists()]
     if missing:
         raise StepError(
-            expected="every script has succeeded",
+            expected="all scripts succeeded",
             seen=f"not yet: {', '.join(missing)}",
-            action="look for a program on the node that removes files from " + _DONE,
+            action="check for a program on the node that removes files from " + _DONE,
         )
     return ", ".join(context.scripts)

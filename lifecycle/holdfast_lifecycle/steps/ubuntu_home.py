@@ -19,7 +19,6 @@ def _home(context: Context) -> str:
 
 
 def _missing(context: Context) -> str:
-    """What is not yet so; empty when all is."""
     person = account(context, _NAME)
     if person is None or not context.fsx_mount_path:
         return ""
@@ -65,6 +64,6 @@ def verify(context: Context) -> str:
         raise StepError(
             expected=f"{_NAME} has its home at {_home(context)} and a key pair in it",
             seen=missing,
-            action="look for a program on the node that changes them",
+            action="check for a program on the node that changes them",
         )
     return f"home {_home(context)}, key {KEY}"

@@ -41,6 +41,6 @@ def verify(context: Context) -> str:
             raise StepError(
                 expected=f"user '{user.name}' has the home {home_of(context, user)}",
                 seen=missing,
-                action="look for a program on the node that changes it",
+                action="check for a program on the node that changes it",
             )
     return ", ".join(f"{user.name}: {home_of(context, user)}" for user in context.users)

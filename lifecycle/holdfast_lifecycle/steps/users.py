@@ -36,7 +36,6 @@ def _numbers(rows: list[list[str]]) -> dict[str, int]:
 
 
 def _lacks(context: Context, user: User, accounts: _Accounts) -> str:
-    """What is not yet so; empty when all is."""
     found = account(context, user.name)
     if found is None or not found.uid == user.uid == accounts.gids.get(user.name):
         return f"uid {accounts.uids.get(user.name)}, gid {accounts.gids.get(user.name)}"
@@ -124,6 +123,6 @@ def verify(context: Context) -> str:
             raise StepError(
                 expected=f"user and group '{user.name}' have number {user.uid} and home {home_of(context, user)}",
                 seen=lacks,
-                action="look for a program on the node that rewrites /etc/passwd or /etc/group",
+                action="check for a program on the node that rewrites /etc/passwd or /etc/group",
             )
     return ", ".join(f"{user.name}={user.uid}" for user in context.users)

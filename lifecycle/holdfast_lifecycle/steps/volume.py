@@ -2,9 +2,9 @@
 Containerd's images and what pods write are on the group's extra volume, now and after a reboot.
 
 HyperPod mounts the volume at /opt/sagemaker and puts nothing there. AWS's sample moves both folders in its lifecycle
-script (awslabs/awsome-distributed-ai 95b939c, on_create_main.sh); here they are bound by mount units, as Amazon's image
-for EKS binds them to local disks (awslabs/amazon-eks-ami 81fec2e, setup-local-disks), so that no configuration of
-containerd is replaced and a reboot finds them again.
+script (awslabs/awsome-distributed-ai 95b939c, on_create_main.sh); here mount units bind them, as Amazon's image for EKS
+does with local disks (awslabs/amazon-eks-ami 81fec2e, setup-local-disks), which keeps containerd's configuration and
+survives reboots.
 """
 
 from typing import Optional
@@ -22,13 +22,12 @@ _UNITS = "/etc/systemd/system"
 
 
 def _mounts(context: Context) -> dict[str, tuple[str, str]]:
-    """By mount point: the device, and the folder of it that is seen there."""
+    """By mount point: the device, and its folder mounted there."""
     lines = (line.split() for line in context.path("/proc/self/mountinfo").read_text().splitlines())
     return {fields[4]: (fields[2], fields[3]) for fields in lines}
 
 
 def _place(folder: str) -> str:
-    """Where it goes: a folder of ours, whatever else is on the volume."""
     return f"{VOLUME}/holdfast/{folder.rsplit('/', 1)[1]}"
 
 
@@ -55,7 +54,7 @@ def _unit(folder: str) -> bytes:
 
 
 def _elsewhere(context: Context) -> Optional[str]:
-    """A folder that somebody else has moved already, which is then theirs to keep."""
+    """Folder that others have moved already; it stays."""
     mounts = _mounts(context)
     for folder in FOLDERS:
         path = context.path(folder)
@@ -81,12 +80,12 @@ def check(context: Context) -> bool:
 def apply(context: Context) -> None:
     if not wait_until(lambda: VOLUME in _mounts(context), timeout_s=_WAIT_S):
         return  # verify says it; pods run without the volume too
-    wanted = [folder for folder in FOLDERS if not _is_bound(context, folder)]
+    expected = [folder for folder in FOLDERS if not _is_bound(context, folder)]
     running = [unit for unit in ("containerd", "kubelet") if is_active(unit)]
     for unit in reversed(running):
         stop(unit)
     try:
-        for folder in wanted:
+        for folder in expected:
             _bind(context, folder)
     finally:
         for unit in running:
@@ -108,11 +107,11 @@ def _bind(context: Context, folder: str) -> None:
 
 def verify(context: Context) -> str:
     if VOLUME not in _mounts(context):
-        asked = f"not mounted after {_WAIT_S:g} s" if context.has_volume else "not asked for"
+        asked = f"not mounted after {_WAIT_S:g} s" if context.has_volume else "not requested"
         return f"a volume at {VOLUME} is {asked}: images and pods are on the root volume"
     elsewhere = _elsewhere(context)
     if elsewhere is not None:
-        return f"{elsewhere} is somewhere else already, and stays there"
+        return f"{elsewhere} is already in another place, and stays there"
     missing = [folder for folder in FOLDERS if not _is_bound(context, folder)]
     if missing:
         raise StepError(

@@ -1,9 +1,8 @@
 """
 The witness of training jobs runs: one more voter, without ranks, so that a job of two nodes may lose one.
 
-It runs on the controller, where no job does, at a port that slurm.conf leads every node to. What cannot be had is said
-and fails nothing: jobs train without it as before. systemd starts it again when it ends, and when it does not answer
-(``WatchdogSec``, sd_notify(3)).
+It runs on the controller, where no job does, at a port that slurm.conf gives to all nodes. A failure is only reported:
+jobs train without it. systemd restarts it when it exits or hangs (``WatchdogSec``, sd_notify(3)).
 """
 
 import contextlib
@@ -42,7 +41,7 @@ WantedBy=multi-user.target
 
 
 def _text(context: Context) -> bytes:
-    """The unit; another one when the program is another, so that it is started again."""
+    """The unit; its content changes with the program, which causes a restart."""
     content = hashlib.sha256()
     for package in ("membership", "control", "witness"):
         for source in sorted((context.bundle / "holdfast_runtime" / package).glob("*.py")):
@@ -51,9 +50,8 @@ def _text(context: Context) -> bytes:
 
 
 def _why_not(context: Context) -> str:
-    """Why there can be none here; empty when there can."""
     if sys.version_info < _LEAST:
-        return f"{sys.executable} is Python {sys.version_info.major}.{sys.version_info.minor}, and it needs 3.10"
+        return f"{sys.executable} is Python {sys.version_info.major}.{sys.version_info.minor}, but 3.10 is required"
     if not (context.bundle / "holdfast_runtime" / "witness").is_dir():
         return "the bundle has no holdfast_runtime"
     return ""
@@ -76,8 +74,8 @@ def apply(context: Context) -> None:
 
 
 def verify(context: Context) -> str:
-    without = "jobs of two nodes cannot lose one"
+    without = "jobs on two nodes cannot survive the loss of one"
     why = _why_not(context)
     if not why and not is_active(UNIT):
         why = f"{UNIT} does not run; read 'journalctl -u {UNIT}'"
-    return f"no witness, so that {without}: {why}" if why else f"{UNIT} runs"
+    return f"no witness: {without}: {why}" if why else f"{UNIT} runs"

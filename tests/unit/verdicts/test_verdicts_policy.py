@@ -70,10 +70,10 @@ def test_an_administrators_rows_go_over_the_shipped_ones() -> None:
 WRONG = [
     ("{", "line 1: not JSON"),
     ("[]", "line 1: must be an object"),
-    ('{"condition":"xid","cod":7}', "line 1: unknown keys cod; there are again, asks"),
-    ('{"fault":"gpu-lost"}', "line 1: condition must name what a detector sees, got None"),
+    ('{"condition":"xid","cod":7}', "line 1: unknown keys cod; allowed: again, asks"),
+    ('{"fault":"gpu-lost"}', "line 1: condition must be the name of a condition, got None"),
     ('{"condition":"xid","code":"79"}', "line 1: code must be a number, got '79'"),
-    ('{"condition":"x","fault":"gpu-lost"}', "line 1: source and date must say"),
+    ('{"condition":"x","fault":"gpu-lost"}', "line 1: source and date are required"),
     ('{"condition":"x","source":"s","date":"d","fault":"gone"}', "line 1: fault must be one of the taxonomy"),
     (
         '{"condition":"x","source":"s","date":"d","fault":"gpu-lost","remedy":"explode"}',
@@ -81,7 +81,7 @@ WRONG = [
     ),
     (
         '{"condition":"x","source":"s","date":"d","fault":"gpu-lost","often":{"count":0,"within_s":1}}',
-        "line 1: often.count must be a number from 1 on, got 0",
+        "line 1: often.count must be a number of at least 1, got 0",
     ),
     ('{"condition":"x","source":"s","date":"d","fault":"gpu-lost","holds_s":-1}', "line 1: holds_s must be seconds"),
     ('{"condition":"x","source":"s","date":"d","fault":"gpu-lost","variants":{}}', "line 1: variants must be a list"),

@@ -72,7 +72,7 @@ def test_a_compressed_file_that_ends_too_early_is_named(tmp_path: Path, capsys: 
     (tmp_path / "log.gz").write_bytes(b"\x1f\x8b\x08\x00")
 
     assert main(["replay", str(tmp_path / "log.gz")]) == 2
-    assert "compressed file ends too early" in capsys.readouterr().err
+    assert "compressed file is truncated" in capsys.readouterr().err
 
 
 def test_rows_of_an_administrator_are_tried_by_a_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,7 @@ def test_rows_of_an_administrator_are_tried_by_a_replay(tmp_path: Path, capsys: 
     assert main(["replay", "--json-lines", "--policy", str(tmp_path / "rows"), str(tmp_path / "log")]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["remedy"] == "reboot"
-    assert "rows: line 2: condition must name what a detector sees" in said.err
+    assert "rows: line 2: condition must be the name of a condition" in said.err
     assert main(["replay", "--policy", str(tmp_path / "none"), str(tmp_path / "log")]) == 2
 
 
@@ -124,5 +124,5 @@ def test_people_get_a_table_with_what_is_asked_for_in_the_end(
     assert main(["replay", str(tmp_path / "log"), str(tmp_path / "quiet")]) == 0
     said = capsys.readouterr().out
     assert "log: 1 signals, 1 incidents" in said
-    assert "asked for in the end: replace (" in said
+    assert "final remedies: replace (" in said
     assert said.endswith("quiet: 0 signals, 0 incidents\n")

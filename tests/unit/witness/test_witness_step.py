@@ -54,7 +54,7 @@ def test_a_controller_that_cannot_have_one_says_so_and_is_not_failed(node: Scrat
     result = node.step("witness")
 
     assert result.outcome == "done"
-    assert result.remark.startswith("no witness, so that jobs of two nodes cannot lose one: holdfast-witness does not")
+    assert result.remark.startswith("no witness: jobs on two nodes cannot survive the loss of one: holdfast-witness")
 
 
 def test_a_python_that_is_too_old_is_named(node: ScratchNode, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_a_python_that_is_too_old_is_named(node: ScratchNode, monkeypatch: pytes
     result = node.step("witness")
 
     assert result.outcome == "satisfied"
-    assert "and it needs 3.10" in result.remark
+    assert "but 3.10 is required" in result.remark
     assert not (node.root / UNIT).exists()
 
 

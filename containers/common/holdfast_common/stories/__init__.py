@@ -1,4 +1,4 @@
-"""From events in the order of their time to incidents: what happens to a node, and what that costs the jobs on it."""
+"""From events in order of time to incidents, and their costs to jobs."""
 
 from holdfast_common.stories.history import History
 from holdfast_common.stories.jobs import with_jobs

@@ -1,4 +1,4 @@
-"""Incidents while they are told: what is known of each by now, and those of a node or of an id of its agent."""
+"""Incidents under construction, by node and by the agent's id."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,9 @@ from holdfast_common.incidents import Incident, RemedyStep, Sighting
 
 @dataclass
 class Draft:
-    """An incident while it is told; ``told`` is what is known of it by now."""
+    """An incident under construction; ``known`` holds its values so far."""
 
-    told: Incident
+    known: Incident
     agent_id: str = ""
     injected_as: str = ""
     names: "list[str]" = field(default_factory=list)
@@ -28,37 +28,38 @@ class Draft:
 
     @property
     def is_noted(self) -> bool:
-        """Whether it asks for nothing, and nothing that it asked for is under way."""
-        return self.told.remedy == Remedy.NONE.value and not self.is_pending
+        """True if it requires nothing, and no remedy of it is in progress."""
+        return self.known.remedy == Remedy.NONE.value and not self.is_pending
 
     def asked_for(self, remedy: str) -> bool:
-        """Whether such a remedy of its own is pending."""
         return any(step.is_pending and step.remedy == remedy for step in self.remedies)
 
     @property
     def is_open(self) -> bool:
-        return self.told.restored_ns is None and self.told.withdrawn_ns is None and self.told.removed_ns is None
+        return (
+            self.known.restored_ns is None
+            and self.known.withdrawn_ns is None
+            and self.known.removed_ns is None
+        )
 
     @property
     def is_of_process(self) -> bool:
-        return self.told.is_of_process
+        return self.known.is_of_process
 
     @property
     def is_pending(self) -> bool:
-        """Whether a remedy was asked for, or is under way."""
         return any(step.is_pending for step in self.remedies)
 
     def change(self, **values: Any) -> None:
-        self.told = replace(self.told, **values)
+        self.known = replace(self.known, **values)
 
     def see(self, event: Event, text: str) -> None:
-        """Keep each line of evidence once, with the time it was first told."""
+        """Keep each line of evidence once, with its first time."""
         for line in text.splitlines():
             if line.strip():
                 self.evidence.setdefault(line.strip(), Sighting(event.time_ns, event.source, line.strip()))
 
     def settle(self, outcome: str, *, remedy: str = "", way: str = "") -> bool:
-        """Give the newest pending remedy of that kind its outcome; False where none is pending."""
         for at in range(len(self.remedies) - 1, -1, -1):
             step = self.remedies[at]
             if step.is_pending and remedy in ("", step.remedy) and way in ("", step.way):
@@ -71,16 +72,16 @@ class Draft:
         self.change(
             id=names[0],
             names=names,
-            host=self.told.host or hosts.get(self.told.node, ""),
+            host=self.known.host or hosts.get(self.known.node, ""),
             repaired_with=self.repaired_with.id if self.repaired_with is not None else "",
             remedies=tuple(self.remedies),
             evidence=tuple(self.evidence.values()),
         )
-        return self.told
+        return self.known
 
 
 class Drafts:
-    """By node and by the agent's id: a log has thousands, and an event is of few of them."""
+    """Index by node and by the agent's id: a log has thousands, and an event concerns few."""
 
     def __init__(self) -> None:
         self._of_node: dict[str, list[Draft]] = {}
@@ -90,15 +91,13 @@ class Drafts:
         return itertools.chain.from_iterable(self._of_node.values())
 
     def of(self, node: str) -> "Sequence[Draft]":
-        """Those of a node, in the order of their beginning."""
         return self._of_node.get(node, ())
 
     def named(self, agent_id: str) -> "Sequence[Draft]":
-        """Those to which the agent gave this id, in the order in which it did."""
         return self._of_agent.get(agent_id, ())
 
     def add(self, draft: Draft) -> None:
-        self._of_node.setdefault(draft.told.node, []).append(draft)
+        self._of_node.setdefault(draft.known.node, []).append(draft)
 
     def name(self, draft: Draft, agent_id: str) -> None:
         if agent_id and not draft.agent_id:
@@ -106,6 +105,5 @@ class Drafts:
             self._of_agent.setdefault(agent_id, []).append(draft)
 
     def remove(self, draft: Draft) -> None:
-        """One that has no id of the agent's."""
-        own = self._of_node[draft.told.node]
+        own = self._of_node[draft.known.node]
         own[:] = [one for one in own if one is not draft]

@@ -8,7 +8,7 @@ _NEVER = 1 << 63
 
 
 class Gaps:
-    """Spans of time from their start up to their end, joined where they meet. An end of None has not come."""
+    """Time spans, joined where they meet; an end of None is open."""
 
     def __init__(self, spans: "Iterable[tuple[int, Optional[int]]]") -> None:
         self._starts: list[int] = []
@@ -21,7 +21,7 @@ class Gaps:
                 self._ends.append(end)
 
     def over_at(self, time_ns: int) -> Optional[int]:
-        """The first moment from then on that is in no gap; None where there is none."""
+        """First moment from then on outside of all gaps; None if there is none."""
         at = bisect_right(self._starts, time_ns) - 1
         if at < 0 or self._ends[at] <= time_ns:
             return time_ns

@@ -1,4 +1,4 @@
-"""The attempts of each job, and what was told between them: what an incident's effect on a job is computed from."""
+"""Attempts of each job, and the reports in between."""
 
 import sys
 from bisect import bisect_left
@@ -13,13 +13,11 @@ from holdfast_common.stories.marks import Marks
 _STARTS = (kinds.JOB_STARTED, kinds.JOB_RESUMED)
 _REPORTS = (kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED)
 _ENDS = (kinds.JOB_FINISHED, kinds.JOB_STOPPED)
-_TOLD = frozenset((*_STARTS, *_REPORTS, *_ENDS, kinds.VIEW_COMMITTED, kinds.SPARE_READY, kinds.LAUNCHER_LOST))
+_RELEVANT = frozenset((*_STARTS, *_REPORTS, *_ENDS, kinds.VIEW_COMMITTED, kinds.SPARE_READY, kinds.LAUNCHER_LOST))
 
 
 @dataclass
 class Attempt:
-    """A job from a start to the next one."""
-
     nodes: "frozenset[str]"
     start: Event
     first_step: Optional[float]
@@ -28,7 +26,6 @@ class Attempt:
 
     @property
     def reported(self) -> Optional[float]:
-        """The largest step that was reported, or else the first."""
         return self.first_step if self.reports.most is None else self.reports.most
 
     @property
@@ -36,7 +33,7 @@ class Attempt:
         return max((step for step in (self.reports.most, self.first_step) if step is not None), default=None)
 
     def thrown_away_s(self, step: Optional[float]) -> Optional[float]:
-        """How long the reported steps after this one had taken, in proportion where a report lies across it."""
+        """Duration of the reported steps after this one, in proportion where a report spans it."""
         if step is None or self.first_step is None:
             return None
         if step not in self._thrown_away_s:
@@ -55,18 +52,16 @@ class Attempt:
 
 @dataclass
 class Job:
-    """One job, in the order of time."""
-
     name: str
     number: int
-    """In the order in which the jobs were first told of."""
+    """In the order of first reports."""
     attempts: "list[Attempt]" = field(default_factory=list)
     starts_ns: "list[int]" = field(default_factory=list)
     """Of the attempts."""
     lost_by_views: Marks = field(default_factory=Marks)
     spares: "list[tuple[int, str]]" = field(default_factory=list)
     stood: "list[tuple[int, Optional[int]]]" = field(default_factory=list)
-    """From the loss of a node until the job went on or ended; None where neither is told."""
+    """From the loss of a node until the job went on or ended; None if neither is reported."""
     end_ns: Optional[int] = None
 
     def add(self, event: Event) -> None:
@@ -89,11 +84,10 @@ class Job:
             self._moves(event.time_ns)
 
     def begun_before(self, time_ns: int) -> int:
-        """How many attempts had begun before that time."""
         return bisect_left(self.starts_ns, time_ns)
 
     def nodes_from(self, time_ns: int) -> "frozenset[str]":
-        """Those that had ranks when the job went on at that time; its start may be told a moment later."""
+        """Nodes with ranks when the job continued at that time; its start may be reported later."""
         later = self.attempts[self.begun_before(time_ns) :][:1]
         return later[0].nodes if later else frozenset()
 
@@ -109,19 +103,18 @@ class Job:
             self.attempts[-1].reports.add(event.time_ns, step)
 
     def _stands(self, event: Event) -> None:
-        """A launcher of the job says that another one is lost; one that was left behind says that of all others."""
+        """Handle a lost launcher; one that was left behind reports all others as lost."""
         waits = bool(self.stood) and self.stood[-1][1] is None
         if not waits and self.end_ns is None and self.attempts and event.node in self.attempts[-1].nodes:
             self.stood.append((event.time_ns, None))
 
     def _moves(self, time_ns: int) -> None:
-        """It goes on, or has ended."""
         if self.stood and self.stood[-1][1] is None:
             self.stood[-1] = (self.stood[-1][0], time_ns)
 
 
 class History:
-    """All jobs, from events that are added in the order of their time."""
+    """All jobs, from events added in order of time."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
@@ -135,7 +128,7 @@ class History:
         if event.kind == kinds.HANDED_OVER and event.source != "job":
             named = event.detail.get("incident")
             self._handed_over.setdefault(named or (event.node,), []).append(event)
-        elif event.source == "job" and event.kind in _TOLD:
+        elif event.source == "job" and event.kind in _RELEVANT:
             job = self.jobs.get(event.job)
             if job is None:
                 job = self.jobs[event.job] = Job(event.job, len(self.jobs))
@@ -145,11 +138,10 @@ class History:
                 self._place(job)
 
     def on(self, node: str) -> "list[Job]":
-        """Jobs of which an attempt was on that node, oldest first."""
         return _once(self._of_node.get(node, ()))
 
     def maybe_on(self, node: str) -> "list[Job]":
-        """These, and those of which an attempt may have been on any."""
+        """These, and those with an attempt on unknown nodes."""
         return _once((*self._of_node.get(node, ()), *self._of_any_node))
 
     def _place(self, job: Job) -> None:
@@ -162,7 +154,7 @@ class History:
                 own.append(job)
 
     def handed_over(self, names: Iterable[str], node: str) -> "Iterator[Event]":
-        """Events of hand-overs that name one of these incidents, or name none and are of the node."""
+        """Hand-overs that name one of these incidents, or name none and are of the node."""
         for key in (*names, (node,)):
             yield from self._handed_over.get(key, ())
 

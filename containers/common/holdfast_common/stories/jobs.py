@@ -1,8 +1,8 @@
 """
-What an incident did to a job, and when the cluster was at full strength again. From the events of jobs alone, so
-all of it is reported by the job, but for a hand-over, of which the agent tells.
+Effect of an incident on a job, and the return to full strength. From the events of jobs, so it is reported by the job,
+except for the agent's hand-overs.
 
-A job goes on at ``job_started``, ``job_resumed`` or ``handed_over``; whatever of it is missing leaves None.
+A job continues at ``job_started``, ``job_resumed`` or ``handed_over``; missing reports leave None.
 """
 
 from bisect import bisect_right
@@ -22,19 +22,18 @@ _LEAVING_THE_NODE = (Remedy.RESTART_PROCESS.value, Remedy.RESET_GPU.value)
 
 
 def with_jobs(incidents: Iterable[Incident], history: History) -> "tuple[Incident, ...]":
-    """The incidents with what they did to jobs, and when the cluster was at full strength again."""
-    told = [_hit(incident, history) for incident in incidents]
+    reported = [_hit(incident, history) for incident in incidents]
     of_job: dict[str, list[Incident]] = {}
-    for incident in told:
+    for incident in reported:
         of_job.setdefault(incident.job, []).append(incident)
     missing = Gaps(
         (one.out_ns, one.restored_ns if one.restored_ns is not None else one.removed_ns)
-        for one in told
+        for one in reported
         if one.out_ns is not None
     )
     stood = {name: Gaps(job.stood) for name, job in history.jobs.items() if job.stood}
     found = []
-    for incident in told:
+    for incident in reported:
         strong_ns = _strong_ns(incident, of_job[incident.job], history.jobs.get(incident.job))
         gaps = [missing, *([stood[incident.job]] if incident.job in stood else [])]
         found.append(replace(incident, strong_ns=_whole_from(strong_ns, gaps)))
@@ -42,7 +41,6 @@ def with_jobs(incidents: Iterable[Incident], history: History) -> "tuple[Inciden
 
 
 def _hit(incident: Incident, history: History) -> Incident:
-    """With the job that ran on its node, from when it ran again."""
     jobs = history.jobs
     handed, start_ns = _handed_over(incident, history), incident.start_ns
     resumed = [
@@ -74,17 +72,12 @@ def _hit(incident: Incident, history: History) -> Incident:
 
 
 def _since_ns(incident: Incident, before: Optional[Attempt]) -> int:
-    """From when on what happens to the job is of this incident: what an earlier recovery cost is of another one."""
+    """Start of this incident's effects: an earlier recovery's cost belongs to another one."""
     return incident.start_ns if before is None else max(incident.start_ns, before.start.time_ns)
 
 
 def _ended_by(incident: Incident, job: Job, start_ns: int) -> Optional[int]:
-    """
-    The first start by which the job came back from the incident.
-
-    The job ran on the node before; when its nodes are unknown, it may have. Nothing came back from what asked for
-    nothing, and none of it is over for a job that goes on with the accused node.
-    """
+    """First start by which the job came back, if it ran on the node; incidents without a remedy end nothing."""
     if incident.remedy == Remedy.NONE.value and incident.out_ns is None:
         return None
     ended_ns = incident.withdrawn_ns if incident.withdrawn_ns is not None else incident.removed_ns
@@ -126,7 +119,7 @@ def _handed_over(incident: Incident, history: History) -> Optional[Event]:
 
 def _is_over(incident: Incident, time_ns: int) -> bool:
     ended = (incident.restored_ns, incident.withdrawn_ns, incident.removed_ns)
-    return incident.is_of_nobody or any(end is not None and end < time_ns for end in ended)
+    return incident.needs_no_repair or any(end is not None and end < time_ns for end in ended)
 
 
 def _job_of(handed: Event, incident: Incident, history: History) -> str:
@@ -135,14 +128,13 @@ def _job_of(handed: Event, incident: Incident, history: History) -> str:
 
 
 def _attempt_at(job: Job, time_ns: int, node: str) -> Optional[Attempt]:
-    """The attempt of a job that goes on at a time on a node."""
     begun = bisect_right(job.starts_ns, time_ns)
     ended = job.end_ns is not None and job.end_ns < time_ns
     return job.attempts[begun - 1] if begun and not ended and node in job.attempts[begun - 1].nodes else None
 
 
 def _gone_on(incident: Incident, handed: Event, job: Optional[Job]) -> Incident:
-    """A planned hand-over: the job never ended."""
+    """Handle a planned hand-over: the job never ended."""
     begun = job.begun_before(handed.time_ns) if job else 0
     attempt = job.attempts[begun - 1] if job and begun else None
     step = detail_step(handed)
@@ -164,7 +156,7 @@ def _gone_on(incident: Incident, handed: Event, job: Optional[Job]) -> Incident:
 
 
 def _running_on(incident: Incident, history: History) -> Incident:
-    """The job that runs on the node and has not come back, or did not need to."""
+    """Job that runs on the node and has not come back, or did not need to."""
     for job in history.on(incident.node):
         attempt = _attempt_at(job, incident.start_ns, incident.node)
         if attempt is not None:
@@ -177,7 +169,6 @@ def _by_views(job: Job, start_ns: int, end_ns: int) -> int:
 
 
 def _lost(before: Optional[Attempt], step: Optional[float], by_views: int) -> Optional[int]:
-    """Steps that were reported and lie after the step that the job went on from, or as many as its launchers told."""
     reached = None if before is None else before.reported
     if reached is None or step is None:
         return by_views or None
@@ -192,12 +183,10 @@ def _redone(attempt: Attempt, lost: Optional[int]) -> Optional[int]:
 
 def _strong_ns(incident: Incident, of_its_job: "Sequence[Incident]", job: Optional[Job]) -> Optional[int]:
     """
-    When the node was back, and the job had its spare again.
+    Time at which the node was back and the job had its spare again.
 
-    A job that went on before its node was back had a spare to take; it has one again when the new instance says so. Of
-    several that were out at a time any may, since the others have taken ranks, and so may one that was lost later, of
-    which the new instance may have the ranks. A job that had no spare left waits for the node, and goes on after that;
-    an instance that gets no rank then says that it is a spare before the ranks are together.
+    A job that continued before its node was back had used a spare; it has one again when the new instance reports so.
+    Of several lost at a time any may. A job without a spare waits for the node.
     """
     back_ns = incident.resumed_ns if incident.is_of_process else incident.restored_ns
     if back_ns is None or (incident.withdrawn_ns is not None and incident.restored_ns is None):
@@ -221,7 +210,6 @@ def _strong_ns(incident: Incident, of_its_job: "Sequence[Incident]", job: Option
 
 
 def _whole_from(time_ns: Optional[int], gaps: "Sequence[Gaps]") -> Optional[int]:
-    """The first moment from then on that is in no gap."""
     while time_ns is not None:
         later_ns: Optional[int] = time_ns
         for one in gaps:
@@ -238,7 +226,6 @@ def _took_a_spare(incident: Incident) -> bool:
 
 
 def _out_with(incident: Incident, other: Incident) -> bool:
-    """Whether nodes of one job were missing at the same time."""
     if incident.out_ns is None or other.out_ns is None:
         return False
     first, second_ns = (incident, other.out_ns) if incident.out_ns <= other.out_ns else (other, incident.out_ns)

@@ -6,7 +6,7 @@ from typing import Optional
 
 
 class Marks:
-    """At each time, so many steps. Times never go back."""
+    """Steps by time; times never decrease."""
 
     def __init__(self) -> None:
         self.times_ns, self.steps = array("q"), array("d")
@@ -20,11 +20,9 @@ class Marks:
             self.most = step
 
     def latest_ns(self, time_ns: int) -> Optional[int]:
-        """The time of the last mark that is no later."""
         known = bisect_right(self.times_ns, time_ns)
         return self.times_ns[known - 1] if known else None
 
     def most_from(self, start_ns: int, *, until_ns: Optional[int] = None) -> Optional[float]:
-        """The largest of those from one time to another, both included; None without any."""
         end = len(self.steps) if until_ns is None else bisect_right(self.times_ns, until_ns)
         return max(self.steps[bisect_left(self.times_ns, start_ns) : end], default=None)

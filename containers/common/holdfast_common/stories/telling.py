@@ -1,11 +1,10 @@
 """
-From events to incidents: what begins one, what belongs to it, what is asked for, and how its node ends.
+From events to incidents: start, assignment, remedies, and end.
 
-``fault_injected``, a verdict, ``node_lost`` and ``node_failed`` each belong to an incident of their node that is open,
-or begin one. A verdict belongs by the id that the agent gave it, or else to what was injected or noticed before and has
-no verdict yet, the same fault first. Whatever may begin an incident leaves a name in it, made of that event alone: an
-id that a reader has seen is still a name when later events have put another one first. What a job reports begins,
-changes and ends none: every user of a node can write its log.
+``fault_injected``, a verdict, ``node_lost`` and ``node_failed`` each belong to an open incident of their node, or start
+one. A verdict belongs by the agent's id, or else to what was injected or noticed before and has no verdict yet, the
+same fault first. Each event that may start an incident gives it a name derived from that event alone, so that ids seen
+by a reader stay valid. Reports of jobs start, change and end none: every user of a node can write its log.
 """
 
 import hashlib
@@ -24,7 +23,7 @@ _NOTICES = (kinds.NODE_LOST, kinds.NODE_FAILED)
 _UNDER_WAY = {kinds.NODE_REPLACING: Remedy.REPLACE.value, kinds.NODE_REBOOTING: Remedy.REBOOT.value}
 _DONE = {kinds.NODE_REPLACED: Remedy.REPLACE.value, kinds.NODE_REBOOTED: Remedy.REBOOT.value}
 _REMOVALS = (kinds.NODE_DELETED, kinds.CLUSTER_DELETED)
-_TOLD = frozenset(
+_RELEVANT = frozenset(
     (
         *_NOTICES, *_UNDER_WAY, *_DONE, *_REMOVALS, kinds.FAULT_INJECTED, kinds.VERDICT, kinds.VERDICT_WITHDRAWN,
         kinds.REMEDY_REQUESTED, kinds.REMEDY_REFUSED, kinds.HANDED_OVER,
@@ -39,14 +38,12 @@ CONTROL_PLANE = "control-plane"
 
 
 def name_of(event: Event) -> str:
-    """An id made of what begins an incident and of nothing else, so that every reader makes the same."""
+    """Id derived from the first event only, so that all readers agree."""
     begun = "\0".join((event.node, event.kind, event.fault, str(event.time_ns)))
     return hashlib.sha256(begun.encode("utf-8", "surrogatepass")).hexdigest()[:NAME_LENGTH]
 
 
 class Stories:
-    """The incidents of events that are added in the order of their time, without what they did to jobs."""
-
     def __init__(self) -> None:
         self.groups: dict[str, str] = {}
         """Instance group of each node of which an event says it."""
@@ -55,7 +52,7 @@ class Stories:
         self._predecessors: dict[str, str] = {}
 
     def add(self, event: Event) -> None:
-        """What a job reports begins, changes and ends none."""
+        """Events of jobs are ignored."""
         if event.source == "job":
             return
         node, detail = event.node, event.detail
@@ -65,11 +62,10 @@ class Stories:
                 self._hosts.setdefault(node, host)
             if group and isinstance(group, str):
                 self.groups[node] = group
-        if event.kind in _TOLD:
+        if event.kind in _RELEVANT:
             _tell(self._drafts, event, self._predecessors)
 
     def incidents(self) -> "tuple[Incident, ...]":
-        """Those of the events by now, in the order of their beginning."""
         found = [draft.finished(self._hosts) for draft in self._drafts.all()]
         return tuple(sorted(found, key=lambda incident: (incident.start_ns, incident.id)))
 
@@ -100,7 +96,7 @@ def _tell(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> None:
 
 
 def _open_on(drafts: Drafts, node: str) -> "list[Draft]":
-    """What is open of the node itself: no fault of one process, and nothing that asks for nothing."""
+    """Open incidents of the node itself: no process faults, and none without a remedy."""
     return [draft for draft in drafts.of(node) if draft.is_open and not draft.is_of_process and not draft.is_noted]
 
 
@@ -111,13 +107,12 @@ def _begin(drafts: Drafts, event: Event, **values: Any) -> Draft:
 
 
 def _inject(drafts: Drafts, event: Event) -> None:
-    """A new incident, unless it was noticed before its injection was written down, or was injected twice."""
     candidates = [] if event.fault in PROCESS_FAULTS else _open_on(drafts, event.node)
     same = [draft for draft in candidates if _is_of_injection(draft, event)]
     if same:
         draft = same[0]
-        if draft.told.injected_ns is None:
-            draft.change(injected_ns=event.time_ns, fault=draft.told.fault if draft.agent_id else event.fault)
+        if draft.known.injected_ns is None:
+            draft.change(injected_ns=event.time_ns, fault=draft.known.fault if draft.agent_id else event.fault)
     else:
         draft = _begin(drafts, event, injected_ns=event.time_ns)
     draft.injected_as = draft.injected_as or event.fault
@@ -125,16 +120,16 @@ def _inject(drafts: Drafts, event: Event) -> None:
 
 
 def _is_of_injection(draft: Draft, event: Event) -> bool:
-    if draft.told.injected_ns is not None:
-        return event.fault in (draft.injected_as, draft.told.fault)
-    return event.time_ns - (draft.told.noticed_ns or 0) <= INJECTION_WRITTEN_WITHIN_NS
+    if draft.known.injected_ns is not None:
+        return event.fault in (draft.injected_as, draft.known.fault)
+    return event.time_ns - (draft.known.noticed_ns or 0) <= INJECTION_WRITTEN_WITHIN_NS
 
 
 def _notice(drafts: Drafts, event: Event) -> None:
-    """A node that is gone: all that is open of it is known to be, and the node is out of service."""
+    """Handle a lost node: its open incidents are noticed, and the node is out of service."""
     found = _open_on(drafts, event.node) or [_begin(drafts, event, noticed_ns=event.time_ns)]
     for draft in found:
-        known = draft.told
+        known = draft.known
         draft.change(
             noticed_ns=event.time_ns if known.noticed_ns is None else known.noticed_ns,
             signalled_ns=event.time_ns if known.signalled_ns is None else known.signalled_ns,
@@ -146,9 +141,9 @@ def _notice(drafts: Drafts, event: Event) -> None:
 
 
 def _judge(drafts: Drafts, event: Event) -> None:
-    """The last word on an incident counts; one that was over begins again."""
+    """Apply a verdict; a closed incident reopens."""
     agent_id = _text(event, "incident")
-    known = [draft for draft in drafts.named(agent_id) if draft.told.node == event.node]
+    known = [draft for draft in drafts.named(agent_id) if draft.known.node == event.node]
     waiting = _unjudged(drafts, event)
     draft = known[-1] if known else waiting or _begin(drafts, event, noticed_ns=event.time_ns)
     if known and waiting is not None and _is_what_was_injected(waiting, event):
@@ -158,29 +153,29 @@ def _judge(drafts: Drafts, event: Event) -> None:
     if not agent_id:
         draft.names.append(name_of(event))
     code, signal = detail_number(event, "code"), event.detail.get("signal_ns")
-    told = draft.told
-    times = [time for time in (told.signalled_ns, signal) if isinstance(time, int) and 0 < time <= event.time_ns]
-    began_again = told.restored_ns is not None and not told.replacement and event.action != _NOTHING
+    reported = draft.known
+    times = [time for time in (reported.signalled_ns, signal) if isinstance(time, int) and 0 < time <= event.time_ns]
+    began_again = reported.restored_ns is not None and not reported.replacement and event.action != _NOTHING
     if began_again:
         draft.repaired_with = None
     draft.change(
-        fault=event.fault or told.fault,
-        code=told.code if code is None else int(code),
-        device=_text(event, "device") or told.device,
-        severity=_text(event, "severity") or told.severity,
-        remedy=event.action or told.remedy,
-        when=_text(event, "when") or told.when,
-        noticed_ns=event.time_ns if told.noticed_ns is None else told.noticed_ns,
+        fault=event.fault or reported.fault,
+        code=reported.code if code is None else int(code),
+        device=_text(event, "device") or reported.device,
+        severity=_text(event, "severity") or reported.severity,
+        remedy=event.action or reported.remedy,
+        when=_text(event, "when") or reported.when,
+        noticed_ns=event.time_ns if reported.noticed_ns is None else reported.noticed_ns,
         signalled_ns=min(times, default=None),
         withdrawn_ns=None,
-        restored_ns=None if began_again else told.restored_ns,
-        out_ns=None if began_again else told.out_ns,
+        restored_ns=None if began_again else reported.restored_ns,
+        out_ns=None if began_again else reported.out_ns,
     )
     draft.see(event, event.evidence)
 
 
 def _unjudged(drafts: Drafts, event: Event) -> Optional[Draft]:
-    """What was injected or noticed before, and no agent has judged yet; the same fault first, then the oldest."""
+    """Injected or noticed incidents without a verdict; the same fault first, then the oldest."""
     waiting = [draft for draft in drafts.of(event.node) if draft.is_open and not draft.agent_id]
     same = [draft for draft in waiting if _is_what_was_injected(draft, event) or not event.fault]
     return next(iter(same or [draft for draft in waiting if not draft.is_of_process]), None)
@@ -188,20 +183,22 @@ def _unjudged(drafts: Drafts, event: Event) -> Optional[Draft]:
 
 def _is_what_was_injected(draft: Draft, event: Event) -> bool:
     code = detail_number(event, "code")
-    return draft.told.fault != "" and draft.told.fault in (event.fault, "" if code is None else f"xid-{int(code)}")
+    return draft.known.fault != "" and draft.known.fault in (
+        event.fault,
+        "" if code is None else f"xid-{int(code)}",
+    )
 
 
 def _meant(drafts: Drafts, event: Event) -> "list[Draft]":
-    """The incident that an event of the agent names; where it names none, all of its node that are not over."""
     agent_id, node = _text(event, "incident"), event.node
     if agent_id:
-        return [draft for draft in drafts.named(agent_id) if node in ("", draft.told.node)][-1:]
+        return [draft for draft in drafts.named(agent_id) if node in ("", draft.known.node)][-1:]
     return [draft for draft in drafts.of(node) if draft.is_open]
 
 
 def _withdraw(drafts: Drafts, event: Event) -> None:
     for draft in _meant(drafts, event):
-        if draft.told.restored_ns is None:
+        if draft.known.restored_ns is None:
             draft.change(withdrawn_ns=event.time_ns)
         draft.see(event, event.evidence)
 
@@ -209,10 +206,10 @@ def _withdraw(drafts: Drafts, event: Event) -> None:
 def _ask(drafts: Drafts, event: Event) -> None:
     refused = event.kind == kinds.REMEDY_REFUSED
     for draft in _meant(drafts, event):
-        draft.change(host=draft.told.host or _text(event, "host"))
+        draft.change(host=draft.known.host or _text(event, "host"))
         step = RemedyStep(
             event.time_ns,
-            event.action or draft.told.remedy,
+            event.action or draft.known.remedy,
             _text(event, "way"),
             "refused" if refused else "requested",
         )
@@ -223,7 +220,6 @@ def _ask(drafts: Drafts, event: Event) -> None:
 
 
 def _line_of(predecessors: "dict[str, str]", node: str) -> "dict[str, None]":
-    """An instance and those in whose place it was begun, one after the other, where its own beginning failed."""
     line = {node: None}
     earlier = predecessors.get(node, node)
     while earlier not in line:
@@ -240,14 +236,13 @@ def _begin_repair(drafts: Drafts, event: Event, predecessors: "dict[str, str]") 
     cured = _cured(drafts, meant, remedy)
     own = _own_repair(cured, remedy)
     for draft in cured:
-        if draft.told.out_ns is None:
+        if draft.known.out_ns is None:
             draft.change(out_ns=event.time_ns)
         if draft in own and not draft.settle("under way", remedy=remedy):
             draft.remedies.append(RemedyStep(event.time_ns, remedy, CONTROL_PLANE, "under way"))
 
 
 def _restore(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> None:
-    """The event is about the new instance, or about the old one and names the new."""
     remedy = _DONE[event.kind]
     old, new = event.node, ""
     if event.kind == kinds.NODE_REPLACED:
@@ -266,34 +261,32 @@ def _restore(drafts: Drafts, event: Event, predecessors: "dict[str, str]") -> No
 
 
 def _end_processes(drafts: Drafts, event: Event, nodes: "Iterable[str]") -> None:
-    """What was wrong with a process of a node is over where the node has booted since, or is none any more."""
+    """End process faults after the node has booted or is gone."""
     for draft in itertools.chain.from_iterable(map(drafts.of, nodes)):
-        if draft.is_of_process and draft.is_open and draft.told.remedy != _NOTHING:
+        if draft.is_of_process and draft.is_open and draft.known.remedy != _NOTHING:
             draft.change(withdrawn_ns=event.time_ns)
             draft.see(event, f"{event.kind}: no process of before is left")
 
 
 def _cured(drafts: Drafts, nodes: "Iterable[str]", remedy: str) -> "list[Draft]":
-    """What such a repair of one of these instances ends."""
     return [
         draft
         for draft in itertools.chain.from_iterable(map(drafts.of, nodes))
         if not draft.is_of_process
         and _may_be_repaired(draft)
-        and (remedy == Remedy.REPLACE.value or draft.asked_for(remedy) or draft.told.remedy in _CURED_BY_REBOOT)
+        and (remedy == Remedy.REPLACE.value or draft.asked_for(remedy) or draft.known.remedy in _CURED_BY_REBOOT)
     ]
 
 
 def _own_repair(cured: "list[Draft]", remedy: str) -> "list[Draft]":
-    """Those of the incidents that a repair belongs to."""
     asked = [draft for draft in cured if draft.asked_for(remedy)]
-    return asked or [draft for draft in cured if draft.told.out_ns is not None] or cured
+    return asked or [draft for draft in cured if draft.known.out_ns is not None] or cured
 
 
 def _may_be_repaired(draft: Draft) -> bool:
-    """A repair that was asked for goes on when its verdict is withdrawn, or asks for nothing any more."""
+    """True for a requested repair, also after its verdict is withdrawn."""
     return (draft.is_open and not draft.is_noted) or (
-        draft.told.restored_ns is None and draft.told.removed_ns is None and draft.is_pending
+        draft.known.restored_ns is None and draft.known.removed_ns is None and draft.is_pending
     )
 
 

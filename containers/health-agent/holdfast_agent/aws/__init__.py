@@ -1,4 +1,4 @@
-"""AWS's APIs with the standard library: signature version 4, the credentials of the instance, bounded calls."""
+"""AWS API client on the standard library: signature version 4, instance credentials, bounded calls."""
 
 from holdfast_agent.aws.credentials import Credentials, CredentialSource
 from holdfast_agent.aws.errors import AwsError

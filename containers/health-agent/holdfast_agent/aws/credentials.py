@@ -1,5 +1,5 @@
 """
-Credentials in the order of AWS's own clients: the environment, a container's, those of the instance's role.
+Credentials in the order of the AWS clients: environment, container, instance role.
 
 Source: AWS SDKs and tools reference guide, "Container credential provider" and "IMDS credential provider".
 """
@@ -20,16 +20,16 @@ from holdfast_agent.aws.settings import Settings
 METADATA = "http://169.254.169.254"
 _RELATIVE = "http://169.254.170.2"
 _OPEN_HOSTS = ("169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost", "::1")
-"""Where a container's credentials may be asked for without TLS."""
+"""Hosts that may serve a container's credentials without TLS."""
 _TOKEN_TTL_S = 21600
 _EARLY_S = 300.0
-"""Credentials are asked for again this long before they end."""
+"""Credentials are renewed this long before they expire."""
 _TIMEOUT_S, _ATTEMPTS = 2.0, 3
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """Keys, and the second (UTC) at which they end; None: never."""
+    """Keys, and the second (UTC) at which they expire; None: never."""
 
     access_key: str
     secret_key: str
@@ -38,15 +38,7 @@ class Credentials:
 
 
 class CredentialSource:
-    """
-    Finds credentials and keeps them until shortly before they end.
-
-    Args:
-        settings: The variables.
-        metadata: Address of the instance's metadata service. Default: EC2's, or the variable
-            AWS_EC2_METADATA_SERVICE_ENDPOINT
-        clock: Seconds since 1970. Default: the machine's
-    """
+    """Finds credentials and caches them until shortly before they expire."""
 
     def __init__(self, *, settings: Settings, metadata: str = "", clock: Optional[Callable[[], float]] = None) -> None:
         self._settings = settings
@@ -55,7 +47,7 @@ class CredentialSource:
         self._kept: Optional[Credentials] = None
 
     def get(self) -> Credentials:
-        """Those that hold now; raises AwsError("NoCredentials") where nobody has any."""
+        """Return valid credentials; raises AwsError("NoCredentials") where no source has any."""
         kept = self._kept
         if kept is not None and (kept.ends_s is None or kept.ends_s - self._clock() > _EARLY_S):
             return kept
@@ -69,11 +61,10 @@ class CredentialSource:
         return self._kept
 
     def forget(self) -> None:
-        """The service refused them: look again."""
         self._kept = None
 
     def region(self) -> str:
-        """Of the instance, by its metadata; empty where there are none."""
+        """Region by instance metadata; empty where there are none."""
         try:
             answer = self._ask("placement/region")
         except AwsError:
@@ -93,7 +84,7 @@ class CredentialSource:
         if settings.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"):
             return self._of_container(settings.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
         if settings.get("AWS_EC2_METADATA_DISABLED").lower() == "true":
-            raise AwsError("NoCredentials", "none in the environment, and the instance's metadata are not to be asked")
+            raise AwsError("NoCredentials", "no credentials in the environment, and instance metadata is disabled")
         return self._of_instance()
 
     def _of_container(self, url: str) -> Credentials:
@@ -120,12 +111,12 @@ class CredentialSource:
         listed = self._ask("iam/security-credentials/")
         role = listed.body.decode("utf-8", "replace").strip().splitlines()
         if listed.status != 200 or not role:
-            raise AwsError("NoCredentials", "the instance has no role", status=listed.status)
+            raise AwsError("NoCredentials", "the instance has no IAM role", status=listed.status)
         path = f"iam/security-credentials/{role[0]}"
         return _parsed(self._ask(path), source=path, code_key="Code")
 
     def _ask(self, path: str) -> Answer:
-        """A path below meta-data/, with a token of its own: version 2 of the service."""
+        """Read a path below meta-data/ with a token of its own (IMDSv2)."""
         ttl = {"X-aws-ec2-metadata-token-ttl-seconds": str(_TOKEN_TTL_S)}
         token = _often("PUT", f"{self._metadata}/latest/api/token", headers=ttl)
         if token.status != 200:
@@ -135,7 +126,7 @@ class CredentialSource:
 
 
 def _often(method: str, url: str, *, headers: "dict[str, str]") -> Answer:
-    """On a busy machine the first answer may be late."""
+    """Retry: on a busy machine the first response may be late."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             answer = exchange(method, url, headers=headers, timeout_s=_TIMEOUT_S * attempt, through_proxy=False)
@@ -165,5 +156,4 @@ def _parsed(answer: Answer, *, source: str, code_key: Optional[str]) -> Credenti
 
 
 def _seconds(text: str) -> float:
-    """Such as 2026-11-23T15:00:00Z."""
     return float(calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))

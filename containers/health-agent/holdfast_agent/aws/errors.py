@@ -1,4 +1,4 @@
-"""Why a call gave no answer, in a form that callers decide by."""
+"""Error of an AWS call, in a form that callers decide by."""
 
 
 class AwsError(Exception):
@@ -6,10 +6,8 @@ class AwsError(Exception):
     A call of AWS failed.
 
     Args:
-        code: AWS's name of it, such as ``ThrottlingException``; ``Unreachable`` where nothing answered,
-            ``NoCredentials`` and ``NoRegion`` where nothing could be asked.
-        message: What was said.
-        status: Of HTTP. Default: 0, there was no answer.
+        code: AWS's error code; ``Unreachable`` without a response, ``NoCredentials`` and ``NoRegion`` before a request.
+        status: HTTP status. Default: 0, no response.
     """
 
     def __init__(self, code: str, message: str, *, status: int = 0) -> None:

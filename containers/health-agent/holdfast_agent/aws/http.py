@@ -1,4 +1,4 @@
-"""One HTTP exchange with a deadline: a server that trickles its answer is given up as one that is silent."""
+"""One HTTP exchange with a deadline, also for a server that trickles its response."""
 
 import ssl
 import time
@@ -17,8 +17,6 @@ _CHUNK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back, whatever its status."""
-
     status: int
     body: bytes
     headers: Mapping[str, str]
@@ -36,14 +34,14 @@ def exchange(
     most_bytes: int = MOST_BYTES,
 ) -> Answer:
     """
-    Send and receive; raises AwsError("Unreachable") where there was no whole answer in ``timeout_s``.
+    Send and receive; raises AwsError("Unreachable") without a complete response within ``timeout_s``.
 
-    A look-up of a name has the resolver's own deadline, which is why nothing here is called where time matters.
+    A DNS lookup has the resolver's own deadline, so call this only from threads that may wait.
 
     Args:
-        through_proxy: Whether the environment's proxies are used. Default: True
-        context: Whom to trust. Default: the authorities that the system trusts
-        most_bytes: Of the answer. Default: 16 MiB
+        through_proxy: Use the environment's proxies.
+        context: Default: the system's certificate authorities
+        most_bytes: Limit of the response. Default: 16 MiB
     """
     until = time.monotonic() + timeout_s
     request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)  # noqa: S310
@@ -64,7 +62,7 @@ def exchange(
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A signature holds for one address."""
+    """Refuses redirects: a signature is valid for one address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -79,10 +77,10 @@ def _read(answer: Any, *, until: float, most_bytes: int) -> bytes:
     read = bytearray()
     while True:
         if time.monotonic() > until:
-            raise AwsError("Unreachable", "the answer took too long")
+            raise AwsError("Unreachable", "the response took too long")
         part = answer.read1(_CHUNK_BYTES) if hasattr(answer, "read1") else answer.read(_CHUNK_BYTES)
         if not part:
             return bytes(read)
         read += part
         if len(read) > most_bytes:
-            raise AwsError("Unreachable", f"the answer has more than {most_bytes} bytes")
+            raise AwsError("Unreachable", f"the response exceeds {most_bytes} bytes")

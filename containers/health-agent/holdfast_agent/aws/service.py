@@ -1,4 +1,4 @@
-"""Calls of services that speak JSON 1.1: signed, with a deadline, tried again a few times where that can help."""
+"""Calls of JSON 1.1 services: signed, with a deadline, retried where that can help."""
 
 import json
 import random
@@ -22,7 +22,7 @@ _CLOCK_REFUSALS = (
     "SignatureDoesNotMatch",
     "AuthFailure",
 )
-"""What a clock that is wrong by more than five minutes may be answered with (botocore retries the same)."""
+"""Error codes of a clock that is wrong by more than five minutes (botocore retries the same)."""
 _SKEW_S = 240.0
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "UnrecognizedClientException", "InvalidClientTokenId")
 _LATER = (
@@ -42,12 +42,10 @@ _LATER = (
 
 @dataclass(frozen=True)
 class Service:
-    """A service as AWS names it in different places."""
-
     signing_name: str
     host_prefix: str
     target: str
-    """What stands before an operation in X-Amz-Target."""
+    """Prefix of an operation in X-Amz-Target."""
     service_id: str
     """In AWS_ENDPOINT_URL_<service_id>."""
 
@@ -57,17 +55,7 @@ SAGEMAKER = Service(signing_name="sagemaker", host_prefix="api.sagemaker", targe
 
 
 class Api:
-    """
-    One service, as the instance may call it. To be used by one thread.
-
-    Args:
-        service: Which one.
-        settings: Region and endpoint.
-        credentials: Default: found by the settings
-        timeout_s: Of one attempt. Default: 10 s
-        attempts: How often a call is tried in all. Default: 3
-        pause_s: Before the second attempt; it doubles. Default: 0.5 s
-    """
+    """One service; for a single thread. ``attempts`` counts the first; ``pause_s`` doubles after each."""
 
     def __init__(
         self,
@@ -87,14 +75,13 @@ class Api:
         self._clock, self._sleep = clock, sleep
         self._region = settings.region
         self.skew_s = 0.0
-        """AWS's clock minus this machine's, as far as it is known to be wrong."""
+        """AWS's clock minus this machine's, once it is known to be wrong."""
 
     def now_s(self) -> float:
-        """Seconds since 1970 as AWS counts them."""
         return self._clock() + self.skew_s
 
     def call(self, operation: str, **parameters: Any) -> "dict[str, Any]":
-        """Raises AwsError, after all attempts where another one could have helped."""
+        """Raises AwsError after the last attempt."""
         body = json.dumps(parameters).encode()
         for attempt in range(1, self._attempts + 1):
             try:
@@ -106,7 +93,6 @@ class Api:
         raise AssertionError("unreachable")
 
     def _helps(self, error: AwsError) -> bool:
-        """Whether the same may be taken the next time."""
         if error.code in _EXPIRED:
             self._credentials.forget()
             return True
@@ -146,10 +132,10 @@ class Api:
             document = None
         if answer.status < 300 and isinstance(document, dict):
             return document
-        said: Mapping[str, Any] = document if isinstance(document, dict) else {}
-        named = str(said.get("__type") or said.get("code") or answer.headers.get("x-amzn-errortype") or "")
+        text: Mapping[str, Any] = document if isinstance(document, dict) else {}
+        named = str(text.get("__type") or text.get("code") or answer.headers.get("x-amzn-errortype") or "")
         code = named.partition(":")[0].rpartition("#")[2] or f"Http{answer.status}"
-        message = str(said.get("message") or said.get("Message") or answer.body[:200].decode("utf-8", "replace"))
+        message = str(text.get("message") or text.get("Message") or answer.body[:200].decode("utf-8", "replace"))
         if code in _CLOCK_REFUSALS and self._corrects_clock(answer):
             raise AwsError("ClockCorrected", message, status=answer.status)
         raise AwsError(code, message, status=answer.status)
@@ -167,5 +153,5 @@ class Api:
     def _found_region(self) -> str:
         self._region = self._region or self._credentials.region()
         if not self._region:
-            raise AwsError("NoRegion", "set AWS_REGION: neither the environment nor the instance's metadata have one")
+            raise AwsError("NoRegion", "no region in the environment or instance metadata; set AWS_REGION")
         return self._region

@@ -1,4 +1,4 @@
-"""Where AWS is: region and endpoints, from the environment, a file of the node, and the instance's metadata."""
+"""Region and endpoints of AWS: environment, a file of the node, instance metadata."""
 
 import os
 from collections.abc import Mapping
@@ -12,38 +12,32 @@ FILE = Path("/etc/holdfast/aws")
 
 @dataclass(frozen=True)
 class Settings:
-    """
-    What AWS's own clients read from the environment, under the same names.
-
-    Args:
-        variables: Names and values.
-    """
+    """Variables of the AWS clients, under the same names."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def read(*, file: Path = FILE, environment: Optional[Mapping[str, str]] = None) -> "Settings":
-        """The process's environment over what the file has."""
+        """Merge: the process's environment overrides the file."""
         found = dict(_pairs(file))
         found.update(os.environ if environment is None else environment)
         return Settings(variables=found)
 
     def get(self, name: str, otherwise: str = "") -> str:
-        """The value of a variable; an empty one counts as none."""
         return self.variables.get(name) or otherwise
 
     @property
     def region(self) -> str:
-        """Empty where the instance's metadata have to be asked."""
+        """Empty where only instance metadata can tell."""
         return self.get("AWS_REGION") or self.get("AWS_DEFAULT_REGION")
 
     def endpoint(self, *, service_id: str, host_prefix: str, region: str) -> str:
         """
-        The address of a service: its own variable, that of all services, AWS's.
+        Address of a service: its own variable, the one of all services, AWS's.
 
         Args:
             service_id: As in ``AWS_ENDPOINT_URL_<service_id>``: upper case, underscores.
-            host_prefix: Of AWS's own host, such as ``logs``.
+            host_prefix: Of AWS's host, such as ``logs``.
         """
         if self.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS").lower() != "true":
             given = self.get(f"AWS_ENDPOINT_URL_{service_id}") or self.get("AWS_ENDPOINT_URL")

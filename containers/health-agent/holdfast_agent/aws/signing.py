@@ -1,5 +1,5 @@
 """
-Signature version 4, for a body in JSON, without a query or a path that needs encoding. Pure: the time is given.
+Signature version 4 for JSON bodies, without a query or a path that needs encoding. Pure.
 
 Source: IAM user guide, "Create a signed AWS API request". A test compares it with botocore's.
 """
@@ -15,8 +15,6 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 @dataclass(frozen=True)
 class Request:
-    """What is signed. ``headers`` are those beside host, date and token."""
-
     method: str
     url: str
     body: bytes = b""
@@ -27,11 +25,10 @@ def signed_headers(
     request: Request, *, access_key: str, secret_key: str, token: str, region: str, service: str, stamp: str
 ) -> "dict[str, str]":
     """
-    All headers of the request, with its signature.
+    Return all headers, with the signature.
 
     Args:
-        token: Of a session; empty for a user's keys.
-        service: The name that the service signs with.
+        token: Session token; empty for a user's keys.
         stamp: UTC, such as ``20261123T151500Z``.
     """
     parts = urlsplit(request.url)

@@ -1,4 +1,4 @@
-"""Load for a node that has no work yet: what is broken shows before a job does, by wrong answers or by being slow."""
+"""Load tests of a node without work: detect wrong results and low speed."""
 
 from holdfast_agent.burn_in.burn_in import burn_in
 from holdfast_agent.burn_in.peers import medians, slower

@@ -1,4 +1,4 @@
-"""The network stack moves bytes, and the right ones."""
+"""Test of the network stack."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ CHUNK = 1 << 20
 
 
 def loopback(*, seconds: float) -> Trial:
-    """TCP over the loopback interface, from one process to another; what arrives is what was sent."""
+    """Send TCP over the loopback interface between two processes and compare."""
     data = hashlib.sha256(b"loopback").digest() * (CHUNK // 32)
     try:
         listening = socket.create_server(("127.0.0.1", 0))
@@ -28,10 +28,10 @@ def loopback(*, seconds: float) -> Trial:
                 incoming.settimeout(seconds + 30.0)
                 moved, wrong, cpu_s = _received(incoming, data)
         except OSError as problem:
-            return Trial("bandwidth", problems=(f"the loopback interface moves nothing: {problem}",))
+            return Trial("bandwidth", problems=(f"loopback transfer failed: {problem}",))
         finally:
             os.waitpid(pid, 0)
-    problems = (f"{wrong} of {moved // CHUNK} blocks arrived wrong",) if wrong else ()
+    problems = (f"{wrong} of {moved // CHUNK} blocks arrived corrupted",) if wrong else ()
     rate = moved / max(cpu_s, 1e-6) / (1 << 30)
     return Trial("bandwidth", problems, {"loopback_gib_per_cpu_s": round(rate, 3)})
 

@@ -1,4 +1,4 @@
-"""All trials, one after another, in the time there is."""
+"""All load tests, one after another, within a time budget."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,10 +16,10 @@ from holdfast_agent.burn_in.peers import slower
 from holdfast_agent.burn_in.trial import Trial
 
 TRIES = 3
-"""Of what is slow: a neighbour on the same host may be loud for a moment, and a slow node is slow each time."""
+"""Repetitions of a slow test: a noisy neighbour is temporary, a slow node is slow each time."""
 AGAIN_S = 5.0
-"""Longest of each further try."""
-_NOBODY: "Mapping[str, tuple[float, int]]" = MappingProxyType({})
+"""Longest time of each repetition."""
+_NO_PEERS: "Mapping[str, tuple[float, int]]" = MappingProxyType({})
 
 
 def burn_in(
@@ -29,15 +29,15 @@ def burn_in(
     nvml_library: str = "",
     gpus_expected: int = 0,
     fabric_root: str = "",
-    others: "Mapping[str, tuple[float, int]]" = _NOBODY,
+    others: "Mapping[str, tuple[float, int]]" = _NO_PEERS,
 ) -> "Iterator[Trial]":
     """
-    Each trial as it is done. One that is far slower than on other nodes is done again, and its best figures count.
+    Yield each result. A test far slower than on other nodes is repeated; its best figures count.
 
     Args:
-        seconds: For all of them together, but for NVIDIA's diagnosis and what is done again.
-        folder: On the disk that is tried.
-        others: Of each figure, the median and how many nodes have it. Default: there are none.
+        seconds: Total, without NVIDIA's diagnosis and repetitions.
+        folder: On the disk under test.
+        others: Median of each figure, and the number of nodes that have it.
     """
     if nvml_library:
         yield gpus(seconds=seconds, library=nvml_library, expected=gpus_expected)

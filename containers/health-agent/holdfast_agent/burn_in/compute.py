@@ -1,4 +1,4 @@
-"""Arithmetic whose answer is known, on every core at once."""
+"""Arithmetic with a known result, on all cores at once."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ EXPECTED = (
 
 
 def block() -> str:
-    """Whole numbers, rotations and memory moves, the same on every machine."""
+    """Integers, rotations and memory moves with the same result on all machines."""
     number, digest = 3, hashlib.sha512()
     data = bytes(range(256)) * 64
     for step in range(_ROUNDS):
@@ -28,12 +28,7 @@ def block() -> str:
 
 
 def compute(*, seconds: float, cores: int = 0, expected: str = EXPECTED) -> Trial:
-    """
-    Blocks until the time is over, on each core in a process of its own.
-
-    Args:
-        cores: How many at once. Default: all that this process may use
-    """
+    """Compute blocks until the time is over, one process per core that this process may use."""
     workers = []
     for _ in range(cores or len(os.sched_getaffinity(0))):
         reading, writing = os.pipe()
@@ -46,16 +41,16 @@ def compute(*, seconds: float, cores: int = 0, expected: str = EXPECTED) -> Tria
     problems: list[str] = []
     for number, (pid, reading) in enumerate(workers):
         with os.fdopen(reading, "rb") as file:
-            said = file.read()
+            text = file.read()
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         try:
-            rate, wrong = json.loads(said)
+            rate, wrong = json.loads(text)
         except ValueError:
-            problems.append(f"the computation of core {number} ended with {code} and no answer")
+            problems.append(f"the computation of core {number} exited with {code} without a result")
             continue
         rates.append(rate)
         if wrong:
-            problems.append(f"core {number} computed {wrong} of its blocks wrong")
+            problems.append(f"core {number} computed {wrong} blocks incorrectly")
     figures = {"compute_blocks_per_cpu_s": round(min(rates), 1)} if rates else {}
     return Trial("compute", tuple(problems), figures)
 

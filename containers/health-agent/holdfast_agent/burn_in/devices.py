@@ -1,4 +1,4 @@
-"""GPUs and links, as far as their drivers and NVIDIA's own diagnosis tell."""
+"""Test of GPUs and links by their drivers and NVIDIA's diagnosis."""
 
 import os
 import shutil
@@ -18,26 +18,26 @@ LEAST_FOR_DIAGNOSIS_S = 60.0
 
 
 def gpus(*, seconds: float, library: str, expected: int) -> Trial:
-    """What NVML says of each GPU, and, given a minute, DCGM's medium diagnosis."""
-    told, problem = _asked(Reader(), {"library": library, "links": True})
-    if told is None:
-        return Trial("gpus", problems=(f"NVML does not answer: {problem}",))
-    if "absent" in told:
-        wrong = (f"{expected} GPUs are expected, and there is no NVML",) if expected else ()
-        return Trial("gpus", problems=wrong, skipped="" if wrong else f"no NVML: {told['absent']}")
-    if "failed" in told:
-        return Trial("gpus", problems=(f"NVML fails: {told['text']}",))
-    problems = [problem for gpu in told["gpus"] for problem in _wrong_with(gpu)]
-    if told["count"] < expected:
-        problems.append(f"NVML counts {told['count']} GPUs of {expected}")
+    """Check each GPU by NVML and, given a minute, DCGM's medium diagnosis."""
+    reported, problem = _asked(Reader(), {"library": library, "links": True})
+    if reported is None:
+        return Trial("gpus", problems=(f"no response from NVML: {problem}",))
+    if "absent" in reported:
+        wrong = (f"{expected} GPUs expected, but NVML is not available",) if expected else ()
+        return Trial("gpus", problems=wrong, skipped="" if wrong else f"no NVML: {reported['absent']}")
+    if "failed" in reported:
+        return Trial("gpus", problems=(f"NVML fails: {reported['text']}",))
+    problems = [problem for gpu in reported["gpus"] for problem in _wrong_with(gpu)]
+    if reported["count"] < expected:
+        problems.append(f"NVML counts {reported['count']} GPUs of {expected} expected")
     dcgmi = shutil.which("dcgmi")
     if dcgmi and seconds >= LEAST_FOR_DIAGNOSIS_S:
         problems += _diagnosed(dcgmi, seconds)
-    return Trial("gpus", tuple(problems), {"gpus_count": float(told["count"])})
+    return Trial("gpus", tuple(problems), {"gpus_count": float(reported["count"])})
 
 
 def links(*, root: str) -> Trial:
-    """Every port that is alike is active alike."""
+    """Check that ports of the same kind are in the same state."""
     devices, problem = _asked(read_tree, {"root": root})
     if devices is None:
         return Trial("links", problems=(f"{root} does not answer: {problem}",))
@@ -60,11 +60,11 @@ def _wrong_with(gpu: "Mapping[str, Any]") -> "list[str]":
     if "error" in gpu:
         found.append(f"{name}: NVML error {gpu['error']}")
     if rows[3]:
-        found.append(f"{name}: a row could not be remapped")
+        found.append(f"{name}: row remapping failed")
     if rows[2]:
-        found.append(f"{name}: rows wait for a reset to be remapped")
+        found.append(f"{name}: row remapping is pending a GPU reset")
     if gpu.get("recovery"):
-        found.append(f"{name}: the driver asks for recovery action {gpu['recovery']}")
+        found.append(f"{name}: driver requests recovery action {gpu['recovery']}")
     if ecc[1]:
         found.append(f"{name}: {ecc[1]} uncorrected memory errors since the driver was loaded")
     return found

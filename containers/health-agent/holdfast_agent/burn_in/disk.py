@@ -1,4 +1,4 @@
-"""A disk gives back what was written to it."""
+"""Test of a disk."""
 
 import errno
 import hashlib
@@ -17,12 +17,12 @@ SCHEDSTAT = Path("/proc/thread-self/schedstat")
 
 
 def disk(*, seconds: float, folder: Path) -> Trial:
-    """Write, sync, drop what the kernel keeps of it, read and compare; the file has no name and leaves nothing."""
+    """Write, sync, drop the page cache, read and compare, in a file without a name."""
     try:
         room = os.statvfs(folder)
         size = min(int(room.f_bavail * room.f_frsize * MOST_SHARE), int(seconds * MOST_BYTES_PER_S))
         if size < CHUNK:
-            return Trial("disk", skipped=f"{folder} has no room for a trial")
+            return Trial("disk", skipped=f"{folder} not enough free space for the test")
         descriptor = os.open(folder, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o600)
     except OSError as problem:
         if problem.errno in (errno.EROFS, errno.EIO):
@@ -32,7 +32,7 @@ def disk(*, seconds: float, folder: Path) -> Trial:
         return _tried(descriptor, count=size // CHUNK, seconds=seconds)
     except OSError as problem:
         if problem.errno == errno.ENOSPC:
-            return Trial("disk", skipped=f"{folder} filled up meanwhile")
+            return Trial("disk", skipped=f"{folder} ran out of space during the test")
         return Trial("disk", problems=(f"{folder}: {problem.strerror}",))
     finally:
         os.close(descriptor)
@@ -58,12 +58,12 @@ def _tried(descriptor: int, *, count: int, seconds: float) -> Trial:
         "disk_write_mib_s": round(size_mib / max(wrote_s, 1e-6), 1),
         "disk_read_mib_s": round(size_mib / max(read_s, 1e-6), 1),
     }
-    problems = (f"{wrong} of {written} blocks of the disk are not what was written",) if wrong else ()
+    problems = (f"{wrong} of {written} disk blocks differ from what was written",) if wrong else ()
     return Trial("disk", problems, figures)
 
 
 def _served_s() -> float:
-    """Seconds without those in which this thread waited for a processor: a busy machine makes no disk slow."""
+    """Seconds on a processor: time spent waiting for one does not count against the disk."""
     try:
         waited_ns = int(SCHEDSTAT.read_text("ascii").split()[1])
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Memory keeps what is written to it."""
+"""Test of memory."""
 
 import hashlib
 import time
@@ -8,18 +8,13 @@ from holdfast_agent.burn_in.trial import Trial
 
 CHUNK = 8 << 20
 MOST_SHARE = 0.05
-"""Of what is available: the node may have work by now."""
+"""Share of the available memory: the node may have work by now."""
 MOST_BYTES_PER_S = 64 << 20
 _PATTERNS = (b"\x00", b"\xff", b"\x55", b"\xaa")
 
 
 def memory(*, seconds: float, available: int = 0) -> Trial:
-    """
-    Patterns into as much memory as the time allows, kept while all of it is written, and compared.
-
-    Args:
-        available: Bytes. Default: what the kernel says
-    """
+    """Fill as much memory as the time allows with patterns, then compare; ``available`` in bytes."""
     room = int((available or available_bytes()) * MOST_SHARE)
     size = max(min(room, int(seconds * MOST_BYTES_PER_S)) // CHUNK, 1) * CHUNK
     problems: list[str] = []
@@ -31,7 +26,7 @@ def memory(*, seconds: float, available: int = 0) -> Trial:
         kept = [bytearray(pattern) for pattern in patterns]
         wrong = [number for number, pattern in enumerate(patterns) if kept[number] != pattern]
         if wrong:
-            problems.append(f"{len(wrong)} of {len(kept)} blocks of memory did not keep what was written")
+            problems.append(f"{len(wrong)} of {len(kept)} memory blocks differ from what was written")
         moved += 2 * size
         rounds += 1
     rate = moved / max(time.process_time() - began_s, 1e-6) / (1 << 30)
@@ -39,7 +34,7 @@ def memory(*, seconds: float, available: int = 0) -> Trial:
 
 
 def _pattern(rounds: int, number: int) -> bytes:
-    """A byte, or one that follows from its place, so that an address that leads elsewhere is found too."""
+    """A constant byte, or one that depends on the position, to find address faults."""
     kind = (rounds + number) % (len(_PATTERNS) + 1)
     if kind < len(_PATTERNS):
         return _PATTERNS[kind] * CHUNK
@@ -47,7 +42,7 @@ def _pattern(rounds: int, number: int) -> bytes:
 
 
 def available_bytes() -> int:
-    """MemAvailable; 1 GiB where the kernel does not tell."""
+    """MemAvailable; 1 GiB where the kernel does not report it."""
     try:
         for line in Path("/proc/meminfo").read_text("ascii").splitlines():
             if line.startswith("MemAvailable:"):

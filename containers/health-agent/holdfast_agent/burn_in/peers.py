@@ -1,4 +1,4 @@
-"""How a node compares with those of its type that passed before it. Pure but for reading their files."""
+"""Comparison of a node with earlier nodes of its type."""
 
 import json
 import statistics
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 LEAST_PEERS = 3
-"""Of fewer, nobody can say what is usual."""
+"""Fewer nodes give no reliable median."""
 SHARES = {"disk": 0.1}
 USUAL_SHARE = 0.5
 """Of the median. Figures per second of CPU time hardly vary; a disk's do, with what else it has to do."""
 
 
 def medians(folder: Path) -> "dict[str, tuple[float, int]]":
-    """Of each figure, the median over a folder's files and how many have it; a file that is none is passed over."""
+    """Median of each figure over the reports in a folder, and their number; invalid files are skipped."""
     found: dict[str, list[float]] = {}
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         for name, value in _figures(path).items():
@@ -30,7 +30,7 @@ def _figures(path: Path) -> "dict[str, float]":
 
 
 def slower(figures: "Mapping[str, float]", others: "Mapping[str, tuple[float, int]]") -> "tuple[str, ...]":
-    """What is far below what is usual."""
+    """Problems: figures far below the median."""
     problems = []
     for name, value in sorted(figures.items()):
         median, count = others.get(name, (0.0, 0))

@@ -1,4 +1,4 @@
-"""What one trial found."""
+"""Result of one load test."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 class Trial:
     """
     Args:
-        name: Which one.
-        problems: What is wrong with the node.
-        figures: How fast it was; more is better.
-        skipped: Why it was not done; that says nothing about the node.
+        problems: Faults of the node.
+        figures: Speeds; more is better.
+        skipped: Reason, if it was not run.
     """
 
     name: str

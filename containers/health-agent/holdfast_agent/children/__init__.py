@@ -1,4 +1,4 @@
-"""Processes that are asked with a deadline and never waited for: one may become unkillable, and holds nobody up."""
+"""Child processes with deadlines, which are never waited for: one may become unkillable."""
 
 from holdfast_agent.children.child import Answer, Child, Phase
 from holdfast_agent.children.program import Ended, Program

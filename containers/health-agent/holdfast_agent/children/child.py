@@ -1,9 +1,9 @@
 """
-A child process that answers questions over a socket pair, as long as what it asks answers.
+Child process that answers questions over a socket pair.
 
-It is forked from the agent, so it costs few pages of its own; it lives on between questions. When it does not answer,
-nobody waits, and no second one is started beside it: the file system, or the driver, would hold that one as well. It
-is killed after a while, which ends it if the kernel lets go of it; its late answer is as good as another's.
+It is forked, so it shares most pages with the agent, and lives on between questions. If it does not answer, no second
+child is started: the same file system or driver would block that one too. It is killed after a while; a late answer
+is accepted.
 """
 
 import gc
@@ -20,17 +20,15 @@ from holdfast_agent.children.waiting import Patience, started_at
 
 LONGEST_MESSAGE = 1 << 16
 AGAIN_AFTER_S = 5.0
-"""A child that died is not replaced sooner."""
+"""Minimum time between starts."""
 
 Phase = Callable[[str], None]
-"""The child says what it is about to do, for whoever waits for it."""
+"""Called in the child before each step, so that the agent knows where it hangs."""
 Serve = Callable[[Any, Phase], Any]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: a value, or in ``error`` why there is none."""
-
     value: Any
     error: str = ""
 
@@ -38,8 +36,8 @@ class Answer:
 class Child:
     """
     Args:
-        serve: Called in the child with each question; what it returns is JSON.
-        kill_after_s: A child that has not answered for so long is killed.
+        serve: Called in the child with each question; returns JSON.
+        kill_after_s: Kill a child that has not answered for so long.
     """
 
     def __init__(self, *, serve: Serve, kill_after_s: float) -> None:
@@ -52,26 +50,24 @@ class Child:
         self._killed = False
         self._not_before_s = 0.0
         self.waiting = False
-        """A question is out."""
+        """A question is open."""
         self.phase = ""
         self.deaths = 0
 
     @property
     def pid(self) -> int:
-        """Its process; 0 while there is none."""
         return self._pid
 
     @property
     def waited_s(self) -> float:
-        """Seconds that the question has been out."""
+        """Seconds since the question was sent."""
         return self._patience.waited_s if self.waiting else 0.0
 
     def descriptors(self) -> "tuple[int, ...]":
-        """Readable when there is an answer."""
         return (self._socket.fileno(),) if self._socket is not None else ()
 
     def ask(self, question: Any, boot_s: float) -> bool:
-        """Send a question, unless one is out or the child died a moment ago; whether it was sent."""
+        """Send a question; False if one is open or the child has just died."""
         if self.waiting or self._alive_without_socket() or (self._socket is None and boot_s < self._not_before_s):
             return False
         if self._socket is None:
@@ -87,7 +83,7 @@ class Child:
         return True
 
     def poll(self, boot_s: float) -> Optional[Answer]:
-        """The answer, if it has come."""
+        """Return the answer if it has arrived."""
         if not self.waiting:
             return None
         answer = self._read(boot_s)  # before time is counted: it may have come while nobody looked
@@ -101,11 +97,11 @@ class Child:
         return answer
 
     def remember(self) -> "list[int]":
-        """What tells a later agent that this child is still stuck."""
+        """Identity of a stuck child, for a later agent."""
         return [self._pid, self._started] if self.waiting and self._pid else []
 
     def adopt(self, memory: "list[int]", boot_s: float) -> None:
-        """An earlier agent left a stuck child behind: while that exists there is no other."""
+        """Take over a stuck child of an earlier agent: while it exists, no other is started."""
         if len(memory) == 2 and started_at(memory[0]) == memory[1]:
             self._pid, self._started = memory
             self.waiting, self._killed = True, True
@@ -113,7 +109,7 @@ class Child:
             _kill(self._pid)
 
     def close(self) -> None:
-        """Let go: an idle child ends by itself, a stuck one is killed and left to the kernel."""
+        """Release: an idle child exits by itself, a stuck one is killed."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -154,7 +150,7 @@ class Child:
         return None
 
     def _lost(self, boot_s: float) -> Optional[Answer]:
-        """Its end of the socket is closed: it died, or is dying as far as the kernel lets it."""
+        """Handle a closed socket: the child died, or is dying."""
         if self._socket is not None:
             self._socket.close()
         self._socket, self._not_before_s = None, boot_s + AGAIN_AFTER_S
@@ -165,7 +161,6 @@ class Child:
         return Answer(value=None, error="killed" if self._killed else "its process died")
 
     def _alive_without_socket(self) -> bool:
-        """Whether a child that can no longer answer still exists."""
         if self._socket is not None or not self._pid:
             return False
         _reap(self._pid, hang=False)
@@ -176,7 +171,6 @@ class Child:
 
 
 def _serve_and_exit(theirs: socket.socket, serve: Serve) -> None:
-    """What the child does. It holds nothing of the agent's: no lock, no log, no other child's socket."""
     code = 1
     try:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):

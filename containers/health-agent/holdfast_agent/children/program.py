@@ -1,4 +1,4 @@
-"""Another program, started with a deadline; what it leaves on standard output is kept up to a limit."""
+"""External program with a deadline and bounded output."""
 
 import os
 import signal
@@ -16,9 +16,9 @@ MOST_OUTPUT = 1 << 16
 class Ended:
     """
     Args:
-        code: Exit code; negative for the signal that ended it; None when it could not be started.
+        code: Exit code; negative: signal; None: not started.
         output: Standard output, at most 64 KiB.
-        problem: Why there is no proper end: not started, or past its deadline.
+        problem: Not started, or past the deadline.
     """
 
     code: Optional[int]
@@ -27,7 +27,7 @@ class Ended:
 
 
 class Program:
-    """One run at a time. A run past its deadline is killed with its whole session, and not waited for."""
+    """Runs one program at a time. Past its deadline its session is killed, and not waited for."""
 
     def __init__(self, *, deadline_s: float) -> None:
         self.deadline_s = deadline_s
@@ -36,29 +36,25 @@ class Program:
         self._pipe = -1
         self._output = b""
         self._late = False
-        self._told = False
+        self._reported = False
 
     @property
     def running(self) -> bool:
-        """Started and not ended; also when it cannot be ended."""
         return self._pid != 0
 
     @property
     def stuck(self) -> bool:
-        """Past its deadline, killed, and still there."""
-        return self.running and self._told
+        return self.running and self._reported
 
     @property
     def pid(self) -> int:
-        """Its process; 0 while there is none."""
         return self._pid
 
     def descriptors(self) -> "tuple[int, ...]":
-        """Readable when it says something, or ends."""
         return (self._pipe,) if self._pipe >= 0 else ()
 
     def start(self, command: Sequence[str], boot_s: float, environment: Mapping[str, str]) -> Optional[Ended]:
-        """Start it, unless it runs; an end at once where it cannot be started."""
+        """Start it, unless it runs; returns an end where it cannot be started."""
         if self.running:
             return None
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -83,37 +79,35 @@ class Program:
         finally:
             os.close(writing)
             os.close(null)
-        self._pipe, self._output, self._late, self._told = reading, b"", False, False
+        self._pipe, self._output, self._late, self._reported = reading, b"", False, False
         self._patience.begin(boot_s)
         return None
 
     def poll(self, boot_s: float) -> Optional[Ended]:
-        """Its end, once: also when the deadline has passed and it does not end."""
+        """Return the end, once; also when the deadline has passed."""
         if not self.running:
             return None
         self._read()
         code = self._reaped()
         if code is not None:
-            told, late = self._told, self._late
+            reported, late = self._reported, self._late
             self._finish()
-            if told:
+            if reported:
                 return None
             return self._late_end() if late else Ended(code=code, output=self._output.decode("utf-8", "replace"))
         if self._patience.turn(boot_s) > self.deadline_s and not self._late:
             self._late = True
             self._kill()
-        if self._late and not self._told and self._patience.waited_s > self.deadline_s + 1.0:
-            self._told = True  # SIGKILL did not end it within a second
+        if self._late and not self._reported and self._patience.waited_s > self.deadline_s + 1.0:
+            self._reported = True  # SIGKILL did not end it within a second
             return self._late_end()
         return None
 
     def stop(self) -> None:
-        """Kill it; ``poll`` tells when it has ended."""
         if self.running:
             self._kill()
 
     def close(self) -> None:
-        """Kill it and let go."""
         if self.running:
             self._kill()
             self._reaped()

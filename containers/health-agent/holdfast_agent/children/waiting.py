@@ -1,26 +1,24 @@
-"""How long somebody has been waited for, and whether a process is still the one it was."""
+"""Waiting times, and identity of a process."""
 
 from typing import Optional
 
 from holdfast_agent.kernel_files import read_bytes
 
 LONGEST_STEP_S = 1.0
-"""What one turn of the loop adds at most: a stopped agent, or a machine that slept, has not waited."""
+"""Most that one turn of the loop adds: time in which the agent or the machine was suspended does not count."""
 
 
 class Patience:
-    """Time spent waiting, counted in turns of whoever waits."""
+    """Time waited, counted in turns of the caller."""
 
     def __init__(self) -> None:
         self.waited_s = 0.0
         self._last: Optional[float] = None
 
     def begin(self, boot_s: float) -> None:
-        """From now on."""
         self.waited_s, self._last = 0.0, boot_s
 
     def turn(self, boot_s: float) -> float:
-        """One more look at the clock; the seconds waited so far."""
         if self._last is not None:
             self.waited_s += min(max(boot_s - self._last, 0.0), LONGEST_STEP_S)
         self._last = boot_s
@@ -28,7 +26,7 @@ class Patience:
 
 
 def started_at(pid: int) -> Optional[int]:
-    """When a process began, in clock ticks since boot, which tells it from a later one of its number; None: gone."""
+    """Start of a process in clock ticks since boot, which distinguishes reused pids; None: gone."""
     stat = read_bytes(f"/proc/{pid}/stat", most=1024)
     if stat is None:
         return None

@@ -1,4 +1,4 @@
-"""The command line of the agent: one thin file per command, none of which imports another."""
+"""Command line of the agent: one file per command, independent of each other."""
 
 from holdfast_agent.commands.command_line import main
 

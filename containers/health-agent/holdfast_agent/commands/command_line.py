@@ -1,4 +1,4 @@
-"""Which commands there are. What a command does is in its own file, which only its use loads."""
+"""Commands of the agent; only the file of the command in use is loaded."""
 
 import argparse
 import sys
@@ -7,17 +7,17 @@ from importlib import import_module
 from typing import Optional
 
 COMMANDS: "dict[str, str]" = {
-    "run": "look after this node until it is ended",
-    "status": "what the running agent knows",
-    "check": "look at this node once",
-    "ship": "put this node's events into the cluster's log group, and nothing else",
-    "replay": "what the agent would have decided about recorded logs",
+    "run": "watch this node until stopped",
+    "status": "show the state of the running agent",
+    "check": "check this node once",
+    "ship": "only ship this node's events to the cluster's log group",
+    "replay": "replay recorded logs and show the verdicts",
 }
 """Name -> what it is for. The file of that name has ``declare(parser)`` and ``run(arguments) -> exit code``."""
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Run the command that is named first; its exit code, which is 2 for a mistake of the caller."""
+    """Run the command; return its exit code, 2 for wrong usage."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(prog="holdfast-agent", description="The health agent of a HyperPod node.")
     # Who says the name need not have it formatted, which would load a quarter of the standard library.

@@ -1,4 +1,4 @@
-"""What every command takes that reads the configuration."""
+"""Configuration arguments of all commands."""
 
 import argparse
 import sys
@@ -9,17 +9,15 @@ from holdfast_agent.configuration import Configuration, ConfigurationError, load
 
 
 def declare_configuration(parser: argparse.ArgumentParser) -> None:
-    """The arguments."""
     parser.add_argument(
-        "--config", metavar="FILE", help="JSON file of keys; default: /etc/holdfast/agent.json, if it is there"
+        "--config", metavar="FILE", help="JSON configuration file; default: /etc/holdfast/agent.json, if it exists"
     )
     parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="assignments", help="over what the file says"
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="assignments", help="overrides the file"
     )
 
 
 def configured(arguments: argparse.Namespace) -> Optional[Configuration]:
-    """The configuration; None when it is wrong, after every mistake was told."""
     try:
         return load(file=Path(arguments.config) if arguments.config else None, assignments=arguments.assignments)
     except ConfigurationError as error:

@@ -1,4 +1,4 @@
-"""``holdfast-agent replay``: what the agent would have decided about recorded logs."""
+"""``holdfast-agent replay``: verdicts on recorded logs."""
 
 import argparse
 import json
@@ -16,19 +16,18 @@ _LONGEST_CELL = 40
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument(
         "files",
         metavar="FILE",
         nargs="+",
-        help="one node's log: kmsg, dmesg, syslog, journal JSON, or a recording; may be gzip",
+        help="log of one node: kmsg, dmesg, syslog, journal JSON, or a recording; gzip is accepted",
     )
-    parser.add_argument("--json-lines", action="store_true", help="one JSON object for each recognised signal")
-    parser.add_argument("--policy", metavar="ROWS", help="rows that go over the shipped policy, one JSON object a line")
+    parser.add_argument("--json-lines", action="store_true", help="print one JSON object per recognised signal")
+    parser.add_argument("--policy", metavar="ROWS", help="rows over the shipped policy, one JSON object per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, or 2 when a file could not be read; the others are replayed all the same."""
+    """Exit code 0, or 2 if a file could not be read; the others are still replayed."""
     try:
         code = _replay(arguments)
         sys.stdout.flush()
@@ -47,7 +46,7 @@ def _replay(arguments: argparse.Namespace) -> int:
             return _unreadable(arguments.policy, error, "name a file of rows")
         policy, problems = policy.extended(text)
         for problem in problems:
-            print(f"holdfast-agent: {arguments.policy}: {problem}; the other rows count", file=sys.stderr)
+            print(f"holdfast-agent: {arguments.policy}: {problem}; using the other rows", file=sys.stderr)
     for file in arguments.files:
         words = replayed(Path(file), policy=policy)
         try:
@@ -60,7 +59,7 @@ def _replay(arguments: argparse.Namespace) -> int:
             raise
         except OSError as error:
             sys.stdout.flush()
-            code = _unreadable(file, error, "name a log that is there")
+            code = _unreadable(file, error, "name an existing log")
     return code
 
 
@@ -71,7 +70,6 @@ def _unreadable(file: str, error: Exception, advice: str) -> int:
 
 
 def _show(file: str, words: "Iterator[Word]") -> None:
-    """A table of a file's words, and the last word on each incident."""
     rows, last = [], {}
     for word in words:
         verdict = word.verdict
@@ -98,4 +96,4 @@ def _show(file: str, words: "Iterator[Word]") -> None:
     for row in cells:
         print(plain("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()))
     asked = sorted({(remedy, incident) for incident, remedy in last.items() if remedy not in ("none", "withdrawn")})
-    print("  asked for in the end: " + (", ".join(f"{remedy} ({incident})" for remedy, incident in asked) or "nothing"))
+    print("  final remedies: " + (", ".join(f"{remedy} ({incident})" for remedy, incident in asked) or "nothing"))

@@ -1,4 +1,4 @@
-"""``holdfast-agent run``: look after this node."""
+"""``holdfast-agent run``: watch this node."""
 
 import argparse
 import gc
@@ -10,12 +10,11 @@ from holdfast_agent.service import LockedError, serve
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     declare_configuration(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 when it was ended; 2 for a mistake, or when another agent runs here."""
+    """Exit code 0 when stopped; 2 for a mistake, or when another agent runs here."""
     configuration = configured(arguments)
     if configuration is None:
         return 2

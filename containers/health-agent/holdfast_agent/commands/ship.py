@@ -1,4 +1,4 @@
-"""``holdfast-agent ship``: put this node's events into the cluster's log group, where pods run the agent."""
+"""``holdfast-agent ship``: ship this node's events to the cluster's log group, where pods run the agent."""
 
 import argparse
 import sys
@@ -8,12 +8,11 @@ from holdfast_agent.service import ship
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     declare_configuration(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 when it was ended; 2 for a mistake."""
+    """Exit code 0 when stopped; 2 for a mistake."""
     configuration = configured(arguments)
     if configuration is None:
         return 2
@@ -23,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not value
     ]
     if lacking:
-        print(f"error: {' and '.join(lacking)} must be set: whose events go where", file=sys.stderr)
+        print(f"error: {' and '.join(lacking)} must be set to ship events", file=sys.stderr)
         return 2
     ship(configuration)
     return 0

@@ -1,4 +1,4 @@
-"""``holdfast-agent status``: what the running agent knows. It is asked, and asks nobody itself."""
+"""``holdfast-agent status``: state of the running agent."""
 
 import argparse
 import json
@@ -12,13 +12,12 @@ from holdfast_common import visible
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     declare_configuration(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 when nothing is wrong, 1 with an open incident that asks for something, 2 when no agent answers."""
+    """Exit code 0: healthy; 1: an open incident requires a remedy; 2: no response from an agent."""
     configuration = configured(arguments)
     if configuration is None:
         return 2
@@ -26,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         status = ask_status(path)
     except (OSError, ValueError) as error:
-        print(f"error: no agent answers at {path}: {error}; is holdfast-agent running?", file=sys.stderr)
+        print(f"error: no response from the agent at {path}: {error}; is holdfast-agent running?", file=sys.stderr)
         return 2
     print(json.dumps(status) if arguments.json else visible(_text(status)))
     return 1 if any(one["remedy"] != "none" for one in status["incidents"]) else 0
@@ -41,7 +40,7 @@ def _text(status: "dict[str, Any]") -> str:
         lines.append(f"{one['name']:16} {state:14} {ago:10} {one['reason']}".rstrip())
     for one in status["lost"]:
         name = f"{one['detector']} ({one['part']})" if one["part"] else one["detector"]
-        lines.append(f"lost: {name}: {one['why']}; it worked on this node before")
+        lines.append(f"lost: {name}: {one['why']}(it worked on this node before)")
     lines.append("")
     for one in status["incidents"]:
         asks = one["remedy"] + (" at the boundary" if one["when"] == "boundary" and one["remedy"] != "none" else "")

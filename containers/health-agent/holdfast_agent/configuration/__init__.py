@@ -1,4 +1,4 @@
-"""The agent's configuration, which every command reads; it loads nothing else of the agent."""
+"""Configuration of the agent; loads nothing else of it."""
 
 from holdfast_agent.configuration.configuration import DEFAULT_PATH, Configuration, ConfigurationError, keys, load
 

@@ -1,4 +1,4 @@
-"""The agent's configuration: one JSON file and ``--set KEY=VALUE``, all mistakes of which are told at once."""
+"""Configuration: one JSON file and ``--set KEY=VALUE``; all mistakes are reported at once."""
 
 import json
 import os
@@ -12,7 +12,7 @@ DEFAULT_PATH = "/etc/holdfast/agent.json"
 
 
 class ConfigurationError(Exception):
-    """What is wrong with it, one message each."""
+    """Invalid configuration: one message per mistake."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -20,8 +20,6 @@ class ConfigurationError(Exception):
 
 
 class Key(NamedTuple):
-    """A key and what its value may be."""
-
     name: str
     help: str
     choices: "tuple[str, ...]" = ()
@@ -31,9 +29,9 @@ class Key(NamedTuple):
 
 class Configuration(NamedTuple):
     """
-    Every key with its default; the type of a field is the type of its value.
+    All keys with their defaults; the type of a field is the type of its value.
 
-    Not a dataclass: `status` has to answer sooner than those are loaded.
+    Not a dataclass, so that `status` starts fast.
     """
 
     kernel_log_path: str = "/dev/kmsg"
@@ -69,84 +67,67 @@ class Configuration(NamedTuple):
     hma_path: str = ""
 
     def dotted(self) -> "dict[str, Any]":
-        """Its values by their keys."""
         return {KEYS[field].name: value for field, value in self._asdict().items()}
 
     def listed(self, value: str) -> "Optional[list[str]]":
-        """A list of a value; None for auto."""
         return None if value == AUTO else [item.strip() for item in value.split(",") if item.strip()]
 
 
 KEYS = {
-    "kernel_log_path": Key("kernel_log.path", "the kernel log: its device, or a file"),
-    "events_path": Key("events.path", "where events are appended; `jobs/` beside it has those of jobs"),
-    "state_path": Key("state.path", "what a restarted agent goes on from; its lock is beside it"),
-    "recording_path": Key(
-        "recording.path", "where signals are recorded for `replay`, at most 16 MiB; empty for nowhere"
-    ),
-    "socket_path": Key("socket.path", "where launchers connect"),
-    "status_path": Key("status.path", "where `status` asks"),
-    "remedies_mode": Key("remedies.mode", "whether remedies are asked for", choices=("observe", "act")),
-    "remedies_way": Key("remedies.way", "whom remedies are asked of", choices=("slurm", "label", "api", "none")),
+    "kernel_log_path": Key("kernel_log.path", "kernel log: device or file"),
+    "events_path": Key("events.path", "event log; the events of jobs are in `jobs/` beside it"),
+    "state_path": Key("state.path", "state file of the agent; its lock is beside it"),
+    "recording_path": Key("recording.path", "recording of signals for `replay`, at most 16 MiB; empty: off"),
+    "socket_path": Key("socket.path", "socket for launchers"),
+    "status_path": Key("status.path", "socket for `status`"),
+    "remedies_mode": Key("remedies.mode", "execute remedies, or only report them", choices=("observe", "act")),
+    "remedies_way": Key("remedies.way", "how to request a remedy", choices=("slurm", "label", "api", "none")),
     "remedies_breaker_share": Key(
-        "remedies.breaker_share", "the share of the nodes that may be taken within an hour", least=0.0, most=1.0
+        "remedies.breaker_share", "share of the nodes taken at most within an hour", least=0.0, most=1.0
     ),
-    "metrics_address": Key("metrics.address", "the address at which metrics are served"),
-    "metrics_port": Key("metrics.port", "where metrics are served; 0 for nowhere", least=0, most=65535),
-    "metrics_token_path": Key("metrics.token_path", "the token that a scraper has to show; made where it is missing"),
-    "metrics_remote_write_url": Key(
-        "metrics.remote_write_url", "where metrics are sent by Prometheus's remote write; empty for nowhere"
-    ),
-    "metrics_interval_s": Key("metrics.interval_s", "between two sendings", least=1.0, most=3600.0),
-    "controller_enabled": Key("controller.enabled", "whether this is the cluster's controller"),
+    "metrics_address": Key("metrics.address", "listen address for metrics"),
+    "metrics_port": Key("metrics.port", "listen port for metrics; 0: off", least=0, most=65535),
+    "metrics_token_path": Key("metrics.token_path", "file with the bearer token for scrapers; created if missing"),
+    "metrics_remote_write_url": Key("metrics.remote_write_url", "Prometheus remote-write URL; empty: off"),
+    "metrics_interval_s": Key("metrics.interval_s", "interval between remote writes", least=1.0, most=3600.0),
+    "controller_enabled": Key("controller.enabled", "this node is the cluster's controller"),
     "lending_enabled": Key(
-        "lending.enabled", "whether nodes of elastic jobs are taken back for jobs of a higher priority; a controller's"
+        "lending.enabled", "take nodes back from elastic jobs for jobs of higher priority (controller only)"
     ),
-    "lending_notice_s": Key("lending.notice_s", "how long a task has to leave", least=1.0, most=3600.0),
-    "checks_directory": Key("checks.directory", "the folder of custom checks"),
-    "burn_in_seconds": Key("burn_in.seconds", "how long `check --deep` takes", least=1.0, most=86400.0),
+    "lending_notice_s": Key("lending.notice_s", "time that a task gets to leave", least=1.0, most=3600.0),
+    "checks_directory": Key("checks.directory", "folder of custom checks"),
+    "burn_in_seconds": Key("burn_in.seconds", "duration of `check --deep`", least=1.0, most=86400.0),
     "burn_in_repeat_s": Key(
         "burn_in.repeat_s",
-        "how often an idle node is tried out; 0: only when a verdict asks for it",
+        "interval of deep checks on an idle node; 0: only when a verdict requires one",
         least=0.0,
         most=1e7,
     ),
-    "cluster_name": Key("cluster.name", "the cluster's name; default: HOLDFAST_CLUSTER"),
-    "cluster_orchestrator": Key(
-        "cluster.orchestrator", "who runs jobs; empty: not known", choices=("slurm", "eks", "")
-    ),
-    "node_instance_id": Key("node.instance_id", "the instance; default: HOLDFAST_INSTANCE_ID, or cloud-init's"),
-    "node_host": Key("node.host", "the node's name; default: the host name"),
+    "cluster_name": Key("cluster.name", "cluster name; default: HOLDFAST_CLUSTER"),
+    "cluster_orchestrator": Key("cluster.orchestrator", "orchestrator; empty: unknown", choices=("slurm", "eks", "")),
+    "node_instance_id": Key("node.instance_id", "instance id; default: HOLDFAST_INSTANCE_ID, or cloud-init's"),
+    "node_host": Key("node.host", "node name; default: host name"),
     "mounts_paths": Key(
         "mounts.paths", "mount points, separated by commas; auto: shared file systems and /fsx; empty: none"
     ),
-    "disks_paths": Key("disks.paths", "mount points of local disks; auto: every disk, once; empty: none"),
+    "disks_paths": Key("disks.paths", "mount points of local disks; auto: each disk once; empty: none"),
     "nvml_library": Key("nvml.library", "NVIDIA's management library; empty: none"),
-    "gpus_expected": Key(
-        "gpus.expected", "GPUs that there have to be; 0: as many as were seen since boot", least=0, most=64
-    ),
-    "shipping_enabled": Key("shipping.enabled", "whether events are put into the cluster's log group"),
-    "fabric_root": Key("fabric.root", "the kernel's tree of EFA and InfiniBand devices"),
+    "gpus_expected": Key("gpus.expected", "expected number of GPUs; 0: the most seen since boot", least=0, most=64),
+    "shipping_enabled": Key("shipping.enabled", "ship events to the cluster's log group"),
+    "fabric_root": Key("fabric.root", "sysfs folder of EFA and InfiniBand devices"),
     "hma_path": Key("hma.path", "log file of HyperPod's own agent; empty: none"),
 }
 """By the names of the fields."""
 
 
 def keys() -> "dict[str, str]":
-    """Key -> the field that holds it."""
     return {key.name: field for field, key in KEYS.items()}
 
 
 def load(
     *, file: Optional[Path], assignments: Sequence[str] = (), environment: Mapping[str, str] = os.environ
 ) -> Configuration:
-    """
-    Read the file, then what was set; raises ConfigurationError with every mistake.
-
-    Args:
-        file: None: the file at its usual place, if there is one.
-        assignments: ``KEY=VALUE``, each over what the file says. Default: none
-    """
+    """Read the file (None: the default one, if any), then ``KEY=VALUE`` assignments; raises ConfigurationError."""
     problems: list[str] = []
     given = _file_values(file, problems)
     for assignment in assignments:
@@ -159,7 +140,7 @@ def load(
     known = keys()
     for name, (where, value) in given.items():
         if name not in known:
-            problems.append(f"{where}: unknown key '{name}'; there are {', '.join(sorted(known))}")
+            problems.append(f"{where}: unknown key '{name}'; allowed: {', '.join(sorted(known))}")
             continue
         try:
             values[known[name]] = _converted(known[name], value)
@@ -180,16 +161,15 @@ def _file_values(file: Optional[Path], problems: "list[str]") -> "dict[str, tupl
         problems.append(f"{path}: cannot be read: {problem.strerror}")
         return {}
     except (ValueError, RecursionError) as problem:
-        problems.append(f"{path}: is not JSON: {problem}")
+        problems.append(f"{path}: not JSON: {problem}")
         return {}
     if not isinstance(content, dict):
-        problems.append(f"{path}: must be one JSON object of keys, such as {{'remedies.mode': 'observe'}}")
+        problems.append(f"{path}: must be one JSON object, such as {{'remedies.mode': 'observe'}}")
         return {}
     return {str(name): (str(path), value) for name, value in _flat(content).items()}
 
 
 def _flat(content: "Mapping[str, Any]", prefix: str = "") -> "dict[str, Any]":
-    """Objects within objects are keys with dots."""
     found: dict[str, Any] = {}
     for name, value in content.items():
         if isinstance(value, dict):
@@ -200,7 +180,6 @@ def _flat(content: "Mapping[str, Any]", prefix: str = "") -> "dict[str, Any]":
 
 
 def _converted(field: str, value: Any) -> Any:
-    """Raises ValueError with what is allowed."""
     key, kind = KEYS[field], type(getattr(Configuration(), field))
     if kind is bool:
         words = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
@@ -210,7 +189,7 @@ def _converted(field: str, value: Any) -> Any:
     if kind is int or kind is float:
         return _number(key, kind, value)
     if not isinstance(value, str):
-        raise ValueError(f"must be a text, got {value!r}")  # noqa: TRY004 - a mistake of the user's
+        raise ValueError(f"must be a string, got {value!r}")  # noqa: TRY004 - a mistake of the user's
     if key.choices and value not in key.choices:
         raise ValueError(f"must be one of {', '.join(choice or 'nothing' for choice in key.choices)}, got {value!r}")
     return value
@@ -232,7 +211,6 @@ def _number(key: Key, kind: Any, value: Any) -> Any:
 
 
 def _completed(values: "dict[str, Any]", environment: Mapping[str, str]) -> Configuration:
-    """What the configuration leaves out, the node knows."""
     values["cluster_name"] = values.get("cluster_name") or environment.get("HOLDFAST_CLUSTER", "")
     values["node_host"] = values.get("node_host") or socket.gethostname()
     found = values.get("node_instance_id") or environment.get("HOLDFAST_INSTANCE_ID", "")

@@ -1,13 +1,13 @@
 """
-What only the controller's agent sees: nodes that are lost, replaced or rebooted, and what HyperPod's agents found.
+Observations of the controller's agent: nodes lost, replaced or rebooted, and findings of HyperPod's agents.
 
-On AWS nobody else tells: HyperPod writes no event of ours, and on Slurm its own agent's findings reach nobody. In a
-rehearsal the control plane tells, and nothing is told twice.
+On AWS there is no other source: HyperPod writes no event log, and on Slurm its agent's findings are only in CloudWatch.
+In a rehearsal the control plane writes these events, and the agent does not repeat them.
 """
 
-from holdfast_agent.controller.looking import Looker
 from holdfast_agent.controller.observation import HmaRecord, Instance, Observation
+from holdfast_agent.controller.poller import ClusterPoller
 from holdfast_agent.controller.watch import ControllerWatch
 from holdfast_agent.controller.watcher import Watcher
 
-__all__ = ["ControllerWatch", "HmaRecord", "Instance", "Looker", "Observation", "Watcher"]
+__all__ = ["ClusterPoller", "ControllerWatch", "HmaRecord", "Instance", "Observation", "Watcher"]

@@ -1,4 +1,4 @@
-"""What was seen in one look at the cluster; None where somebody did not answer."""
+"""Result of one poll of the cluster; None where a source did not respond."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -11,14 +11,12 @@ RUNNING, PENDING, FAILURE = "Running", "Pending", "Failure"
 @dataclass(frozen=True)
 class Instance:
     """
-    An instance as ListClusterNodes shows it.
+    Instance as in ListClusterNodes.
 
     Args:
-        instance_id: Its id.
-        group: Of instances.
+        group: Instance group.
         status: Running, Failure, Pending, ShuttingDown, SystemUpdating, DeepHealthCheckInProgress, NotFound.
         host: Its name in Slurm.
-        message: What the service says beside the status.
     """
 
     instance_id: str
@@ -30,8 +28,6 @@ class Instance:
 
 @dataclass(frozen=True)
 class HmaRecord:
-    """A log line of HyperPod's agent on an instance."""
-
     instance_id: str
     event_id: str
     text: str
@@ -40,20 +36,16 @@ class HmaRecord:
 @dataclass(frozen=True)
 class Observation:
     """
-    One look.
-
     Args:
-        boot_s: When it began.
-        instances: None: the service did not answer.
-        nodes: None: Slurm did not answer.
-        records: New log lines of HyperPod's agents. None: CloudWatch Logs did not answer.
-        is_told: Whether a control plane writes the events of nodes itself. None: not known.
-        problems: Why something is None, for people.
+        boot_s: Start of the poll.
+        instances, nodes, records: None: the source did not respond.
+        is_reported: A control plane writes the events of nodes. None: unknown.
+        problems: Reasons of missing sources.
     """
 
     boot_s: float
     instances: "Optional[tuple[Instance, ...]]" = None
     nodes: "Optional[tuple[SlurmNode, ...]]" = None
     records: "Optional[tuple[HmaRecord, ...]]" = None
-    is_told: Optional[bool] = None
+    is_reported: Optional[bool] = None
     problems: "tuple[str, ...]" = ()

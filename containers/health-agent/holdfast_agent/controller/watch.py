@@ -1,4 +1,4 @@
-"""The watch of the controller's agent: a thread that looks, and a service that hears of it without waiting."""
+"""Watch of the controller's agent: a thread that polls, and a service that reads results without waiting."""
 
 import queue
 import threading
@@ -14,53 +14,45 @@ _MOST_WAITING = 100
 
 
 class Looks(Protocol):
-    """What is needed of ``Looker``."""
-
     def look(self, *, boot_s: float) -> Observation: ...
 
 
 class ControllerWatch:
-    """
-    Looks at the cluster every few seconds, as soon as it is polled for the first time.
-
-    Args:
-        looker: Does it.
-        every_s: Between the end of a look and the next one. Default: 10 s
-    """
+    """Polls the cluster in a thread, from the first ``poll`` on; ``every_s`` lies between two polls."""
 
     def __init__(self, *, looker: Looks, every_s: float = EVERY_S) -> None:
         self._looker, self._every_s = looker, every_s
         self._watcher = Watcher()
         self._seen: queue.Queue[Observation] = queue.Queue(maxsize=_MOST_WAITING)
         self._due_s = float("-inf")
-        self._wanted: queue.Queue[float] = queue.Queue(maxsize=1)
+        self._requests: queue.Queue[float] = queue.Queue(maxsize=1)
         self._thread = threading.Thread(target=self._run, name="controller", daemon=True)
         self._is_looking = self._is_started = False
         self.problem = ""
-        """What did not answer at the last look; empty where all did."""
+        """Sources without a response at the last poll."""
 
     def poll(self, *, boot_s: float) -> "tuple[Happening, ...]":
-        """What was found since the last call; never waits."""
+        """Return happenings since the last call; never waits."""
         if not self._is_started:
             self._is_started = True
             self._thread.start()
-        told: list[Happening] = []
+        reported: list[Happening] = []
         while not self._seen.empty():
             seen = self._seen.get_nowait()
             self._is_looking, self._due_s = False, boot_s + self._every_s
             self.problem = "; ".join(seen.problems)
-            told += self._watcher.look(seen)
+            reported += self._watcher.look(seen)
         if not self._is_looking and boot_s >= self._due_s:
             self._is_looking = True
-            self._wanted.put_nowait(boot_s)
-        return tuple(told)
+            self._requests.put_nowait(boot_s)
+        return tuple(reported)
 
     def snapshot(self) -> "dict[str, Any]":
-        """What has to outlive the agent, for JSON; its times are those since boot."""
+        """State for JSON; times are since boot."""
         return self._watcher.snapshot()
 
     def restore(self, snapshot: Mapping[str, Any]) -> bool:
-        """Go on where an agent of the same boot ended; False where the snapshot is none, and not taken."""
+        """Resume the state of an agent of the same boot; False if the snapshot is invalid."""
         watcher = Watcher()
         try:
             watcher.restore(snapshot)
@@ -70,12 +62,11 @@ class ControllerWatch:
         return True
 
     def close(self) -> None:
-        """A look that is under way is left to itself."""
-        if self._thread.is_alive() and not self._wanted.full():
-            self._wanted.put_nowait(-1.0)
+        if self._thread.is_alive() and not self._requests.full():
+            self._requests.put_nowait(-1.0)
 
     def _run(self) -> None:
-        while (boot_s := self._wanted.get()) >= 0:
+        while (boot_s := self._requests.get()) >= 0:
             self._seen.put(self._looked(boot_s))
 
     def _looked(self, boot_s: float) -> Observation:

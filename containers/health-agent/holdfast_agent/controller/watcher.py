@@ -1,8 +1,8 @@
 """
-From one look to the next: which nodes were lost, are being replaced, came back. Pure.
+Comparison of polls: nodes lost, replaced, back. Pure.
 
-An instance that is gone and a new one of its group make a replacement, oldest first; one that is gone without another
-one was taken away on request. The first look only shows what there is.
+An instance that is gone and a new one of its group make a replacement, oldest first; one that is gone without a
+successor was removed on request. The first poll is the baseline.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,17 +15,15 @@ from holdfast_agent.slurm import SlurmNode
 from holdfast_common import fault_named, kinds
 
 PAIRED_WITHIN_S = 7200.0
-"""A replacement of an instance that is gone comes within two hours, or is none."""
+"""A new instance after more than two hours is not a replacement."""
 MOST_SEEN = 2000
 MOST_HELD = 1000
 
 
 class Watcher:
-    """Compares looks; to be given all of them, in order."""
-
     def __init__(self) -> None:
         self._known: dict[str, dict[str, Any]] = {}
-        """Instance id -> group, status, host, and what was told of it."""
+        """Instance id -> group, status, host, and reported events."""
         self._gone: list[dict[str, Any]] = []
         self._replacing: dict[str, dict[str, Any]] = {}
         """New instance id -> the old one, and since when."""
@@ -35,7 +33,6 @@ class Watcher:
         self._held: list[Happening] = []
 
     def snapshot(self) -> "dict[str, Any]":
-        """For JSON."""
         return {
             "known": self._known,
             "gone": self._gone,
@@ -46,7 +43,7 @@ class Watcher:
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Raises KeyError, TypeError or ValueError for what is no snapshot."""
+        """Raises KeyError, TypeError or ValueError for an invalid snapshot."""
         self._known = {str(name): dict(known) for name, known in snapshot["known"].items()}
         self._gone = [dict(gone) for gone in snapshot["gone"]]
         self._replacing = {str(name): dict(one) for name, one in snapshot["replacing"].items()}
@@ -55,18 +52,17 @@ class Watcher:
         self._begun = bool(snapshot["begun"])
 
     def look(self, seen: Observation) -> "tuple[Happening, ...]":
-        """What happened since the look before."""
-        told: list[Happening] = []
+        reported: list[Happening] = []
         if seen.instances is not None:
-            told += self._compare(seen.instances, now_s=seen.boot_s)
+            reported += self._compare(seen.instances, now_s=seen.boot_s)
         if seen.nodes is not None:
-            told += self._compare_slurm(seen.nodes, now_s=seen.boot_s)
-        told += self._findings(seen.records or ())
-        # A control plane tells of nodes, or may do so: nothing is told twice, and what is not known yet waits.
-        of_nodes = [*self._held, *(one for one in told if one.kind != kinds.VERDICT)][-MOST_HELD:]
-        self._held = of_nodes if seen.is_told is None else []
-        found = tuple(one for one in told if one.kind == kinds.VERDICT)
-        return (*of_nodes, *found) if seen.is_told is False else found
+            reported += self._compare_slurm(seen.nodes, now_s=seen.boot_s)
+        reported += self._findings(seen.records or ())
+        # A control plane tells of nodes, or may do so: nothing is reported twice, and what is not known yet waits.
+        of_nodes = [*self._held, *(one for one in reported if one.kind != kinds.VERDICT)][-MOST_HELD:]
+        self._held = of_nodes if seen.is_reported is None else []
+        found = tuple(one for one in reported if one.kind == kinds.VERDICT)
+        return (*of_nodes, *found) if seen.is_reported is False else found
 
     # --- instances
 
@@ -95,18 +91,17 @@ class Watcher:
         known["has_run"] = known["has_run"] or one.status == RUNNING
 
     def _arrived(self, one: Instance) -> Iterator[Happening]:
-        """In the place of one that is gone, where there is one."""
         old = next((gone for gone in self._gone if gone["group"] == one.group), None)
         if old is None:
             return
         self._gone.remove(old)
         since_s = old.get("lost_s", old["gone_s"])
         if "lost_s" not in old and not old.get("asked"):
-            evidence = "the instance is gone, and another one has its place"
+            evidence = "the instance is gone; another instance replaced it"
             yield self._node(
                 kinds.NODE_LOST, old["id"], old, fault="instance-lost", evidence=evidence, action="replace"
             )
-        evidence = f"{old['id']} is gone, and {one.instance_id} has its place"
+        evidence = f"{old['id']} is gone; replaced by {one.instance_id}"
         yield self._node(
             kinds.NODE_REPLACING, old["id"], old, evidence=evidence, action="replace", replacement=one.instance_id
         )
@@ -156,13 +151,13 @@ class Watcher:
             return
         if "lost_s" not in known and "rebooting_s" not in known and not known["asked"]:
             known["lost_s"] = now_s
-            evidence = f"Slurm gets no answer from {node.name}: {node.state}"
+            evidence = f"Slurm gets no response from {node.name}: {node.state}"
             yield self._node(kinds.NODE_LOST, name, known, fault="instance-unreachable", evidence=evidence)
 
     def _booted_again(
         self, node: SlurmNode, name: str, known: "dict[str, Any]", *, now_s: float
     ) -> Iterator[Happening]:
-        """The service calls an instance that reboots Running throughout; Slurm knows when it began."""
+        """Detect a reboot by Slurm's boot time: the service reports Running throughout."""
         if not node.boot_time:
             return
         before, self._booted[name] = self._booted.get(name), node.boot_time

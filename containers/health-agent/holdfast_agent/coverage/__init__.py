@@ -1,4 +1,4 @@
-"""Detectors that worked and work no more: when one counts as lost, and when it is back. Pure."""
+"""Lost detectors: those that worked and no longer do. Pure."""
 
 from holdfast_agent.coverage.losses import Change, Coverage, Report
 

@@ -1,5 +1,5 @@
 """
-A detector is lost when it worked on this node and has failed for long enough; one that never worked is not.
+Detector losses: it worked on this node and has failed for long enough; one that never worked is not lost.
 
 A detector has parts, such as mount points. The part ``""`` is the detector as a whole.
 """
@@ -11,7 +11,7 @@ from typing import Optional
 BOOT_PATIENCE_S = 120.0
 """After a boot, for what worked before it: drivers are loaded and file systems mounted while the agent runs."""
 LONGEST_STEP_S = 2.0
-"""Time that one call adds at most: a stopped agent, or a machine that slept, has not observed a failure."""
+"""Most that one call adds: time in which the agent or the machine was suspended does not count."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,9 @@ class Report:
     State of one detector after its last pass.
 
     Args:
-        detector: Its name.
-        parts: Part -> why it does not work now; empty text where it works; None where that is not known yet. A part
-            that is absent is not watched. No part at all: the detector has not looked yet, or is switched off.
-        lost_after_s: How long a part has to fail.
+        parts: Part -> reason why it does not work; empty text where it works; None where unknown. A part that is absent
+            is not watched. No parts: the detector has not run yet, or is switched off.
+        lost_after_s: Time that a part has to fail.
     """
 
     detector: str
@@ -33,7 +32,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Change:
-    """A part of a detector that is lost, or back (``lost`` is False); ``for_s``: how long it has not worked."""
+    """A part that is lost, or back (``lost`` is False); ``for_s``: time without it."""
 
     detector: str
     part: str
@@ -44,8 +43,6 @@ class Change:
 
 @dataclass
 class _Part:
-    """One part that has worked."""
-
     patience_s: float = 0.0
     failing_s: float = 0.0
     lost: bool = False
@@ -73,7 +70,7 @@ class Coverage:
         return tuple(found)
 
     def lost(self) -> "dict[tuple[str, str], str]":
-        """Detector and part -> why it does not work."""
+        """Detector and part -> reason."""
         return {key: part.why for key, part in sorted(self._parts.items()) if part.lost}
 
     def remember(self) -> "list[list[str]]":
@@ -81,12 +78,7 @@ class Coverage:
         return [list(key) for key in sorted(self._parts)]
 
     def restore(self, memory: "Iterable[Iterable[str]]", *, same_boot: bool) -> None:
-        """
-        Take over what ``remember`` returned on the same node.
-
-        Raises:
-            ValueError: it is nothing of the kind.
-        """
+        """Take over what ``remember`` returned on the same node; raises ValueError if it is invalid."""
         patience_s = 0.0 if same_boot else BOOT_PATIENCE_S
         for detector, part in memory:
             self._parts[str(detector), str(part)] = _Part(patience_s=patience_s)
@@ -95,7 +87,7 @@ class Coverage:
         known = self._parts.get((report.detector, part))
         if not why:
             self._parts[report.detector, part] = _Part()
-            return () if known is None or not known.lost else (_back(report.detector, part, known, "it works again"),)
+            return () if known is None or not known.lost else (_back(report.detector, part, known, "works again"),)
         if known is None:
             return ()
         # The first report of a failure begins the count: how long it failed before is not known.
@@ -107,10 +99,9 @@ class Coverage:
         return (Change(detector=report.detector, part=part, lost=True, why=why, for_s=known.failing_s),)
 
     def _vanished(self, report: Report) -> "tuple[Change, ...]":
-        """Parts that are not watched any more, such as a check that was removed."""
         gone = [key for key in self._parts if key[0] == report.detector and key[1] not in report.parts]
         known = [(key, self._parts.pop(key)) for key in gone]
-        return tuple(_back(*key, part, "it is not watched any more") for key, part in known if part.lost)
+        return tuple(_back(*key, part, "no longer watched") for key, part in known if part.lost)
 
 
 def _back(detector: str, name: str, part: _Part, why: str) -> Change:

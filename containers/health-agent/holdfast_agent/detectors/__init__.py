@@ -1,4 +1,4 @@
-"""The eyes of the agent: each looks at one thing in its own time and tells signals, without a judgement."""
+"""Detectors: each watches one thing at its own interval and emits signals, without judging them."""
 
 from holdfast_agent.detectors import probing
 from holdfast_agent.detectors.checks import Checks

@@ -1,9 +1,9 @@
 """
-The administrator's own checks: every executable of a folder, run now and then.
+Custom checks: executables of a folder, run at intervals.
 
-Its exit code says 0, sound, 1, something was found, or 2, it cannot say. On standard output it may leave one JSON
-object with ``message``, ``device``, ``severity`` and ``remedy``. A file ``NAME.json`` beside it may say how often
-(``interval_s``) and how long (``deadline_s``). A check that is wrong is refused with its reason; the others run.
+Exit code 0: healthy; 1: problem found; 2: no result. Standard output may have one JSON object with ``message``,
+``device``, ``severity`` and ``remedy``. A file ``NAME.json`` beside it may set ``interval_s`` and ``deadline_s``.
+An invalid check is refused with its reason; the others run.
 """
 
 import json
@@ -20,15 +20,13 @@ from holdfast_common import Remedy, Severity
 
 FOLDER_EVERY_S = 30.0
 LEAST_FAILURES = 2
-"""Runs in a row that cannot say, after which a check does not work."""
+"""Consecutive runs without a result, after which a check counts as broken."""
 _SETTINGS = {"interval_s": 60.0, "deadline_s": 10.0}
 _LEAST = {"interval_s": 1.0, "deadline_s": 0.1}
 _WORDS = {"severity": {item.value for item in Severity}, "remedy": {item.value for item in Remedy}}
 
 
 class _Check:
-    """One executable."""
-
     def __init__(self, path: Path, settings: "Mapping[str, float]") -> None:
         self.path = path
         self.settings = settings
@@ -36,18 +34,13 @@ class _Check:
         self.due_s = float("-inf")
         self.problem = ""
         self.failures = 0
-        """Runs in a row that could not say."""
+        """Consecutive runs without a result."""
         self.state: Optional[str] = None
-        """Why it does not work; one run that cannot say changes nothing."""
+        """Reason why it is broken; a single run without a result does not count."""
         self.found: tuple[Signal, ...] = ()
 
 
 class Checks(Detector):
-    """
-    Args:
-        directory: The folder; empty for none.
-    """
-
     name = "checks"
     interval_s = 1.0
 
@@ -56,21 +49,21 @@ class Checks(Detector):
         self._directory = directory
         self._checks: dict[str, _Check] = {}
         self.refused: dict[str, str] = {}
-        """Check -> why it is not run."""
+        """Check -> reason why it is not run."""
         self._folder_s = float("-inf")
 
     def descriptors(self) -> "tuple[int, ...]":
         return tuple(one for check in self._checks.values() for one in check.program.descriptors())
 
-    def wanted_in_s(self, at: Instant) -> float:
-        wanted_s = FOLDER_EVERY_S
+    def due_in_s(self, at: Instant) -> float:
+        next_s = FOLDER_EVERY_S
         for check in self._checks.values():
-            wanted_s = min(wanted_s, 1.0 if check.program.running else check.due_s - at.boot_s)
-        return max(wanted_s, 0.0)
+            next_s = min(next_s, 1.0 if check.program.running else check.due_s - at.boot_s)
+        return max(next_s, 0.0)
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if not self._directory:
-            return self.switched_off("checks.directory names no folder")
+            return self.switched_off("checks.directory is not a folder")
         if at.boot_s >= self._folder_s + FOLDER_EVERY_S:
             self._folder_s = at.boot_s
             self._read_folder()
@@ -107,61 +100,60 @@ class Checks(Detector):
             self.unsupported(f"{self._directory}: {problem.strerror}")
             return
         self.support, self.refused = Support.YES, {}
-        wanted = {}
+        expected = {}
         for path in paths:
             if path.suffix == ".json" or path.name.startswith("."):
                 continue
             try:
-                wanted[path.name] = (path, _settings_of(path))
+                expected[path.name] = (path, _settings_of(path))
             except ValueError as problem:
                 self.refused[path.name] = str(problem)
-        for name in [name for name in self._checks if name not in wanted]:
+        for name in [name for name in self._checks if name not in expected]:
             if not self._checks[name].program.stuck:
                 self._checks.pop(name).program.close()
-        for name, (path, settings) in wanted.items():
+        for name, (path, settings) in expected.items():
             if name not in self._checks:
                 self._checks[name] = _Check(path, settings)
             self._checks[name].settings = settings
             self._checks[name].program.deadline_s = settings["deadline_s"]
 
     def _judge(self, at: Instant, check: _Check, ended: Ended) -> None:
-        """Take a run's finding, and whether the check works."""
         self._find(at, check, ended)
-        says = ended.code in (0, 1)
-        check.failures = 0 if says else check.failures + 1
-        if says or check.failures >= LEAST_FAILURES:
-            check.state = "" if says else check.problem
+        reports = ended.code in (0, 1)
+        check.failures = 0 if reports else check.failures + 1
+        if reports or check.failures >= LEAST_FAILURES:
+            check.state = "" if reports else check.problem
 
     def _find(self, at: Instant, check: _Check, ended: Ended) -> None:
-        """Only exit code 1 is a finding; what cannot say leaves what was found before as it is."""
+        """Only exit code 1 is a finding; a run without a result leaves the previous one."""
         check.problem = ended.problem
         if ended.code == 0:
             check.found = ()
         elif ended.code == 1:
             try:
-                told = _told(ended.output)
+                reported = _json_of(ended.output)
             except ValueError as problem:
-                check.problem, told = f"its output is ignored: {problem}", {}
+                check.problem, reported = f"output ignored: {problem}", {}
             name = check.path.name
-            text = f"check {name}: {told.get('message') or ended.output.strip()[:300] or 'found something'}"
-            facts: Facts = {"check": name, **{key: told[key] for key in _WORDS if key in told}}
-            found = self.signal(at, conditions.CHECK_FAILED, text, device=str(told.get("device") or name), facts=facts)
+            text = f"check {name}: {reported.get('message') or ended.output.strip()[:300] or 'found something'}"
+            facts: Facts = {"check": name, **{key: reported[key] for key in _WORDS if key in reported}}
+            device = str(reported.get("device") or name)
+            found = self.signal(at, conditions.CHECK_FAILED, text, device=device, facts=facts)
             check.found = (found,)
         elif ended.code == 2:
-            check.problem = "cannot say"
+            check.problem = "reported no result"
         elif not ended.problem:
-            check.problem = f"ended with exit code {ended.code}, which is none of 0, 1 and 2"
+            check.problem = f"ended with exit code {ended.code}; allowed: 0, 1, 2"
 
 
 def _settings_of(path: Path) -> "dict[str, float]":
-    """How it is to be run; raises ValueError with the reason why it is not."""
     found = path.stat() if path.exists() else None
     if found is None or not stat.S_ISREG(found.st_mode):
-        raise ValueError("is no file")
+        raise ValueError("is not a file")
     if not os.access(path, os.X_OK):
-        raise ValueError("cannot be executed; chmod +x, or remove it")
+        raise ValueError("not executable; chmod +x, or remove it")
     if found.st_mode & stat.S_IWOTH or found.st_uid not in (0, os.geteuid()):
-        raise ValueError("others than root can write it; chmod o-w and chown root")
+        raise ValueError("writable by users other than root; chown root and chmod o-w")
     settings = dict(_SETTINGS)
     beside = path.with_name(f"{path.name}.json")
     if beside.exists():
@@ -174,15 +166,15 @@ def _settings_of(path: Path) -> "dict[str, float]":
     return settings
 
 
-def _told(output: str) -> "dict[str, Any]":
-    """The JSON of a check's output, or nothing; raises ValueError for one that says what is not allowed."""
+def _json_of(output: str) -> "dict[str, Any]":
+    """JSON of a check's output; empty if none; raises ValueError if invalid."""
     if not output.lstrip().startswith("{"):
         return {}
-    told = _object(output, "output")
+    reported = _object(output, "output")
     for key, allowed in _WORDS.items():
-        if key in told and told[key] not in allowed:
-            raise ValueError(f"{key} is {told[key]!r}; allowed are {', '.join(sorted(allowed))}")
-    return told
+        if key in reported and reported[key] not in allowed:
+            raise ValueError(f"{key} is {reported[key]!r}; allowed are {', '.join(sorted(allowed))}")
+    return reported
 
 
 def _object(text: str, what: str) -> "dict[str, Any]":
@@ -192,7 +184,7 @@ def _object(text: str, what: str) -> "dict[str, Any]":
     except (ValueError, RecursionError) as error:
         problem = f"{what} is not JSON: {error}"
     if problem is None and not isinstance(value, dict):
-        problem = f"{what} is no JSON object"
+        problem = f"{what} is not a JSON object"
     if problem is not None:
         raise ValueError(problem)
     return dict(value)

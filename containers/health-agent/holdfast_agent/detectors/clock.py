@@ -1,4 +1,4 @@
-"""The wall clock: kept by somebody, and going the same way as the time since boot."""
+"""Wall clock: synchronized, and in step with the time since boot."""
 
 import ctypes
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class _Timex(ctypes.Structure):
 
 
 def kernel_clock() -> "tuple[int, float]":
-    """Status bits of the kernel's clock and its greatest error in seconds (adjtimex, which reads without a right)."""
+    """Status bits of the kernel's clock and its maximum error in seconds (adjtimex, read-only, needs no privilege)."""
     state = _Timex()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.adjtimex(ctypes.byref(state)) < 0:
@@ -34,7 +34,7 @@ def kernel_clock() -> "tuple[int, float]":
 
 
 class Clock(Detector):
-    """Nobody keeping the clock is a finding only where somebody did: many a container host has no time service."""
+    """Reports a clock that is no longer synchronized; many container hosts never have a time service."""
 
     name = "clock"
     interval_s = 30.0
@@ -45,12 +45,12 @@ class Clock(Detector):
         self._offset_ns: Optional[int] = None
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
-        told = self._jumped(at)
+        reported = self._jumped(at)
         try:
             status, error_s = kernel_clock()
         except (OSError, AttributeError) as problem:
-            self.unsupported(f"the kernel does not tell: {problem}")
-            return told
+            self.unsupported(f"cannot read the kernel's clock state: {problem}")
+            return reported
         self.numbers = {
             ("node_timex_sync_status", ()): 0.0 if status & UNSYNCHRONISED else 1.0,
             ("node_timex_maxerror_seconds", ()): error_s,
@@ -58,14 +58,14 @@ class Clock(Detector):
         if not status & UNSYNCHRONISED:
             self._kept = True
         if not self._kept:
-            self.unsupported("no time service keeps this clock")
-            return told
+            self.unsupported("no time service synchronizes this clock")
+            return reported
         self.supported()
         if not status & UNSYNCHRONISED:
-            return told + self.holding(at, ())
-        text = f"nobody keeps the clock any more; it may be wrong by {error_s:.3g} s"
+            return reported + self.holding(at, ())
+        text = f"clock is no longer synchronized; error may be up to {error_s:.3g} s"
         found = self.signal(at, conditions.CLOCK_WRONG, text, facts={"error_s": error_s})
-        return told + self.holding(at, (found,))
+        return reported + self.holding(at, (found,))
 
     def remember(self) -> "dict[str, Any]":
         return {**super().remember(), "kept": self._kept}

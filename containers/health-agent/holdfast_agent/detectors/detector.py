@@ -1,4 +1,4 @@
-"""What all detectors have in common."""
+"""Base of all detectors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 from holdfast_agent.signals import Happening, Metric, Signal
 
 REMINDED_AFTER_S = 60.0
-"""How often a condition that goes on holding is told again."""
+"""Interval at which an ongoing condition is repeated."""
 
 Seen = Union[Signal, Happening]
 Facts = Mapping[str, Union[str, int, float, bool]]
@@ -23,93 +23,89 @@ class Instant:
 
 
 class Support(Enum):
-    """Whether a detector can see anything here. None of these is a finding about the node."""
+    """Ability of a detector to run here; says nothing about the node's health."""
 
     YES = "supported"
     NO = "not supported"
-    UNKNOWN = "not known yet"
+    UNKNOWN = "unknown yet"
 
 
 class Detector:
     """
-    One pair of eyes. ``look`` never waits: what may hang is asked in a child process with a deadline.
+    Base class. ``look`` never waits: what may hang runs in a child process with a deadline.
 
-    Subclasses set ``name``, ``interval_s`` and, where they ask something that may not answer, ``deadline_s``.
+    Subclasses set ``name``, ``interval_s`` and, with a child, ``deadline_s``.
     """
 
     name = ""
     interval_s = 30.0
     deadline_s: Optional[float] = None
-    """How long what is asked may take before that is itself a finding; None: nothing is asked that could hang."""
+    """Timeout of the child, which is itself a finding; None: nothing that could hang."""
     lost_after_s = 10.0
-    """How long it has to fail, after it worked, until it counts as lost."""
+    """Time that it has to fail, after it worked, until it counts as lost."""
 
     def __init__(self) -> None:
         self.support = Support.UNKNOWN
         self.reason = ""
-        """Why it is not supported, or what is wrong with its source."""
+        """Reason why it is not supported, or fails."""
         self.hung = 0
-        """Processes that were asked and do not answer."""
+        """Child processes that do not respond."""
         self.parts: dict[str, Optional[str]] = {}
-        """What it watches, the whole as ``""`` -> why it does not work now; "" where it works, None: not known yet."""
+        """Watched part, the whole as ``""`` -> reason why it does not work; "" where it works, None: unknown yet."""
         self.numbers: dict[Metric, float] = {}
-        """What it measured, by the name of a metric and its labels."""
+        """Measured values by metric name and labels."""
         self._standing: dict[tuple[str, str], tuple[float, Signal]] = {}
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
-        """What there is to tell now."""
         raise NotImplementedError
 
     def descriptors(self) -> "tuple[int, ...]":
-        """What to wait on beside the time: ``look`` is called when one is readable."""
+        """File descriptors that trigger ``look`` when readable."""
         return ()
 
-    def wanted_in_s(self, at: Instant) -> float:
-        """Seconds until the next look, when nothing becomes readable before."""
+    def due_in_s(self, at: Instant) -> float:
+        """Seconds until the next ``look``, if no descriptor becomes readable."""
         del at
         return self.interval_s
 
     def remember(self) -> "dict[str, Any]":
-        """What a restarted agent has to know; JSON."""
-        return {"told": [[key[0], key[1], signal.evidence] for key, (_, signal) in self._standing.items()]}
+        """State for a restarted agent; JSON."""
+        return {"holding": [[key[0], key[1], signal.evidence] for key, (_, signal) in self._standing.items()]}
 
     def restore(self, memory: "Mapping[str, Any]") -> None:
-        """Go on from what ``remember`` gave in the same boot: what ends now, or ended meanwhile, is told to be over."""
-        for condition, device, evidence in memory.get("told", ()):
-            told = Signal(condition=condition, boot_s=0.0, detector=self.name, device=device, evidence=evidence)
-            self._standing[condition, device] = (float("-inf"), told)
+        """Resume the state of the same boot: what ends now, or ended meanwhile, is reported as over."""
+        for condition, device, evidence in memory.get("holding", ()):
+            signal = Signal(condition=condition, boot_s=0.0, detector=self.name, device=device, evidence=evidence)
+            self._standing[condition, device] = (float("-inf"), signal)
 
-    def close(self) -> None:
-        """Let go of files and processes, without waiting for any that does not end."""
+    def close(self) -> None: ...
 
     def asking(self) -> bool:
-        """Whether a question is out."""
         return False
 
     def processes(self) -> "tuple[int, ...]":
-        """Those that it asks, one of which may be stuck."""
+        """Its child processes, one of which may be stuck."""
         return ()
 
     def supported(self) -> None:
-        """There is what it looks at."""
         self.support, self.reason, self.parts[""] = Support.YES, "", ""
 
     def unsupported(self, reason: str) -> "tuple[Seen, ...]":
-        """There is nothing to look at, which says nothing about the node; where there was, the detector is lost."""
+        """Mark as unable to run, which says nothing about the node; if it worked before, it is lost."""
         self.support, self.reason, self.parts[""] = Support.NO, reason, reason
         return ()
 
     def switched_off(self, reason: str) -> "tuple[Seen, ...]":
-        """The configuration, or the kind of node, leaves it out."""
+        """Mark as disabled by the configuration or the kind of node."""
         self.support, self.reason = Support.NO, reason
         self.parts = {}
         return ()
 
     def holding(self, at: Instant, found: "tuple[Signal, ...]") -> "tuple[Seen, ...]":
         """
-        Of all conditions that hold now, those to tell: what is new, what goes on (once a minute), and what has ended.
+        Of all conditions that hold, return those to emit: new ones, ongoing ones (once a minute), and ended ones.
 
-        One whose evidence or facts changed is not new; who needs that tells the signal without this.
+        Changed evidence or facts do not make a condition new; emit such a signal directly.
         """
         now = {(signal.condition, signal.device): signal for signal in found}
         tell: list[Seen] = []
@@ -142,7 +138,6 @@ class Detector:
         code: Optional[int] = None,
         facts: "Optional[Facts]" = None,
     ) -> Signal:
-        """A sighting by this detector at this time."""
         return Signal(
             condition=condition,
             boot_s=at.boot_s,

@@ -1,4 +1,4 @@
-"""Local disks: full, read-only, failing, or not answering."""
+"""Local disks: full, read-only, failing, or unresponsive."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,12 +8,12 @@ from holdfast_agent.signals import conditions
 
 KINDS = frozenset(["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"])
 WELL_KNOWN = ("/opt/dlami/nvme", "/opt/sagemaker", "/scratch")
-"""Local disks of HyperPod's AMIs, whatever they are made of."""
+"""Mount points of local disks on HyperPod's AMIs."""
 ROOM_OF_THE_ROOT = "/var/tmp"  # noqa: S108 - the file is opened without following a link, by the node's own name
 
 
 class Disks(Probing):
-    """Every disk that is mounted, once, and the root."""
+    """All mounted disks, once each, and the root."""
 
     name = "disk"
     well_known = WELL_KNOWN

@@ -1,4 +1,4 @@
-"""EFA and InfiniBand: counters, link states, and devices that are unlike the others of the node."""
+"""EFA and InfiniBand: counters, link states, and devices that differ from their kind."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,12 +11,6 @@ from holdfast_agent.signals import conditions
 
 
 class Fabric(Detector):
-    """
-    Args:
-        root: The kernel's tree of devices. Default: /sys/class/infiniband
-        child: Who reads it. Default: a process that does
-    """
-
     name = "fabric"
     interval_s = 10.0
     deadline_s: Optional[float] = 10.0
@@ -33,7 +27,7 @@ class Fabric(Detector):
     def descriptors(self) -> "tuple[int, ...]":
         return self._child.descriptors()
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         return 1.0 if self._child.waiting else max(self._asked_s + self.interval_s - at.boot_s, 0.0)
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
@@ -104,5 +98,5 @@ class Fabric(Detector):
 
 
 def _prefix(kind: str) -> str:
-    """Of a device's numbers: those of EFA are named as AWS's exporter names them."""
+    """Prefix of metrics: EFA's are named as AWS's exporter names them."""
     return "node_amazonefa" if kind.startswith("efa ") else "holdfast_rdma"

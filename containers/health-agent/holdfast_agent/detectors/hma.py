@@ -1,4 +1,4 @@
-"""HyperPod's own agent, by the log file that it leaves: what it found is evidence, and its right to act comes first."""
+"""Log file of HyperPod's own agent: its findings are evidence, and its actions take precedence."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,6 @@ from holdfast_agent.signals import Signal, conditions
 
 
 class Hma(Detector):
-    """
-    Args:
-        path: Its log file; empty where none is known.
-    """
-
     name = "hma"
     interval_s = 5.0
 
@@ -24,14 +19,14 @@ class Hma(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if self._file is None:
-            return self.switched_off("hma.path names no log file")
+            return self.switched_off("hma.path is not a log file")
         batch = self._file.read()
         if batch.missing:
             self.unsupported(batch.missing)
         else:
             self.supported()
         found = (parse_finding(line.decode("utf-8", "replace")) for line in batch.lines)
-        return tuple(self._told(at, finding) for finding in found if finding is not None)
+        return tuple(self._signal(at, finding) for finding in found if finding is not None)
 
     def remember(self) -> "dict[str, Any]":
         return {**super().remember(), "position": self._file.position() if self._file else {}}
@@ -45,7 +40,7 @@ class Hma(Detector):
         if self._file is not None:
             self._file.close()
 
-    def _told(self, at: Instant, finding: Finding) -> Signal:
+    def _signal(self, at: Instant, finding: Finding) -> Signal:
         text = f"HMA: {finding.type} {finding.reason} {finding.message}"[:1000]
         facts = {"type": finding.type, "reason": finding.reason, "action": finding.action}
         seen = conditions.HMA_FINDING

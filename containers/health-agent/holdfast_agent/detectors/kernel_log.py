@@ -1,4 +1,4 @@
-"""The kernel log: /dev/kmsg, or a file that somebody writes it to."""
+"""Kernel log: /dev/kmsg, or a file."""
 
 import stat
 import time
@@ -18,18 +18,13 @@ TRIED_AGAIN_S = 2.0
 LOOKED_AT_S = 0.2
 """A file cannot be waited for."""
 _NO_FILES_SIZE = 1 << 39
-"""A stand-in for the device tells such a size, so that to seek its end means its newest record."""
+"""A stand-in for the device reports this size, so that seeking its end means its newest record."""
 QUIET_S = 3.0
-"""A message of several lines that is not finished by then never is."""
+"""An unfinished message of several lines is dropped after this time."""
 
 
 class KernelLog(Detector):
-    """
-    Args:
-        path: A character device, or a file in any form that the parsers know. Default: /dev/kmsg
-        gpus: Index -> PCI address of those that are known, by which Xids are counted. Default: none is
-        gpu_ports: See Recognizer.
-    """
+    """Reads a character device, or a file in any known form; Xids are counted for the GPUs of ``gpus``."""
 
     name = "kernel-log"
 
@@ -49,10 +44,10 @@ class KernelLog(Detector):
         self._recognizer = Recognizer(gpu_ports=gpu_ports)
         self._reader = LogReader(year=time.gmtime().tm_year)
         self._held = ""
-        """The last line that was not looked at: one that continues it is of the same sender."""
+        """Last skipped line: one that continues it has the same sender."""
         self._batch = Batch()
         self._history = True
-        """What is read now was there before the agent: it may be of an earlier boot."""
+        """Lines read now are older than the agent: they may be of an earlier boot."""
         self._quiet_since_s = 0.0
         self._memory: Mapping[str, Any] = {}
         self.lines = 0
@@ -61,7 +56,7 @@ class KernelLog(Detector):
     def descriptors(self) -> "tuple[int, ...]":
         return self._source.descriptors() if self._source is not None else ()
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         del at
         if self._batch.more:
             return 0.0
@@ -76,7 +71,7 @@ class KernelLog(Detector):
             return ()
         batch = self._batch = self._source.read()
         if batch.missing:
-            self.unsupported(f"{batch.missing}; it is tried again every {TRIED_AGAIN_S:g} s")
+            self.unsupported(f"{batch.missing}; retrying every {TRIED_AGAIN_S:g} s")
             self._memory = {"position": self._source.position()}
             self._source.close()
             self._source = None
@@ -118,7 +113,7 @@ class KernelLog(Detector):
             self._source.close()
 
     def _last_xids(self, seen: "Sequence[Seen]") -> Numbers:
-        """As DCGM has them: 0 of a GPU without one, since a rule that looks for a change needs a number before it."""
+        """As DCGM: 0 for a GPU without an Xid, since a rule for changes needs a previous value."""
         for one in seen:
             if isinstance(one, Signal) and one.condition == _XID and one.code is not None:
                 self._xids[one.device] = one.code
@@ -133,11 +128,11 @@ class KernelLog(Detector):
         return found
 
     def _opened(self) -> Optional[Source]:
-        """By what stands there now: a path may become another thing while the agent runs."""
+        """Open by the current type of the path, which may change while the agent runs."""
         try:
             found = Path(self._path).stat()
         except OSError as problem:
-            self.unsupported(f"{self._path}: {problem.strerror}; it is tried again every {TRIED_AGAIN_S:g} s")
+            self.unsupported(f"{self._path}: {problem.strerror}; retrying every {TRIED_AGAIN_S:g} s")
             return None
         # What behaves as the device does can be polled; a plain file cannot.
         device = stat.S_ISCHR(found.st_mode) or self._path.startswith("/dev/") or found.st_size >= _NO_FILES_SIZE
@@ -148,7 +143,6 @@ class KernelLog(Detector):
         return source
 
     def _record(self, raw: bytes, at: Instant) -> Optional[Record]:
-        """The record of a line that may mean something, on the time axis of this boot."""
         line = raw.decode("utf-8", "replace")
         if not is_worth_a_look(line):
             if not line[:1].isspace():
@@ -167,9 +161,9 @@ class KernelLog(Detector):
 
     def _placed(self, record: Record, at: Instant) -> Optional[Record]:
         """
-        When a line of a file happened. What comes while the agent reads happens now, whatever its stamp says.
+        Time of a file's line. Lines that arrive while the agent reads happen now, whatever their stamp.
 
-        Of what was there before, a stamp tells whether it is of this boot; without one it is believed to be.
+        For earlier lines the stamp tells the boot; without one, assume this boot.
         """
         boot_s = at.boot_s
         if self._history and record.time_ns:

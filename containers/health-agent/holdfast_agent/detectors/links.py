@@ -1,4 +1,4 @@
-"""What TCP has to send again, over all connections of the node: links that lose without being down."""
+"""TCP retransmissions of the node: links that lose packets without being down."""
 
 from collections import deque
 from pathlib import Path
@@ -16,11 +16,6 @@ LOOKS = 3
 
 
 class Links(Detector):
-    """
-    Args:
-        path: Of the kernel's counters in this network namespace. Default: /proc/net/snmp
-    """
-
     name = "links"
     interval_s = 5.0
 
@@ -35,7 +30,7 @@ class Links(Detector):
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         counted = self._counted()
         if counted is None:
-            return self.unsupported(f"{self._path} does not tell what TCP sent")
+            return self.unsupported(f"{self._path} has no TCP counters")
         self.supported()
         sent, again = counted
         self.numbers = {

@@ -1,4 +1,4 @@
-"""Shared file systems: a node whose Lustre does not answer looks healthy to everybody but its job."""
+"""Shared file systems: a node with an unresponsive Lustre otherwise looks healthy."""
 
 from collections.abc import Mapping
 
@@ -11,8 +11,6 @@ WELL_KNOWN = "/fsx"
 
 
 class Mounts(Probing):
-    """Every shared file system, and /fsx."""
-
     name = "mounts"
     well_known = (WELL_KNOWN,)
     means = Conditions(

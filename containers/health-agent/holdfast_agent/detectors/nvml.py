@@ -1,4 +1,4 @@
-"""GPUs by NVML, asked in a child that a stuck driver may keep for ever."""
+"""GPUs by NVML, read in a child process that a stuck driver may block."""
 
 from collections.abc import Mapping
 from typing import Any, Optional
@@ -18,7 +18,7 @@ ECC_STEP_S = 3_600.0
 ECC_MOST = 100
 """Corrected errors in a day that are normal (awslabs' catalogue of issues)."""
 ABSENT_FOR_S = 60.0
-"""Where there is no library it is looked for now and then: drivers are installed while nodes run."""
+"""Interval of searches for a missing library: drivers are installed while nodes run."""
 SLOWED = 0xE8
 """Hardware slowdown, software and hardware thermal slowdown, power brake; a power cap is normal under load."""
 SLOWED_FOR_S = 120.0
@@ -35,12 +35,7 @@ ACTIONS = {
 
 
 class Nvml(Detector):
-    """
-    Args:
-        library: The library's file name.
-        expected: GPUs that there have to be. Default: as many as were seen since boot
-        child: Who asks. Default: a process that loads the library
-    """
+    """Expects as many GPUs as were seen since boot, unless ``expected`` is given."""
 
     name = "nvml"
     interval_s = 5.0
@@ -53,30 +48,30 @@ class Nvml(Detector):
         self._library = library
         self._expected = expected
         self._most = self._counted = 0
-        """GPUs that two looks in a row had at most, and those of the last look: a count that stands alone is a lie."""
+        """Most GPUs seen in two consecutive polls, and those of the last poll: a single count is not trusted."""
         self._child = child or Child(serve=Reader(), kill_after_s=120.0)
         self._asked_s = float("-inf")
         self._links_s = float("-inf")
         self._began_s: Optional[float] = None
-        """Since when NVML answers this agent without a pause."""
+        """Start of NVML's responses without interruption."""
         self._addresses: dict[str, str] = {}
         self._ecc: dict[str, list[list[float]]] = {}
         self._links: dict[str, list[int]] = {}
         self._down: dict[str, list[int]] = {}
         self._link_errors: dict[str, list[int]] = {}
-        """Of the last look at links, which is not each."""
+        """Of the last poll of links, which is not done each time."""
         self._slowed: dict[str, int] = {}
         self._failures = 0
         self._found: tuple[Signal, ...] = ()
         self._linked: tuple[Signal, ...] = ()
         self._stuck: tuple[Signal, ...] = ()
-        """The last word on a driver that hangs, until NVML answers again: to be killed is no answer."""
+        """Last signal of a hanging driver, until NVML responds again: killing the child is no recovery."""
         self._adopt: list[int] = []
 
     def descriptors(self) -> "tuple[int, ...]":
         return self._child.descriptors()
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         until = max(self._asked_s + self.interval_s - at.boot_s, 0.0)
         return min(until or 1.0, 1.0) if self._child.waiting else until
 
@@ -92,7 +87,7 @@ class Nvml(Detector):
             tell = self._judge(at, answer.value)
         if self._child.waiting and self._child.waited_s > self._deadline_s():
             self.hung = 1
-            self.parts[""] = f"NVML does not answer ({self._child.phase or BEGINS})"
+            self.parts[""] = f"no response from NVML ({self._child.phase or BEGINS})"
             self._began_s = None
             self._stuck = (self._hung(at),)
             return tell + self.holding(at, (*self._found, *self._stuck))
@@ -105,7 +100,7 @@ class Nvml(Detector):
         return tell
 
     def gpus(self) -> "dict[str, str]":
-        """The GPUs that NVML has told of: index -> PCI address."""
+        """GPUs seen by NVML: index -> PCI address."""
         return self._addresses
 
     def remember(self) -> "dict[str, Any]":
@@ -141,7 +136,7 @@ class Nvml(Detector):
 
     def _hung(self, at: Instant) -> Signal:
         waited_s, call = round(self._child.waited_s, 1), self._child.phase or "nvmlInit"
-        text = f"NVML does not answer ({call}) for {waited_s:g} s; process {self._child.pid} waits for it"
+        text = f"no response from NVML ({call}) for {waited_s:g} s(waiting process: {self._child.pid})"
         facts: Facts = {"call": call, "waited_s": waited_s}
         return self.signal(at, conditions.DRIVER_HUNG, text, facts=facts)
 
@@ -149,44 +144,44 @@ class Nvml(Detector):
         self.reason = self.parts[""] = problem
         return self.holding(at, (*self._found, *self._stuck))
 
-    def _judge(self, at: Instant, told: "Mapping[str, Any]") -> "tuple[Seen, ...]":
+    def _judge(self, at: Instant, answer: "Mapping[str, Any]") -> "tuple[Seen, ...]":
         self._stuck = ()
-        if "absent" in told and not self._most:
+        if "absent" in answer and not self._most:
             self._child.close()  # an idle process for nothing
             self._asked_s = at.boot_s + ABSENT_FOR_S - self.interval_s
-            return self.unsupported(f"no NVML: {told['absent']}")
-        if "absent" in told or "failed" in told:
-            return self._failed(at, told)
+            return self.unsupported(f"no NVML: {answer['absent']}")
+        if "absent" in answer or "failed" in answer:
+            return self._failed(at, answer)
         self.supported()
         self._failures = 0
         self._began_s = at.boot_s if self._began_s is None else self._began_s
-        found = [*self._count(at, int(told["count"]))]
+        found = [*self._count(at, int(answer["count"]))]
         linked = []
-        for gpu in told["gpus"]:
+        for gpu in answer["gpus"]:
             found += self._gpu(at, gpu)
             linked += self._linking(at, gpu)
-        if any("links" in gpu for gpu in told["gpus"]):
+        if any("links" in gpu for gpu in answer["gpus"]):
             self._linked = tuple(linked)
-        self._measure(told)
+        self._measure(answer)
         self._found = (*found, *self._linked)
         return self.holding(at, self._found)
 
-    def _failed(self, at: Instant, told: "Mapping[str, Any]") -> "tuple[Seen, ...]":
-        text = told.get("text") or told.get("absent") or ""
+    def _failed(self, at: Instant, answer: "Mapping[str, Any]") -> "tuple[Seen, ...]":
+        text = answer.get("text") or answer.get("absent") or ""
         if not self._most and not self._expected:
-            return self.unsupported(f"NVML has no driver: {text}")
+            return self.unsupported(f"NVML: no driver: {text}")
         self.supported()
-        self.parts[""] = f"NVML had GPUs and fails: {text}"
+        self.parts[""] = f"NVML fails, worked before: {text}"
         self._failures += 1
         began_s, self._began_s = self._began_s, None
         if self._failures < 2 or (began_s is None and not self._believed(at)):
             return ()
         facts: Facts = {"count": 0, "expected": self._expected or self._most}
-        self._found = (self.signal(at, conditions.GPU_COUNT_WRONG, f"NVML had GPUs and fails: {text}", facts=facts),)
+        self._found = (self.signal(at, conditions.GPU_COUNT_WRONG, f"NVML fails, worked before: {text}", facts=facts),)
         return self.holding(at, self._found)
 
     def _believed(self, at: Instant) -> bool:
-        """NVML has to have answered for two minutes; one that fails, twenty looks long."""
+        """True once NVML has responded for two minutes; a failing one, after twenty polls."""
         if self._began_s is not None:
             return at.boot_s - self._began_s >= NOT_BELIEVED_S
         return self._failures * self.interval_s >= NOT_BELIEVED_S
@@ -197,7 +192,7 @@ class Nvml(Detector):
         expected = self._expected or self._most
         if max(count, before) >= expected or not self._believed(at):
             return []
-        text = f"NVML counts {count} GPUs of {expected}"
+        text = f"NVML counts {count} GPUs of {expected} expected"
         return [self.signal(at, conditions.GPU_COUNT_WRONG, text, facts={"count": count, "expected": expected})]
 
     def _gpu(self, at: Instant, gpu: "Mapping[str, Any]") -> "list[Signal]":
@@ -210,24 +205,24 @@ class Nvml(Detector):
             return self.signal(at, condition, f"GPU {index} ({device}): {text}", device=device, facts=facts)
 
         if gpu.get("lost"):
-            return [signal(conditions.GPU_LOST, f"NVML error {gpu['error']}: it is lost or needs a reset")]
+            return [signal(conditions.GPU_LOST, f"NVML error {gpu['error']}: the GPU is lost or needs a reset")]
         found = []
         rows = gpu.get("remapped")
         if rows and rows[3]:
-            found.append(signal(conditions.GPU_REMAP_FAILED, f"a row could not be remapped {rows}"))
+            found.append(signal(conditions.GPU_REMAP_FAILED, f"row remapping failed {rows}"))
         elif rows and rows[2]:
-            found.append(signal(conditions.GPU_REMAP_PENDING, f"rows wait for a reset to be remapped {rows}"))
+            found.append(signal(conditions.GPU_REMAP_PENDING, f"row remapping is pending a GPU reset {rows}"))
         action = gpu.get("recovery")
         if action:
             name = ACTIONS.get(action, str(action))
-            text = f"GPU {index} ({device}): the driver asks for {name} (recovery action {action})"
+            text = f"GPU {index} ({device}): driver requests {name} (recovery action {action})"
             facts: Facts = {"action": int(action), "name": name}
             recovery = conditions.GPU_RECOVERY_ACTION
             found.append(self.signal(at, recovery, text, device=device, facts=facts))
         self._slowed[device] = self._slowed.get(device, 0) + 1 if (gpu.get("clocks") or 0) & SLOWED else 0
         if self._slowed[device] * self.interval_s >= SLOWED_FOR_S:
             reasons = hex(gpu["clocks"] & SLOWED)
-            found.append(signal(conditions.GPU_CLOCKS_SLOWED, f"clocks are held down ({reasons})", reasons=reasons))
+            found.append(signal(conditions.GPU_CLOCKS_SLOWED, f"clocks are throttled ({reasons})", reasons=reasons))
         if gpu.get("ecc"):
             found += self._errors(at, device, gpu["ecc"], signal)
         return found
@@ -245,7 +240,7 @@ class Nvml(Detector):
         if grown <= ECC_MOST:
             return []
         window_s = round(at.boot_s - samples[0][0])
-        text = f"{grown} corrected memory errors in {window_s} s; {ECC_MOST} a day are normal"
+        text = f"{grown} corrected memory errors in {window_s} s; normal: up to {ECC_MOST} a day"
         return [signal(conditions.GPU_ECC_RATE, text, errors=grown, window_s=window_s)]
 
     def _linking(self, at: Instant, gpu: "Mapping[str, Any]") -> "list[Signal]":
@@ -260,7 +255,7 @@ class Nvml(Detector):
             twice = [number for number in down if number in self._down.get(device, [])]
             self._down[device] = down
             if twice:
-                text = f"GPU {device}: NVLinks {twice} were active and are not"
+                text = f"GPU {device}: NVLinks {twice} were active, now inactive"
                 facts: Facts = {"links": ",".join(map(str, twice))}
                 found.append(self.signal(at, conditions.NVLINK_ERROR, text, device=device, facts=facts))
         fabric = gpu.get("fabric")
@@ -270,10 +265,9 @@ class Nvml(Detector):
             found.append(self.signal(at, conditions.FABRIC_MANAGER_DOWN, text, device=device, facts=facts_of))
         return found
 
-    def _measure(self, told: "Mapping[str, Any]") -> None:
-        """Under the names of NVIDIA's own exporter, where there is one."""
-        self.numbers = {("holdfast_gpu_count", ()): float(told["count"])}
-        for gpu in told["gpus"]:
+    def _measure(self, answer: "Mapping[str, Any]") -> None:
+        self.numbers = {("holdfast_gpu_count", ()): float(answer["count"])}
+        for gpu in answer["gpus"]:
             index = str(gpu["index"])
             labels = (("gpu", index), ("pci_bus_id", self._addresses.get(index, "")))
             if gpu.get("link_errors"):

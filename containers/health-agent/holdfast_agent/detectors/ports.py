@@ -1,4 +1,4 @@
-"""Which ports of the PCIe bus lead to which GPU: the kernel tells errors of a link by the port above it."""
+"""PCIe ports of GPUs: the kernel reports link errors by the port above the GPU."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ _DISPLAY = "0x03"
 
 
 def gpu_ports(devices: Path = DEVICES) -> "dict[str, str]":
-    """PCI address of each port that leads to one GPU alone -> that of the GPU; nothing where it cannot be read."""
+    """PCI address of each port that leads to a single GPU -> that GPU; empty where unreadable."""
     above: dict[str, list[str]] = {}
     try:
         gpus = [path for path in sorted(devices.iterdir()) if _is_gpu(path)]

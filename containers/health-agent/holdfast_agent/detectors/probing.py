@@ -1,7 +1,7 @@
 """
-Whether a file system takes a file: opened, written, synced and unlinked by a child per mount point.
+File system probe: open, write, sync and unlink a file, in a child process per mount point.
 
-Nothing less proves it. ``statfs`` and ``stat`` answer on a mount whose opens hang, and the kernel shows an ext4 that
+``statfs`` and ``stat`` are not enough: they succeed on a mount whose opens hang, and the kernel shows an ext4 that
 shut itself down as ``rw``.
 """
 
@@ -27,7 +27,7 @@ _PAGE = b"holdfast" * 512
 
 @dataclass(frozen=True)
 class Mount:
-    """A row of /proc/self/mountinfo."""
+    """Row of /proc/self/mountinfo."""
 
     point: str
     device: str
@@ -36,7 +36,7 @@ class Mount:
 
 
 def mounts(text: str) -> "dict[str, Mount]":
-    """The mounts that can be seen, by mount point: a later one hides those below it."""
+    """Visible mounts by mount point: a later one hides those below it."""
     found = {}
     for line in text.splitlines():
         fields, _, rest = line.partition(" - ")
@@ -50,13 +50,12 @@ def mounts(text: str) -> "dict[str, Mount]":
 
 
 def kind_at(point: str, table: "Mapping[str, Mount]") -> str:
-    """Kind of the file system that a folder is on."""
     above = [one for one in table if one == point or one == "/" or point.startswith(f"{one}/")]
     return table[max(above, key=len)].kind if above else ""
 
 
 def probe(question: Any, phase: Phase) -> "dict[str, Any]":
-    """Runs in the child: the errno that a phase ended with, or None, and the room that is left."""
+    """Runs in the child: return the errno and phase of a failure, or None, and the free space."""
     path = f"{question['folder']}/.holdfast-probe-{question['node']}"
     at = "open"
 
@@ -92,7 +91,6 @@ def probe(question: Any, phase: Phase) -> "dict[str, Any]":
 
 
 def _listed(folder: str, phase: Phase) -> "dict[str, Any]":
-    """Where nobody lets us write, reading has to do."""
     phase("list")
     try:
         with os.scandir(folder) as entries:
@@ -104,8 +102,6 @@ def _listed(folder: str, phase: Phase) -> "dict[str, Any]":
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the same answer means on this kind of file system."""
-
     stalled: str
     read_only: str
     failed: str
@@ -114,8 +110,6 @@ class Conditions:
 
 @dataclass
 class _Watched:
-    """One place and its child."""
-
     folder: str
     child: Child
     kind: str = ""
@@ -124,24 +118,19 @@ class _Watched:
     writable: bool = False
     errors: int = 0
     state: Optional[str] = None
-    """Why it cannot be probed now; "" where the last probe ended, None: none has yet."""
+    """Reason why it cannot be probed; "" where the last probe ended, None: none has yet."""
     stuck: "tuple[Signal, ...]" = ()
     found: "tuple[Signal, ...]" = ()
 
 
 class Probing(Detector):
-    """
-    Args:
-        paths: Mount points, all of which must be there and writable. Default: those that the kind of detector chooses
-        node: Part of the name of the file that is written, so that no two nodes write the same.
-        mountinfo: Path of the kernel's table. Default: that of this process
-    """
+    """Watches ``paths``, or the mount points of this kind; ``node`` makes the probe file's name unique."""
 
     interval_s = 3.0
     deadline_s: Optional[float] = 6.0
     means: Conditions
     well_known: "tuple[str, ...]" = ()
-    """Mount points that are missed when they are not mounted any more; others come and go."""
+    """Mount points whose unmounting is reported; others are optional."""
 
     def __init__(
         self, *, paths: Optional[Sequence[str]] = None, node: str, mountinfo: str = "/proc/self/mountinfo"
@@ -157,26 +146,26 @@ class Probing(Detector):
         self._memory: Mapping[str, Any] = {}
 
     def chosen(self, table: "Mapping[str, Mount]") -> "dict[str, str]":
-        """Mount points to watch where nobody named any, each with the folder in which to write."""
+        """Default mount points, each with the folder to write in."""
         raise NotImplementedError
 
     def descriptors(self) -> "tuple[int, ...]":
         return tuple(one for watched in self._watched.values() for one in watched.child.descriptors())
 
-    def wanted_in_s(self, at: Instant) -> float:
-        wanted_s = TABLE_EVERY_S
+    def due_in_s(self, at: Instant) -> float:
+        next_s = TABLE_EVERY_S
         for watched in self._watched.values():
-            wanted_s = min(wanted_s, self._left_s(watched) if watched.child.waiting else watched.due_s - at.boot_s)
-        return max(wanted_s, 0.0)
+            next_s = min(next_s, self._left_s(watched) if watched.child.waiting else watched.due_s - at.boot_s)
+        return max(next_s, 0.0)
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if at.boot_s - self._table_s >= TABLE_EVERY_S:
             self._table_s = at.boot_s
             self._read_table(at)
         if not self._watched:
-            told = (*self.holding(at, ()), *self.unsupported("no such file system is mounted"))
+            reported = (*self.holding(at, ()), *self.unsupported("no file system of this kind is mounted"))
             self._report_parts()
-            return told
+            return reported
         self.supported()
         found: list[Signal] = []
         for point, watched in self._watched.items():
@@ -208,7 +197,7 @@ class Probing(Detector):
             watched.child.close()
 
     def _report_parts(self) -> None:
-        """The table of mounts, and each mount point; a path that was never a mount point is never lost."""
+        """Report the mount table and each mount point; a path that was never mounted is never lost."""
         expected = self.well_known if self._paths is None else self._paths
         missed = [point for point in expected if point not in self._table]
         self.parts = {
@@ -224,13 +213,13 @@ class Probing(Detector):
             self.reason = self._table_problem = f"{self._mountinfo}: {problem.strerror}"
             return
         self._table, self._table_problem = table, ""
-        wanted = self.chosen(table) if self._paths is None else {path: path for path in self._paths}
-        for point, folder in wanted.items():
+        expected = self.chosen(table) if self._paths is None else {path: path for path in self._paths}
+        for point, folder in expected.items():
             if point not in self._watched:
                 self._watched[point] = self._begin(at, point, folder)
             self._watched[point].kind = kind_at(point, table)
             self._watched[point].emergency = point in table and "emergency_ro" in table[point].options
-        for point in [point for point in self._watched if point not in wanted]:
+        for point in [point for point in self._watched if point not in expected]:
             if not self._watched[point].child.waiting:
                 self._watched.pop(point).child.close()
                 self._forget_numbers(point)
@@ -246,7 +235,6 @@ class Probing(Detector):
         self.numbers = {key: value for key, value in self.numbers.items() if ("mountpoint", point) not in key[1]}
 
     def _left_s(self, watched: _Watched) -> float:
-        """Until its deadline; time is counted in steps of a second."""
         return min(max(self._deadline_s(watched) - watched.child.waited_s, 0.0) + 0.01, 1.0)
 
     def _deadline_s(self, watched: _Watched) -> float:
@@ -274,20 +262,20 @@ class Probing(Detector):
         facts: Facts = {"phase": phase, "waited_s": waited_s}
         return self.signal(at, self.means.stalled, text, device=point, facts=facts)
 
-    def _judge(self, at: Instant, point: str, watched: _Watched, told: "Mapping[str, Any]") -> "tuple[Signal, ...]":
-        number = told["errno"]
-        if any(key in told for key in ("free_bytes", "bytes")):
+    def _judge(self, at: Instant, point: str, watched: _Watched, answer: "Mapping[str, Any]") -> "tuple[Signal, ...]":
+        number = answer["errno"]
+        if any(key in answer for key in ("free_bytes", "bytes")):
             self._forget_numbers(point)  # another kind may be mounted there now
         labels = (("fstype", watched.kind), ("mountpoint", point))
         for key, name in (("free_bytes", "node_filesystem_avail_bytes"), ("bytes", "node_filesystem_size_bytes")):
-            if key in told:
-                self.numbers[name, labels] = float(told[key])
+            if key in answer:
+                self.numbers[name, labels] = float(answer[key])
         if number is None:
-            watched.writable = watched.writable or "read" not in told
+            watched.writable = watched.writable or "read" not in answer
             watched.errors = 0
             return ()
         name = errno.errorcode.get(number, str(number))
-        text = f"{point}: {told.get('phase', 'open')} ended with {name} ({os.strerror(number)})"
+        text = f"{point}: {answer.get('phase', 'open')} ended with {name} ({os.strerror(number)})"
         if number == errno.EROFS:
             named = point in (self._paths or ())  # otherwise only what was writable can have become read-only
             expected = watched.writable or watched.emergency or named
@@ -295,7 +283,7 @@ class Probing(Detector):
         if number in _NO_FAULT:
             if not self.means.full or number != errno.ENOSPC:
                 return ()
-            facts: Facts = {"free_bytes": int(told.get("free_bytes", 0))}
+            facts: Facts = {"free_bytes": int(answer.get("free_bytes", 0))}
             return (self.signal(at, self.means.full, text, device=point, facts=facts),)
         watched.errors += 1
         if watched.errors < 2:

@@ -1,4 +1,4 @@
-"""Slurm's daemon on this node: whether it is there, and answers."""
+"""Slurm's daemon on this node: runs and responds."""
 
 import os
 import shutil
@@ -16,18 +16,12 @@ LOOKS = 2
 
 
 class Slurmd(Detector):
-    """
-    A node on which no slurmd was ever seen has none; one that was restarted between two looks was not gone.
-
-    Args:
-        root: Where /proc is. Default: /proc
-        ask: The command that slurmd answers. Default: ``scontrol show slurmd``, where there is scontrol
-    """
+    """A node that never ran slurmd is not checked; a restart between two polls is not reported."""
 
     name = "slurmd"
     interval_s = 15.0
     lost_after_s = 120.0
-    """After a boot it starts when its controller answers."""
+    """After a boot it starts when its controller responds."""
 
     def __init__(self, *, root: str = "/proc", ask: "tuple[str, ...]" = ()) -> None:
         super().__init__()
@@ -47,7 +41,7 @@ class Slurmd(Detector):
     def descriptors(self) -> "tuple[int, ...]":
         return self._program.descriptors()
 
-    def wanted_in_s(self, at: Instant) -> float:
+    def due_in_s(self, at: Instant) -> float:
         return 1.0 if self._program.running else max(self._looked_s + self.interval_s - at.boot_s, 0.0)
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
@@ -56,21 +50,21 @@ class Slurmd(Detector):
             self._answered = self._answered or ended.code == 0
             # One that never answered is asked in a way that it does not know.
             self._silent = self._silent + 1 if ended.code != 0 and self._answered else 0
-            self._why = ended.problem or f"scontrol ended with {ended.code}"
+            self._why = ended.problem or f"scontrol exited with {ended.code}"
         self.hung = int(self._program.stuck)
         if at.boot_s >= self._looked_s + self.interval_s:
             self._looked_s = at.boot_s
             self._absent = 0 if self._is_there() else self._absent + 1
         if not self._was_here:
-            return self.unsupported("no slurmd was seen here")
+            return self.unsupported("no slurmd found on this node")
         self.supported()
         if self._command and not self._absent and at.boot_s >= self._asked_s + ASKED_EVERY_S:
             self._asked_s = at.boot_s
             self._program.start(self._command, at.boot_s, os.environ)
         if self._absent >= LOOKS:
-            text = "slurmd ran here and does not, or is stopped"
+            text = "slurmd is stopped or no longer running"
         elif self._silent >= LOOKS:
-            text = f"slurmd runs and does not answer: {self._why}"
+            text = f"slurmd runs but does not respond: {self._why}"
         else:
             return self.holding(at, ())
         return self.holding(at, (self.signal(at, conditions.SLURM_DAEMON_DOWN, text),))
@@ -105,7 +99,7 @@ class Slurmd(Detector):
         return [int(name) for name in names if name.isdigit()]
 
     def _runs(self, pid: int) -> bool:
-        """It is slurmd itself, not a step's child, and neither stopped nor ended."""
+        """True for slurmd itself (not a step's child), neither stopped nor a zombie."""
         stat = read_bytes(f"{self._root}/{pid}/stat", most=512) or b""
         name, _, rest = stat.partition(b"(")[2].rpartition(b")")
         return name == b"slurmd" and rest[1:2] not in b"TtZX"

@@ -1,4 +1,4 @@
-"""Processes that even SIGKILL does not end: they wait in the kernel, mostly for a driver or a file system."""
+"""Processes that survive SIGKILL: they wait in the kernel, mostly for a driver or a file system."""
 
 import os
 from collections.abc import Callable
@@ -17,11 +17,7 @@ FOR_S = 60.0
 
 
 class StuckProcesses(Detector):
-    """
-    Args:
-        own: Processes of the agent, about which other detectors speak.
-        root: Where /proc is. Default: /proc
-    """
+    """Leaves out ``own`` processes of the agent, which other detectors report."""
 
     name = "stuck-processes"
     interval_s = 10.0
@@ -45,18 +41,18 @@ class StuckProcesses(Detector):
                 waiting[int(name)] = status
         self._since = {pid: self._since.get(pid, at.boot_s) for pid in waiting}
         old = [pid for pid, since_s in self._since.items() if at.boot_s - since_s >= FOR_S]
-        found = [self._told(at, pid, waiting[pid]) for pid in old]
+        found = [self._signal(at, pid, waiting[pid]) for pid in old]
         self.numbers = {("holdfast_unkillable_processes", ()): float(len(found))}
         return self.holding(at, tuple(found))
 
-    def _told(self, at: Instant, pid: int, status: "dict[str, str]") -> Signal:
+    def _signal(self, at: Instant, pid: int, status: "dict[str, str]") -> Signal:
         name, waits_in = status.get("Name", "?"), self._read(f"{pid}/wchan") or "?"
         text = f"process {pid} ({name}) is in state D in {waits_in} with SIGKILL pending"
         facts: Facts = {"pid": pid, "waits_in": waits_in}
         return self.signal(at, conditions.PROCESS_UNKILLABLE, text, device=f"{name}[{pid}]", facts=facts)
 
     def _status(self, name: str) -> "Optional[dict[str, str]]":
-        """Of a process in D with SIGKILL pending; None for all others, of which one file is read."""
+        """Status of a process in D with SIGKILL pending; None for others, of which one file is read."""
         stat = self._read(f"{name}/stat")
         if stat is None or stat.rpartition(")")[2][:3] not in (" D ", " D\n"):
             return None

@@ -1,4 +1,4 @@
-"""The kernel's tree of RDMA devices, /sys/class/infiniband, as JSON. A driver answers each read, so a child does it."""
+"""Reader of /sys/class/infiniband; run in a child process, since drivers answer each read."""
 
 import os
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _FOLDERS = ("hw_counters", "counters")
 
 
 def read_tree(question: Any, phase: Callable[[str], None]) -> "dict[str, Any]":
-    """Of ``{"root": folder}``, each device with its kind and its ports: state, rate, counters that are judged."""
+    """For ``{"root": folder}``, each device with its kind and ports: state, rate, judged counters."""
     root = question["root"]
     devices: dict[str, Any] = {}
     for name in sorted(_listed(root)):
@@ -62,7 +62,6 @@ def _port(folder: str) -> "dict[str, Any]":
 
 
 def _word(text: str) -> str:
-    """``4: ACTIVE`` is ACTIVE."""
     return text.rpartition(": ")[2]
 
 

@@ -1,4 +1,4 @@
-"""What HyperPod's own agent (HMA) says: its log records, in the four shapes that are known. Pure."""
+"""Log records of HyperPod's own agent (HMA), in the four known formats. Pure."""
 
 from holdfast_agent.hma.finding import Finding, parse_finding
 

@@ -1,14 +1,14 @@
 """
-One log record of HMA that tells a finding.
+Finding in a log record of HMA.
 
-Its records are JSON lines, of which one key, ``HealthMonitoringAgentDetectionEvent``, marks findings. The rest differs:
+Records are JSON lines; the key ``HealthMonitoringAgentDetectionEvent`` marks findings. Known formats:
 
 - ``msg`` "NPD caught event", with ``details: `` of ``severity``, ``reason`` and ``message`` (developer guide);
 - ``msg`` "DCGM Policy Violation found", with ``condition: `` and ``data: `` of ``ErrNum`` (Slurm);
 - ``Event detail`` of ``Action``, ``Type``, ``Reason`` and ``Message`` (EKS);
 - ``msg`` "NPD caught positive condition", with ``condition details`` of ``type`` and ``status``.
 
-A record with the mark and in no known shape is a finding too, of which nothing more is known.
+A marked record in another format is a finding without details.
 """
 
 import json
@@ -25,10 +25,8 @@ _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)")
 class Finding:
     """
     Args:
-        type: HMA's word for the fault, such as ``NvidiaGPUUnhealthy``.
-        reason: Its closer word.
-        action: ``replace``, ``reboot`` or empty: what HMA means to do, as far as it tells.
-        message: What it saw.
+        type: Such as ``NvidiaGPUUnhealthy``.
+        action: ``replace``, ``reboot`` or empty if not given.
         code: An Xid, or None.
         device: PCI address, or empty.
         time: As written; empty where the record has none.
@@ -44,7 +42,6 @@ class Finding:
 
 
 def parse_finding(line: str) -> Optional[Finding]:
-    """The finding of a log line, or None when it tells none."""
     if MARK not in line and "NPD caught positive condition" not in line and "Event detail" not in line:
         return None
     try:
@@ -60,29 +57,28 @@ def parse_finding(line: str) -> Optional[Finding]:
     kind, reason, action, message = details
     found = _XID.search(message)
     code = int(found[2]) if found else _number(_object(fields.get("data")).get("ErrNum"))
-    action = action or _told_action(f"{kind} {reason} {message}")
+    action = action or _final_action(f"{kind} {reason} {message}")
     time = fields.get("ts") or fields.get("time") or ""
     return Finding(kind, reason, action, message, code, found[1].lower() if found else "", str(time))
 
 
 def _details(fields: "Mapping[str, Any]") -> "Optional[tuple[str, str, str, str]]":
-    """Type, reason, action, message."""
-    told = str(fields.get("msg", ""))
+    reported = str(fields.get("msg", ""))
     if event := _object(fields.get("Event detail")):
         return _text(event, "Type"), _text(event, "Reason"), _text(event, "Action").lower(), _text(event, "Message")
     if details := _object(fields.get("details")):
-        return told.partition(":")[0].strip(), _text(details, "reason"), "", _text(details, "message")
+        return reported.partition(":")[0].strip(), _text(details, "reason"), "", _text(details, "message")
     if condition := _object(fields.get("condition details")):
         if _text(condition, "status").lower() not in ("true", ""):
             return None
         return _text(condition, "type"), _text(condition, "reason"), "", _text(condition, "message")
     if "condition" in fields:
-        return str(fields["condition"]), told.strip(), "", json.dumps(fields.get("data"))
-    return (told.strip(), "", "", told.strip()) if MARK in fields else None
+        return str(fields["condition"]), reported.strip(), "", json.dumps(fields.get("data"))
+    return (reported.strip(), "", "", reported.strip()) if MARK in fields else None
 
 
-def _told_action(text: str) -> str:
-    """EKS reasons and condition types end with what is to be done."""
+def _final_action(text: str) -> str:
+    """EKS reasons and condition types end with the action."""
     low = text.lower()
     return "replace" if "pendingreplacement" in low else "reboot" if "reboot" in low else ""
 

@@ -1,12 +1,12 @@
 """
-What is done with a node that nobody needs: it is tried out again, and left at once when somebody needs it.
+Deep checks of idle nodes, stopped as soon as a job needs the node.
 
-A verdict that asks for a deep check has it here, and so has a node whose processes ended in jobs of several users.
+Run for a verdict that requires a deep check, and for a node on which jobs of several users failed.
 """
 
 from holdfast_agent.idle.agreement import Agreement
-from holdfast_agent.idle.deciding import IdleTime, Look, Turn
-from holdfast_agent.idle.detectors import IdleCheck, JobsAgree
+from holdfast_agent.idle.detectors import IdleCheck, JobAgreementDetector
 from holdfast_agent.idle.need import needed_by
+from holdfast_agent.idle.schedule import IdleSchedule, Look, Turn
 
-__all__ = ["Agreement", "IdleCheck", "IdleTime", "JobsAgree", "Look", "Turn", "needed_by"]
+__all__ = ["Agreement", "IdleCheck", "IdleSchedule", "JobAgreementDetector", "Look", "Turn", "needed_by"]

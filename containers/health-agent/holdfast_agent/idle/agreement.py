@@ -1,9 +1,8 @@
 """
-Jobs that agree about a node without knowing of each other. Pure.
+Failures of independent jobs on one node. Pure.
 
-A job accuses its own processes only, by what the kernel vouches for: a process of it ended here, and its launcher,
-which goes on, started another one. One job may do that for reasons of its own, and so may all jobs of one user; jobs
-of different users have the node in common.
+A job reports only its own processes, as verified by the kernel: a process ended here, and its launcher started another.
+One job, or all jobs of one user, may have a bug of their own; jobs of different users share only the node.
 """
 
 from collections.abc import Sequence
@@ -16,17 +15,15 @@ MOST_PROCESSES = 4096
 
 
 class Agreement:
-    """Of one node, over all that its launchers say."""
-
     def __init__(self) -> None:
         self._ranks: dict[int, dict[int, int]] = {}
         """Connection -> rank -> the process that had it last."""
         self._seen: dict[int, set[int]] = {}
         self._losses: dict[int, tuple[float, JobReport]] = {}
-        """User -> the latest loss."""
+        """User -> time of the latest failure."""
 
     def hear(self, jobs: Sequence[JobReport], *, boot_s: float) -> str:
-        """What they agree on, in words; empty where they do not."""
+        """Return the evidence; empty without an agreement."""
         for job in jobs:
             if self._has_lost(job):
                 self._losses[job.uid] = (boot_s, job)
@@ -38,7 +35,7 @@ class Agreement:
         if independent(losers) < USERS:
             return ""
         names = ", ".join(f"{job.job} of user {job.uid}" for job in sorted(losers, key=lambda one: one.uid)[:8])
-        return f"processes of jobs {names} ended here within an hour, and others were started in their places"
+        return f"processes of jobs {names} failed here within an hour and were restarted"
 
     def _has_lost(self, job: JobReport) -> bool:
         pids = {rank.pid for rank in job.ranks}

@@ -1,4 +1,4 @@
-"""The two detectors of this room: the deep check of an idle node, and jobs that agree about one."""
+"""Detectors: deep check of an idle node, and failures of independent jobs."""
 
 import json
 import os
@@ -8,25 +8,20 @@ from typing import Any
 from holdfast_agent.children import Ended, Program
 from holdfast_agent.detectors import Detector, Instant, Seen
 from holdfast_agent.idle.agreement import Agreement
-from holdfast_agent.idle.deciding import IdleTime, Look, Turn
 from holdfast_agent.idle.need import needed_by
+from holdfast_agent.idle.schedule import IdleSchedule, Look, Turn
 from holdfast_agent.launchers import JobReport
 from holdfast_agent.signals import Happening, conditions
 from holdfast_common import kinds
 
 SLACK_S = 180.0
-"""Beside the seconds asked for: it gives way to everybody, and DCGM has a time of its own."""
+"""Beside the load itself: it runs at the lowest priority, and DCGM takes a time of its own."""
 _UNHEALTHY = 1
 
 Jobs = Callable[[], "Sequence[JobReport]"]
 
 
-class JobsAgree(Detector):
-    """
-    Args:
-        jobs: What each launcher of the node said last.
-    """
-
+class JobAgreementDetector(Detector):
     name = "jobs"
     interval_s = 1.0
 
@@ -37,22 +32,19 @@ class JobsAgree(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         self.supported()
-        said = self._agreement.hear(self._jobs(), boot_s=at.boot_s)
-        return self.holding(at, (self.signal(at, conditions.JOBS_AGREE, said),) if said else ())
+        text = self._agreement.hear(self._jobs(), boot_s=at.boot_s)
+        return self.holding(at, (self.signal(at, conditions.JOBS_AGREE, text),) if text else ())
 
 
 class IdleCheck(Detector):
     """
+    Runs the deep check of an idle node.
+
     Args:
-        command: The deep check, which prints one JSON object.
-        seconds: How long it takes.
-        repeat_s: How long after one the next is due on an idle node; 0: only when a verdict asks for one.
-        why_not: Why there is none on this node; empty where there is.
-        jobs: What each launcher of the node said last.
-        due: Incidents that ask for a deep check.
-        is_sound: Nothing else is asked of the node, and no remedy is under way.
-        began_s: Seconds since boot at the agent's start.
-        needed: By whom the node is needed, in words. Default: as the launchers and Slurm's processes tell
+        command: Prints one JSON object.
+        why_not: Reason why this node has none; else empty.
+        jobs: Last report of each launcher.
+        is_sound: No other incident requires a remedy, and none is in progress.
     """
 
     name = "idle-check"
@@ -75,7 +67,7 @@ class IdleCheck(Detector):
         self._command, self._seconds, self._why_not = tuple(command), seconds, why_not
         self._jobs, self._due, self._is_sound, self._needed = jobs, due, is_sound, needed
         self._program = Program(deadline_s=seconds + SLACK_S)
-        self._time = IdleTime(repeat_s=repeat_s, began_s=began_s)
+        self._time = IdleSchedule(repeat_s=repeat_s, began_s=began_s)
         self._started_s = 0.0
         self._is_left = False
         self._passed = self._failed = 0
@@ -85,10 +77,10 @@ class IdleCheck(Detector):
             return self.switched_off(self._why_not)
         self.supported()
         now = Look(boot_s=at.boot_s, due=self._due(), is_sound=self._is_sound())
-        told: list[Seen] = []
+        reported: list[Seen] = []
         ended = self._program.poll(at.boot_s)
         if ended is not None and not self._is_left:
-            told += self._judge(ended, now)
+            reported += self._judge(ended, now)
         if self._program.running or self._time.is_due(now):
             now = Look(boot_s=at.boot_s, needed=self._needed(self._jobs()), due=now.due, is_sound=now.is_sound)
         turn = self._time.decide(now, running=self._program.running and not self._is_left)
@@ -98,18 +90,18 @@ class IdleCheck(Detector):
         elif turn is Turn.START and not self._program.running:
             self._started_s, self._is_left = at.boot_s, False
             ended = self._program.start(self._command, at.boot_s, os.environ)
-            told += self._judge(ended, now) if ended is not None else ()
+            reported += self._judge(ended, now) if ended is not None else ()
         self.hung = int(self._program.stuck)
         self._say(now)
         found = tuple(
-            self.signal(at, conditions.BURN_IN_FAILED, f"the check of an idle node failed twice: {text}", device="")
+            self.signal(at, conditions.BURN_IN_FAILED, f"idle check failed twice: {text}", device="")
             for text in ("; ".join(self._time.found)[:400],)
             if text
         )
-        return (*told, *self.holding(at, found))
+        return (*reported, *self.holding(at, found))
 
-    def wanted_in_s(self, at: Instant) -> float:
-        """Soon while it runs: whoever needs the node does not wait."""
+    def due_in_s(self, at: Instant) -> float:
+        """Soon while it runs: a job that needs the node does not wait."""
         del at
         return 0.2 if self._program.running else self.interval_s
 
@@ -131,11 +123,11 @@ class IdleCheck(Detector):
         self._program.close()
 
     def _judge(self, ended: Ended, now: Look) -> "tuple[Seen, ...]":
-        """Only what was measured counts, and of that only what the trials under load found: the eyes tell the rest."""
+        """Use only results of load tests: detectors report the rest."""
         report = _object(ended.output)
         problems = report.get("trial_problems")
         if ended.code not in (0, _UNHEALTHY) or not isinstance(problems, list):
-            self._time.gave_no_word(now)
+            self._time.gave_no_result(now)
             return ()
         self._time.ended(tuple(str(one)[:200] for one in problems[:8]), now)
         if problems:
@@ -149,9 +141,9 @@ class IdleCheck(Detector):
 
     def _say(self, now: Look) -> None:
         if self._program.running:
-            self.reason = "the node is tried out" if not self._is_left else "left, since somebody needs the node"
+            self.reason = "checking the node" if not self._is_left else "stopped: the node is needed"
         elif self._time.is_due(now):
-            self.reason = f"a deep check is due, and waits: {now.needed or 'until the node has been free for a while'}"
+            self.reason = f"deep check pending: {now.needed or 'waiting for the node to stay idle'}"
         outcomes = {"passed": self._passed, "failed": self._failed, "left": self._time.left}
         self.numbers = {
             ("holdfast_idle_checks_total", (("outcome", name),)): float(count) for name, count in outcomes.items()

@@ -1,4 +1,4 @@
-"""Who needs a node: ranks of a launcher that speaks to the agent, or any job of Slurm that does not."""
+"""Use of a node: ranks of a known launcher, or other jobs of Slurm."""
 
 import os
 import re
@@ -11,16 +11,10 @@ _STEP = re.compile(rb"slurmstepd: \[(\d+)")
 
 
 def needed_by(jobs: Sequence[JobReport], *, proc: str = "/proc") -> str:
-    """
-    In words; empty where nobody does. A launcher whose processes have no rank waits, as a spare does.
-
-    Args:
-        jobs: What each launcher of the node said last.
-        proc: Where processes are to be seen. Default: /proc
-    """
+    """Reason; empty for an idle node. A launcher without ranks is a spare and does not count."""
     for job in jobs:
         if any(rank.rank >= 0 for rank in job.ranks):
-            return f"job {job.job} has ranks here"
+            return f"job {job.job} has ranks on this node"
     waiting = {job.task for job in jobs}
     for task in _tasks(proc):
         if task not in waiting:
@@ -29,7 +23,6 @@ def needed_by(jobs: Sequence[JobReport], *, proc: str = "/proc") -> str:
 
 
 def _tasks(proc: str) -> "list[str]":
-    """Slurm's jobs with a step here; one whose number cannot be read is empty."""
     found = []
     for name in os.listdir(proc):  # noqa: PTH208 - hundreds of names
         if not name.isdigit() or read_bytes(f"{proc}/{name}/comm", most=16) != b"slurmstepd\n":

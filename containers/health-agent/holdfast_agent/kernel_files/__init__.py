@@ -1,4 +1,4 @@
-"""Files that the kernel makes up while they are read: /proc and sysfs."""
+"""Files that the kernel generates on read: /proc and sysfs."""
 
 from holdfast_agent.kernel_files.reading import read_bytes
 

@@ -1,7 +1,7 @@
 """
-The agent's end of the node socket: nobody who connects can hold it up, fill its memory, or speak for another.
+The agent's end of the node socket: no client can block it, fill its memory, or report for another.
 
-It never waits. Its descriptor is readable when there is something to do, and ``poll`` does that.
+It never waits. Its descriptor is readable when ``poll`` has work.
 """
 
 import select
@@ -13,29 +13,19 @@ from pathlib import Path
 
 from holdfast_agent.launchers.connection import Connection
 from holdfast_agent.launchers.job_report import JobReport
-from holdfast_agent.launchers.peer import PROC, LieError, peer_of
+from holdfast_agent.launchers.peer import PROC, PeerMismatchError, peer_of
 from holdfast_common import node_socket
 
 MOST_CONNECTIONS = 128
 MOST_OF_A_USER = 16
 """One user cannot keep others out."""
 FIRST_WORD_S = 5.0
-"""A launcher says at once what it runs."""
+"""A launcher sends its first report at once."""
 MOST_ANSWERS = 256
 
 
 class LauncherSocket:
-    """
-    All launchers of this node.
-
-    Args:
-        path: Where it listens; what an agent before it has left there is taken away.
-        clock: Seconds. Default: since boot, as everything that the agent measures.
-        proc: Where processes are to be seen. Default: /proc.
-
-    Raises:
-        OSError: it cannot listen there, or another agent does.
-    """
+    """All launchers of this node. A stale socket is removed; raises OSError, also if another agent listens."""
 
     def __init__(
         self,
@@ -51,7 +41,7 @@ class LauncherSocket:
         self._numbers = 0
         self._answers: list[tuple[JobReport, node_socket.Answer]] = []
         self.refused: dict[str, int] = {}
-        """By reason: how often somebody was turned away, or its connection closed."""
+        """Refused and closed connections, by reason."""
         self.last_refusal = ""
         """For people."""
         self._listener = _listen(path)
@@ -59,11 +49,10 @@ class LauncherSocket:
         self._epoll.register(self._listener.fileno(), select.EPOLLIN)
 
     def fileno(self) -> int:
-        """For a selector: readable when ``poll`` has something to do."""
         return self._epoll.fileno()
 
     def poll(self) -> None:
-        """Take what has come, and send what is due; to be called also about once a second."""
+        """Receive and send; call it also about once a second."""
         for descriptor, events in self._epoll.poll(0):
             if descriptor == self._listener.fileno():
                 self._accept()
@@ -72,29 +61,27 @@ class LauncherSocket:
         now_s = self._clock()
         for connection in [*self._connections.values()]:
             if connection.job is None and now_s - connection.since_s > FIRST_WORD_S:
-                self._drop(connection, "silent", f"process {connection.peer.pid} connected and said nothing")
+                self._drop(connection, "silent", f"process {connection.peer.pid} connected but sent nothing")
 
     def jobs(self) -> "tuple[JobReport, ...]":
-        """What each launcher said last."""
         return tuple(item.job for item in self._connections.values() if item.job is not None)
 
     def tell(self, job: JobReport, command: node_socket.Command) -> bool:
-        """Ask a launcher for something; False where it is gone, or takes nothing any more."""
+        """Send a command; False where the launcher is gone, or its queue is full."""
         for connection in [*self._connections.values()]:
             if connection.number == job.connection:
                 if connection.queue(command):
                     self._send(connection)
                     return connection.descriptor in self._connections
-                self._drop(connection, "deaf", f"process {connection.peer.pid} does not take what it is told")
+                self._drop(connection, "deaf", f"process {connection.peer.pid} does not accept commands")
         return False
 
     def answers(self) -> "tuple[tuple[JobReport, node_socket.Answer], ...]":
-        """What has become of commands, since the last call; each with the launcher that says so."""
+        """Answers to commands since the last call, each with its launcher."""
         taken, self._answers = tuple(self._answers), []
         return taken
 
     def close(self) -> None:
-        """Launchers are left to themselves."""
         for connection in [*self._connections.values()]:
             self._forget(connection)
         self._epoll.close()
@@ -111,7 +98,7 @@ class LauncherSocket:
             line.settimeout(0)
             try:
                 peer = peer_of(line, proc=self._proc)
-            except LieError as error:
+            except PeerMismatchError as error:
                 self._refuse("unseen", str(error))
                 line.close()
                 continue
@@ -138,9 +125,9 @@ class LauncherSocket:
                     connection.answered(message)
                     self._answers = [*self._answers[1 - MOST_ANSWERS :], (connection.job, message)]
                 else:
-                    self._drop(connection, "other language", f"process {connection.peer.pid} sends no reports first")
+                    self._drop(connection, "other language", f"process {connection.peer.pid} did not report first")
                     return
-        except LieError as error:
+        except PeerMismatchError as error:
             self._drop(connection, "lie", str(error))
         except node_socket.NodeSocketError as error:
             self._drop(connection, "other language", f"process {connection.peer.pid}: {error}")
@@ -171,7 +158,7 @@ class LauncherSocket:
 
 
 def _listen(path: Path) -> socket.socket:
-    """At a path that only the owner of its folder can put something else at; every user may connect."""
+    """Listen at a path that only the folder's owner can replace; all users may connect."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(0)
@@ -180,9 +167,9 @@ def _listen(path: Path) -> socket.socket:
         except (FileNotFoundError, ConnectionRefusedError):
             pass
         except BlockingIOError:
-            raise OSError(f"another agent listens at {path}; one is enough for a node") from None
+            raise OSError(f"another agent listens at {path}; allowed: one agent per node; stop the other one") from None
         else:
-            raise OSError(f"another agent listens at {path}; one is enough for a node")
+            raise OSError(f"another agent listens at {path}; allowed: one agent per node; stop the other one")
     with suppress(FileNotFoundError):
         path.unlink()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,4 +1,4 @@
-"""Who is at the other end of a Unix socket, and which processes are its own, by the kernel alone."""
+"""Peer of a Unix socket and its processes, verified by the kernel."""
 
 import re
 import socket
@@ -16,21 +16,13 @@ _JOB_NAMES = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
 """As ``holdfast_common.EventLog`` has them."""
 
 
-class LieError(ValueError):
-    """Somebody says of itself, or of a process, what the kernel says is not so."""
+class PeerMismatchError(ValueError):
+    """A report contradicts the kernel."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """
-    The process that connected.
-
-    Args:
-        pid: As this node has it.
-        uid: Its user.
-        started: When it began, in ticks since boot: another process of the same pid began at another time.
-        proc: Where processes are to be seen. Default: /proc.
-    """
+    """Process that connected; ``started`` (ticks since boot) distinguishes reused pids."""
 
     pid: int
     uid: int
@@ -39,48 +31,34 @@ class Peer:
 
     @property
     def lives(self) -> bool:
-        """Whether it is still that process."""
         stat = _stat(self.proc, self.pid)
         return stat is not None and stat[1] == self.started
 
     def check_names(self, *, job: str, task: str) -> None:
-        """
-        Compare what a launcher calls its job with what the kernel and Slurm's environment say of it.
-
-        Raises:
-            LieError: it is another job.
-        """
+        """Compare the reported job with the kernel's and Slurm's view; raises PeerMismatchError."""
         found = _SLURM_JOB.findall(_text(self.proc / str(self.pid) / "cgroup"))
         environment = _environment(self.proc / str(self.pid) / "environ")
         known = found[-1] if found else environment.get("SLURM_JOB_ID", "")
         if known and task != known:
-            raise LieError(f"process {self.pid} belongs to Slurm job {known}, and says that it is of {task or 'none'}")
+            raise PeerMismatchError(f"process {self.pid} belongs to Slurm job {known}, but reports {task or 'none'}")
         named = next((environment[name] for name in _JOB_NAMES if environment.get(name)), "")
         if named and job != named:
-            raise LieError(f"process {self.pid} was started for job {named}, and says that it is of {job or 'none'}")
+            raise PeerMismatchError(f"process {self.pid} was started for job {named}, but reports {job or 'none'}")
 
     def own(self, pids: "tuple[int, ...]") -> "dict[int, int]":
-        """
-        The processes that this one names, by the pid that it knows them by: what this node calls each.
-
-        One that has just ended is left out.
-
-        Raises:
-            LieError: one of them is another's.
-        """
+        """Translate pids of the launcher to pids of this node; exited ones are left out. Raises PeerMismatchError."""
         if not self._in_a_container():
             return {pid: pid for pid in pids if self._check(pid)}
         inside = {_innermost(self.proc, pid): pid for pid in self._descendants()}
         return {pid: inside[pid] for pid in pids if pid in inside and self._check(inside[pid])}
 
     def _check(self, pid: int) -> bool:
-        """Whether a process is there. Raises LieError where it is and belongs to another."""
         stat = _stat(self.proc, pid)
         if stat is None:
             return False
         uid = _uid(self.proc, pid)
         if uid is not None and uid != self.uid:
-            raise LieError(f"user {self.uid} speaks of process {pid}, which is of user {uid}")
+            raise PeerMismatchError(f"user {self.uid} names process {pid} of user {uid}")
         above = pid
         for _ in range(64):
             if above == self.pid:
@@ -91,7 +69,7 @@ class Peer:
             above = parent[0]
         if _stat(self.proc, pid) is None:  # its forefathers went with it
             return False
-        raise LieError(f"process {self.pid} speaks of process {pid}, which it has not started")
+        raise PeerMismatchError(f"process {self.pid} names process {pid}, which it did not start")
 
     def _in_a_container(self) -> bool:
         return len(_namespaces(self.proc, self.pid)) > 1
@@ -108,19 +86,17 @@ class Peer:
 
 
 def peer_of(connection: socket.socket, *, proc: Path = PROC) -> Peer:
-    """
-    Who connected, as the kernel noted it then. Raises LieError for one that is not to be seen from here.
-    """
+    """Peer of a connection. Raises PeerMismatchError if it is not visible from here."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(raw)
     stat = _stat(proc, pid) if pid > 0 else None
     if stat is None:
-        raise LieError("the process at the other end is not to be seen from here, or is gone")
+        raise PeerMismatchError("the connecting process is not visible here, or has exited")
     return Peer(pid=pid, uid=uid, started=stat[1], proc=proc)
 
 
 def _stat(proc: Path, pid: int) -> "Optional[tuple[int, int]]":
-    """Parent and start of a process; None for one that is gone, or has ended and waits for its parent."""
+    """Parent and start of a process; None if it is gone or a zombie."""
     text = _text(proc / str(pid) / "stat")
     values = text[text.rfind(")") + 2 :].split()
     if len(values) < 20 or values[0] in "ZX":
@@ -134,7 +110,7 @@ def _uid(proc: Path, pid: int) -> Optional[int]:
 
 
 def _namespaces(proc: Path, pid: int) -> "list[int]":
-    """Its pids, from the outermost namespace that is to be seen from here to its own."""
+    """Pids of a process, from the outermost visible namespace to its own."""
     found = re.search(r"^NSpid:\s+(.*)$", _text(proc / str(pid) / "status"), re.MULTILINE)
     return [int(each) for each in found.group(1).split()] if found else [pid]
 
@@ -149,7 +125,6 @@ def _environment(path: Path) -> "dict[str, str]":
 
 
 def _text(path: Path) -> str:
-    """What the kernel says; empty where it says nothing to this user, or the process is gone."""
     try:
         with path.open("rb") as file:
             return file.read(1 << 20).decode("utf-8", "replace")

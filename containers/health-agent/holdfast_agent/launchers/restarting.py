@@ -1,9 +1,8 @@
 """
-Processes that the kernel accused and that stand still: their launcher is asked to start them anew. Pure.
+Restart of processes that a kernel log line names and that stand still. Pure.
 
-NVIDIA's class RESTART_APP says that the process cannot go on with its GPU. Most see it and end, and a launcher sees
-that by itself. One that makes steps is left alone, whatever the kernel said; one that does not for half a minute is a
-rank for which all others of its job wait.
+NVIDIA's class RESTART_APP means that the process cannot continue with its GPU. Most exit, and their launcher sees
+that. A process that makes steps is left alone; one that makes none for half a minute blocks its job.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,12 +20,7 @@ MOST_ACCUSED = 64
 
 @dataclass(frozen=True)
 class Accused:
-    """
-    A process that the kernel named in a line of an incident.
-
-    Args:
-        step: Updates that it had finished when it was seen first; -1: not seen yet.
-    """
+    """A process named in a line of an incident; ``step``: finished when first seen, -1: not seen yet."""
 
     incident: str
     fault: str
@@ -35,14 +29,8 @@ class Accused:
     step: int = -1
 
 
-class Restarting:
-    """
-    Of one node.
-
-    Args:
-        acts: Whether launchers are asked. Otherwise it is told what they would be asked.
-        host: The node's name.
-    """
+class RestartRequests:
+    """Sends commands if ``acts``; otherwise only reports them."""
 
     def __init__(self, *, acts: bool, host: str) -> None:
         self._acts, self._host = acts, host
@@ -50,7 +38,6 @@ class Restarting:
         self._done: list[str] = []
 
     def accuse(self, pids: Iterable[int], *, incident: str, fault: str, evidence: str, boot_s: float) -> None:
-        """The kernel named these processes."""
         for pid in pids:
             if pid > 1 and pid not in self._accused and f"{incident} {pid}" not in self._done:
                 self._accused[pid] = Accused(incident=incident, fault=fault, evidence=evidence, since_s=boot_s)
@@ -58,15 +45,13 @@ class Restarting:
             del self._accused[next(iter(self._accused))]
 
     def withdraw(self, incident: str) -> None:
-        """It was none."""
         self._accused = {pid: one for pid, one in self._accused.items() if one.incident != incident}
 
     def step(
         self, jobs: Sequence[JobReport], *, boot_s: float
     ) -> "tuple[list[tuple[JobReport, node_socket.Command]], list[Happening]]":
-        """What to say to whom, and what there is to tell."""
         orders: list[tuple[JobReport, node_socket.Command]] = []
-        told: list[Happening] = []
+        reported: list[Happening] = []
         ranks = {rank.pid: (job, rank) for job in jobs for rank in job.ranks if rank.rank >= 0}
         for pid, one in [*self._accused.items()]:
             if pid not in ranks:
@@ -88,21 +73,20 @@ class Restarting:
                     ranks=(rank.rank,),
                 )
                 orders += [(job, order)] if self._acts else []
-                told.append(self._told(one, job, rank.rank))
-        return orders, told
+                reported.append(self._event(one, job, rank.rank))
+        return orders, reported
 
-    def _told(self, one: Accused, job: JobReport, rank: int) -> Happening:
+    def _event(self, one: Accused, job: JobReport, rank: int) -> Happening:
         detail: dict[str, Any] = {"incident": one.incident, "way": "runtime", "host": self._host, "rank": rank}
         kind, why = kinds.REMEDY_REQUESTED, one.evidence
         if not self._acts:
-            kind, why, detail["why"] = kinds.REMEDY_REFUSED, f"observe: rank {rank} would be started anew", "observe"
+            kind, why, detail["why"] = kinds.REMEDY_REFUSED, f"observe: rank {rank} would be restarted", "observe"
         return Happening(kind=kind, job=job.job, fault=one.fault, evidence=why, action="restart-process", detail=detail)
 
     def snapshot(self) -> "dict[str, Any]":
-        """For JSON."""
         return {"accused": {str(pid): asdict(one) for pid, one in self._accused.items()}, "done": self._done}
 
     def restore(self, snapshot: "Mapping[str, Any]") -> None:
-        """Of the same boot; raises KeyError, TypeError or ValueError."""
+        """Resume in the same boot; raises KeyError, TypeError or ValueError."""
         self._accused = {int(pid): Accused(**one) for pid, one in snapshot["accused"].items()}
         self._done = [str(one) for one in snapshot["done"]]

@@ -1,7 +1,7 @@
-"""Nodes of elastic jobs, taken back on Slurm when jobs of a higher priority wait; on the controller only."""
+"""Lent nodes: take them back from elastic jobs on Slurm when jobs of higher priority wait; controller only."""
 
 from holdfast_agent.lending.lender import Lender
 from holdfast_agent.lending.queue import QueuedJob, parse_free, parse_queue, sizes_of
-from holdfast_agent.lending.taking import to_tell
+from holdfast_agent.lending.selection import tasks_to_end
 
-__all__ = ["Lender", "QueuedJob", "parse_free", "parse_queue", "sizes_of", "to_tell"]
+__all__ = ["Lender", "QueuedJob", "parse_free", "parse_queue", "sizes_of", "tasks_to_end"]

@@ -1,4 +1,4 @@
-"""The thread that looks at Slurm's queue, and tells tasks of elastic jobs to leave."""
+"""Thread that polls Slurm's queue and ends tasks of elastic jobs."""
 
 import sys
 import threading
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from holdfast_agent.lending.queue import SINFO, SQUEUE, parse_free, parse_queue
-from holdfast_agent.lending.taking import to_tell
+from holdfast_agent.lending.selection import tasks_to_end
 from holdfast_agent.slurm import SlurmError
 
 EVERY_S = 3.0
@@ -16,24 +16,20 @@ SERVED_S = 300.0
 
 
 class Runs(Protocol):
-    """What is needed of ``holdfast_agent.slurm.Program``."""
-
     def run(self, argv: "Sequence[str]") -> str: ...
 
 
 class Lender:
     """
-    Takes nodes of elastic jobs back for jobs of a higher priority; ``start`` it.
+    Takes nodes of elastic jobs back for jobs of higher priority.
 
-    A task is told by SIGTERM to its batch script, which hands it on to the launcher. One that is still there when its
-    notice is over is put back into the queue by Slurm, and its job loses a node.
+    A task gets SIGTERM through its batch script, which passes it to the launcher. If it is still there after it,
+    Slurm requeues it, and its job loses a node.
 
     Args:
-        program: Runs Slurm's commands.
         notice_s: Between the two.
-        every_s: Between two looks. Default: 3 s
-        say: Hears what is done. Default: standard error
-        monotonic: Seconds. Default: the machine's
+        every_s: Interval of polls.
+        say: Log function. Default: standard error
     """
 
     name = "lending of nodes"
@@ -49,48 +45,44 @@ class Lender:
     ) -> None:
         self._program, self._notice_s, self._every_s = program, notice_s, every_s
         self._say, self._monotonic = say, monotonic
-        self._told: dict[str, float] = {}
+        self._notified: dict[str, float] = {}
         self._forced: set[str] = set()
         self._served: dict[str, float] = {}
         self._taken = 0
         self.problem = ""
-        """What Slurm did not answer; empty where it does."""
+        """Slurm's last error; empty where it responds."""
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lending", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End soon."""
         self._ending.set()
 
     def numbers(self) -> "dict[str, float]":
-        """For metrics."""
         return {"nodes_taken_back_total": float(self._taken)}
 
     def look(self) -> None:
-        """Once; raises SlurmError."""
         now_s = self._monotonic()
         queue = parse_queue(self._program.run(SQUEUE))
         free = parse_free(self._program.run(SINFO))
         running = {one.name for one in queue if one.state == "RUNNING"}
-        self._told = {name: since_s for name, since_s in self._told.items() if name in running}
+        self._notified = {name: since_s for name, since_s in self._notified.items() if name in running}
         self._forced &= running
         self._served = {name: since_s for name, since_s in self._served.items() if now_s - since_s < SERVED_S}
-        tasks, takers = to_tell(queue, free=free, told=self._told, served=self._served)
+        tasks, takers = tasks_to_end(queue, free=free, notified=self._notified, served=self._served)
         for name in tasks:
-            self._told[name] = now_s
+            self._notified[name] = now_s
             self._program.run(["scancel", "--batch", "--signal=TERM", name])
             self._taken += 1
-            self._say(f"task {name} is told to leave within {self._notice_s:g} s: {', '.join(takers)} waits for nodes")
+            self._say(f"task {name} gets SIGTERM, notice {self._notice_s:g} s: {', '.join(takers)} waits for nodes")
         self._served.update(dict.fromkeys(takers, now_s))
-        for name, since_s in self._told.items():
+        for name, since_s in self._notified.items():
             if now_s - since_s >= self._notice_s and name not in self._forced:
                 self._forced.add(name)
                 self._program.run(["scontrol", "requeue", name])
-                self._say(f"task {name} did not leave, and is put back into the queue")
+                self._say(f"task {name} did not leave in time: requeued")
 
     def _run(self) -> None:
         while not self._ending.wait(self._every_s):
@@ -100,5 +92,5 @@ class Lender:
             except SlurmError as error:
                 problem = str(error)
             if problem and problem != self.problem:
-                self._say(f"nodes are not lent: {problem}")
+                self._say(f"lending stopped: {problem}")
             self.problem = problem

@@ -1,4 +1,4 @@
-"""What ``squeue`` and ``sinfo`` say, as far as nodes are lent by it. Pure."""
+"""Parsers of ``squeue`` and ``sinfo``. Pure."""
 
 import re
 from collections import Counter
@@ -18,15 +18,14 @@ class QueuedJob:
     A job, or one task of a job array.
 
     Args:
-        array: The array's number, or the job's own.
-        task: In the array; None for a job that is none.
+        array: Number of the array, or of the job.
+        task: In the array; None for a single job.
         name: As Slurm's commands take it.
         state: RUNNING, PENDING, COMPLETING ...
-        priority: The higher, the earlier it begins.
-        nodes: That it has, or needs.
-        partition: Several, with commas, while it waits.
-        reason: Why it waits.
-        sizes: That an elastic job may have, by its comment.
+        priority: Higher starts earlier.
+        nodes: Allocated or requested.
+        partition: Several, with commas, while pending.
+        sizes: Sizes of an elastic job, by its comment.
     """
 
     array: str
@@ -42,9 +41,9 @@ class QueuedJob:
 
 def sizes_of(comment: str) -> "tuple[int, ...]":
     """
-    The sizes in nodes that a comment ``elastic=2:5`` or ``elastic=2,3,5`` names; empty where it names none.
+    Sizes in nodes of a comment ``elastic=2:5`` or ``elastic=2,3,5``; empty if there is none.
 
-    Nodes are not taken from a majority of the largest size: the launchers that are left would not go on.
+    A majority of the largest size is kept: fewer launchers have no quorum.
     """
     found = _COMMENT.search(comment)
     if not found:
@@ -58,7 +57,7 @@ def sizes_of(comment: str) -> "tuple[int, ...]":
 
 
 def parse_queue(text: str) -> "tuple[QueuedJob, ...]":
-    """All jobs of the output; lines that are none are passed over."""
+    """Return all jobs; invalid lines are skipped."""
     found = []
     for line in text.splitlines():
         fields = line.split("|", 8)
@@ -82,6 +81,5 @@ def parse_queue(text: str) -> "tuple[QueuedJob, ...]":
 
 
 def parse_free(text: str) -> "dict[str, int]":
-    """Free nodes of each partition."""
     lines = (line.partition("|") for line in text.splitlines())
     return dict(Counter(partition for partition, _, state in lines if state in _FREE))

@@ -1,4 +1,4 @@
-"""Logs that grow while they are read: the kernel's device, and files that are rotated, cut and replaced."""
+"""Growing logs: the kernel's device, and files that are rotated, truncated and replaced."""
 
 from holdfast_agent.logs.device import DeviceLog
 from holdfast_agent.logs.followed import FollowedFile

@@ -1,8 +1,8 @@
 """
-/dev/kmsg, as Documentation/ABI/testing/dev-kmsg describes it: one record per read, a sequence number in each.
+/dev/kmsg (Documentation/ABI/testing/dev-kmsg): one record per read, with a sequence number.
 
-The device keeps a ring: a reader that is overtaken gets EPIPE once and goes on at the oldest record. How many were
-lost is known from the next sequence number.
+The device is a ring: a reader that is overtaken gets EPIPE once and continues at the oldest record. The next sequence
+number tells the number of lost records.
 """
 
 import errno
@@ -19,18 +19,13 @@ MOST_RECORDS = 2000
 
 
 class DeviceLog(Source):
-    """
-    Args:
-        path: Default: /dev/kmsg
-    """
-
     def __init__(self, path: str = "/dev/kmsg") -> None:
         self._path = path
         self._descriptor = -1
         self._next: Optional[int] = None
         """Sequence of the record that comes next."""
         self._read_before: Optional[int] = None
-        """Up to here an earlier agent read; None when that does not matter any more."""
+        """Last record of an earlier agent; None when it no longer matters."""
         self._newest = -1
         self._skipped = False
 
@@ -74,12 +69,12 @@ class DeviceLog(Source):
                 return Batch(lines=tuple(lines), lost=lost, missing=f"{self._path}: {problem.strerror}")
             if not record:
                 self.close()
-                return Batch(lines=tuple(lines), lost=lost, missing=f"{self._path} ends: it is no kernel log")
+                return Batch(lines=tuple(lines), lost=lost, missing=f"{self._path} ended: not a kernel log")
             lost += self._take(record, lines)
         return Batch(lines=tuple(lines), lost=lost, more=True)
 
     def _take(self, record: bytes, lines: "list[bytes]") -> int:
-        """Keep a record unless an earlier agent has read it; how many are missing before it."""
+        """Keep a record unless an earlier agent has read it; return the number of missing ones before it."""
         fields = record.split(b",", 3)
         try:
             sequence = int(fields[1])
@@ -98,7 +93,7 @@ class DeviceLog(Source):
         return max(sequence - expected, 0) if expected is not None else 0
 
     def _ended(self, lines: "list[bytes]", lost: int) -> Batch:
-        """Nothing new. A log whose newest record is older than what was read is another log: it is read anew."""
+        """Start again if the newest record is older than the last one read: it is another log."""
         if self._read_before is not None and self._skipped and self._next is not None:
             if self._next <= self._read_before:
                 self._read_before = None

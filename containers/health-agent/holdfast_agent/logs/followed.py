@@ -1,4 +1,4 @@
-"""A file that others append to: followed through rotation, truncation and replacement by looking at it."""
+"""File that others append to: followed through rotation, truncation and replacement."""
 
 import os
 from collections.abc import Mapping
@@ -10,15 +10,11 @@ CHUNK = 1 << 18
 LONGEST_LINE = 1 << 16
 """A line without an end is cut here, so that memory stays bounded."""
 _MARK = 64
-"""Bytes of the file's beginning by which it is known again: an inode's number is given out anew."""
+"""Bytes of the file's beginning that identify it: inode numbers are reused."""
 
 
 class FollowedFile(Source):
-    """
-    Args:
-        path: The file's name, whatever file has it at the time.
-        from_start: Whether a file that nobody has read yet is read from its beginning. Default: yes
-    """
+    """Reads an unknown file from its beginning if ``from_start``."""
 
     def __init__(self, path: str, *, from_start: bool = True) -> None:
         self._path = path
@@ -26,7 +22,7 @@ class FollowedFile(Source):
         self._descriptor = -1
         self._inode = 0
         self._offset = 0
-        """Up to here whole lines were handed out."""
+        """End of the whole lines returned so far."""
         self._rest = b""
         self._mark = b""
         self._before: Optional[Mapping[str, Any]] = None
@@ -87,7 +83,7 @@ class FollowedFile(Source):
             self._offset = offset
 
     def _rewritten(self) -> bool:
-        """Whether it begins otherwise than it did: cut and written again since the last look."""
+        """True if its beginning changed: truncated and rewritten since the last read."""
         beginning = os.pread(self._descriptor, _MARK, 0)
         if beginning.startswith(self._mark):
             self._mark = beginning
@@ -95,7 +91,6 @@ class FollowedFile(Source):
         return True
 
     def _remains(self, missing: str) -> Batch:
-        """The name is gone; what was written to the file before is still read."""
         if self._descriptor < 0:
             return Batch(missing=missing)
         batch = self._lines()

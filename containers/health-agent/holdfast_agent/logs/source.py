@@ -1,4 +1,4 @@
-"""What the device and a file have in common."""
+"""Interface of the device and of files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ class Batch:
     """
     Args:
         lines: Whole lines, in order.
-        lost: Records that were overwritten, or cut away, before they could be read.
-        more: There is more to read at once.
-        missing: The source cannot be read now, and why.
+        lost: Records overwritten or truncated before they were read.
+        more: Read again at once.
+        missing: Reason why the source is unreadable.
     """
 
     lines: "tuple[bytes, ...]" = ()
@@ -22,22 +22,18 @@ class Batch:
 
 
 class Source:
-    """A log from which lines come without waiting."""
-
     def read(self) -> Batch:
-        """What there is, up to a limit that keeps the memory and the time of a turn bounded."""
+        """Return new lines, up to a limit on memory and time."""
         raise NotImplementedError
 
     def descriptors(self) -> "tuple[int, ...]":
-        """Readable when there is something new; empty where only looking tells."""
+        """Readable when there are new lines; empty where only polling helps."""
         return ()
 
     def position(self) -> "dict[str, Any]":
-        """How far it was read; JSON."""
         raise NotImplementedError
 
     def go_on(self, position: "Mapping[str, Any]") -> None:
-        """Skip what was read already, where this is still the same log."""
+        """Skip what was read already, if this is still the same log."""
 
-    def close(self) -> None:
-        """Let go of it."""
+    def close(self) -> None: ...

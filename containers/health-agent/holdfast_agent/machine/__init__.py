@@ -1,4 +1,4 @@
-"""Load, memory and CPU time of the machine, for metrics: a detector that finds nothing and can be lost."""
+"""Load, memory and CPU time of the machine, for metrics."""
 
 from holdfast_agent.machine.detector import Machine
 

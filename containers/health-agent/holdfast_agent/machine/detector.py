@@ -1,4 +1,4 @@
-"""Numbers of the machine under the node exporter's names, from files of /proc that no driver can make wait."""
+"""Numbers of the machine, named as in the node exporter, from /proc."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,12 +13,7 @@ _MEMORY = ("MemTotal", "MemFree", "MemAvailable")
 
 
 class Machine(Detector):
-    """
-    Load, memory, CPU time and kills for want of memory. It finds nothing; a file that cannot be read is a lost part.
-
-    Args:
-        proc: Default: /proc
-    """
+    """Load, memory, CPU time and out-of-memory kills. It has no findings; an unreadable file is a lost part."""
 
     name = "machine"
     interval_s = 10.0

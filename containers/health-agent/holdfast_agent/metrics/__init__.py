@@ -1,8 +1,7 @@
 """
-The agent's numbers for Prometheus: as text for whoever scrapes, or sent by remote write.
+Prometheus metrics of the agent: scraped, or sent by remote write.
 
-Names are those of DCGM's exporter and of the node exporter where they mean the same, so that dashboards made for these
-work. What is measured is measured by the detectors; here it is written down, served and sent.
+Names are those of DCGM's exporter and of the node exporter where the meaning is the same, so existing dashboards work.
 """
 
 from holdfast_agent.metrics.names import NAMES

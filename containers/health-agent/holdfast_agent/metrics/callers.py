@@ -1,8 +1,7 @@
 """
-Callers of a port, several at once in one thread, each with one deadline for all of its request and its answer.
+Clients of a port: several at once in one thread, each with one deadline for request and response.
 
-What one caller does costs no other anything: one address has a few connections, and where all are taken the oldest of
-them makes room for a new one. Whoever asks as a scraper does is done before that.
+One address has a few connections; when all are in use, the oldest is closed for a new one.
 """
 
 import selectors
@@ -30,14 +29,7 @@ class _Caller:
 
 
 class Callers:
-    """
-    Not to be used by two threads.
-
-    Args:
-        listening: What they connect to; it is made non-blocking.
-        answer: What a request, up to its empty line, is answered with.
-        deadline_s: Default: 5 s
-    """
+    """Clients of a listening socket, made non-blocking; ``answer`` gets the request up to its empty line."""
 
     def __init__(
         self, listening: socket.socket, *, answer: "Callable[[bytes], bytes]", deadline_s: float = DEADLINE_S
@@ -55,7 +47,7 @@ class Callers:
         self._selector.close()
 
     def serve(self, timeout_s: float) -> None:
-        """Whatever can be done without waiting, within that time for the first of it."""
+        """Do all that is possible without waiting, within that time."""
         now_s = time.monotonic()
         if self._callers:
             timeout_s = min(timeout_s, max(0.0, self._callers[0].until_s - now_s))
@@ -108,7 +100,6 @@ class Callers:
 
     @staticmethod
     def _send(caller: _Caller) -> bool:
-        """Whether all of it is sent."""
         caller.answer = caller.answer[caller.line.send(caller.answer[:_PART]) :]
         return not caller.answer
 

@@ -1,9 +1,8 @@
 """
 Prometheus's remote write 1.0 (prometheus.io/docs/specs/prw/remote_write_spec): protocol buffers in a snappy block.
 
-Pure, and written out by hand, because a node has neither library. A message of one level and four fields needs none,
-and snappy's block format allows data that is not compressed (google/snappy, format_description.txt): what is sent in
-half a minute are a few kilobytes.
+Written by hand, because nodes have neither library. The message has one level and four fields, and snappy's block
+format allows uncompressed data (google/snappy, format_description.txt): half a minute is a few kilobytes.
 """
 
 import struct
@@ -20,12 +19,7 @@ _LONGEST_LITERAL = 1 << 16
 
 
 def write_request(numbers: Numbers, *, time_ms: int, labels: "Sequence[tuple[str, str]]" = ()) -> bytes:
-    """
-    A WriteRequest with one sample for each number.
-
-    Args:
-        labels: Given to each, unless it has one of that name, such as ``instance``.
-    """
+    """WriteRequest with one sample per number; ``labels`` are added to each that lacks them."""
     message = bytearray()
     for (name, own), value in sorted(numbers.items()):
         named = {**dict(labels), **dict(own), "__name__": name}
@@ -38,7 +32,6 @@ def write_request(numbers: Numbers, *, time_ms: int, labels: "Sequence[tuple[str
 
 
 def compressed(data: bytes) -> bytes:
-    """A snappy block of literals."""
     block = bytearray(_varint(len(data)))
     for start in range(0, len(data), _LONGEST_LITERAL):
         part = data[start : start + _LONGEST_LITERAL]
@@ -47,7 +40,6 @@ def compressed(data: bytes) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """One of length-delimited content."""
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 

@@ -1,4 +1,4 @@
-"""The thread that sends the numbers to Prometheus, Amazon's with a signature; none is sent a second time."""
+"""Thread that sends metrics to Prometheus, to Amazon's with a signature; a failed sample is not sent again."""
 
 import threading
 import time
@@ -15,14 +15,7 @@ TIMEOUT_S = 10.0
 
 
 class Sender:
-    """
-    Args:
-        url: Of remote write; one of Amazon Managed Service for Prometheus is signed for service ``aps``.
-        labels: Given to each number.
-        numbers: What there is to tell; called in the sender's thread.
-        interval_s: Between two. Default: 30 s
-        settings: Region, and where credentials are. Default: the environment's
-    """
+    """Sends ``numbers()`` every ``interval_s``; Amazon Managed Service for Prometheus with a signature for ``aps``."""
 
     name = "sending of metrics"
 
@@ -43,14 +36,14 @@ class Sender:
         self._stopping = threading.Event()
         self._sent = self._failed = 0
         self.problem = ""
-        """Why the last one was not taken; empty when it was."""
+        """Reason why the last write failed; else empty."""
         self._thread = threading.Thread(target=self._run, name="metrics-sender", daemon=True)
 
     @property
     def state(self) -> Optional[str]:
-        """Why nothing is sent; "" where it is, None before the first."""
+        """Reason why nothing is sent; "" where it works, None before the first."""
         if self._thread.ident is not None and not self._thread.is_alive():
-            return "its thread has ended"
+            return "thread has exited"
         return self.problem or ("" if self._sent else None)
 
     def start(self) -> None:
@@ -62,16 +55,14 @@ class Sender:
             self._thread.join(2.0)
 
     def numbers(self) -> "Mapping[str, float]":
-        """Of itself."""
         return {"metrics_sent_total": float(self._sent), "metrics_sending_failures_total": float(self._failed)}
 
     def send(self) -> None:
-        """Once; raises AwsError."""
         body = compressed(write_request(self._numbers(), time_ms=int(time.time() * 1000), labels=self._labels))
         answer = exchange("POST", self._url, headers=self._headers(body), body=body, timeout_s=TIMEOUT_S)
         if answer.status >= 300:
-            said = answer.body[:200].decode("utf-8", "replace").strip()
-            raise AwsError(f"Http{answer.status}", f"{self._url}: {said}", status=answer.status)
+            text = answer.body[:200].decode("utf-8", "replace").strip()
+            raise AwsError(f"Http{answer.status}", f"{self._url}: {text}", status=answer.status)
 
     def _headers(self, body: bytes) -> "Mapping[str, str]":
         if not self._signs:

@@ -1,7 +1,7 @@
 """
-Where Prometheus scrapes the agent: one path, for whoever has the token.
+Scrape endpoint: one path, protected by a token.
 
-One thread answers several callers at once (``Callers``), so one that is slow or endless keeps no other waiting.
+One thread serves several clients (``Callers``), so a slow one does not delay others.
 """
 
 import hmac
@@ -23,7 +23,7 @@ _LOOK_S = 5.0
 
 
 def read_token(path: Path) -> str:
-    """The token at ``path``, which only its owner can read; a new one where there is none."""
+    """Read the token at ``path``, which only its owner can read; create it where missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -33,13 +33,7 @@ def read_token(path: Path) -> str:
 
 
 class MetricsServer:
-    """
-    Args:
-        address: Where to listen.
-        port: 0 for a free one.
-        token: What ``Authorization: Bearer`` has to say.
-        numbers: What there is to tell; called in the server's thread.
-    """
+    """Serves ``numbers()``, called in its thread, to bearers of ``token``; port 0 is a free one."""
 
     name, problem = "serving of metrics", ""
 
@@ -55,10 +49,10 @@ class MetricsServer:
 
     @property
     def state(self) -> Optional[str]:
-        """Why nothing is served; "" where it is, None before it is started."""
+        """Reason why it does not serve; "" where it does, None before the start."""
         if self._thread.ident is None:
             return None
-        return "" if self._thread.is_alive() else "its thread has ended"
+        return "" if self._thread.is_alive() else "thread has exited"
 
     def start(self) -> None:
         self._thread.start()
@@ -72,7 +66,6 @@ class MetricsServer:
         self._listening.close()
 
     def numbers(self) -> "Mapping[str, float]":
-        """Of itself."""
         return {"scrapes_total": float(self._served), "scrapes_refused_total": float(self._refused)}
 
     def _run(self) -> None:

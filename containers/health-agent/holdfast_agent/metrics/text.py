@@ -9,12 +9,12 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def exposition(numbers: Numbers) -> str:
-    """All numbers, those of one name together, with what is known about the name before them."""
+    """All numbers grouped by name, with help and type before them."""
     lines: list[str] = []
-    said = ""
+    output = ""
     for (name, labels), value in sorted(numbers.items()):
-        if name != said:
-            said = name
+        if name != output:
+            output = name
             kind, text = NAMES.get(name, ("untyped", ""))
             if text:
                 lines.append(f"# HELP {name} {text}")

@@ -1,4 +1,4 @@
-"""NVIDIA's management library, read from a child process that may never come back from it."""
+"""NVIDIA's management library, used from a child process that a stuck driver may block."""
 
 from holdfast_agent.nvml.library import (
     FUNCTION_NOT_FOUND,

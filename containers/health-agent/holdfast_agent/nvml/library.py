@@ -1,6 +1,7 @@
-"""A binding of the dozen functions of ``libnvidia-ml.so.1`` that the agent asks (nvml.h of NVIDIA's driver).
+"""
+Binding of the functions of ``libnvidia-ml.so.1`` that the agent uses (nvml.h of NVIDIA's driver).
 
-A driver that lacks a function, and a GPU that lacks what it asks about, are both None and never a fault.
+A function that the driver or the GPU lacks returns None and is never a fault.
 """
 
 import ctypes
@@ -16,7 +17,7 @@ _HEAT, _REPLAYS, _RECOVERIES = 1, 0, 1
 
 
 class NvmlError(Exception):
-    """A function's answer was an error; ``code`` is NVML's."""
+    """Error of a function; ``code`` is NVML's."""
 
     def __init__(self, code: int, function: str) -> None:
         super().__init__(f"{function}: NVML error {code}")
@@ -69,34 +70,30 @@ class _Violation(ctypes.Structure):
 
 
 class Library:
-    """An initialised NVML; raises OSError where there is no library, NvmlError where it has no driver."""
+    """Initialised NVML; raises OSError without a library, NvmlError without a driver."""
 
     def __init__(self, name: str) -> None:
         self._library = ctypes.CDLL(name)
         self._call("nvmlInit_v2")
 
     def close(self) -> None:
-        """End the session."""
         self._call("nvmlShutdown")
 
     def driver(self) -> str:
-        """The driver's version."""
         text = ctypes.create_string_buffer(96)
         self._call("nvmlSystemGetDriverVersion", text, 96)
         return text.value.decode("ascii", "replace")
 
     def count(self) -> int:
-        """How many GPUs the driver has."""
         return self._number("nvmlDeviceGetCount_v2")
 
     def handle(self, index: int) -> Any:
-        """What the other functions call a GPU."""
         handle = ctypes.c_void_p()
         self._call("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle))
         return handle
 
     def pci(self, gpu: Any) -> str:
-        """Its address, as the kernel writes it: 0000:53:00.0."""
+        """Address as in the kernel: 0000:53:00.0."""
         found = _Pci()
         self._call("nvmlDeviceGetPciInfo_v3", gpu, ctypes.byref(found))
         return f"{found.domain:04x}:{found.bus:02x}:{found.device:02x}.0"
@@ -126,7 +123,7 @@ class Library:
         return int(asked[0].value & 0xFFFFFFFF)
 
     def clock_reasons(self, gpu: Any) -> Optional[int]:
-        """Why its clocks are not at their highest, as bits."""
+        """Reasons of lower clocks, as bits."""
         number = ctypes.c_ulonglong()
         for name in ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"):
             if self._try(name, gpu, ctypes.byref(number)):
@@ -134,7 +131,7 @@ class Library:
         return None
 
     def links(self, gpu: Any) -> "Optional[list[int]]":
-        """Of each NVLink, whether it is active."""
+        """State of each NVLink: True if active."""
         states = []
         for link in range(MOST_LINKS):
             active = ctypes.c_int()
@@ -149,17 +146,16 @@ class Library:
         return states or None
 
     def link_errors(self, gpu: Any, links: int) -> "Optional[list[int]]":
-        """Of the first so many NVLinks together: how often they repeated something, how often they recovered."""
+        """Sums over the first so many NVLinks: replays, recoveries."""
         totals: list[int] = []
         for counter in (_REPLAYS, _RECOVERIES):
-            told = [value for link in range(links) if (value := self._link_errors(gpu, link, counter)) is not None]
-            if not told:
+            reported = [value for link in range(links) if (value := self._link_errors(gpu, link, counter)) is not None]
+            if not reported:
                 return None
-            totals.append(sum(told))
+            totals.append(sum(reported))
         return totals
 
     def heat_ns(self, gpu: Any) -> Optional[int]:
-        """For how long heat has slowed it down."""
         found = _Violation()
         done = self._try("nvmlDeviceGetViolationStatus", gpu, _HEAT, ctypes.byref(found))
         return found.violation_ns if done else None
@@ -172,11 +168,9 @@ class Library:
         )
 
     def temperature_c(self, gpu: Any) -> Optional[int]:
-        """Of the chip."""
         return self._optional("nvmlDeviceGetTemperature", gpu, 0)
 
     def power_mw(self, gpu: Any) -> Optional[int]:
-        """Drawn now."""
         return self._optional("nvmlDeviceGetPowerUsage", gpu)
 
     def utilization(self, gpu: Any) -> "Optional[list[int]]":
@@ -209,7 +203,7 @@ class Library:
             raise NvmlError(result, name)
 
     def _try(self, name: str, *arguments: Any) -> bool:
-        """Whether there is such a thing here; other errors are raised."""
+        """False if unsupported; other errors are raised."""
         try:
             self._call(name, *arguments)
         except NvmlError as problem:

@@ -1,4 +1,4 @@
-"""One look through NVML at all GPUs, as JSON; the session is kept between looks, and is a new one after an error."""
+"""Poll of all GPUs through NVML, as JSON; the session is kept between polls, and reopened after an error."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,9 +25,9 @@ class Reader:
 
     def __call__(self, question: Any, phase: Callable[[str], None]) -> "dict[str, Any]":
         """
-        Answer ``{"library": name, "links": whether to ask about links and fabric too}``.
+        Answer ``{"library": name, "links": also poll links and fabric}``.
 
-        ``absent`` says why there is no NVML; ``failed`` is the error of one that has no driver.
+        ``absent``: reason of a missing NVML; ``failed``: error of one without a driver.
         """
         try:
             if self._library is None:

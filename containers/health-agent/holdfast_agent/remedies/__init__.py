@@ -1,8 +1,8 @@
 """
-What follows from a verdict: ranks are handed over, and the node is asked for, beside HyperPod's own agent.
+Remedies: hand over ranks and request the node, beside HyperPod's own agent.
 
-Decisions are pure (``Plan``, the breaker); what is done to the node is done by a small process of its own, which can do
-a few things to this node and nothing else.
+Decisions are pure (``Plan``, the breaker); actions on the node run in the executor, a small process that can do
+a few things to this node only.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -64,7 +64,7 @@ _OF_THE_HANDS = {
 
 
 def __getattr__(name: str) -> Any:
-    """The hands are loaded by their own process: the agent does without clients of AWS and Kubernetes."""
+    """Load the executor lazily: the agent does not need clients of AWS and Kubernetes."""
     if name not in _OF_THE_HANDS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

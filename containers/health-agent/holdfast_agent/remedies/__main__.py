@@ -1,4 +1,4 @@
-"""The hands as a program: ``python -m holdfast_agent.remedies --config FILE``, one end of a pair as input."""
+"""The executor: ``python -m holdfast_agent.remedies --config FILE``, one end of a socket pair as input."""
 
 import argparse
 import signal

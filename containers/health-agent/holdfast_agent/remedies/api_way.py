@@ -1,4 +1,4 @@
-"""HyperPod is asked by its API: BatchRebootClusterNodes, BatchReplaceClusterNodes, for this instance alone."""
+"""Requests by HyperPod's API: BatchRebootClusterNodes, BatchReplaceClusterNodes, for this instance only."""
 
 from typing import Any, Protocol
 
@@ -11,21 +11,17 @@ _PASSING = ("InternalServerError", "ThrottlingException")
 
 
 class Caller(Protocol):
-    """What is needed of ``holdfast_agent.aws.Api``."""
-
     def call(self, operation: str, **parameters: Any) -> "dict[str, Any]": ...
 
 
 class ApiAsker:
-    """Asks at once: nobody waits for the node's jobs."""
-
     def __init__(self, *, settings: RemedySettings, api: Caller) -> None:
         self._api, self._cluster, self._instance = api, settings.cluster, settings.instance_id
 
     def ask(self, remedy: str) -> None:
-        """Raises AwsError, and RefusedError where it is under way or must not be."""
+        """Raises AwsError, and RefusedError where it is in progress or forbidden."""
         if not self._instance or not self._cluster:
-            raise RefusedError("node.instance_id and cluster.name must be set for the way api")
+            raise RefusedError("remedies.way api needs node.instance_id and cluster.name; set both")
         answer = self._api.call(OPERATIONS[remedy], ClusterName=self._cluster, NodeIds=[self._instance])
         for failed in answer.get("Failed") or []:
             code, why = str(failed.get("ErrorCode", "")), str(failed.get("Message", ""))
@@ -33,7 +29,7 @@ class ApiAsker:
                 raise AwsError(code, why)
             raise RefusedError(f"{code}: {why}", in_use=code == "InstanceIdInUse")
         if self._instance not in (answer.get("Successful") or []):
-            raise AwsError("NoAnswer", f"{OPERATIONS[remedy]} says nothing of {self._instance}")
+            raise AwsError("NoAnswer", f"{OPERATIONS[remedy]} returned no result for {self._instance}")
 
     def force(self, remedy: str) -> None:
         self.ask(remedy)

@@ -1,8 +1,7 @@
 """
-The small process that does things to its node: the few deeds of ``words``, and nothing else.
+Executor: the process that acts on its node, limited to the actions of ``words``.
 
-It reads by itself which node that is, and sees for itself whether a deed is allowed: whoever speaks to it may have been
-taken over. It ends when the agent does.
+It identifies the node and verifies each action itself: its client may be compromised. It exits with the agent.
 """
 
 import socket
@@ -35,8 +34,6 @@ REQUEUES, REQUEUE_PAUSE_S = 3, 0.5
 
 
 class Book(Protocol):
-    """Where all agents see what each has marked."""
-
     def look(self) -> View: ...
 
     def write(self, stage: Stage, remedy: str, fault: str = "") -> None: ...
@@ -47,23 +44,13 @@ class Book(Protocol):
 
 
 class Asker(Protocol):
-    """Who takes the node when asked to."""
-
     def ask(self, remedy: str) -> None: ...
 
     def force(self, remedy: str) -> None: ...
 
 
 class Hands:
-    """
-    Does what it is asked to, to one node.
-
-    Args:
-        settings: Which node, which way.
-        book: Default: by the orchestrator
-        asker: Default: by the way
-        program: Runs Slurm's commands. Default: here
-    """
+    """Acts on one node; book, asker and program follow from the settings."""
 
     def __init__(
         self,
@@ -79,7 +66,6 @@ class Hands:
         self._asker = asker or _asker(settings, self._program)
 
     def serve(self, line: socket.socket) -> None:
-        """Until the other end is closed."""
         while True:
             received = line.recv(MOST_BYTES)
             if not received:
@@ -92,7 +78,7 @@ class Hands:
             line.send(answer_line(self.do(request)))
 
     def do(self, request: Request) -> Answer:
-        """One deed; every failure is an answer."""
+        """Run one action; every failure is an answer."""
         number, deed = request.number, request.deed
         try:
             outcome, why, view = self._do(request)
@@ -132,7 +118,7 @@ class Hands:
         return "done", "", None
 
     def _requeue(self, tasks: Sequence[str]) -> None:
-        """What cannot be requeued does not undo what was asked for; a task that just ends may be in a second."""
+        """A failed requeue does not undo the request; a task that just ends may be requeued in a second."""
         for task in tasks:
             for _ in range(REQUEUES):
                 with suppress(RefusedError, SlurmError):
@@ -144,12 +130,12 @@ class Hands:
         self._check()
         view = self._book.look()
         if view.is_controller:
-            return "refused", "this node is the controller, which is never taken", view
+            return "refused", "this node is the controller, which is never replaced or rebooted", view
         if view.foreign:
             return ("in-use" if view.asks else "refused"), view.foreign, view
         if view.is_asked:
             # The mark may be of an earlier life of this node, and the request of HyperPod's own agent.
-            return "in-use", f"the node is asked for already: {view.asks}", view
+            return "in-use", f"request already pending for this node: {view.asks}", view
         own = next((mark for mark in view.marks if mark.node == view.me), None)
         if own is None or own.stage is not Stage.ALLOW:
             self._book.write(Stage.CLAIM, remedy, fault)
@@ -159,7 +145,7 @@ class Hands:
         view = self._book.look()
         marked = any(mark.node == view.me and mark.stage is Stage.ASKED for mark in view.marks)
         if not marked:
-            raise RefusedError("nothing is asked for before the node is marked as one that goes")
+            raise RefusedError("refused: the node must be marked as going first")
         if deed == "ask":
             self._asker.ask(remedy)
             if not view.is_asked:
@@ -169,9 +155,9 @@ class Hands:
 
     def _check(self) -> None:
         if self._settings.is_controller:
-            raise RefusedError("this node is the controller, which is never taken")
+            raise RefusedError("this node is the controller, which is never replaced or rebooted")
         if self._settings.mode != "act":
-            raise RefusedError("remedies.mode is observe: nothing is done")
+            raise RefusedError("remedies.mode is observe: no action taken")
 
 
 def _book(settings: RemedySettings, program: Program) -> Book:
@@ -189,7 +175,7 @@ def _asker(settings: RemedySettings, program: Program) -> Asker:
 
 
 def _reset(device: str) -> None:
-    """Only where NVIDIA's program is, may do it, and nobody uses the GPU; raises RefusedError."""
+    """Reset a GPU that is unused, if NVIDIA's program exists and may; raises RefusedError."""
     try:
         done = subprocess.run(
             ["nvidia-smi", "--gpu-reset", "-i", device],

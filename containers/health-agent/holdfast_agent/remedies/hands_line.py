@@ -1,4 +1,4 @@
-"""The agent's end of the line to its hands: never waits, and starts them again when they end or hang."""
+"""The agent's connection to the executor: never waits, and restarts it when it exits or hangs."""
 
 import contextlib
 import json
@@ -22,14 +22,7 @@ _PROGRAM = (
 
 
 class HandsLine:
-    """
-    Starts the hands when there is something to do.
-
-    Args:
-        config: The agent's file, which they read, too.
-        overrides: KEY=VALUE pairs of the agent's command line.
-        answer_s: After which no answer is expected any more. Default: 45 s
-    """
+    """Starts the executor on demand, with the agent's file and KEY=VALUE pairs; ``answer_s`` is its timeout."""
 
     def __init__(
         self,
@@ -46,7 +39,7 @@ class HandsLine:
         self._asked_s = self._used_s = 0.0
 
     def send(self, request: Request, *, boot_s: float) -> None:
-        """One request at a time; its answer comes with a later ``receive``, whatever happens."""
+        """Send one request at a time; ``receive`` always returns an answer to it later."""
         self._open, self._asked_s, self._used_s = request, boot_s, boot_s
         if not self._is_started():
             return
@@ -55,7 +48,7 @@ class HandsLine:
             self._line.send(request_line(request))
 
     def receive(self, *, boot_s: float) -> "tuple[Answer, ...]":
-        """The answer, when there is one; hands that do not answer are ended, and that is the answer."""
+        """Return the answer, if any; an executor that does not respond is killed, which is the answer."""
         if self._open is None:
             if self._process is not None and boot_s - self._used_s > IDLE_S:
                 self.close()
@@ -65,16 +58,14 @@ class HandsLine:
             return ()
         if answer is None:
             hung = self._lives()
-            why = (
-                f"the hands did not answer within {self._answer_s:g} s" if hung else "the hands ended, or cannot start"
-            )
+            why = f"executor: no response within {self._answer_s:g} s" if hung else "executor: exited or cannot start"
             answer = Answer(number=self._open.number, deed=self._open.deed, outcome="failed", why=why)
             self.close()
         self._open = None
         return (answer,)
 
     def close(self) -> None:
-        """End them; what hangs in the kernel is left to it."""
+        """Kill the executor without waiting."""
         if self._line is not None:
             self._line.close()
             self._line = None
@@ -131,5 +122,5 @@ class HandsLine:
 
 
 def _itself() -> "list[str]":
-    """Installed, the agent runs isolated, and says itself where its packages are; so do its hands."""
+    """Command of the executor: an installed agent runs isolated, so it passes the paths of its packages."""
     return [sys.executable, "-IS", "-c", _PROGRAM, json.dumps([entry for entry in sys.path if entry])]

@@ -1,4 +1,4 @@
-"""The API of Kubernetes as a pod's service account may use it, with the standard library and a deadline."""
+"""Kubernetes API for a pod's service account, with the standard library and a deadline."""
 
 import json
 import os
@@ -18,7 +18,7 @@ MOST_BYTES = 64 << 20
 
 
 class KubernetesError(Exception):
-    """No answer, or a refusal; ``status`` is that of HTTP, 0 where nobody answered."""
+    """No response, or a refusal; ``status`` is that of HTTP, 0 without a response."""
 
     def __init__(self, message: str, *, status: int = 0) -> None:
         super().__init__(message)
@@ -26,14 +26,7 @@ class KubernetesError(Exception):
 
 
 class KubernetesApi:
-    """
-    One API server.
-
-    Args:
-        address: Such as https://172.20.0.1:443. Default: where a pod finds it
-        account: Folder with ``token`` and ``ca.crt``. Default: a pod's
-        timeout_s: Of a request. Default: 10 s
-    """
+    """One API server, by default the pod's; ``account`` is a folder with ``token`` and ``ca.crt``."""
 
     def __init__(self, *, address: str = "", account: Path = ACCOUNT, timeout_s: float = 10.0) -> None:
         host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
@@ -75,8 +68,8 @@ class KubernetesApi:
         except (AwsError, OSError, ValueError) as error:  # nobody answered, or there is no token
             raise KubernetesError(f"{method} {path}: {error}") from None
         if answer.status >= 300:
-            said = _message(answer.body[:2000].decode("utf-8", "replace"))
-            raise KubernetesError(f"{method} {path}: {answer.status} {said}", status=answer.status)
+            text = _message(answer.body[:2000].decode("utf-8", "replace"))
+            raise KubernetesError(f"{method} {path}: {answer.status} {text}", status=answer.status)
         self.now_s = _seconds(answer.headers.get("date"))
         try:
             document = json.loads(answer.body)

@@ -1,8 +1,8 @@
 """
 This node in Kubernetes: its mark in an annotation, HyperPod's request in its label.
 
-Source: SageMaker developer guide, "Resilience-related Kubernetes labels by SageMaker HyperPod". What was asked for is
-an Event, too, which the API server keeps for an hour: a replaced node takes its annotations with it.
+Source: SageMaker developer guide, "Resilience-related Kubernetes labels by SageMaker HyperPod". A request is also an
+Event, which the API server keeps for an hour: a replaced node loses its annotations.
 """
 
 import calendar
@@ -27,25 +27,19 @@ _DAEMONS = ("DaemonSet", "Node")
 
 
 class KubernetesBook:
-    """
-    Marks in annotations of nodes.
-
-    Args:
-        settings: Whose ``host`` is the name of this Node.
-    """
+    """Marks in annotations of nodes."""
 
     def __init__(self, *, settings: RemedySettings, api: KubernetesApi) -> None:
         self._name, self._api, self._is_controller = settings.host, api, settings.is_controller
 
     def look(self) -> View:
-        """Raises KubernetesError."""
         nodes = self._nodes()
         events = self._api.get("/api/v1/events", fieldSelector=f"reason={EVENT},involvedObject.kind=Node").get(
             "items", []
         )
         own = next((node for node in nodes if node["metadata"]["name"] == self._name), None)
         if own is None:
-            raise RefusedError(f"Kubernetes has no node {self._name} of HyperPod")
+            raise RefusedError(f"Kubernetes has no HyperPod node {self._name}")
         health = _health(own)
         asks = next((what for what, value in VALUES.items() if health == value), "")
         marks = [mark for node in nodes for mark in self._marks(node)]
@@ -71,18 +65,17 @@ class KubernetesBook:
             yield Mark(node=name, stage=Stage.ASKED, since_s=self._api.now_s)
 
     def write(self, stage: Stage, remedy: str, fault: str = "") -> None:
-        """Mark this node; with a fault, also say it in a condition, for those who look at nodes."""
+        """Mark this node; with a fault, also set a condition."""
         now_s = self._api.now_s or time.time()
         self._annotate(f"{stage.value}:{remedy}:{int(now_s)}")
         if fault:
             self._say(status="False", reason=fault, message=f"{remedy} is due", now_s=now_s)
 
     def asked(self, remedy: str) -> None:
-        """Tell it where it outlives the node."""
+        """Record the request where it outlives the node."""
         self._record(remedy, now_s=self._api.now_s or time.time())
 
     def clear(self) -> None:
-        """Take the mark away: nothing was asked for."""
         self._annotate(None)
         self._say(status="True", reason="Healthy", message="no remedy is due", now_s=self._api.now_s or time.time())
 
@@ -91,7 +84,6 @@ class KubernetesBook:
         return found or list(self._api.get("/api/v1/nodes", accept=METADATA_ONLY).get("items") or [])
 
     def _jobs(self) -> Iterator[Job]:
-        """Pods that are not on every node and have not ended."""
         selector = f"spec.nodeName={self._name},status.phase=Running"
         pods = self._api.get("/api/v1/pods", accept=METADATA_ONLY, fieldSelector=selector).get("items") or []
         for pod in pods:
@@ -110,7 +102,7 @@ class KubernetesBook:
             "metadata": {"generateName": f"{self._name}.remedy."},
             "involvedObject": {"kind": "Node", "name": self._name, "uid": self._name},
             "reason": EVENT,
-            "message": f"{remedy} is asked for by holdfast-agent",
+            "message": f"{remedy} requested by holdfast-agent",
             "type": "Warning",
             "source": {"component": "holdfast-agent", "host": self._name},
             "firstTimestamp": stamp,
@@ -135,13 +127,12 @@ class KubernetesBook:
 
 
 class LabelAsker:
-    """Asks HyperPod by its own label, and only where nobody else has used it."""
+    """Requests by HyperPod's label, unless it has a value of others."""
 
     def __init__(self, *, settings: RemedySettings, api: KubernetesApi) -> None:
         self._name, self._api = settings.host, api
 
     def ask(self, remedy: str) -> None:
-        """Raises KubernetesError and RefusedError."""
         node = self._api.get(f"/api/v1/nodes/{self._name}")
         data: Mapping[str, Any] = node["metadata"]
         health = _health(node)

@@ -1,4 +1,4 @@
-"""What a node needs, of all that was judged. Pure."""
+"""Remedy that a node needs, over all incidents. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -13,17 +13,7 @@ _ORDER = (Remedy.RESET_GPU, Remedy.REBOOT, Remedy.REPLACE)
 
 @dataclass(frozen=True)
 class Need:
-    """
-    One incident that asks for the node.
-
-    Args:
-        incident: Its id.
-        fault: Row of the taxonomy.
-        remedy: What it asks for.
-        when: How long that may wait.
-        device: Which device; empty: the node.
-        evidence: The first line.
-    """
+    """One incident that requires the node; without a device, the whole node."""
 
     incident: str
     fault: str
@@ -34,7 +24,7 @@ class Need:
 
     @property
     def key(self) -> str:
-        """Changes when the incident asks for more."""
+        """Changes when the incident requires more."""
         return f"{self.incident}:{self.remedy.value}"
 
     def to_json(self) -> "dict[str, str]":
@@ -42,16 +32,15 @@ class Need:
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> "Need":
-        """Raises KeyError, TypeError or ValueError."""
         texts = {name: str(values[name]) for name in ("incident", "fault", "device", "evidence")}
         return Need(remedy=Remedy(values["remedy"]), when=When(values["when"]), **texts)
 
 
 def need_of(verdict: Verdict) -> Optional[Need]:
     """
-    What a verdict asks of the node; None where that is nothing.
+    Remedy of a verdict; None if the node is not concerned.
 
-    What is a process's matter never takes the node: a job accuses its own processes only.
+    A process's fault never takes the node: a job reports its own processes only.
     """
     if verdict.withdrawn or verdict.remedy not in _ORDER or verdict.severity in (Severity.PROCESS, Severity.INFO):
         return None
@@ -66,5 +55,5 @@ def need_of(verdict: Verdict) -> Optional[Need]:
 
 
 def strongest(needs: Iterable[Need]) -> Optional[Need]:
-    """The one that cures the others, too; at once before at a boundary."""
+    """The need whose remedy covers the others; immediate before boundary."""
     return max(needs, key=lambda need: (_ORDER.index(need.remedy), need.when is When.NOW, need.incident), default=None)

@@ -1,8 +1,8 @@
 """
-What to do about a node, step by step: claim, hand over, ask, see that it is done. Pure: the time is given.
+Remedy of a node, step by step: claim, hand over, request, verify. Pure: the time is given.
 
-Each step takes what has become known and gives at most one request to the hands, commands to launchers, and what there
-is to tell. docs/concepts/remedies.md has the order, and why.
+Each step takes news and returns at most one request to the executor, commands to launchers, and events.
+docs/concepts/remedies.md has the order and its reasons.
 """
 
 from dataclasses import asdict, dataclass, field, replace
@@ -23,7 +23,7 @@ JOBS_KNOWN_S = 3.0
 LEAVE_S, LEAVE_AT_BOUNDARY_S = 60.0, 900.0
 LOOK_S, PERSON_LOOK_S = 10.0, 30.0
 TAKEN_WITHIN_S = 1800.0
-"""HyperPod's own documentation names no time; twice what replacements on AWS take."""
+"""HyperPod's documentation has no time; twice that of replacements on AWS."""
 FORCED_AFTER_S = 60.0
 RESET_HELPS_S = 60.0
 LONGEST_REST_S = 30.0
@@ -32,8 +32,6 @@ UNANSWERED_S = 60.0
 
 
 class Phase(Enum):
-    """How far the remedy of this node has come."""
-
     IDLE = "idle"
     CLAIMING = "claiming"
     RULING = "ruling"
@@ -50,16 +48,7 @@ _BEFORE_ASKING = (Phase.CLAIMING, Phase.RULING, Phase.GOING, Phase.CONFIRMING, P
 
 @dataclass(frozen=True)
 class Situation:
-    """
-    What has become known since the last step.
-
-    Args:
-        boot_s: Now.
-        need: The strongest; None: nothing is wrong.
-        jobs: What each launcher of this node said last.
-        hands: Answers of the hands.
-        launchers: Answers of launchers.
-    """
+    """News since the last step; ``need`` is the strongest, None: healthy."""
 
     boot_s: float
     need: Optional[Need] = None
@@ -70,30 +59,20 @@ class Situation:
 
 @dataclass
 class Decision:
-    """What follows from a step."""
-
     request: Optional[Request] = None
     orders: "list[tuple[JobReport, node_socket.Command]]" = field(default_factory=list)
     told: "list[Happening]" = field(default_factory=list)
     is_cured: bool = False
-    """The node went through its remedy: what was judged before says nothing of it any more."""
+    """The remedy is done: earlier verdicts no longer apply."""
 
 
 class Plan:
-    """
-    The remedy of one node.
-
-    Args:
-        settings: Of this node.
-        started_s: When the agent began, by the clock since boot.
-    """
-
     def __init__(self, *, settings: RemedySettings, started_s: float) -> None:
         self._settings, self._started_s = settings, started_s
         self.phase = Phase.IDLE
         self.need: Optional[Need] = None
         self.problem = ""
-        """What keeps the remedy from going on; empty where nothing does."""
+        """Reason why the remedy is stuck; else empty."""
         self._leaving = Leaving()
         self._number = 0
         self._open: Optional[Request] = None
@@ -109,7 +88,6 @@ class Plan:
     # --- memory
 
     def snapshot(self) -> "dict[str, Any]":
-        """For JSON; times are those since boot."""
         return {
             "phase": self.phase.value,
             "need": None if self.need is None else self.need.to_json(),
@@ -121,7 +99,7 @@ class Plan:
         }
 
     def restore(self, snapshot: "dict[str, Any]") -> None:
-        """Go on where an agent of the same boot was killed; raises KeyError, TypeError or ValueError."""
+        """Resume the state of an agent of the same boot; raises KeyError, TypeError or ValueError."""
         phase = Phase(snapshot["phase"])
         # What was claimed is claimed again: that does nothing where it stands.
         self.phase = Phase.CLAIMING if phase in (Phase.RULING, Phase.GOING, Phase.CONFIRMING) else phase
@@ -135,7 +113,6 @@ class Plan:
     # --- the step
 
     def step(self, now: Situation) -> Decision:
-        """Decide once more."""
         decision = Decision()
         decision.told += self._leaving.hear(now.launchers)
         for answer in now.hands:
@@ -147,7 +124,7 @@ class Plan:
         return decision
 
     def _follow_need(self, now: Situation, decision: Decision) -> None:
-        """The incident is over, asks for more, or is the first."""
+        """Handle an incident that is over, requires more, or is the first."""
         if self.phase is Phase.IDLE:
             if now.need is not None:
                 self._begin(now.need, now, decision)
@@ -162,11 +139,11 @@ class Plan:
         settings = self._settings
         why = ""
         if settings.mode != "act":
-            why = f"observe: {need.remedy.value} would be asked for by the way {settings.way}"
+            why = f"observe: {need.remedy.value} would be requested (way: {settings.way}"
         elif settings.is_controller:
-            why = "this node is Slurm's controller, which is never taken"
+            why = "this node is Slurm's controller, which is never replaced or rebooted"
         elif settings.way == "none":
-            why = "remedies.way is none: nobody is to be asked"
+            why = "remedies.way is none: no request is sent"
         if why:
             code = "observe" if settings.mode != "act" else "controller" if settings.is_controller else "no-way"
             self._refuse(code, why, decision)
@@ -176,7 +153,6 @@ class Plan:
         self._enter(Phase.CLAIMING, now)
 
     def _end(self, now: Situation, decision: Decision) -> None:
-        """Nothing is asked for: what was claimed is given back."""
         if self._open is not None:
             return  # its answer decides from what
         self._enter(Phase.IDLE, now)
@@ -211,11 +187,11 @@ class Plan:
         if self._is_restored:
             decision.orders += self._leaving.again(now.jobs, incident=need.incident, reason=reason, urgent=urgent)
             self._is_restored = False
-        orders, told = self._leaving.begin(
+        orders, reported = self._leaving.begin(
             now.jobs, incident=need.incident, reason=reason, host=self._settings.host, urgent=urgent
         )
         decision.orders += orders
-        decision.told += told
+        decision.told += reported
         waited_s = now.boot_s - self._since_s
         most_s = LEAVE_S if need.when is When.NOW else LEAVE_AT_BOUNDARY_S
         if now.boot_s - self._started_s < JOBS_KNOWN_S or (not self._leaving.is_over(now.jobs) and waited_s < most_s):
@@ -238,7 +214,7 @@ class Plan:
         return bool(self._view and self._view.jobs)
 
     def _ask(self, now: Situation, decision: Decision) -> None:
-        """Told first: a node may be taken the moment it was asked for."""
+        """Report first: the node may be taken at the moment of the request."""
         assert self.need is not None
         if self.need.remedy is Remedy.RESET_GPU:
             self._request(decision, "reset", subject=self.need.device)
@@ -247,21 +223,21 @@ class Plan:
         self._let_go(now, decision)
         if not self._leaving.is_told:
             self._leaving.is_told = True
-            said = "; ".join(part for part in (self.need.evidence, costs) if part)
-            decision.told.append(self._requested(way=self._settings.way, evidence=said))
+            text = "; ".join(part for part in (self.need.evidence, costs) if part)
+            decision.told.append(self._requested(way=self._settings.way, evidence=text))
         tasks = self._leaving.tasks if self._settings.way == "slurm" else []
         self._request(decision, "ask", subject=",".join(tasks[:MOST_TASKS]))
 
     # --- after it
 
     def _watch(self, now: Situation, decision: Decision) -> None:
-        """Ranks may still leave; tasks are requeued; somebody has to come."""
+        """Handle ranks that still leave, requeue tasks, and wait for the response."""
         if now.need is not None and not self._is_restored:
-            orders, told = self._leaving.begin(
+            orders, reported = self._leaving.begin(
                 now.jobs, incident=now.need.incident, reason=now.need.fault, host=self._settings.host
             )
             decision.orders += orders
-            decision.told += told
+            decision.told += reported
             self._let_go(now, decision)
         if self._leaving.tasks:
             self._request(decision, "requeue", subject=self._leaving.tasks[0])
@@ -270,12 +246,12 @@ class Plan:
         self._due_s = now.boot_s + LOOK_S
 
     def _let_go(self, now: Situation, decision: Decision) -> None:
-        """A failed node of Slurm is taken when its last job has ended, and a spare would wait there for ever."""
+        """Release spares: a failed node of Slurm is taken only when its last job has ended."""
         if self._settings.way == "slurm" and self.need is not None:
             decision.orders += self._leaving.let_go(now.jobs, incident=self.need.incident, reason=self.need.fault)
 
     def _lose(self, now: Situation, decision: Decision) -> str:
-        """What it costs to go on, where that cannot wait: ranks that stay are ended with their tasks."""
+        """If it cannot wait: end ranks that stay, with their tasks."""
         lost = self._leaving.lost(now.jobs)
         if self.need is not None and self.need.when is When.NOW:
             staying = [job for job in now.jobs if job.job in lost]
@@ -283,7 +259,7 @@ class Plan:
             decision.orders += self._leaving.abandon(staying, incident=self.need.incident, reason=reason)
             for job in staying:
                 self._leaving.requeue(job.task)
-        return "; ".join(f"job {job} loses its ranks here: {why}" for job, why in sorted(lost.items()))
+        return "; ".join(f"job {job} loses its ranks on this node: {why}" for job, why in sorted(lost.items()))
 
     # --- answers of the hands
 
@@ -314,13 +290,12 @@ class Plan:
             self._heard_look(answer.view, now, decision)
 
     def _fail(self, answer: Answer, now: Situation, decision: Decision) -> None:
-        """Nobody answered: again after a rest, and once it is told."""
         self.problem = answer.why
         self._failing_s = now.boot_s if self._failing_s is None else self._failing_s
         self._due_s = now.boot_s + self._rest_s
         self._rest_s = min(2 * self._rest_s, LONGEST_REST_S)
         if now.boot_s - self._failing_s >= UNANSWERED_S and self.need is not None:
-            self._refuse("unanswered", f"{answer.why}; it is tried again", decision)
+            self._refuse("unanswered", f"{answer.why}; retrying", decision)
 
     def _is_free(self, view: View) -> bool:
         return is_closed_to_nobody(nodes=view.nodes, share=self._settings.share)
@@ -329,7 +304,7 @@ class Plan:
         view = answer.view
         self._claimed_s = now.boot_s
         if view is not None and view.is_controller:
-            self._refuse("controller", "this node is the controller, which is never taken", decision)
+            self._refuse("controller", "this node is the controller, which is never replaced or rebooted", decision)
             self._enter(Phase.REFUSED, now, due_in_s=PERSON_LOOK_S)
         elif answer.outcome == "in-use":
             self._refuse("under-way", answer.why, decision)
@@ -381,17 +356,17 @@ class Plan:
 
     def _rule(self, view: View, now: Situation, decision: Decision) -> None:
         share = self._settings.share
-        said = ruling(view.marks, me=view.me, nodes=view.nodes, share=share, now_s=view.now_s)
-        if said is Ruling.GO:
+        text = ruling(view.marks, me=view.me, nodes=view.nodes, share=share, now_s=view.now_s)
+        if text is Ruling.GO:
             self._allowed = any(mark.node == view.me and mark.stage is Stage.ALLOW for mark in view.marks)
             self._enter(Phase.GOING, now)
-        elif said is Ruling.WAIT:
+        elif text is Ruling.WAIT:
             self._due_s = now.boot_s + SETTLE_S
         else:
             asked = sorted({mark.node for mark in view.marks if mark.stage is Stage.ASKED and mark.node != view.me})
             why = (
-                f"the breaker is open: {', '.join(asked)} of {view.nodes} nodes within an hour, and the share is"
-                f" {share:g}; a person has to allow this node"
+                f"circuit breaker open: {', '.join(asked)} of {view.nodes} nodes within an hour, and the share is"
+                f" {share:g}; manual approval required for this node"
             )
             self._refuse("breaker", why, decision)
             self._enter(Phase.REFUSED, now, due_in_s=PERSON_LOOK_S)
@@ -409,19 +384,18 @@ class Plan:
             self._enter(Phase.IDLE, now)
             self.need, decision.is_cured = None, True
         elif not stands and now.need is not None:
-            self._refuse("taken-back", "what was asked for was taken back by a person", decision)
+            self._refuse("taken-back", "the request was withdrawn manually", decision)
             self._enter(Phase.REFUSED, now, due_in_s=PERSON_LOOK_S)
         elif not stands and now.need is None:
             self._enter(Phase.IDLE, now)
             self.need = None
         elif waited_s >= TAKEN_WITHIN_S and self.need is not None:
-            self._refuse("stalled", f"asked for {waited_s / 60:.0f} minutes ago, and nobody came", decision)
+            self._refuse("stalled", f"no response to the request for {waited_s / 60:.0f} min", decision)
         elif self._may_force(view, waited_s):
             self._request(decision, "force")
         self._is_restored = False
 
     def _after_reset(self, now: Situation, waited_s: float) -> None:
-        """The fault is over, or the device's reset did not help."""
         assert self.need is not None
         if now.need is None:
             self._enter(Phase.IDLE, now)
@@ -431,7 +405,7 @@ class Plan:
             self._enter(Phase.ASKING, now)
 
     def _may_force(self, view: View, waited_s: float) -> bool:
-        """Jobs of which nothing is left but processes that cannot be killed keep a failed node for ever."""
+        """Jobs with nothing but unkillable processes would keep a failed node for ever."""
         if self._settings.way != "slurm" or self._foreign or self.need is None or self.need.when is not When.NOW:
             return False
         ours = set(self._leaving.requeued)
@@ -457,7 +431,6 @@ class Plan:
         return self._said[-1].partition(" ")[0] if self._said else ""
 
     def _refuse(self, code: str, why: str, decision: Decision) -> None:
-        """Once for each incident, remedy and reason."""
         assert self.need is not None
         key = f"{code} {self.need.key}"
         if key in self._said:
@@ -467,8 +440,8 @@ class Plan:
         self._said = [*self._said[-63:], key]
         detail = {"incident": self.need.incident, "way": self._settings.way, "host": self._settings.host, "why": code}
         action, fault = self.need.remedy.value, self.need.fault
-        told = Happening(kind=kinds.REMEDY_REFUSED, fault=fault, evidence=why, action=action, detail=detail)
-        decision.told.append(told)
+        reported = Happening(kind=kinds.REMEDY_REFUSED, fault=fault, evidence=why, action=action, detail=detail)
+        decision.told.append(reported)
 
     def _requested(self, *, way: str, evidence: str) -> Happening:
         assert self.need is not None

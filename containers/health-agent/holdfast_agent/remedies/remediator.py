@@ -1,14 +1,10 @@
-"""
-From verdicts to remedies: what the service calls at every verdict and once a second, and which never waits.
-
-Whoever judges is not asked again here; what to do is ``plan``'s, and the hands are another process.
-"""
+"""From verdicts to remedies: called by the service at each verdict and once a second; never waits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Protocol
 
-from holdfast_agent.launchers import JobReport, Restarting
+from holdfast_agent.launchers import JobReport, RestartRequests
 from holdfast_agent.remedies.hands_line import HandsLine
 from holdfast_agent.remedies.need import Need, need_of, strongest
 from holdfast_agent.remedies.plan import Plan, Situation
@@ -22,8 +18,6 @@ MOST_NEEDS = 256
 
 
 class Line(Protocol):
-    """What is needed of ``HandsLine``."""
-
     def send(self, request: Request, *, boot_s: float) -> None: ...
 
     def receive(self, *, boot_s: float) -> "tuple[Answer, ...]": ...
@@ -33,15 +27,12 @@ class Line(Protocol):
 
 class Remediator:
     """
-    The remedies of one node.
+    Remedies of one node.
 
     Args:
-        settings: Of this node.
-        tell: Gives a launcher a command, such as ``LauncherSocket.tell``; False where it is gone.
-        boot_s: Seconds since boot.
-        config: The agent's file, which the hands read, too.
+        tell: Sends a command to a launcher, such as ``LauncherSocket.tell``; False where it is gone.
+        config: The agent's file, which the executor reads, too.
         overrides: KEY=VALUE pairs of its command line.
-        hands: Default: the program beside this, started when there is something to do
     """
 
     def __init__(
@@ -57,17 +48,16 @@ class Remediator:
         self._tell = tell
         self._hands: Line = hands or HandsLine(config=config, overrides=overrides)
         self._plan = Plan(settings=settings, started_s=boot_s)
-        self._restarting = Restarting(acts=settings.mode == "act", host=settings.host)
+        self._restarting = RestartRequests(acts=settings.mode == "act", host=settings.host)
         self._needs: dict[str, Need] = {}
 
     @property
     def phase(self) -> str:
-        """How far the remedy of this node has come, for people."""
         return self._plan.phase.value
 
     @property
     def problem(self) -> str:
-        """What keeps it from going on; empty where nothing does."""
+        """Reason why it is stuck; else empty."""
         return self._plan.problem
 
     def consider(
@@ -78,15 +68,7 @@ class Remediator:
         boot_s: float,
         answers: "Sequence[tuple[JobReport, node_socket.Answer]]" = (),
     ) -> "tuple[Happening, ...]":
-        """
-        Take what is new, and do what is next.
-
-        Args:
-            verdicts: Since the last call; the last one on an incident counts.
-            jobs: What each launcher said last.
-            boot_s: Now.
-            answers: Of launchers, since the last call.
-        """
+        """Take verdicts and answers since the last call (the last verdict on an incident counts); do the next step."""
         for verdict in verdicts:
             need = need_of(verdict)
             self._needs.pop(verdict.incident, None)
@@ -106,15 +88,15 @@ class Remediator:
         )
         if decision.is_cured:
             self._needs.clear()
-        orders, told = self._restarting.step(tuple(jobs), boot_s=boot_s)
+        orders, reported = self._restarting.step(tuple(jobs), boot_s=boot_s)
         for job, command in [*decision.orders, *orders]:
             self._tell(job, command)
         if decision.request is not None:
             self._hands.send(decision.request, boot_s=boot_s)
-        return (*decision.told, *told)
+        return (*decision.told, *reported)
 
     def _accuse(self, verdict: Verdict, *, boot_s: float) -> None:
-        """A process that the kernel named has to begin anew; whoever else asks for that is not believed."""
+        """Restart processes that the kernel named; other sources are not trusted."""
         if verdict.withdrawn:
             self._restarting.withdraw(verdict.incident)
         elif verdict.remedy is Remedy.RESTART_PROCESS and verdict.pids:
@@ -124,12 +106,11 @@ class Remediator:
             )
 
     def snapshot(self) -> "dict[str, Any]":
-        """What has to outlive the agent, for JSON."""
         needs = {name: need.to_json() for name, need in self._needs.items()}
         return {"needs": needs, "plan": self._plan.snapshot(), "restarting": self._restarting.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> bool:
-        """Go on where an agent of the same boot and instance ended; False where the snapshot is none, and not taken."""
+        """Resume the state of an agent of the same boot and instance; False if the snapshot is invalid."""
         try:
             needs = {str(name): Need.from_json(need) for name, need in snapshot["needs"].items()}
             self._restarting.restore(snapshot.get("restarting") or {"accused": {}, "done": []})
@@ -140,5 +121,5 @@ class Remediator:
         return True
 
     def close(self) -> None:
-        """End the hands; what was asked for stays asked for."""
+        """Stop the executor; requests stay."""
         self._hands.close()

@@ -1,4 +1,4 @@
-"""What the hands and the decisions are told: which way, how many nodes at most, and who this node is."""
+"""Settings of remedies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,19 +9,7 @@ from holdfast_agent.configuration import Configuration, load
 
 @dataclass(frozen=True)
 class RemedySettings:
-    """
-    The keys of the agent's configuration that remedies need.
-
-    Args:
-        mode: ``remedies.mode``. Default: observe
-        way: ``remedies.way``: who is asked to take the node. Default: none
-        share: ``remedies.breaker_share``: of the nodes, within an hour. Default: 0.1
-        orchestrator: ``cluster.orchestrator``: where all agents see what each has asked for. Default: slurm
-        cluster: ``cluster.name``.
-        host: ``node.host``: the node's name in Slurm or Kubernetes.
-        instance_id: ``node.instance_id``.
-        is_controller: ``controller.enabled``: this node is never taken. Default: False
-    """
+    """Keys of the agent's configuration that remedies need; ``is_controller``: this node is never taken."""
 
     mode: str = "observe"
     way: str = "none"
@@ -34,7 +22,7 @@ class RemedySettings:
 
     @staticmethod
     def of(configuration: Configuration) -> "RemedySettings":
-        """From the agent's configuration; the way of labels needs Kubernetes, whatever is said of the orchestrator."""
+        """From the configuration; the way of labels needs Kubernetes, whatever the orchestrator."""
         on_eks = configuration.cluster_orchestrator == "eks" or configuration.remedies_way == "label"
         host = configuration.node_host
         return RemedySettings(

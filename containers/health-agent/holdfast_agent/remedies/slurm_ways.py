@@ -24,13 +24,13 @@ SLURMS_OWN = (
     "Epilog error",
     "batch job complete failure",
 )
-"""What slurmctld itself writes: nobody's word against a repair."""
+"""Reasons set by slurmctld itself, which are no objection to a repair."""
 _MARK = re.compile(r"\s*holdfast-remedy:(claim|asked|refused|allow)(?::([a-z-]+):(\d+))?")
 _HELD = frozenset({"DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "MAINT", "RESERVED"})
 
 
 class RefusedError(Exception):
-    """It must not be done; the message says why. ``in_use``: because it is under way."""
+    """Forbidden; the message has the reason. ``in_use``: it is in progress."""
 
     def __init__(self, why: str, *, in_use: bool = False) -> None:
         super().__init__(why)
@@ -38,21 +38,13 @@ class RefusedError(Exception):
 
 
 class SlurmBook:
-    """
-    Marks in comments of nodes, which every node reads and root of a node writes.
-
-    Args:
-        settings: Whose ``host`` is this node.
-        program: Runs Slurm's commands.
-        clock: UTC seconds. Default: the machine's
-    """
+    """Marks in comments of nodes, readable by all nodes, writable by root; ``clock``: UTC seconds."""
 
     def __init__(self, *, settings: RemedySettings, program: Program, clock: Callable[[], float] = time.time) -> None:
         self._host, self._is_controller = settings.host, settings.is_controller
         self._program, self._clock = program, clock
 
     def look(self) -> View:
-        """Raises SlurmError, and RefusedError where Slurm does not know this node."""
         nodes = self.nodes()
         own = _named(nodes, self._host)
         ours = any(mark.stage is Stage.ASKED for mark in _marks_of(own))
@@ -74,7 +66,6 @@ class SlurmBook:
         return parse_nodes(self._program.run(["scontrol", "--oneliner", "show", "node"]))
 
     def jobs(self) -> Iterator[Job]:
-        """Those that hold something of this node."""
         output = self._program.run(
             ["squeue", "--noheader", f"--nodelist={self._host}", "--states=R,CG,S,SO,ST", "--format=%F|%i|%A|%u"]
         )
@@ -84,14 +75,13 @@ class SlurmBook:
                 yield Job(*parts)
 
     def write(self, stage: Stage, remedy: str, fault: str = "") -> None:  # noqa: ARG002  people see it in events
-        """Mark this node; what somebody else wrote beside the mark stays."""
+        """Mark this node; other text of the comment stays."""
         self._comment(f"holdfast-remedy:{stage.value}:{remedy}:{int(self._clock())}")
 
     def asked(self, remedy: str) -> None:
-        """The comment stays with the node's name, which its successor has."""
+        """Nothing to do: the comment stays with the node's name, which its successor has."""
 
     def clear(self) -> None:
-        """Take the mark away: nothing was asked for."""
         own = _named(self.nodes(), self._host)
         if _marks_of(own):
             self._comment("")
@@ -113,14 +103,12 @@ class SlurmBook:
 
 
 class SlurmAsker:
-    """Asks HyperPod by the state and the reason of the node."""
-
     def __init__(self, *, settings: RemedySettings, program: Program) -> None:
         self._book = SlurmBook(settings=settings, program=program)
         self._program, self._host = program, settings.host
 
     def ask(self, remedy: str) -> None:
-        """Fail: no job starts here any more, and those that run go on. Raises SlurmError and RefusedError."""
+        """Fail: no new jobs start here, running ones continue. Raises SlurmError and RefusedError."""
         own = _named(self._book.nodes(), self._host)
         ours = any(mark.stage is Stage.ASKED for mark in _marks_of(own))
         if own.request == remedy and ours:
@@ -130,10 +118,10 @@ class SlurmAsker:
         self._update("FAIL", remedy)
 
     def force(self, remedy: str) -> None:
-        """Down: what is left of jobs that have ended is given up. Raises SlurmError and RefusedError."""
+        """Down: gives up remains of ended jobs. Raises SlurmError and RefusedError."""
         output = self._program.run(["squeue", "--noheader", f"--nodelist={self._host}", "--format=%t"])
         if {line.strip() for line in output.splitlines() if line.strip()} - {"CG"}:
-            raise RefusedError("other jobs run on this node, and would be killed")
+            raise RefusedError("other jobs on this node would be killed")
         self._update("DOWN", remedy)
 
     def _update(self, state: str, remedy: str) -> None:
@@ -143,7 +131,7 @@ class SlurmAsker:
 
 
 def requeue(task: str, *, host: str, program: Program) -> None:
-    """Let a task start again elsewhere; only one that was given this node alone. Raises SlurmError, RefusedError."""
+    """Requeue a task that has this node alone. Raises SlurmError, RefusedError."""
     fields = _task(task, program.run(["scontrol", "--oneliner", "show", "job", task]))
     if fields.get("JobState") in slurm_answers.BEFORE_START:
         return
@@ -153,7 +141,7 @@ def requeue(task: str, *, host: str, program: Program) -> None:
 
 
 def _task(task: str, output: str) -> "dict[str, str]":
-    """Of all that Slurm shows: the number of the last task of an array is that of the whole array."""
+    """The number of the last task of an array is that of the whole array."""
     for fields in slurm_answers.parse_jobs(output):
         if task in (fields.get("JobId"), _name("", fields)):
             return fields
@@ -161,13 +149,12 @@ def _task(task: str, output: str) -> "dict[str, str]":
 
 
 def _name(task: str, fields: "dict[str, str]") -> str:
-    """By which Slurm takes one task of an array, and not all of them."""
     number = fields.get("ArrayTaskId", "")
     return f"{fields['ArrayJobId']}_{number}" if number.isdigit() and "ArrayJobId" in fields else task
 
 
 def foreign_reason(node: SlurmNode) -> str:
-    """Why the node is held by somebody else; empty where nobody holds it."""
+    """Reason set by others; empty if none."""
     if not node.reason or node.reason.startswith(SLURMS_OWN):
         return ""
     if node.request or node.base == "DOWN" or node.flags & _HELD:
@@ -180,7 +167,7 @@ def _named(nodes: Sequence[SlurmNode], host: str) -> SlurmNode:
     for node in nodes:
         if node.name == host:
             return node
-    raise RefusedError(f"Slurm has no node {host}: only nodes that run jobs are taken, never a controller")
+    raise RefusedError(f"Slurm has no node {host}: only compute nodes are replaced or rebooted, never a controller")
 
 
 def _marks_of(node: SlurmNode) -> "tuple[Mark, ...]":

@@ -1,7 +1,7 @@
 """
-The few words between the agent and its hands, as lines of JSON over a pair of sockets.
+Protocol between the agent and the executor: lines of JSON over a socket pair.
 
-The hands know by themselves which node they are on: no word carries a node's name, a command or a path. Pure.
+The executor identifies its node: no message carries a node's name, a command or a path. Pure.
 """
 
 import json
@@ -22,20 +22,20 @@ _DEVICE = re.compile(r"([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(\.[0-7]
 
 
 class WordsError(ValueError):
-    """What was said is not in the vocabulary."""
+    """Message violates the protocol."""
 
 
 @dataclass(frozen=True)
 class Request:
     """
-    What the hands are asked to do to their node.
+    Action for the executor.
 
     Args:
-        number: Comes back with the answer.
+        number: Repeated in the answer.
         deed: Of ``DEEDS``.
         remedy: For claim, go, refuse, ask and force: of ``REMEDIES``.
-        subject: For requeue: a task of Slurm's; for ask: tasks to requeue at once, since the node may be gone the
-            next moment; for reset: a PCI address. Default: none
+        subject: For requeue: a Slurm task; for ask: tasks to requeue at once, as the node may be gone next; for reset:
+            a PCI address.
     """
 
     number: int
@@ -46,16 +46,6 @@ class Request:
 
 @dataclass(frozen=True)
 class Job:
-    """
-    A job on the node by the scheduler's account: not what a job says of itself.
-
-    Args:
-        name: As in events.
-        task: Slurm's name of a task of an array, such as 12_3; elsewhere the same as ``number``.
-        number: What Slurm counts it as.
-        user: Whose it is.
-    """
-
     name: str
     task: str
     number: str
@@ -65,18 +55,14 @@ class Job:
 @dataclass(frozen=True)
 class View:
     """
-    What is to be seen of this node, and of the marks of all.
+    State of this node, and marks of all nodes.
 
     Args:
         me: The node's name.
-        nodes: How many the cluster has.
-        marks: Of all nodes.
-        now_s: UTC seconds, by the clock that the marks are judged by.
-        jobs: On this node.
-        foreign: A mark on this node that is not ours, such as a reason or label of HyperPod's; empty where there is
-            none.
-        asks: What ``foreign`` asks HyperPod for: reboot, replace, or nothing.
-        is_asked: Our own request stands on the node.
+        now_s: UTC seconds, by the clock of the marks.
+        foreign: A mark of others on this node, such as HyperPod's reason or label; else empty.
+        asks: Request of ``foreign``: reboot, replace, or nothing.
+        is_asked: Our own request is on the node.
         is_controller: This node is never taken.
     """
 
@@ -94,12 +80,10 @@ class View:
 @dataclass(frozen=True)
 class Answer:
     """
-    What became of a request.
+    Result of a request.
 
     Args:
-        outcome: done; in-use (somebody asked for it before, so it is under way); refused (and why: asking again does
-            not help); failed (nobody answered: asking again may help).
-        why: For people.
+        outcome: done; in-use (requested by others); refused (retrying does not help); failed (retrying may help).
         view: Of a look.
     """
 
@@ -118,10 +102,9 @@ def request_line(request: Request) -> bytes:
 
 
 def parse_request(line: bytes) -> Request:
-    """Raises WordsError for all that is not exactly a request."""
     values = _object(line)
     if set(values) != {"number", "deed", "remedy", "subject"}:
-        raise WordsError(f"a request has number, deed, remedy and subject, got {', '.join(sorted(values))[:200]}")
+        raise WordsError(f"a request needs number, deed, remedy and subject, got {', '.join(sorted(values))[:200]}")
     number, deed, remedy, subject = (values[name] for name in ("number", "deed", "remedy", "subject"))
     if type(number) is not int or deed not in DEEDS or not isinstance(remedy, str) or not isinstance(subject, str):
         raise WordsError(f"deed must be one of {', '.join(DEEDS)}, got {deed!r:.100}")
@@ -136,7 +119,6 @@ def parse_request(line: bytes) -> Request:
 
 
 def answer_line(answer: Answer) -> bytes:
-    """At most ``MOST_BYTES``."""
     values = asdict(answer)
     values["why"] = answer.why[:500]
     if answer.view is not None:
@@ -148,7 +130,6 @@ def answer_line(answer: Answer) -> bytes:
 
 
 def parse_answer(line: bytes) -> Answer:
-    """Raises WordsError."""
     values = _object(line)
     try:
         seen = values.pop("view")

@@ -1,5 +1,5 @@
-"""Recorded logs in, decisions out: what the agent would have said to each line, without a node."""
+"""Replay: recorded logs in, verdicts out."""
 
-from holdfast_agent.replay.replaying import Word, replayed
+from holdfast_agent.replay.log_replay import Word, replayed
 
 __all__ = ["Word", "replayed"]

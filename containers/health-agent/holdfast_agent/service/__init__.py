@@ -1,27 +1,27 @@
-"""The agent as a whole: detectors, engine, hands and log in one loop that never waits for any of them."""
+"""The agent as a whole: detectors, engine, executor and log in one non-blocking loop."""
 
 from holdfast_agent.service.composition import detectors_of, serve
-from holdfast_agent.service.examining import Examined, examined
-from holdfast_agent.service.measuring import measuring
+from holdfast_agent.service.interfaces import NoRemedies
+from holdfast_agent.service.metrics_threads import measuring
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
-from holdfast_agent.service.seams import NoHands
 from holdfast_agent.service.service import Service, clocks
 from holdfast_agent.service.shipping import ship, shippers
+from holdfast_agent.service.single_check import CheckResult, check_once
 from holdfast_agent.service.state import LockedError, StateFile, boot_identity
 
 __all__ = [
-    "Examined",
+    "CheckResult",
     "LockedError",
-    "NoHands",
+    "NoRemedies",
     "Outbox",
     "Recording",
     "Service",
     "StateFile",
     "boot_identity",
+    "check_once",
     "clocks",
     "detectors_of",
-    "examined",
     "measuring",
     "serve",
     "ship",

@@ -1,4 +1,4 @@
-"""What a configuration makes of the rooms: which detectors look, whom the hands ask, what runs beside the loop."""
+"""Composition of the service from a configuration."""
 
 import sys
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ from holdfast_agent.detectors import (
 from holdfast_agent.launchers import LauncherSocket
 from holdfast_agent.machine import Machine
 from holdfast_agent.remedies import Remediator, RemedySettings
-from holdfast_agent.service.idling import idling
-from holdfast_agent.service.measuring import is_measured, measuring
+from holdfast_agent.service.idle_detectors import idling
+from holdfast_agent.service.interfaces import Companion, NoRemedies, Remedies
+from holdfast_agent.service.metrics_threads import is_measured, measuring
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
-from holdfast_agent.service.seams import Companion, Hands, NoHands
 from holdfast_agent.service.service import Service, clocks
 from holdfast_agent.service.shipping import shippers
 from holdfast_agent.service.state import StateFile, boot_identity
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
-    """The kernel log first: what it says explains what others see."""
+    """The kernel log first: it explains what others see."""
     node = configuration.node_instance_id or configuration.node_host
     nvml = (
         Nvml(library=configuration.nvml_library, expected=configuration.gpus_expected)
@@ -68,17 +68,7 @@ def detectors_of(configuration: Configuration) -> "tuple[Detector, ...]":
 
 
 def serve(configuration: Configuration, *, file: str, assignments: Sequence[str] = ()) -> None:
-    """
-    Run until SIGTERM.
-
-    Args:
-        file: Of the configuration, which the hands read, too.
-        assignments: KEY=VALUE pairs of the command line.
-
-    Raises:
-        LockedError: another agent runs on this node.
-        OSError: a folder or a socket cannot be made.
-    """
+    """Run until SIGTERM. Raises LockedError (another agent runs here) or OSError."""
     boot = boot_identity()
     node = configuration.node_instance_id or configuration.node_host
     state = StateFile(path=Path(configuration.state_path), node=node, boot=boot)
@@ -90,26 +80,26 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
     )
     watch = _watch(configuration)
     launchers = LauncherSocket(path=Path(configuration.socket_path)) if configuration.socket_path else None
-    hands = _hands(configuration, launchers, Path(file), assignments)
+    remedies = _remedies(configuration, launchers, Path(file), assignments)
     engines: list[Engine] = []
     idle = idling(
         configuration,
         launchers,
-        hands,
+        remedies,
         file=Path(file),
         assignments=assignments,
         standing=lambda: engines[0].standing() if engines else (),
     )
     detectors = (*detectors_of(configuration), *idle)
     coverage = Coverage()
-    engine = _restored(state, outbox, detectors, coverage, watch, hands, node=node, boot=boot)
+    engine = _restored(state, outbox, detectors, coverage, watch, remedies, node=node, boot=boot)
     engines.append(engine)
     service = Service(
         detectors=detectors,
         engine=engine,
         outbox=outbox,
         state=state,
-        hands=hands,
+        remedies=remedies,
         launchers=launchers,
         watch=watch,
         companions=_companions(configuration),
@@ -127,7 +117,7 @@ def serve(configuration: Configuration, *, file: str, assignments: Sequence[str]
     service.measure(measuring(configuration, lambda: service.measured))
     status = StatusSocket(path=Path(configuration.status_path), answer=service.status)
     try:
-        service.run(doors=((status, status.serve),))
+        service.run(listeners=((status, status.serve),))
     finally:
         status.close()
 
@@ -138,12 +128,11 @@ def _restored(
     detectors: "tuple[Detector, ...]",
     coverage: Coverage,
     watch: "Optional[ControllerWatch]",
-    hands: Hands,
+    remedies: Remedies,
     *,
     node: str,
     boot: str,
 ) -> Engine:
-    """What an earlier agent knew; a word on standard error about what cannot be used."""
     policy = Policy.standard()
     known, same_boot, word = state.load()
     if word:
@@ -160,12 +149,12 @@ def _restored(
             _restore(detector, _object(_object(known.get("detectors")).get(detector.name)))
         if watch is not None and known.get("watch"):
             watch.restore(_object(known["watch"]))
-        if known.get("hands") and not hands.restore(_object(known["hands"])):
-            print(f"{state.path}: what was under way is not known; remedies begin anew", file=sys.stderr, flush=True)
+        if known.get("remedies") and not remedies.restore(_object(known["remedies"])):
+            print(f"{state.path}: saved remedies are invalid, starting fresh", file=sys.stderr, flush=True)
     try:
         return Engine.restored(policy=policy, snapshot=_object(known.get("engine")), boot_id=boot)
     except SnapshotError as problem:
-        print(f"{state.path}: {problem}; incidents begin anew", file=sys.stderr, flush=True)
+        print(f"{state.path}: {problem}; starting without incidents", file=sys.stderr, flush=True)
         return Engine(policy=policy, boot_id=boot, node=node)
 
 
@@ -173,15 +162,14 @@ def _restore(detector: Detector, memory: "dict[str, Any]") -> None:
     try:
         detector.restore(memory)
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
-        print(f"detector {detector.name} begins anew: {problem!r}", file=sys.stderr, flush=True)
+        print(f"detector {detector.name}: invalid state, starting fresh: {problem!r}", file=sys.stderr, flush=True)
 
 
-def _hands(
+def _remedies(
     configuration: Configuration, launchers: Optional[LauncherSocket], file: Path, assignments: Sequence[str]
-) -> Hands:
-    """In observe mode, too: what would be asked for is told."""
+) -> Remedies:
     if launchers is None:
-        return NoHands()
+        return NoRemedies()
     return Remediator(
         settings=RemedySettings.of(configuration),
         tell=launchers.tell,
@@ -195,11 +183,11 @@ def _watch(configuration: Configuration) -> "Optional[ControllerWatch]":
     if not configuration.controller_enabled:
         return None
     from holdfast_agent.aws import LOGS, SAGEMAKER, Api, Settings
-    from holdfast_agent.controller import ControllerWatch, Looker
+    from holdfast_agent.controller import ClusterPoller, ControllerWatch
     from holdfast_agent.slurm import Program
 
     settings = Settings.read()
-    looker = Looker(
+    looker = ClusterPoller(
         cluster=configuration.cluster_name,
         sagemaker=Api(service=SAGEMAKER, settings=settings),
         logs=Api(service=LOGS, settings=settings),

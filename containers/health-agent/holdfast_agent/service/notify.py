@@ -1,4 +1,4 @@
-"""What systemd wants to hear of a service (sd_notify), without its library."""
+"""Notifications to systemd (sd_notify), without its library."""
 
 import os
 import socket
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def notify(text: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Send it, if systemd asked for it."""
+    """Send it, if systemd requires it."""
     address = environment.get("NOTIFY_SOCKET", "")
     if not address:
         return
@@ -18,6 +18,6 @@ def notify(text: str, environment: Mapping[str, str] = os.environ) -> None:
 
 
 def watchdog_s(environment: Mapping[str, str] = os.environ) -> float:
-    """How often to say that the agent is alive; 0: nobody asks."""
+    """Interval of keep-alive notifications; 0: none."""
     given = environment.get("WATCHDOG_USEC", "")
     return int(given) / 2e6 if given.isdigit() else 0.0

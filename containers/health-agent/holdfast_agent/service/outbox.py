@@ -1,8 +1,8 @@
 """
 Events on their way into the log: kept in the state file until they are written, and written once.
 
-The state is saved before an event is written, and says where the log ended then. An agent that was killed between the
-two finds there which of its events the log has.
+The state is saved before an event is written, and has the log's end at that time. After a kill in between, the next
+agent finds in the log which of its events were written.
 """
 
 import json
@@ -17,20 +17,12 @@ from holdfast_agent.signals import Happening
 from holdfast_common import EventError, EventLog
 
 MOST_PENDING = 1000
-"""Events that wait for room on the disk; older ones are given up, and counted."""
+"""Events queued while the disk is full; older ones are dropped, and counted."""
 
 _SAME_NS = 1_000_000
 
 
 class Outbox:
-    """
-    Args:
-        path: The events' log.
-        cluster: Its name.
-        node: Instance id.
-        clock: UTC nanoseconds. Default: the machine's
-    """
-
     def __init__(
         self, *, path: Optional[Path], cluster: str, node: str, clock: Callable[[], int] = time.time_ns
     ) -> None:
@@ -48,11 +40,9 @@ class Outbox:
 
     @property
     def pending(self) -> int:
-        """Events that are not written yet."""
         return len(self._pending)
 
     def add(self, happenings: "Sequence[Happening]") -> None:
-        """They happen now."""
         for happening in happenings:
             now_ns = self._clock()
             # By its time an event is known again, so no two have the same; a clock that was set back is another matter.
@@ -65,18 +55,18 @@ class Outbox:
             self.lost += too_many
 
     def remember(self) -> "dict[str, Any]":
-        """For the state file, before anything is written."""
+        """State, saved before anything is written."""
         return {"pending": self._pending, "end": self._end(), "lost": self.lost}
 
     def restore(self, memory: "dict[str, Any]") -> None:
-        """What an earlier agent did not know to be written; what the log has is not written again."""
+        """Take over events of an earlier agent that are not in the log."""
         self.lost = int(memory.get("lost", 0))
         pending = list(memory.get("pending", []))
         known = self._written_after(int(memory.get("end", 0))) if pending else set()
         self._pending = [fields for fields in pending if (fields["time_ns"], fields["kind"]) not in known]
 
     def flush(self) -> bool:
-        """Write what is pending; whether all of it is written."""
+        """Write pending events; return True if all are written."""
         while self._pending:
             fields = dict(self._pending[0])
             self._now_ns = fields.pop("time_ns")
@@ -86,18 +76,18 @@ class Outbox:
             except OSError as problem:
                 self._torn = True
                 if not self.problem:
-                    print(f"events cannot be written to {self._path}: {problem}; kept", file=sys.stderr, flush=True)
+                    print(f"cannot write events to {self._path}: {problem}; queued", file=sys.stderr, flush=True)
                 self.problem = str(problem)
                 return False
             except EventError as problem:  # a mistake of ours must not hold up the others
-                print(f"an event is not of the schema, and given up: {problem}", file=sys.stderr, flush=True)
+                print(f"event dropped: it violates the schema: {problem}", file=sys.stderr, flush=True)
                 self.lost += 1
                 self._pending.pop(0)
                 continue
             self._pending.pop(0)
             self.written += 1
         if self.problem:
-            print(f"events are written to {self._path} again; {self.lost} were given up", file=sys.stderr, flush=True)
+            print(f"writing events to {self._path} again; {self.lost} were dropped", file=sys.stderr, flush=True)
         self.problem = ""
         return True
 

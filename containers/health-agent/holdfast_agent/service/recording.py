@@ -1,4 +1,4 @@
-"""What detectors saw, kept for ``replay``: two files of bounded size."""
+"""Recording of signals for ``replay``: two files of bounded size."""
 
 import os
 from pathlib import Path
@@ -10,17 +10,12 @@ MOST_BYTES = 8 << 20
 
 
 class Recording:
-    """
-    Args:
-        path: Of the newer file; the older one has ``.1`` behind its name.
-    """
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self.problem = ""
 
     def keep(self, signal: Signal) -> None:
-        """Append it; a disk that is full costs the recording and nothing else."""
+        """Append it; a full disk loses the recording only."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,7 +1,7 @@
 """
-The loop: detectors see, the engine judges, what is new is kept, then told, then acted on.
+Main loop: detectors signal, the engine judges; news is saved, then logged, then acted on.
 
-One thread, which never waits for anything but the next thing to do.
+One thread, which never waits for anything but its selector.
 """
 
 import os
@@ -16,13 +16,13 @@ from typing import Any, Optional
 
 from holdfast_agent.coverage import Coverage
 from holdfast_agent.detectors import Detector, Instant, Seen
-from holdfast_agent.service.covering import changed, reports
+from holdfast_agent.service.coverage_events import changed, reports
+from holdfast_agent.service.interfaces import Companion, Launchers, Measuring, Remedies, Watch
 from holdfast_agent.service.notify import notify, watchdog_s
 from holdfast_agent.service.outbox import Outbox
 from holdfast_agent.service.recording import Recording
-from holdfast_agent.service.seams import Companion, Hands, Launchers, Measuring, Watch
 from holdfast_agent.service.state import StateFile
-from holdfast_agent.service.telling import shown, told
+from holdfast_agent.service.verdict_events import verdict_event, verdict_status
 from holdfast_agent.signals import Happening, Metric, Numbers, Signal
 from holdfast_agent.verdicts import Engine, Verdict
 from holdfast_common import kinds, plain, visible
@@ -30,31 +30,16 @@ from holdfast_common import kinds, plain, visible
 TURN_S = 1.0
 """Longest time between two turns."""
 SAVED_EVERY_S = 30.0
-"""How old the state may be when nothing but the place in the kernel log changed."""
+"""Save interval if only the position in the kernel log changed."""
 RETRIED_EVERY_S = 5.0
 
 
 def clocks() -> Instant:
-    """The clocks of this machine."""
     return Instant(boot_s=time.clock_gettime(time.CLOCK_BOOTTIME), time_ns=time.time_ns())
 
 
 class Service:
-    """
-    Args:
-        detectors: The eyes.
-        engine: The judgement.
-        outbox: Where happenings go.
-        state: What a restart goes on from.
-        hands: What acts on verdicts.
-        launchers: Jobs of this node. Default: nobody listens to them
-        watch: The controller's, on the controller. Default: none
-        companions: Threads beside the loop.
-        recording: Keeps signals, for replay.
-        coverage: Which detectors work. Default: none has worked yet
-        described: What ``status`` says about the node, and ``agent_started`` about the agent.
-        clock: Both clocks. Default: the machine's
-    """
+    """Main loop over its parts; ``described`` has facts of the node for ``status`` and ``agent_started``."""
 
     def __init__(
         self,
@@ -63,7 +48,7 @@ class Service:
         engine: Engine,
         outbox: Outbox,
         state: StateFile,
-        hands: Hands,
+        remedies: Remedies,
         launchers: Optional[Launchers] = None,
         watch: Optional[Watch] = None,
         companions: "Sequence[Companion]" = (),
@@ -76,7 +61,7 @@ class Service:
         self.engine = engine
         self._outbox = outbox
         self._state = state
-        self._hands = hands
+        self._remedies = remedies
         self._launchers = launchers
         self._watch = watch
         self._companions = tuple(companions)
@@ -101,13 +86,8 @@ class Service:
         self._measured: Numbers = {}
         self._measuring: tuple[Measuring, ...] = ()
 
-    def run(self, *, doors: "Sequence[tuple[Any, Callable[[], None]]]" = ()) -> None:
-        """
-        Until SIGTERM or SIGINT.
-
-        Args:
-            doors: What else to wait for, each with what to call when it is readable.
-        """
+    def run(self, *, listeners: "Sequence[tuple[Any, Callable[[], None]]]" = ()) -> None:
+        """Run until SIGTERM or SIGINT; ``listeners`` are more descriptors, each with its callback."""
         waking, woken = socket.socketpair()
         for end in (waking, woken):
             end.settimeout(0.0)
@@ -116,7 +96,7 @@ class Service:
             signal.signal(number, self._end)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._selector.register(waking, selectors.EVENT_READ, lambda: waking.recv(64))
-        for door, call in doors:
+        for door, call in listeners:
             self._selector.register(door, selectors.EVENT_READ, call)
         if self._launchers is not None:
             self._selector.register(self._launchers.fileno(), selectors.EVENT_READ, self._launchers.poll)
@@ -131,7 +111,6 @@ class Service:
             woken.close()
 
     def turn(self) -> None:
-        """Wait for the next thing to do, at most a second, and do it."""
         at = self._clock()
         wait_s = min((due_s - at.boot_s for due_s in self._due_s.values()), default=TURN_S)
         ready = {key.data for key, _ in self._selector.select(min(max(wait_s, 0.0), TURN_S))}
@@ -153,16 +132,15 @@ class Service:
 
     @property
     def measured(self) -> Numbers:
-        """What ``numbers`` were a second ago; for the threads that ``measure`` was given."""
+        """``numbers`` of a second ago; for the threads given to ``measure``."""
         return self._measured
 
     def measure(self, companions: "Sequence[Measuring]") -> None:
-        """Before ``run``: threads that want ``measured``; for none nothing is measured."""
+        """Register threads that need ``measured``, before ``run``; without any, nothing is measured."""
         self._companions += tuple(companions)
         self._measuring = tuple(companions)
 
     def status(self) -> "dict[str, Any]":
-        """What is known; nobody is asked."""
         at = self._clock()
         return {
             **self._described,
@@ -171,8 +149,8 @@ class Service:
             "longest_turn_s": round(self._longest_turn_s, 3),
             "detectors": [self._described_detector(at, one) for one in self.detectors],
             "lost": [{"detector": key[0], "part": key[1], "why": why} for key, why in self._coverage.lost().items()],
-            "incidents": [shown(verdict) for verdict in self.engine.standing()],
-            "remedy": {"phase": self._hands.phase, "problem": self._hands.problem},
+            "incidents": [verdict_status(verdict) for verdict in self.engine.standing()],
+            "remedy": {"phase": self._remedies.phase, "problem": self._remedies.problem},
             "jobs": [job.job for job in self._launchers.jobs()] if self._launchers is not None else [],
             "events": {
                 "written": self._outbox.written,
@@ -185,7 +163,7 @@ class Service:
         }
 
     def numbers(self) -> Numbers:
-        """Everything measured, by the name of a metric and its labels."""
+        """All metrics by name and labels."""
         found: dict[Metric, float] = {key: value for one in self.detectors for key, value in one.numbers.items()}
         for one in self.detectors:
             found["holdfast_detector_hung", (("detector", one.name),)] = float(one.hung)
@@ -215,13 +193,13 @@ class Service:
         notify("READY=1")
 
     def _start_companions(self) -> None:
-        """After the detectors have forked their children: a fork copies the locks of other threads as they are."""
+        """After the detectors have forked their children: a fork copies locks of other threads."""
         self._started = True
         for companion in self._companions:
             companion.start()
 
     def _look(self, detector: Detector, at: Instant) -> "tuple[Seen, ...]":
-        """One that fails is told, and costs the others nothing."""
+        """Run a detector; a failure is reported and does not affect others."""
         try:
             seen = detector.look(at)
             self._failed.pop(detector.name, None)
@@ -232,22 +210,22 @@ class Service:
             self._failed[detector.name] = text
             seen = ()
         self._looked_s[detector.name] = at.boot_s
-        wanted_s = detector.interval_s if detector.name in self._failed else detector.wanted_in_s(at)
-        self._due_s[detector.name] = at.boot_s + wanted_s
+        next_s = detector.interval_s if detector.name in self._failed else detector.due_in_s(at)
+        self._due_s[detector.name] = at.boot_s + next_s
         self._wait_for(detector)
         return seen
 
     def _wait_for(self, detector: Detector) -> None:
-        wanted, before = detector.descriptors(), self._waited.get(detector.name, ())
-        if wanted == before and all(number in self._selector.get_map() for number in wanted):
+        expected, before = detector.descriptors(), self._waited.get(detector.name, ())
+        if expected == before and all(number in self._selector.get_map() for number in expected):
             return
         for number in before:
             with suppress(KeyError, ValueError, OSError):
                 self._selector.unregister(number)
-        for number in wanted:
+        for number in expected:
             with suppress(KeyError, ValueError, OSError):  # what cannot be waited for is looked at in time
                 self._selector.register(number, selectors.EVENT_READ, detector.name)
-        self._waited[detector.name] = wanted
+        self._waited[detector.name] = expected
 
     def _judge(self, at: Instant, seen: "Sequence[Seen]") -> None:
         verdicts: list[Verdict] = []
@@ -260,7 +238,7 @@ class Service:
             else:
                 happenings.append(one)
         news = [verdict for verdict in verdicts if verdict.news]
-        happenings += map(told, news)
+        happenings += map(verdict_event, news)
         if happenings:
             self._keep(at, happenings)
         if verdicts:
@@ -268,7 +246,7 @@ class Service:
 
     def _each_second(self, at: Instant) -> None:
         verdicts = self.engine.advance(boot_s=at.boot_s, time_ns=at.time_ns)
-        happenings = [told(verdict) for verdict in verdicts if verdict.news]
+        happenings = [verdict_event(verdict) for verdict in verdicts if verdict.news]
         if self._launchers is not None:
             self._launchers.poll()
         if self._watch is not None:
@@ -290,7 +268,7 @@ class Service:
             notify("WATCHDOG=1")
 
     def _keep(self, at: Instant, happenings: "Sequence[Happening]") -> None:
-        """First the state, which knows of them; then the log."""
+        """Save the state, then write the log."""
         self._outbox.add(happenings)
         self._save(at)
         if not self._outbox.problem or at.boot_s >= self._retry_s:
@@ -300,10 +278,10 @@ class Service:
     def _act(self, at: Instant, verdicts: "Sequence[Verdict]") -> None:
         jobs = self._launchers.jobs() if self._launchers is not None else ()
         answers = self._launchers.answers() if self._launchers is not None else ()
-        done = self._hands.consider(tuple(verdicts), jobs=jobs, boot_s=at.boot_s, answers=answers)
-        before, self._hindered = self._hindered, self._hands.problem
+        done = self._remedies.consider(tuple(verdicts), jobs=jobs, boot_s=at.boot_s, answers=answers)
+        before, self._hindered = self._hindered, self._remedies.problem
         if self._hindered not in ("", before):
-            print(f"remedy failed: {plain(self._hindered)}; it is tried again", file=sys.stderr, flush=True)
+            print(f"remedy failed: {plain(self._hindered)}; retrying", file=sys.stderr, flush=True)
         if done:
             self._keep(at, done)
 
@@ -316,12 +294,12 @@ class Service:
                 "detectors": {one.name: one.remember() for one in self.detectors},
                 "outbox": self._outbox.remember(),
                 "watch": self._watch.snapshot() if self._watch is not None else {},
-                "hands": self._hands.snapshot(),
+                "remedies": self._remedies.snapshot(),
                 "coverage": self._coverage.remember(),
             }
         )
         if not saved and not before:
-            print(f"the state cannot be kept: {self._state.problem}; going on", file=sys.stderr, flush=True)
+            print(f"cannot save the state: {self._state.problem}; continuing", file=sys.stderr, flush=True)
 
     def _described_detector(self, at: Instant, one: Detector) -> "dict[str, Any]":
         looked_s = self._looked_s.get(one.name)
@@ -343,7 +321,7 @@ class Service:
         notify("STOPPING=1")
         self._save(self._clock())
         self._outbox.flush()
-        self._hands.close()
+        self._remedies.close()
         if self._watch is not None:
             self._watch.close()
         for companion in self._companions:

@@ -1,4 +1,4 @@
-"""The node's events on their way, beside the loop or alone."""
+"""Event shipping, beside the loop or alone."""
 
 import signal
 import sys
@@ -17,9 +17,9 @@ REST_S = 10.0
 
 def shippers(configuration: Configuration) -> "tuple[EventShipper, EventShipper]":
     """
-    Of the agent's own events, and of the log of jobs, whose lines are a job's of this node whatever they say.
+    Shippers of the agent's events, and of the log of jobs, whose lines are attributed to this node's jobs.
 
-    Loaded only where it is wanted: what speaks TLS costs ten megabytes.
+    Loaded on demand: TLS costs ten megabytes.
     """
     from holdfast_agent.aws import LOGS, Api, Settings
     from holdfast_agent.shipping import JOBS_TURNS, EventShipper, LogStream
@@ -53,21 +53,21 @@ def shippers(configuration: Configuration) -> "tuple[EventShipper, EventShipper]
 
 
 def ship(configuration: Configuration) -> None:
-    """Put events into the log group until SIGTERM, and look at nothing else: a pod watches this node."""
+    """Ship events until SIGTERM, without watching the node: a pod does that."""
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     working = shippers(configuration)
-    said = dict.fromkeys(working, "")
+    text = dict.fromkeys(working, "")
     for one in working:
         one.start()
     notify("READY=1")
     while not stopping.wait(watchdog_s() or REST_S):
         notify("WATCHDOG=1")
         for one in working:
-            if one.problem != said[one]:
-                said[one] = one.problem
-                print(f"{one.name}: {one.problem or 'goes on'}", file=sys.stderr, flush=True)
+            if one.problem != text[one]:
+                text[one] = one.problem
+                print(f"{one.name}: {one.problem or 'working again'}", file=sys.stderr, flush=True)
     for one in working:
         one.stop()
 

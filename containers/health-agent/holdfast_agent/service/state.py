@@ -1,8 +1,8 @@
 """
-What a restarted agent goes on from: one file, replaced as a whole.
+State of the agent: one file, replaced atomically.
 
-It is of one node. Another node's (an image was made of a node) and one that is half-written are set aside with a word,
-and the agent begins anew. Of an earlier boot only the history of incidents is taken.
+It belongs to one node. Another node's file (from an image) and a damaged one are set aside with a message, and the
+agent starts fresh. Of an earlier boot only the history of incidents is used.
 """
 
 import fcntl
@@ -20,30 +20,17 @@ class LockedError(Exception):
 
 
 class StateFile:
-    """
-    Args:
-        path: Its name; the lock is beside it.
-        node: Whose it is.
-        boot: Which boot this is.
-    """
-
     def __init__(self, *, path: Path, node: str, boot: str) -> None:
         self.path = path
         self.node = node
         self.boot = boot
         self.problem = ""
-        """Why it was not written the last time."""
+        """Reason why the last write failed."""
         self.unsaved = 0
         self._lock = -1
 
     def lock(self) -> None:
-        """
-        Make sure that no other agent has this file; held until this process ends.
-
-        Raises:
-            LockedError: another has it.
-            OSError: the folder cannot be made or written.
-        """
+        """Lock until this process ends; raises LockedError, or OSError if the folder cannot be written."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         name = self.path.with_name(f"{self.path.name}.lock")
         lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -58,25 +45,25 @@ class StateFile:
         self._lock = lock
 
     def load(self) -> "tuple[Optional[dict[str, Any]], bool, str]":
-        """The state, or None; whether it is of this boot; and a word on one that was set aside."""
+        """Return the state, or None; True if it is of this boot; and a message on one that was set aside."""
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
             return None, False, ""
         except OSError as problem:
-            return None, False, f"{self.path} cannot be read: {problem.strerror}; beginning anew"
+            return None, False, f"{self.path} cannot be read: {problem.strerror}; starting fresh"
         try:
             state = json.loads(text)
         except (ValueError, RecursionError):
             state = None
         if not isinstance(state, dict) or state.get("version") != VERSION:
-            return None, False, self._set_aside("damaged", "is damaged or of another version")
+            return None, False, self._set_aside("damaged", "is damaged or has another version")
         if state.get("node") != self.node:
-            return None, False, self._set_aside("other-node", f"is of another node, {state.get('node')!r}")
+            return None, False, self._set_aside("other-node", f"belongs to another node, {state.get('node')!r}")
         return state, state.get("boot") == self.boot, ""
 
     def save(self, values: "Mapping[str, Any]") -> bool:
-        """Replace it; whether that could be done. A disk that is full is no reason to end."""
+        """Replace it; return success. A full disk does not stop the agent."""
         state = {"version": VERSION, "node": self.node, "boot": self.boot, **values}
         beside = self.path.with_name(f"{self.path.name}.new")
         try:
@@ -101,16 +88,15 @@ class StateFile:
         try:
             self.path.replace(aside)
         except OSError as problem:
-            return f"{self.path} {why}; beginning anew (it cannot be renamed: {problem.strerror})"
-        return f"{self.path} {why}; set aside as {aside.name}, beginning anew"
+            return f"{self.path} {why}; starting fresh (cannot rename it: {problem.strerror})"
+        return f"{self.path} {why}; set aside as {aside.name}; starting fresh"
 
 
 def boot_identity() -> str:
     """
-    This boot of this node.
+    Id of this boot of this node.
 
-    A local node shares its kernel, and so the boot id, with the machine that it is rehearsed on; its first process is
-    its own, and begins anew with each boot.
+    A local node shares the kernel's boot id with its machine, so the start of its first process is added.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()

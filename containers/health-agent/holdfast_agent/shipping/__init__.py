@@ -1,8 +1,8 @@
 """
-The node's events on their way to the cluster's log group, from a thread of its own that never keeps the agent waiting.
+Event shipping to the cluster's log group, in a thread of its own.
 
-The file is the queue: how far it was shipped is what the stream holds, so nothing is lost or put twice when the agent
-is killed, and nothing grows in memory while CloudWatch is away.
+The file is the queue, and its position is what the stream holds: a killed agent loses and repeats nothing, and memory
+stays bounded while CloudWatch is away.
 """
 
 from holdfast_agent.shipping.batches import Batch, Entry, next_batch, stamped

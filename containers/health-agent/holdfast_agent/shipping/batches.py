@@ -1,5 +1,5 @@
 """
-What PutLogEvents takes at once. Pure.
+Limits of PutLogEvents. Pure.
 
 Source: CloudWatch Logs API reference, PutLogEvents: at most 10,000 events and 1,048,576 bytes, each event counted with
 26 more; in order of time; within 24 hours; none older than 14 days or more than 2 hours in the future.
@@ -17,41 +17,38 @@ OVERHEAD_BYTES = 26
 SPAN_MS = 24 * 3_600_000
 OLDEST_MS, NEWEST_MS = 14 * 24 * 3_600_000, 2 * 3_600_000
 _MARGIN_MS = 300_000
-"""The service's clock is not quite ours."""
+"""Allowance for a difference between the service's clock and ours."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line with the time that it is put under."""
-
     time_ms: int
     line: Line
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The first lines of those that wait, as many as one request takes."""
+    """The first pending lines, as many as one request takes."""
 
     entries: "tuple[Entry, ...]"
 
     @property
     def last(self) -> Line:
-        """In the file's order."""
         return self.entries[-1].line
 
     def events(self) -> "list[dict[str, object]]":
-        """The parameter of PutLogEvents: by time, and by their order in the file where that is the same."""
+        """Parameter of PutLogEvents: by time, then by order in the file."""
         ordered = sorted(self.entries, key=lambda entry: entry.time_ms)
         return [{"timestamp": entry.time_ms, "message": entry.line.text} for entry in ordered]
 
     def halves(self) -> "tuple[Batch, Batch]":
-        """In the file's order, so that what was put is always the beginning of what waits."""
+        """In the file's order, so that what was put is always the beginning of what is pending."""
         middle = len(self.entries) // 2
         return Batch(self.entries[:middle]), Batch(self.entries[middle:])
 
 
 def stamped(line: Line, *, now_ms: int) -> Entry:
-    """With the time of the event; with that of now for a line that has none, or one that is not taken."""
+    """Entry with the time of the event; with now for a line without one, or with a time that is rejected."""
     try:
         time_ms = int(json.loads(line.text)["time_ns"]) // 1_000_000
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
@@ -61,7 +58,7 @@ def stamped(line: Line, *, now_ms: int) -> Entry:
 
 
 def next_batch(waiting: Sequence[Line], *, now_ms: int) -> Batch:
-    """As many lines from the beginning as one request takes; at least one, where there is one."""
+    """As many lines from the beginning as one request takes; at least one."""
     entries: list[Entry] = []
     size = 0
     earliest = latest = 0

@@ -1,8 +1,8 @@
 """
-Whole lines of a file that others append to, from a place in it on, in bounded memory.
+Whole lines of a growing file, from a position on, in bounded memory.
 
-A line counts when it has its end and is not blank; one that is too long is cut and counts once. A file that was
-renamed is read to its end before the new one is begun; one that became shorter is begun again.
+A line counts when it has its end and is not blank; one that is too long is cut and counts once. A renamed file is read
+to its end before the new one; a file that became shorter is read from the start.
 """
 
 import contextlib
@@ -14,28 +14,19 @@ from pathlib import Path
 from typing import BinaryIO, Optional
 
 MOST_LINE_BYTES = 200_000
-"""What lies beyond in a line is not shipped."""
+"""The rest of a longer line is not shipped."""
 _CHUNK_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line, and where the next one begins."""
-
     text: str
     inode: int
     end: int
 
 
 class Lines:
-    """
-    Reads on, each time from where it stopped.
-
-    Args:
-        path: The file; it may not be there yet.
-        inode: Of the file that ``offset`` is a place in. Default: 0, whatever is there
-        offset: Where to begin. Default: 0
-    """
+    """Reads from ``offset`` of the file with this inode (0: any); the path may not exist yet."""
 
     def __init__(self, *, path: Path, inode: int = 0, offset: int = 0) -> None:
         self._path, self._inode, self._offset = path, inode, offset
@@ -48,7 +39,7 @@ class Lines:
         self._file = None
 
     def read(self) -> "list[Line]":
-        """Lines that were not read before; at most about 256 KiB of them. Empty: there are none now."""
+        """New lines, at most about 256 KiB; empty: none now."""
         file = self._opened()
         if file is None:
             return []
@@ -71,7 +62,6 @@ class Lines:
 
     @property
     def behind_bytes(self) -> int:
-        """What the file has beyond what was read."""
         try:
             return max(0, self._path.stat().st_size - self._offset) if self._file is not None else 0
         except OSError:
@@ -94,7 +84,7 @@ class Lines:
         return self._file
 
     def _with_inode(self) -> Path:
-        """The file under its name, or under the one it was renamed to."""
+        """Open the file under its name, or under its new one after a rename."""
         renamed = self._path.with_name(f"{self._path.name}.1")
         with contextlib.suppress(OSError):
             if renamed.stat().st_ino == self._inode:
@@ -108,7 +98,7 @@ class Lines:
             return False
 
     def _last(self) -> "list[Line]":
-        """Nobody appends to a file that was renamed away: its last line needs no end."""
+        """The last line of a renamed file needs no end."""
         text, self._held = self._held.decode("utf-8", "replace"), b""
         return [Line(text=text, inode=self._inode, end=self._offset)] if text.strip() else []
 
@@ -136,7 +126,7 @@ class Lines:
 
 
 def _regular(path: Path) -> BinaryIO:
-    """The file itself: others may put a link to what only this process reads there, or a pipe that nobody writes to."""
+    """Refuse links and pipes that others may put there."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -1,8 +1,8 @@
 """
-The way of one file's lines into one stream, a request at a time.
+One file's lines into one stream, a request at a time.
 
-Which lines the stream has is their number: it has the first so many lines of the file, one event each. The position
-that is kept beside only spares a look, and bridges the seconds in which the service does not yet show what it took.
+The stream has the first so many lines of the file, one event each. The stored position only saves a query, and covers
+the seconds in which the service does not show new events yet.
 """
 
 import contextlib
@@ -19,17 +19,7 @@ from holdfast_agent.shipping.stream import LogStream
 
 
 class Passage:
-    """
-    Not to be used by two threads.
-
-    Args:
-        path: The file of events.
-        stream: Where to.
-        state: Where the position is kept.
-        shown_after_s: How long the service may take to show what it took.
-        wait: Waits so many seconds; True: stop waiting.
-        collected: A line as it is put. Default: as it is.
-    """
+    """Not thread-safe. ``wait`` sleeps and returns True to stop; ``collected`` transforms a line."""
 
     def __init__(
         self,
@@ -52,7 +42,6 @@ class Passage:
 
     @property
     def shipped(self) -> int:
-        """Lines that are in the stream."""
         return self._position.lines
 
     @property
@@ -63,7 +52,7 @@ class Passage:
         self._lines.close()
 
     def ship(self) -> bool:
-        """One request; whether there may be more. Raises AwsError, and goes on rightly when it is called again."""
+        """Send one request; True if there may be more. Raises AwsError, and may be called again."""
         if not self._is_sure and not self._catch_up():
             return False
         self._read()
@@ -91,12 +80,12 @@ class Passage:
         self._position = Position(inode=lines[-1].inode, offset=lines[-1].end, lines=count, intended=count)
 
     def _keep(self) -> None:
-        """A full disk keeps nothing from being shipped: the stream's count stands in for the file."""
+        """A full disk does not stop shipping: the stream's count replaces the file."""
         with contextlib.suppress(OSError):
             self._state.write(self._position)
 
     def _catch_up(self) -> bool:
-        """Go past what the stream has, when nobody knows whether the last request was taken."""
+        """Skip what the stream has, when the last request's result is unknown."""
         has = self._stream.count()
         until = self._monotonic() + self._shown_after_s
         while has < self._position.intended and self._monotonic() < until:
@@ -110,7 +99,6 @@ class Passage:
         return True
 
     def _skip(self, count: int) -> None:
-        """Go past lines that the stream has already."""
         while count > 0:
             self._read()
             if not self._waiting:

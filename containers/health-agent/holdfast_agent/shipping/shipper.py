@@ -1,4 +1,4 @@
-"""The thread that ships, and goes on when it could not."""
+"""Thread that ships events, with retries."""
 
 import contextlib
 import fcntl
@@ -16,28 +16,25 @@ from holdfast_agent.shipping.stream import LogStream
 
 LOOK_S = 0.5
 SHOWN_AFTER_S = 10.0
-"""How long CloudWatch Logs may take to show what it took; assumed, AWS promises nothing."""
+"""Time until CloudWatch Logs shows new events; assumed, AWS documents none."""
 LONGEST_REST_S = 15.0
 TURNS = Path("/run/holdfast/shipping.lock")
-"""On a node of a rehearsal whoever runs the node ships, too, while no agent does: what a dead one left."""
+"""In a rehearsal, the process that runs the node also ships, while no agent does."""
 JOBS_TURNS = Path("/run/holdfast/shipping-jobs.lock")
 """The same, for the log of jobs."""
 
 
 class EventShipper:
     """
-    Ships one file into one stream; ``start`` it, ``stop`` puts what is left.
+    Ships one file into one stream; ``stop`` sends the rest.
 
     Args:
-        path: The file of events.
-        stream: Where to.
-        state: The file that keeps the position. Two shippers with one state: the second waits.
-        look_s: Between two looks at the file. Default: 0.5 s
-        shown_after_s: Default: 10 s
-        longest_rest_s: Between two attempts while the service is away. Default: 15 s
-        turns: A file that is locked by whoever ships, where there is one. Default: /run/holdfast/shipping.lock
-        collected: A line as it is put. Default: as it is.
-        of: What is shipped, in words. Default: events
+        state: Stores the position. Of two shippers with one state, the second waits.
+        look_s: Interval of polls of the file.
+        longest_rest_s: Longest retry interval.
+        turns: Lock file of shippers, if any. Default: /run/holdfast/shipping.lock
+        collected: Transforms a line.
+        of: Name of the content. Default: events
     """
 
     def __init__(
@@ -71,19 +68,19 @@ class EventShipper:
         self._passage: Optional[Passage] = None
         self._failures = 0
         self.problem = ""
-        """What keeps lines from being shipped now; empty where nothing does."""
+        """Reason why lines are not shipped; else empty."""
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self, *, timeout_s: float = 5.0) -> None:
-        """Put what is there, at most for ``timeout_s``; the rest is shipped by whoever starts next."""
+        """Send the rest, at most for ``timeout_s``; the next shipper sends what is left."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
     def numbers(self) -> Mapping[str, float]:
-        """For metrics: read by any thread."""
+        """Thread-safe."""
         passage = self._passage
         return {
             "events_shipped_total": float(passage.shipped if passage is not None else 0),
@@ -105,7 +102,7 @@ class EventShipper:
             self._tried(passage.ship)
 
     def _locked(self, stack: contextlib.ExitStack) -> bool:
-        """Whether this is the only one that ships; waits until it is, or ``stop`` was called."""
+        """Wait until this is the only shipper; False after ``stop``."""
         while not self._stopping.is_set():
             try:
                 self._lock_path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +114,7 @@ class EventShipper:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError:
                     os.close(file)
-                    self.problem = f"another agent ships: it holds {self._lock_path}"
+                    self.problem = f"another agent is shipping events: it holds {self._lock_path}"
                 else:
                     stack.callback(os.close, file)
                     self.problem = ""
@@ -126,14 +123,14 @@ class EventShipper:
         return False
 
     def _has_turn(self, stack: contextlib.ExitStack) -> bool:
-        """Wait until nobody ships from outside of the node; where nobody can, it is the agent's turn."""
+        """Wait for a shipper outside the node; without one, it is the agent's turn."""
         try:
             file = os.open(self._turns, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return True
         stack.callback(os.close, file)
         while not _taken(file):
-            self.problem = f"events are shipped from outside of the node: somebody holds {self._turns}"
+            self.problem = f"events are shipped from outside this node: locked: {self._turns}"
             if self._stopping.wait(0.05):
                 return False
         with contextlib.suppress(OSError):
@@ -142,7 +139,7 @@ class EventShipper:
         return True
 
     def _until_done(self, work: Callable[[], bool]) -> bool:
-        """The answer of ``work``, which is done again until it fails no more, or ``stop`` was called."""
+        """Retry ``work`` until it succeeds, or ``stop`` was called."""
         rest_s = 1.0
         while True:
             done = self._tried(work)
@@ -153,7 +150,6 @@ class EventShipper:
             rest_s = min(rest_s * 2, self._longest_rest_s)
 
     def _tried(self, work: Callable[[], bool]) -> Optional[bool]:
-        """None where it failed."""
         try:
             answer = work()
         except (AwsError, OSError) as error:

@@ -1,4 +1,4 @@
-"""One stream of CloudWatch Logs: how many events it has, and events put into it so that each line becomes one."""
+"""CloudWatch Logs stream: count events, and put lines as one event each."""
 
 from typing import Any, Optional, Protocol
 
@@ -7,31 +7,26 @@ from holdfast_agent.shipping.batches import Batch, Entry
 from holdfast_agent.shipping.lines import Line
 
 _REFUSED = ("InvalidParameterException", "ValidationException", "SerializationException")
-"""Said of what was put: to put it again cannot help."""
+"""Errors after which a retry cannot help."""
 _MOST_PAGES = 10_000
 
 
 class Caller(Protocol):
-    """What is needed of ``holdfast_agent.aws.Api``."""
-
     def call(self, operation: str, **parameters: Any) -> "dict[str, Any]": ...
 
     def now_s(self) -> float: ...
 
 
 class LogStream:
-    """A stream, made when something is put into it first."""
-
     def __init__(self, *, api: Caller, group: str, stream: str) -> None:
         self._api = api
         self._names = {"logGroupName": group, "logStreamName": stream}
 
     def now_ms(self) -> int:
-        """As AWS counts."""
         return int(self._api.now_s() * 1000)
 
     def count(self) -> int:
-        """How many events it has; 0 where there is no such stream or group. Raises AwsError."""
+        """Number of events; 0 without a stream or group. Raises AwsError."""
         counted, token = 0, ""
         for _ in range(_MOST_PAGES):
             more = {"nextToken": token} if token else {}
@@ -49,7 +44,7 @@ class LogStream:
         return counted
 
     def put(self, batch: Batch) -> None:
-        """All lines are in the stream, one event each; raises AwsError where they are not, or not all."""
+        """Put all lines, one event each; raises AwsError where not all were accepted."""
         try:
             rejected = self._put(batch)
         except AwsError as error:
@@ -77,7 +72,7 @@ class LogStream:
             raise AwsError(error.code, error.message) from None
 
     def _put(self, batch: Batch) -> Optional[Batch]:
-        """What was rejected for its time, under the time of now."""
+        """Put lines that were rejected for their time with the current time."""
         answer = self._request(batch)
         info = answer.get("rejectedLogEventsInfo") or {}
         if not info:
@@ -90,7 +85,7 @@ class LogStream:
         if not out:
             return None
         if len(out) == len(ordered) and all(abs(one.time_ms - self.now_ms()) < 60_000 for one in out):
-            raise AwsError("Rejected", "the time of now is refused, too: is the clock of this node right?")
+            raise AwsError("Rejected", "the current time is rejected, too; check the clock of this node")
         return Batch(tuple(Entry(time_ms=self.now_ms(), line=entry.line) for entry in out))
 
     def _request(self, batch: Batch) -> "dict[str, Any]":
@@ -115,7 +110,7 @@ def _is_stand_in(line: Line) -> bool:
 
 
 def _stand_in(batch: Batch, *, why: str) -> Batch:
-    """In the place of a line that is refused as it is: the count of lines stays that of events."""
+    """Replacement of a rejected line: the counts of lines and events must match."""
     entry = batch.entries[0]
     text = f"{_STAND_IN}: {why[:200]}"
     return Batch((Entry(time_ms=entry.time_ms, line=Line(text=text, inode=entry.line.inode, end=entry.line.end)),))

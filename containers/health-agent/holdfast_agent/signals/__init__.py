@@ -1,4 +1,4 @@
-"""The words between eyes, judgement and hands: what a detector saw, and what there is to tell."""
+"""Types between detectors, engine and remedies: signals, happenings, numbers."""
 
 from holdfast_agent.signals import conditions
 from holdfast_agent.signals.happening import Happening

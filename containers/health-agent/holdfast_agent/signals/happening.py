@@ -1,4 +1,4 @@
-"""Something the agent did or has to say, before it is an event: who writes it adds time, cluster and node."""
+"""Event without time, cluster and node, which the outbox adds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Optional, Union
 
 @dataclass(frozen=True)
 class Happening:
-    """The fields of ``holdfast_common.Event`` that say what happened; ``kind`` is one of ``holdfast_common.kinds``."""
+    """Fields of ``holdfast_common.Event``; ``kind`` is one of ``holdfast_common.kinds``."""
 
     kind: str
     fault: str = ""

@@ -1,4 +1,4 @@
-"""What is measured, by the name of a metric and its labels: between detectors, and whoever serves or sends it."""
+"""Measured values by metric name and labels."""
 
 from collections.abc import Mapping
 

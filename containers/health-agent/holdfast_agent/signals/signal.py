@@ -1,4 +1,4 @@
-"""One sighting."""
+"""Signal of a detector."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,18 +8,17 @@ from typing import Optional, Union
 @dataclass(frozen=True)
 class Signal:
     """
-    One sighting by one detector: what was seen, never what to do about it.
+    One observation of a detector, without a judgement.
 
     Args:
-        condition: The row of the policy that it is judged by, such as ``xid`` or ``mount-stalled``.
-        boot_s: Seconds since boot. Windows and deadlines are counted with it, since a wall clock jumps.
-        time_ns: UTC nanoseconds, for people and for a history that outlives a boot. Default: not known.
-        detector: Which one saw it. Default: the kernel log.
-        device: PCI address, mount point, interface or process that it is about. Default: the whole node.
-        code: Number of an Xid or SXid. Default: it has none.
-        facts: What the policy asks for beside the code, such as ``link`` or ``fatal``.
-        evidence: One line, as it stood where it was seen.
-        over: The condition was seen to have ended. Default: it was seen to hold.
+        condition: Row of the policy, such as ``xid`` or ``mount-stalled``.
+        boot_s: Seconds since boot, for windows and deadlines: a wall clock jumps.
+        time_ns: UTC nanoseconds, for people and across boots.
+        device: PCI address, mount point, interface or process. Default: the whole node.
+        code: Number of an Xid or SXid.
+        facts: Details for the policy, such as ``link`` or ``fatal``.
+        evidence: One line, as observed.
+        over: The condition has ended. Default: it holds.
     """
 
     condition: str

@@ -1,4 +1,4 @@
-"""Slurm's own commands from a node, each with a deadline and never two at once, and the reader of their answers."""
+"""Slurm's commands, each with a deadline and one at a time, and parsers of their output."""
 
 from holdfast_agent.slurm.program import Program, SlurmError, installed_version
 from holdfast_common import slurm_answers

@@ -1,8 +1,8 @@
 """
-One of Slurm's programs, run with a deadline.
+Slurm's programs, run with a deadline.
 
-A program that hangs is killed when its time is over, and not waited for: it may be unkillable. Until it is gone no
-second one is started beside it, so that a hung file system or controller does not fill the node with processes.
+A hung program is killed and not waited for: it may be unkillable. Until it is gone no second one is started, so that a
+hung file system or controller does not fill the node with processes.
 """
 
 import contextlib
@@ -20,23 +20,18 @@ _CHUNK_BYTES = 1 << 16
 
 
 class SlurmError(Exception):
-    """It could not be run, did not answer in time, or refused; the message says which."""
+    """It could not be run, timed out, or refused; the message has the reason."""
 
 
 class Program:
-    """
-    Runs commands, one at a time.
-
-    Args:
-        timeout_s: Of each. Default: 10 s
-    """
+    """Runs commands, one at a time, each for at most ``timeout_s``."""
 
     def __init__(self, *, timeout_s: float = 10.0) -> None:
         self._timeout_s = timeout_s
         self._hung: Optional[subprocess.Popen[bytes]] = None
 
     def run(self, argv: Sequence[str]) -> str:
-        """Its output; raises SlurmError."""
+        """Output; raises SlurmError."""
         if self._hung is not None and self._hung.poll() is None:
             raise SlurmError(f"an earlier {self._hung.args!r} hangs in the kernel; no second one is started")
         self._hung = None
@@ -69,7 +64,6 @@ class Program:
         return text
 
     def _read(self, process: "subprocess.Popen[bytes]") -> Optional[bytes]:
-        """All it says until it ends; None where the time is over before."""
         assert process.stdout is not None
         until = time.monotonic() + self._timeout_s
         read = bytearray()
@@ -93,7 +87,7 @@ class Program:
 
 
 def installed_version() -> str:
-    """Return the answer of ``scontrol -V``, or why there is none; empty on a machine without Slurm."""
+    """Output of ``scontrol -V``, or the reason why there is none; empty on a machine without Slurm."""
     if shutil.which("scontrol") is None:
         return ""
     try:

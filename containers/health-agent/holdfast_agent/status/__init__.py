@@ -1,4 +1,4 @@
-"""How a running agent is asked what it knows: both ends of a socket, which load nothing else of the agent."""
+"""Status socket of a running agent; loads nothing else of it."""
 
 from holdfast_agent.status.client import ask_status
 from holdfast_agent.status.server import StatusSocket

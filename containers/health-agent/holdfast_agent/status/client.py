@@ -1,4 +1,4 @@
-"""Who asks."""
+"""Client of the status socket."""
 
 import json
 import socket
@@ -9,7 +9,7 @@ ANSWERS_WITHIN_S = 2.0
 
 
 def ask_status(path: Path, *, timeout_s: float = ANSWERS_WITHIN_S) -> "dict[str, Any]":
-    """The answer of the running agent; raises OSError without one, ValueError for what is no answer."""
+    """Status of the running agent; raises OSError without one, ValueError for an invalid response."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(timeout_s)
         asking.connect(str(path))
@@ -18,5 +18,5 @@ def ask_status(path: Path, *, timeout_s: float = ANSWERS_WITHIN_S) -> "dict[str,
             parts.append(part)
     answer = json.loads(b"".join(parts))
     if not isinstance(answer, dict):
-        raise ValueError("the agent's answer is no object")  # noqa: TRY004
+        raise ValueError("the agent's response is not a JSON object")  # noqa: TRY004
     return answer

@@ -1,4 +1,4 @@
-"""The socket that ``status`` asks: the answer is what is known, and no detector is asked for it."""
+"""Server of the status socket; answers without polling a detector."""
 
 import json
 import os
@@ -12,13 +12,7 @@ LONGEST_ANSWER = 1 << 20
 
 
 class StatusSocket:
-    """
-    Whoever connects gets one JSON object, at once.
-
-    Args:
-        path: Of the socket, for root alone.
-        answer: What there is to tell.
-    """
+    """Sends the JSON object that ``answer()`` returns to each connection; the socket is for root alone."""
 
     def __init__(self, *, path: Path, answer: "Callable[[], dict[str, Any]]") -> None:
         self._answer = answer
@@ -35,11 +29,10 @@ class StatusSocket:
         self._path = path
 
     def fileno(self) -> int:
-        """Readable when somebody asks."""
         return self._listening.fileno()
 
     def serve(self) -> None:
-        """Answer who waits; who does not read is not waited for."""
+        """Answer pending clients; does not wait for slow ones."""
         while True:
             try:
                 asking, _ = self._listening.accept()
@@ -55,6 +48,5 @@ class StatusSocket:
                     continue
 
     def close(self) -> None:
-        """Take the socket away."""
         self._listening.close()
         self._path.unlink(missing_ok=True)

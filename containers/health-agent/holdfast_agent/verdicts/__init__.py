@@ -1,7 +1,8 @@
-"""What signals mean: pure, without clock, file, process or network, so that every verdict can be replayed.
+"""
+Verdicts on signals: pure, without clock, file, process or network, so that all can be replayed.
 
-A log's lines become records (``LogReader``, ``parse_kmsg``), records become signals (``Recognizer``), and signals
-verdicts (``Engine``), by rows of data (``Policy``).
+Log lines become records (``LogReader``, ``parse_kmsg``), records signals (``Recognizer``), and signals verdicts
+(``Engine``), by rows of data (``Policy``).
 """
 
 from holdfast_agent.verdicts.engine import Engine, SnapshotError

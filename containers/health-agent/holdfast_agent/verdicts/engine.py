@@ -1,10 +1,9 @@
 """
-From signals to verdicts. No clock, no file: time comes with the signals, and the same signals give the same verdicts.
+From signals to verdicts. Pure: time comes with the signals.
 
-A signal belongs to the open incident of its device, or to one of its group that had another condition of it within
-seconds; else it opens one. An incident asks for the greatest remedy of all that still holds in it. It ends when all of
-that is over, when the reboot that it asked for has happened, or silently, when it asked for nothing of the node and
-nothing was seen for ten minutes.
+A signal belongs to the open incident of its device, or to one of its group that had another condition within seconds;
+else it opens one. An incident requires the strongest remedy of all conditions that hold. It ends when all are over,
+when its reboot has happened, or silently: no remedy required and no signal for ten minutes.
 """
 
 import hashlib
@@ -21,31 +20,30 @@ from holdfast_agent.verdicts.verdict import Verdict
 from holdfast_common import Remedy, Severity, When, fault_named
 
 QUIET_S = 600.0
-"""After so long without a line, what asked for nothing of the node is another incident."""
+"""An incident without a required remedy ends after so long without a line."""
 JOINED_WITHIN_S = 15.0
-"""Switch and GPUs tell of one failure about 12 s apart (leptonai/gpud's sample)."""
+"""Switch and GPUs report one failure about 12 s apart (leptonai/gpud's sample)."""
 BURST_S = 1.0
-"""Lines that follow each other faster are one occurrence."""
+"""Lines within this time are one occurrence."""
 MOST_PIDS = 32
 REBOOTS_IN_VAIN, IN_VAIN_WITHIN_S = 3, 604_800.0
-"""After so many, what asks for one more of the same device asks for another node."""
+"""Limit of reboots for the same device; then the node is replaced."""
 _OF_THE_NODE = (Remedy.RESET_GPU, Remedy.REBOOT, Remedy.REPLACE)
 _BY_REBOOT = (Remedy.RESET_GPU, Remedy.REBOOT)
 
 
 class SnapshotError(ValueError):
-    """A snapshot is not one of this engine."""
+    """Invalid snapshot."""
 
 
 class Engine:
     """
-    The judgement of one node.
+    Verdicts on one node.
 
     Args:
-        policy: What signals mean.
-        history: What the node has been through. Default: nothing that is known
-        boot_id: Of the present boot. Default: not known
-        node: Enters the ids of incidents, so that those of several nodes differ. Default: empty
+        history: Of the node. Default: empty
+        boot_id: Of the present boot. Default: unknown
+        node: Part of incident ids, to make them unique.
     """
 
     def __init__(self, *, policy: Policy, history: Optional[History] = None, boot_id: str = "", node: str = "") -> None:
@@ -56,18 +54,12 @@ class Engine:
         self._open: list[Incident] = []
         self._pending: list[Verdict] = []
         self._origin_s: Optional[float] = 0.0
-        """Added to seconds since boot, so that time goes on over reboots; None until the first time after one."""
+        """Added to seconds since boot, so that time continues over reboots; None until the first time after one."""
         self._now_s = 0.0
         self._wall_ns = 0
 
     def see(self, signal: Signal, *, line: int = 0) -> "tuple[Verdict, ...]":
-        """
-        Judge a signal. The word on its incident is the last of those returned, also where it is no news.
-
-        Args:
-            signal: What was seen.
-            line: Where its evidence stands. Default: in no file
-        """
+        """Judge a signal. The verdict on its incident is the last one returned, also without news."""
         if signal.condition == "node-booted":
             return self.booted(str(signal.facts.get("boot", "")))
         now_s = self._time(signal.boot_s, signal.time_ns)
@@ -88,12 +80,12 @@ class Engine:
         return (*before, self._word(incident, now_s, signal=signal, row=row))
 
     def advance(self, *, boot_s: float, time_ns: int = 0) -> "tuple[Verdict, ...]":
-        """Time went on: what has held long enough asks now, and what became of earlier boots is told."""
+        """Advance the time: conditions that have held long enough count now, and results of reboots are reported."""
         now_s = self._time(boot_s, time_ns)
         return (*self._taken(), *self._due(now_s))
 
     def booted(self, boot_id: str) -> "tuple[Verdict, ...]":
-        """The node runs anew: what a reboot cures is cured, and known as such if it comes back."""
+        """Handle a reboot: what it cures is cured, and known as such if it comes back."""
         if boot_id and boot_id == self._boot_id:
             return ()
         self._boot_id = boot_id
@@ -117,11 +109,10 @@ class Engine:
         return self._history
 
     def standing(self) -> "tuple[Verdict, ...]":
-        """The last word on each open incident. To ask for it makes nothing old news."""
+        """Last verdict on each open incident, without side effects."""
         return tuple(replace(self._verdict(one, self._now_s), news=False) for one in self._open)
 
     def snapshot(self) -> "dict[str, Any]":
-        """All it knows, as JSON."""
         return {
             "version": 1,
             "node": self._node,
@@ -136,20 +127,16 @@ class Engine:
     @classmethod
     def restored(cls, *, policy: Policy, snapshot: Mapping[str, Any], boot_id: str = "") -> "Engine":
         """
-        An engine that goes on from a snapshot.
+        Resume from a snapshot; raises SnapshotError.
 
         Args:
-            policy: May be newer than the one of the snapshot: open incidents keep what they asked for.
+            policy: May be newer than the snapshot's: open incidents keep their remedies.
             snapshot: Of ``snapshot()``, through JSON.
-            boot_id: Of the present boot; where it is another, the node was rebooted, and ``advance`` tells what that
-                cured. Default: that of the snapshot
-
-        Raises:
-            SnapshotError: it is none.
+            boot_id: Of the present boot; if it differs, the node was rebooted, and ``advance`` reports what that cured.
         """
         try:
             if snapshot["version"] != 1:
-                raise SnapshotError(f"a snapshot of version 1 is wanted, got {snapshot['version']!r}")
+                raise SnapshotError(f"snapshot version must be 1, got {snapshot['version']!r}")
             engine = cls(
                 policy=policy,
                 history=History.restored(snapshot["history"]),
@@ -167,7 +154,7 @@ class Engine:
         return engine
 
     def _time(self, boot_s: float, time_ns: int) -> float:
-        """Seconds that go on over reboots. A wall clock is asked only for how long a reboot took."""
+        """Seconds that continue over reboots; the wall clock only measures the reboot."""
         if self._origin_s is None:
             away_s = (time_ns - self._wall_ns) / 1e9 if time_ns and self._wall_ns else 0.0
             self._origin_s = self._now_s + max(away_s, 1.0) - boot_s
@@ -181,7 +168,7 @@ class Engine:
         return taken
 
     def _due(self, now_s: float) -> "tuple[Verdict, ...]":
-        """Words on incidents whose time has come, and an end to those that were quiet."""
+        """Verdicts on incidents whose time has come; quiet ones end."""
         words = []
         for incident in self._open:
             if any(self._now_s >= one.due_s > one.first_s and not one.over for one in incident.sightings.values()):
@@ -196,7 +183,6 @@ class Engine:
         return now_s - incident.last_s > QUIET_S and not waits and incident.asked(now_s).remedy not in _OF_THE_NODE
 
     def _device(self, signal: Signal, row: Row) -> str:
-        """What the incident is kept under: the device, or where there is none, the fault."""
         if row.scope == "node" or not signal.device:
             return f"fault:{row.fault.name}"
         return same_device(signal.device)
@@ -216,7 +202,7 @@ class Engine:
         return opened
 
     def _new_id(self, signal: Signal, device: str, now_s: float) -> str:
-        """Follows from what opened the incident and from no wall clock, so that it is the same in each replay."""
+        """Derived from the opening signal without a wall clock, so that replays give the same id."""
         parts = (self._node, self._boot_id, signal.condition, str(signal.code), device, f"{now_s:.6f}")
         return hashlib.sha256("|".join(parts).encode(errors="replace")).hexdigest()[:12]
 
@@ -242,7 +228,6 @@ class Engine:
         return known
 
     def _change(self, row: Row, known: Sighting, incident: Incident, signal: Signal, now_s: float) -> Optional[Change]:
-        """What is asked for instead, because of what came before."""
         device = known.device
         if row.again and self._history.was_cured(
             row.fault.name, device, since_s=now_s - row.again.within_s, part=known.part
@@ -272,7 +257,7 @@ class Engine:
     def _ended(
         self, keys: "set[str]", device: str, now_s: float, *, signal: Signal, row: Row, line: int
     ) -> "tuple[Verdict, ...]":
-        """Conditions are over on a device: without them, what is left of its incidents counts."""
+        """End conditions on a device; what is left of its incidents counts."""
         words = []
         for incident in self._open:
             ended = [
@@ -318,19 +303,18 @@ class Engine:
         row: Optional[Row] = None,
         withdrawn: bool = False,
     ) -> Verdict:
-        """The word on an incident, which is news where it is another than the last, or about one more device."""
+        """Verdict on an incident; news if it differs from the last, or names one more device."""
         verdict = self._verdict(incident, now_s, signal=signal, row=row)
         leading = incident.leading(now_s).fault
         word = (leading, verdict.remedy.value, verdict.when.value, withdrawn)
-        devices = incident.devices(now_s, remedies=_OF_THE_NODE) | incident.told
-        news = word != incident.last_word or devices != incident.told
-        incident.last_word, incident.told = word, devices
+        devices = incident.devices(now_s, remedies=_OF_THE_NODE) | incident.named
+        news = word != incident.last_word or devices != incident.named
+        incident.last_word, incident.named = word, devices
         return replace(verdict, withdrawn=withdrawn, news=news)
 
     def _verdict(
         self, incident: Incident, now_s: float, *, signal: Optional[Signal] = None, row: Optional[Row] = None
     ) -> Verdict:
-        """About the signal that it was seen by, or about the worst that is known of it."""
         asked, leading = incident.asked(now_s), incident.leading(now_s)
         severity: Severity = row.severity if row else fault_named(leading.fault).severity
         return Verdict(

@@ -1,8 +1,7 @@
 """
-The forms in which a kernel log is kept, line by line: /dev/kmsg, dmesg, syslog, journal JSON, the agent's recording.
+Formats of a kernel log, line by line: /dev/kmsg, dmesg, syslog, journal JSON, the agent's recording.
 
-Only what the kernel said comes out: a line that another program wrote to the same file proves nothing about the node,
-since any user can write one (``logger``). Who can write to /dev/kmsg is root already.
+Only the kernel's own lines are returned: any user can write others (``logger``). Writing to /dev/kmsg needs root.
 """
 
 import json
@@ -17,7 +16,7 @@ from holdfast_agent.verdicts.stamps import ISO, iso_ns, month_number, utc_ns
 LONGEST_TEXT = 8192
 """Of a message: the kernel's own limit is near 1,000 characters."""
 _BOOT_STEPS_BACK_S = 60.0
-"""Processors stamp messages a little out of order; a clock that falls by more was started anew."""
+"""Processors stamp messages a little out of order; a larger step back is a reboot."""
 
 _KMSG = re.compile(r"(\d{1,6}),(\d+),(\d+),[^;]*;(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
@@ -39,11 +38,10 @@ _KERNEL_TEXT = re.compile(r"NVRM: |nvidia-nvswitch\d|(?:\S*[^\s:] )?kernel: ")
 
 def parse_kmsg(raw: str, *, booted_ns: int = 0, line: int = 0) -> Optional[Record]:
     """
-    One record as /dev/kmsg gives it, or None when it is none (such as its lines of keys, which begin with a space).
+    Parse one record of /dev/kmsg; None for others (such as its lines of keys, which begin with a space).
 
     Args:
-        raw: The record, with or without line end.
-        booted_ns: When the machine booted, UTC. Default: not known, and so is the record's time.
+        booted_ns: Boot time, UTC. Default: unknown, and so is the record's time.
         line: See Record.
     """
     found = _KMSG.match(raw.rstrip("\n"))
@@ -57,12 +55,7 @@ def parse_kmsg(raw: str, *, booted_ns: int = 0, line: int = 0) -> Optional[Recor
 
 
 class LogReader:
-    """
-    The records of one log, whose lines are given in order. The form is found for each line, so that files may mix them.
-
-    Args:
-        year: Of the first line, for syslog's traditional stamps, which have none. Default: 2000
-    """
+    """Records of one log, whose lines are given in order; ``year`` is the first line's, for stamps without one."""
 
     def __init__(self, *, year: int = 2000) -> None:
         self._year = year
@@ -79,7 +72,7 @@ class LogReader:
         """This log has lines of syslog or the journal: one without a stamp continues another."""
 
     def read(self, raw: str, *, line: int = 0) -> Union[Record, Signal, None]:
-        """What a line holds; None when the kernel did not say it."""
+        """Record of a line; None if it is not the kernel's."""
         raw = raw.strip("\0\r\n\x1e").replace("\0", "")
         if raw.startswith("data: {"):
             raw = raw[6:]
@@ -129,7 +122,7 @@ class LogReader:
         return self._placed(text.strip(), None, 0, line)
 
     def _from_program(self, rest: str, time_ns: int, line: int) -> Optional[Record]:
-        """What follows a stamp of syslog: host, program and text; some templates leave host and program out."""
+        """Parse host, program and text behind a syslog stamp; some templates omit host and program."""
         sender = None if _KERNEL_TEXT.match(rest) else _SENDER.match(rest)
         self._stamped = True
         self._foreign = sender is not None and not _is_believed(sender[1], process=sender[2])
@@ -141,7 +134,7 @@ class LogReader:
         return not self._foreign
 
     def _sent(self, text: str, boot_s: Optional[float], time_ns: int, line: int) -> Record:
-        """A text that may begin with host and ``kernel:``, or with the kernel's own stamp."""
+        """Parse a text that may begin with host and ``kernel:``, or with the kernel's stamp."""
         host, found, rest = text.partition("kernel: ")
         if found and (not host or (host.endswith(" ") and " " not in host[:-1])):
             text = rest
@@ -191,7 +184,7 @@ class LogReader:
         boot: str = "",
         sequence: Optional[int] = None,
     ) -> Record:
-        """The record, in its boot and on one time axis with the others of its log."""
+        """Place the record in its boot and on the time axis of its log."""
         started = text.startswith("Linux version ") and self._last_s is not None
         fell = boot_s is not None and boot_s + _BOOT_STEPS_BACK_S < (self._last_s or 0.0) and not self._by_wall
         if started or fell or (boot and self._boot_id not in ("", boot)):
@@ -222,7 +215,7 @@ class LogReader:
 
 
 def _is_believed(program: str, *, process: Optional[str]) -> bool:
-    """The kernel is no process: what has the number of one was written by a program that says it is the kernel."""
+    """The kernel has no pid: a line with one is from another program."""
     return program in _BELIEVED and not (program == "kernel" and process)
 
 

@@ -1,4 +1,4 @@
-"""What a node has been through, which outlives incidents, restarts of the agent, and reboots."""
+"""History of a node, which outlives incidents, restarts and reboots."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from typing import Any
 
 _MOST = 200
 _SAME_CRASH_S = 60.0
-"""Lines of one job that crashes come within seconds; one that starts anew takes longer."""
+"""Lines of one crashing job come within seconds; a restart takes longer."""
 
 
 @dataclass
 class History:
-    """Reboots that should have cured something, and jobs that a device's errors ended. Times are the engine's own."""
+    """Reboots for faults, and jobs ended by a device's errors. Times are the engine's."""
 
     cures: "list[tuple[str, str, str, float]]" = field(default_factory=list)
     """Fault, device, which part of it (such as a row of memory), and time of the reboot."""
@@ -19,22 +19,21 @@ class History:
     """Condition and device -> process id (0: not known) and time of the latest line, one per job."""
 
     def cured(self, fault: str, device: str, at_s: float, *, part: str = "") -> None:
-        """A reboot, asked for because of this fault, was done."""
         self.cures = [*self.cures, (fault, device, part, at_s)][-_MOST:]
 
     def was_cured(self, fault: str, device: str, *, since_s: float, part: str = "") -> bool:
-        """Whether the same fault of the same device, and of the same part as far as that is known, led to a reboot."""
+        """True if the same fault of the same device, and part if known, led to a reboot."""
         parts = [one[2] for one in self.cures if one[:2] == (fault, device) and one[3] >= since_s]
         return any(not part or one in ("", part) for one in parts)
 
     def reboots(self, fault: str, device: str, *, since_s: float) -> int:
-        """How many reboots the fault of the device led to, whatever its part."""
+        """Number of reboots for the fault of the device, whatever its part."""
         return len(
             {at_s for known, where, _, at_s in self.cures if (known, where) == (fault, device) and at_s >= since_s}
         )
 
     def crashed(self, key: str, *, pid: int, at_s: float, since_s: float) -> int:
-        """How many jobs ended by this since then, with the one of now."""
+        """Number of jobs ended by this since then, with the present one."""
         jobs = [job for job in self.crashes.get(key, []) if job[1] >= since_s]
         known = next((place for place, job in enumerate(jobs) if pid and job[0] == pid), None)
         if known is None and jobs and at_s - jobs[-1][1] < _SAME_CRASH_S:
@@ -56,7 +55,6 @@ class History:
 
     @staticmethod
     def restored(values: Mapping[str, Any]) -> "History":
-        """From a snapshot; raises KeyError, TypeError or ValueError for what is none."""
         return History(
             cures=[(str(fault), str(device), str(part), float(at_s)) for fault, device, part, at_s in values["cures"]],
             crashes={

@@ -1,4 +1,4 @@
-"""An incident that is not over: its sightings, what they ask for together, and the lines that it rests on."""
+"""Open incident: its sightings, their combined remedy, and evidence."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,13 +13,13 @@ _ORDER = {remedy: place for place, remedy in enumerate(Remedy)}
 
 
 def is_more(one: Remedy, other: Remedy) -> bool:
-    """Whether the first of two remedies does more."""
+    """True if the first remedy is stronger."""
     return _ORDER[one] > _ORDER[other]
 
 
 @dataclass
 class Sighting:
-    """One condition on one device, however often it was seen. Times are the engine's own."""
+    """One condition on one device. Times are the engine's."""
 
     key: str
     device: str
@@ -31,7 +31,7 @@ class Sighting:
     first_s: float
     last_s: float
     due_s: float
-    """From when on it counts: a condition that has to hold for a while asks for nothing before."""
+    """Start of counting: a condition that has to hold for a while requires nothing before."""
     joins: str = ""
     part: str = ""
     """Which part of the device, where that is known."""
@@ -48,8 +48,6 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Asked:
-    """What an incident asks for."""
-
     remedy: Remedy
     when: When
     check: bool
@@ -57,19 +55,19 @@ class Asked:
 
 @dataclass
 class Incident:
-    """Open until it is over, was cured by a reboot, or asked for nothing and was quiet."""
+    """Open until it is over, cured by a reboot, or quiet without a required remedy."""
 
     id: str
     sightings: "dict[str, Sighting]" = field(default_factory=dict)
     evidence: "list[tuple[str, int, str]]" = field(default_factory=list)
     """Key of the sighting, line and text."""
     last_word: "tuple[str, str, str, bool]" = ("", "", "", False)
-    told: "set[str]" = field(default_factory=set)
-    """Devices that words were about."""
+    named: "set[str]" = field(default_factory=set)
+    """Devices named in verdicts."""
 
     @property
     def first_ns(self) -> int:
-        """When its first sign was seen, UTC; 0 where that is not known."""
+        """First sign, UTC; 0 if unknown."""
         return min((one.first_ns for one in self.sightings.values() if one.first_ns), default=0)
 
     @property
@@ -77,7 +75,7 @@ class Incident:
         return max((sighting.last_s for sighting in self.sightings.values()), default=0.0)
 
     def asked(self, now_s: float) -> Asked:
-        """The greatest remedy of all that still holds; ``now`` where any of those that ask for it cannot wait."""
+        """Strongest remedy that still holds; ``now`` where one of them cannot wait."""
         counting = [sighting for sighting in self.sightings.values() if sighting.counts(now_s)]
         remedy = max((sighting.remedy for sighting in counting), key=_ORDER.__getitem__, default=Remedy.NONE)
         check = any(sighting.check for sighting in counting)
@@ -89,31 +87,28 @@ class Incident:
         return Asked(remedy=remedy, when=when, check=check)
 
     def pids(self, now_s: float) -> "tuple[int, ...]":
-        """Processes named by what asks for the remedy of a process."""
+        """Processes named by sightings with a process remedy."""
         counting = [one for one in self.sightings.values() if one.counts(now_s)]
         return tuple(pid for one in counting if one.remedy is Remedy.RESTART_PROCESS for pid in one.pids)
 
     def devices(self, now_s: float, *, remedies: "tuple[Remedy, ...]") -> "set[str]":
-        """Those for which one of the remedies is asked."""
+        """Devices that require one of the remedies."""
         return {one.device for one in self.sightings.values() if one.counts(now_s) and one.remedy in remedies}
 
     def leading(self, now_s: float) -> Sighting:
-        """The sighting that best says what the incident is about."""
         return max(self.sightings.values(), key=lambda one: (one.counts(now_s), _ORDER[one.remedy], -one.first_s))
 
     def is_over(self) -> bool:
         return all(sighting.over for sighting in self.sightings.values())
 
     def concerns(self, device: str) -> Optional[float]:
-        """When the device was last seen in it."""
         return max((one.last_s for one in self.sightings.values() if one.device == device), default=None)
 
     def joined(self, group: str) -> Optional[float]:
-        """When a condition of the group was last seen in it."""
         return max((one.last_s for one in self.sightings.values() if one.joins == group), default=None)
 
     def keep(self, key: str, line: int, text: str) -> None:
-        """Remember a line. Of too many, the second of the sighting with the most goes: first and latest words stay."""
+        """Keep a line. Over the limit, drop the second of the most frequent sighting: first and latest stay."""
         self.evidence.append((key, line, text))
         if len(self.evidence) > MOST_EVIDENCE:
             keys = [one[0] for one in self.evidence]
@@ -134,12 +129,11 @@ class Incident:
             "sightings": sightings,
             "evidence": [list(one) for one in self.evidence],
             "last_word": list(self.last_word),
-            "told": sorted(self.told),
+            "named": sorted(self.named),
         }
 
 
 def restored(values: Mapping[str, Any]) -> Incident:
-    """From a snapshot; raises KeyError, TypeError or ValueError for what is none."""
     sightings = {
         str(name): Sighting(**{**one, "remedy": Remedy(one["remedy"]), "when": When(one["when"])})
         for name, one in values["sightings"].items()
@@ -150,12 +144,11 @@ def restored(values: Mapping[str, Any]) -> Incident:
         sightings=sightings,
         evidence=[(str(key), int(line), str(text)) for key, line, text in values["evidence"]],
         last_word=(str(fault), str(remedy), str(when), withdrawn is True),
-        told={str(device) for device in values["told"]},
+        named={str(device) for device in values["named"]},
     )
 
 
 def sighting_of(row: Row, *, name: str, device: str, code: Optional[int], at_s: float, time_ns: int) -> Sighting:
-    """A first sighting."""
     return Sighting(
         key=name,
         device=device,
@@ -173,6 +166,5 @@ def sighting_of(row: Row, *, name: str, device: str, code: Optional[int], at_s: 
 
 
 def latest(times: "Iterable[tuple[Optional[float], Incident]]") -> Optional[Incident]:
-    """The incident with the latest of the times that are known."""
     known = [(time, place, incident) for place, (time, incident) in enumerate(times) if time is not None]
     return max(known, key=lambda one: one[:2])[2] if known else None

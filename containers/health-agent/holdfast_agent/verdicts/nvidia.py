@@ -1,4 +1,4 @@
-"""What NVIDIA's driver and fabric manager write about GPUs and switches: number, device, and what the text tells."""
+"""Messages of NVIDIA's driver and fabric manager about GPUs and switches: number, device, facts."""
 
 import re
 from typing import Optional, Union
@@ -48,7 +48,7 @@ NVLINK_5 = range(144, 151)
 
 
 def is_named(text: str) -> bool:
-    """Whether a text speaks of an Xid or SXid as the driver does, so that not finding its number is worth telling."""
+    """True if a text mentions an Xid or SXid as the driver does, so that a failed parse is worth reporting."""
     return _NAMED.search(text) is not None
 
 
@@ -57,42 +57,42 @@ def xid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float,
     found = _XID.match(text)
     if found is None:
         return None
-    code, said = int(found[3]), found[4]
+    code, output = int(found[3]), found[4]
     facts: dict[str, Union[str, int, float, bool]] = {}
-    if pid := _PID.search(said):
+    if pid := _PID.search(output):
         facts["pid"] = int(pid[1])
-    if (name := _NAME.search(said)) and not name[1].startswith("<"):
+    if (name := _NAME.search(output)) and not name[1].startswith("<"):
         facts["name"] = name[1]
     if instance := found[2].strip():
         facts["instance"] = instance
-    if link := _LINK.search(said):
+    if link := _LINK.search(output):
         facts["link"] = int(link[1])
-    _read_text(code, said, facts)
+    _read_text(code, output, facts)
     return found[1].lower(), code, facts
 
 
-def _read_text(code: int, said: str, facts: "dict[str, Union[str, int, float, bool]]") -> None:
+def _read_text(code: int, text: str, facts: "dict[str, Union[str, int, float, bool]]") -> None:
     if code in NVLINK_5:
-        if decoded := _NVLINK_5.search(said):
+        if decoded := _NVLINK_5.search(text):
             facts["unit"] = decoded[1]
             facts["sub_code"] = int(decoded[3], 16) >> 20 & 0x3F
-        if fatality := _FATALITY.search(said):
+        if fatality := _FATALITY.search(text):
             facts["fatal"] = fatality[1].lower() == "fatal"
     elif code in (63, 64):
-        facts["failed"] = _FAILED.search(said) is not None
-        if row := _ROW.search(said):
+        facts["failed"] = _FAILED.search(text) is not None
+        if row := _ROW.search(text):
             facts["row"] = row[1].lower()
     elif code == 48:
-        facts["threshold"] = "threshold" in said.lower()
+        facts["threshold"] = "threshold" in text.lower()
     elif code == 71:
-        facts["nvlink"] = "nvlink" in said.lower()
-    elif code == 154 and (action := _action(said)) is not None:
+        facts["nvlink"] = "nvlink" in text.lower()
+    elif code == 154 and (action := _action(text)) is not None:
         facts["action"] = action
 
 
-def _action(said: str) -> Optional[int]:
-    """Number of the recovery action that an Xid 154 changes to, as in nvml.h."""
-    found = _ACTION.search(said)
+def _action(text: str) -> Optional[int]:
+    """Recovery action of an Xid 154, as in nvml.h."""
+    found = _ACTION.search(text)
     if found is None:
         return None
     if found[1]:
@@ -101,16 +101,16 @@ def _action(said: str) -> Optional[int]:
 
 
 def sxid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float, bool]]]]":
-    """Device, number and facts; ``detail`` is set on the lines of severity and data that follow an error's first."""
+    """Device, number and facts; ``detail`` is set on the lines of severity and data after an error's first."""
     found = _SXID.match(text)
     if found is not None:
-        said = found[4]
+        output = found[4]
         facts: dict[str, Union[str, int, float, bool]] = {"switch": int(found[1])}
-        if fatality := _FATALITY.match(said):
+        if fatality := _FATALITY.match(output):
             facts["fatal"] = fatality[1].lower() == "fatal"
-        elif said.startswith(("Severity", "Data")):
+        elif output.startswith(("Severity", "Data")):
             facts["detail"] = True
-        if link := _LINK.search(said):
+        if link := _LINK.search(output):
             facts["link"] = int(link[1])
         return found[2].lower(), int(found[3]), facts
     if manager := _MANAGER.search(text):
@@ -121,30 +121,28 @@ def sxid(text: str) -> "Optional[tuple[str, int, dict[str, Union[str, int, float
     return None
 
 
-def wants_reboot(text: str) -> bool:
-    """The memory driver says that only a reboot helps."""
+def requires_reboot(text: str) -> bool:
     return _UVM.match(text) is not None
 
 
 def lost_without_xid(text: str) -> Optional[str]:
-    """The device of a line that says a GPU is off the bus, without an Xid."""
+    """Device of a line that reports a GPU off the bus, without an Xid."""
     found = _LOST.match(text)
     return found[1].lower() if found else None
 
 
 def begins_a_loss(text: str) -> Optional[str]:
-    """The device of the first of the three lines in which older drivers say it."""
+    """Device of the first of the three lines of older drivers."""
     found = _LOST_BEGINS.match(text)
     return found[1].lower() if found else None
 
 
 def ends_a_loss(text: str) -> bool:
-    """The last of these three."""
     return _LOST_ENDS.match(text) is not None
 
 
 def same_device(address: str) -> str:
-    """A PCI address without function and without a domain's leading zeros: the driver writes it in four ways."""
+    """PCI address without function and leading zeros of the domain: the driver writes it in four ways."""
     parts = address.lower().rpartition(".")[0].split(":") if "." in address else address.lower().split(":")
     if len(parts) == 2:
         parts.insert(0, "0")

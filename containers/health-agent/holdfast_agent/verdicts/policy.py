@@ -1,4 +1,4 @@
-"""What a signal means: rows of data, each with its source, and the rule that finds the row of a signal."""
+"""Policy: rows of data with their sources, and the lookup of a signal's row."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -37,13 +37,11 @@ _KEYS = frozenset(
 
 
 class PolicyError(ValueError):
-    """A row of a policy is wrong; the message says which and why."""
+    """A row is invalid; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a row asks for instead, once something came often enough."""
-
     remedy: Remedy
     when: When
     within_s: float
@@ -53,31 +51,29 @@ class Change:
 
 @dataclass(frozen=True)
 class AtLeast:
-    """A fact that is a number, and not below this one."""
-
     number: float
 
 
 @dataclass(frozen=True)
 class Row:
     """
-    What one condition means.
+    Meaning of one condition.
 
     Args:
-        key: Condition, with ``:code`` where it is about one code.
-        fault: Of the taxonomy, which has what the row does not say itself.
-        often: Asked for instead when it is seen so many times on a device.
+        key: Condition, with ``:code`` if it is about one code.
+        fault: Of the taxonomy, which provides the defaults.
+        often: Escalation after so many sightings on a device.
         jobs: The same, counted in jobs that it ended.
-        again: Asked for instead when it comes back after the reboot that should have cured it.
+        again: Escalation if it returns after its reboot.
         cancels: Keys of conditions that it ends.
-        holds_s: How long it has to hold before it asks for anything.
-        joins: Name of a group: all its conditions of one moment are one incident, whatever their devices.
+        holds_s: Time that it has to hold before it counts.
+        joins: Group: its conditions of one moment are one incident, whatever their devices.
         scope: ``node``: all devices of the node are one incident.
-        check: A deep check is due at the boundary.
-        asks: The signal's facts ``remedy`` and ``when`` say what to do.
-        over: It tells that nothing is wrong any more.
-        variants: Fact, its value or the least of them, and the row that counts then.
-        source: Where the row comes from; ``date`` says as of when.
+        check: Requires a deep check at the boundary.
+        asks: The facts ``remedy`` and ``when`` of the signal decide.
+        over: It reports the end of a fault.
+        variants: Fact, its value or minimum, and the row that applies.
+        source: Of the row; ``date``: when it was read.
     """
 
     key: str
@@ -101,20 +97,19 @@ class Row:
 
 
 class Policy:
-    """Rows by their keys. ``standard()`` is what is shipped; an administrator's rows go over it."""
+    """Rows by key. ``standard()`` is shipped; an administrator's rows override it."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows: Mapping[str, Row] = {row.key: row for row in rows}
 
     @classmethod
     def standard(cls) -> "Policy":
-        """The shipped rows."""
         here = Path(__file__).parent
         texts = [(here / name).read_text("utf-8") for name in _DATA]
         return cls(_row(json.loads(line)) for text in texts for line in text.splitlines())
 
     def extended(self, text: str) -> "tuple[Policy, tuple[str, ...]]":
-        """This policy under the rows of a text, one JSON object a line; and which lines were refused, and why."""
+        """This policy with the rows of a text, one JSON object per line; and the refused lines with reasons."""
         rows, problems = dict(self.rows), []
         for number, line in enumerate(text.splitlines(), start=1):
             if not line.strip() or line.lstrip().startswith("#"):
@@ -128,7 +123,7 @@ class Policy:
         return Policy(rows.values()), tuple(problems)
 
     def row(self, signal: Signal) -> Row:
-        """The row that a signal is judged by; a condition without one is told and asks for nothing."""
+        """Row of a signal; a condition without one is reported and requires nothing."""
         condition = signal.condition
         row = self.rows.get(f"{condition}:{signal.code}") or self.rows.get(condition)
         if row is None:
@@ -148,7 +143,7 @@ def _holds(fact: object, value: "Union[str, int, float, bool, AtLeast]") -> bool
 
 
 def _asked(row: Row, signal: Signal) -> Row:
-    """What the facts of a signal ask for, as far as they name remedies that there are."""
+    """Remedy of a signal's facts, as far as it is valid."""
     remedy, when = signal.facts.get("remedy"), signal.facts.get("when")
     return replace(
         row,
@@ -161,28 +156,28 @@ def _object(line: str) -> Mapping[str, Any]:
     try:
         values = json.loads(line)
     except ValueError as error:
-        raise PolicyError(f"not JSON: {error}; write one object in one line") from None
+        raise PolicyError(f"not JSON: {error}; write one object per line") from None
     if not isinstance(values, dict):
-        raise PolicyError("must be an object; write one object in one line")
+        raise PolicyError("must be an object; write one object per line")
     return values
 
 
 def _row(values: Mapping[str, Any]) -> Row:
     unknown = sorted(values.keys() - _KEYS)
     if unknown:
-        raise PolicyError(f"unknown keys {', '.join(unknown)}; there are {', '.join(sorted(_KEYS))}")
+        raise PolicyError(f"unknown keys {', '.join(unknown)}; allowed: {', '.join(sorted(_KEYS))}")
     condition, code = values.get("condition"), values.get("code")
     if not isinstance(condition, str) or not condition:
-        raise PolicyError(f"condition must name what a detector sees, got {condition!r}")
+        raise PolicyError(f"condition must be the name of a condition, got {condition!r}")
     if code is not None and (not isinstance(code, int) or isinstance(code, bool)):
         raise PolicyError(f"code must be a number, got {code!r}")
     if not isinstance(values.get("source"), str) or not isinstance(values.get("date"), str):
-        raise PolicyError("source and date must say where the row comes from, and as of when")
+        raise PolicyError("source and date are required: where the row comes from, and when it was read")
     return _part(values, key=condition if code is None else f"{condition}:{code}")
 
 
 def _part(values: Mapping[str, Any], *, key: str) -> Row:
-    """A row, or the variant of one, which takes what it does not say from the row."""
+    """A row, or a variant, which inherits from its row."""
     name = values.get("fault")
     if name not in _NAMES:
         raise PolicyError(f"fault must be one of the taxonomy (holdfast_common.FAULTS), got {name!r}")
@@ -225,7 +220,7 @@ def _variant(
         raise PolicyError(f"a variant must be an object with fact and is or at_least, got {variant!r}")
     changes = {name: value for name, value in variant.items() if name not in ("fact", "is", "at_least")}
     if unknown := sorted(changes.keys() - _KEYS):
-        raise PolicyError(f"unknown keys {', '.join(unknown)} in a variant; there are {', '.join(sorted(_KEYS))}")
+        raise PolicyError(f"unknown keys {', '.join(unknown)} in a variant; allowed: {', '.join(sorted(_KEYS))}")
     # Another fault brings its own severity, remedy and time.
     kept = {
         name: value
@@ -244,7 +239,7 @@ def _change(values: Mapping[str, Any], name: str) -> Optional[Change]:
         raise PolicyError(f"{name} must be an object with remedy and within_s, got {given!r}")
     count = given.get("count", 1)
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise PolicyError(f"{name}.count must be a number from 1 on, got {count!r}")
+        raise PolicyError(f"{name}.count must be a number of at least 1, got {count!r}")
     return Change(
         remedy=_one_of(Remedy, given, "remedy", Remedy.NONE),
         when=_one_of(When, given, "when", When.NOW),

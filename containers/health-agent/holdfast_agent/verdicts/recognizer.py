@@ -1,4 +1,4 @@
-"""From what the kernel says to signals: which lines mean anything, and what their words tell."""
+"""From kernel log records to signals."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _LITERALS = tuple(sorted({*nvidia.LITERALS, *_OF_NO_SIGNAL, *(row[1] for row in 
 
 
 def is_worth_a_look(raw: str) -> bool:
-    """Whether a line as it stands, in whatever form, can hold something that a Recognizer knows; quick."""
+    """Fast filter: True if a line, in any format, may be recognised."""
     # Measured: this loop over 41 texts is 1.5 times as fast as one alternation of them, and 2.4 times as fast as any().
     for literal in _LITERALS:  # noqa: SIM110
         if literal in raw:
@@ -31,25 +31,22 @@ def is_worth_a_look(raw: str) -> bool:
 
 class Recognizer:
     """
-    Reads the records of one node in order.
-
-    It keeps what a message of several lines said so far, and nothing else.
+    Reads the records of one node in order; keeps only the state of messages of several lines.
 
     Args:
-        gpu_ports: PCI addresses of ports that lead to one GPU -> that of the GPU. Default: not known
+        gpu_ports: PCI addresses of ports that lead to one GPU -> that GPU. Default: unknown
     """
 
     def __init__(self, *, gpu_ports: "Optional[Mapping[str, str]]" = None) -> None:
         self._gpu_ports = gpu_ports or {}
         self._boot: Optional[str] = None
         self._losing: Optional[tuple[str, float]] = None
-        """A GPU whose loss began to be told, and when."""
+        """A GPU with an unfinished loss message, and its time."""
         self._switch: Optional[tuple[str, int, float]] = None
         self._old_errors_s: Optional[float] = None
-        """Since when the firmware repeats errors of the previous boot."""
+        """Start of the firmware's repetition of errors of the previous boot."""
 
     def read(self, record: Record) -> "tuple[Signal, ...]":
-        """The signals of a record, which is mostly none."""
         if record.boot != self._boot:
             before, self._boot = self._boot, record.boot
             if before is not None:
@@ -58,7 +55,7 @@ class Recognizer:
         return self._read(record) if is_worth_a_look(record.text) else ()
 
     def drain(self, boot_s: float) -> "tuple[Signal, ...]":
-        """What is told when no more lines come: nothing that was begun and not finished is believed."""
+        """Signals at the end of the log; unfinished messages are dropped."""
         del boot_s
         self._losing = None
         return ()
@@ -92,7 +89,7 @@ class Recognizer:
             return (self._signal(record, "sxid", device=device, code=code, facts=facts),)
         if nvidia.is_named(text):
             return (self._signal(record, "xid-unreadable"),)
-        if nvidia.wants_reboot(text):
+        if nvidia.requires_reboot(text):
             return (self._signal(record, "uvm-fatal"),)
         return self._loss(record, now_s)
 
@@ -125,7 +122,7 @@ class Recognizer:
         return ()
 
     def _on_the_bus(self, device: str, named: "dict[str, str]") -> "tuple[str, str]":
-        """The condition of an error on the PCIe bus, and the device: a GPU, where it is that of its port."""
+        """Condition of a PCIe bus error, and the device: the GPU, where it is that of its port."""
         gpu = device if named["driver"] == "nvidia" else self._gpu_ports.get(device.lower(), "")
         # Without a severity it is about the recovery of a device that did not come back.
         lost = named.get("severity", "(Fatal)").endswith("(Fatal)")
@@ -157,5 +154,5 @@ class Recognizer:
 
 
 def _seconds(record: Record) -> float:
-    """A log without seconds since boot has its wall clock instead: windows need no more than a difference."""
+    """Seconds since boot, or the wall clock without them: windows only need differences."""
     return record.time_ns / 1e9 if record.boot_s is None else record.boot_s

@@ -1,4 +1,4 @@
-"""One record of a kernel log, and the line that the agent's own recording keeps of it."""
+"""Record of a kernel log, and its line in the agent's recording."""
 
 import json
 from collections.abc import Mapping
@@ -11,15 +11,14 @@ from holdfast_agent.signals import Signal
 @dataclass(frozen=True)
 class Record:
     """
-    What the kernel said once, whatever it was read from.
+    One kernel message.
 
     Args:
-        text: The message without stamp, host and program.
-        boot_s: Seconds since boot. Default: not known.
-        time_ns: UTC nanoseconds. Default: not known.
-        line: Where it stood, counted from 1. Default: in no file.
-        boot: Which boot of the node it is from, where a log holds several. Default: the present one.
-        sequence: Number in /dev/kmsg. Default: not known.
+        text: Without stamp, host and program.
+        time_ns: UTC nanoseconds. Default: unknown.
+        line: Counted from 1. Default: in no file.
+        boot: Which boot of the log it is from. Default: the present one.
+        sequence: Number in /dev/kmsg. Default: unknown.
     """
 
     text: str
@@ -31,11 +30,7 @@ class Record:
 
 
 def recorded(seen: Union[Record, Signal]) -> str:
-    """
-    One line of the agent's own recording, without the line end.
-
-    It keeps records as they were read, and of other detectors their signals, so that all verdicts can be replayed.
-    """
+    """One line of the recording, without the line end: records as read, other detectors' signals."""
     kind = "record" if isinstance(seen, Record) else "signal"
     given = {name: value for name, value in vars(seen).items() if name != "line" and value not in ("", None)}
     if isinstance(seen, Signal):
@@ -44,7 +39,7 @@ def recorded(seen: Union[Record, Signal]) -> str:
 
 
 def from_recording(values: Mapping[str, Any], *, line: int) -> Union[Record, Signal, None]:
-    """What a line of a recording holds; None when it is none, or holds what no recording holds."""
+    """Parse a line of a recording; None if invalid."""
     record, signal = values.get("record"), values.get("signal")
     if isinstance(record, dict) and isinstance(record.get("text"), str):
         return Record(

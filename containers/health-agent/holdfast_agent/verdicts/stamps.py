@@ -1,4 +1,4 @@
-"""Times as logs write them, without a clock and without a time zone of the machine."""
+"""Times of logs, without a clock or a local time zone."""
 
 import re
 from typing import Optional
@@ -13,7 +13,7 @@ ISO = re.compile(
 
 
 def utc_ns(*, date: "tuple[int, int, int]", clock: "tuple[int, int, int]", fraction: str = "", zone: str = "") -> int:
-    """Nanoseconds since 1970 of a date and a time of day; no zone is UTC. A date that is none gives some number."""
+    """Nanoseconds since 1970; no zone is UTC. An invalid date gives some number."""
     year, month, day = date
     # Days of the proleptic Gregorian calendar, counted in years that begin in March.
     year -= month <= 2
@@ -33,18 +33,17 @@ def _offset_s(zone: str) -> int:
 
 
 def iso_ns(found: "re.Match[str]") -> int:
-    """Of a match of ISO."""
     year, month, day, hour, minute, second = (int(found[index]) for index in range(1, 7))
     return utc_ns(date=(year, month, day), clock=(hour, minute, second), fraction=found[8] or "", zone=found[9] or "")
 
 
 def month_number(name: str) -> Optional[int]:
-    """1 for Jan; None for what is no month."""
+    """1 for Jan; None if invalid."""
     return _MONTHS.get(name)
 
 
 def rfc_3339(time_ns: int) -> str:
-    """``2025-02-23T16:24:18Z``, with as many digits of the second as it has, up to microseconds."""
+    """``2025-02-23T16:24:18Z``, with up to six digits of the second."""
     seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
     days, second = divmod(seconds, 86400)
     era, day_of_era = divmod(days + 719468, 146097)

@@ -1,4 +1,4 @@
-"""What is decided about an incident, as far as it is known by now."""
+"""Verdict on an incident."""
 
 from dataclasses import dataclass, field
 from typing import Optional
@@ -8,7 +8,7 @@ from holdfast_common import Remedy, Severity, When
 
 @dataclass(frozen=True)
 class Evidence:
-    """A line that a verdict rests on; ``line`` counts from 1 in a file, and is 0 where there is none."""
+    """Line of evidence; ``line`` counts from 1, and is 0 outside of a file."""
 
     line: int
     text: str
@@ -17,23 +17,21 @@ class Evidence:
 @dataclass(frozen=True)
 class Verdict:
     """
-    The word on one incident; the last one counts.
+    Verdict on one incident; the last one counts.
 
     Args:
-        incident: Its id, the same in all verdicts on it and after restarts.
-        fault: Row of the taxonomy, as of the signal.
+        incident: Id, the same in all its verdicts and after restarts.
+        fault: Row of the taxonomy.
         code: Xid or SXid, or None.
-        device: As of the signal.
-        severity: As of the signal.
-        remedy: What the incident asks for after all that was seen.
-        when: How long that may wait.
-        evidence: The lines, oldest first, at most 20.
-        withdrawn: The incident asks for nothing more: it is over, or was none.
-        check: A deep check is due at the boundary.
-        reason: Why it was withdrawn. Default: empty
-        pids: Processes that the kernel named in lines that ask for the remedy of a process. Default: none
-        signal_ns: When the first sign of the incident was seen, UTC; nothing is judged by it. Default: 0, not known
-        news: The word before on this incident was another. An event is written for news only: a storm of lines is none.
+        remedy: Required, after all sightings.
+        when: Its urgency.
+        evidence: Lines, oldest first, at most 20.
+        withdrawn: The incident requires nothing more.
+        check: Requires a deep check at the boundary.
+        reason: Of the withdrawal.
+        pids: Processes named by the kernel in lines with a process remedy.
+        signal_ns: First sign, UTC; for statistics only. Default: 0, unknown
+        news: It differs from the previous verdict; an event is written for news only.
     """
 
     incident: str

@@ -108,7 +108,7 @@ def hours_of(incidents: Sequence[Incident]) -> list[Hours]:
 def _out_of_service(incident: Incident) -> list[tuple[str, Span]] | None:
     if incident.is_open:
         return None
-    if incident.is_of_nobody or incident.is_of_process:
+    if incident.needs_no_repair or incident.is_of_process:
         return []
     begun_ns = incident.out_ns if incident.handed_over_ns is None else incident.handed_over_ns
     end_ns = incident.restored_ns if incident.restored_ns is not None else incident.removed_ns

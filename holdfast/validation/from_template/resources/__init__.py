@@ -1,4 +1,4 @@
-"""From the resources of templates to the parts of a deployment, a reader for each AWS area."""
+"""Readers from resources to parts of a deployment, one per AWS area."""
 
 from holdfast.validation.from_template.resources.cluster import ClusterReader
 from holdfast.validation.from_template.resources.eks import CDK_EKS_CLUSTER, EKS_CLUSTER

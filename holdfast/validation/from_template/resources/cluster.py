@@ -1,4 +1,4 @@
-"""The cluster of a template: its instance groups, its orchestrator, and what reads the rest of the app for them."""
+"""Reader of clusters: instance groups, orchestrator, and the readers that they use."""
 
 from typing import Any
 
@@ -24,8 +24,6 @@ from holdfast.validation.model import (
 
 
 class ClusterReader:
-    """Reads clusters; everything that two of them share is read once."""
-
     def __init__(self, values: Values) -> None:
         order = Order(values.graph)
         self._values = values
@@ -37,7 +35,6 @@ class ClusterReader:
         self._updates = UpdateReader(values)
 
     def cluster(self, resource: Resource) -> Cluster:
-        """A resource of type AWS::SageMaker::Cluster."""
         properties = self._values.properties(resource)
         said = read_properties(Cluster, properties)
         orchestrator = properties.get("Orchestrator")
@@ -98,7 +95,7 @@ class ClusterReader:
 
 
 def _each(node: Node, read: Any) -> Any:
-    """An item per entry; UNRESOLVED when an entry is a function that may come to none."""
+    """Item per entry; UNRESOLVED if an entry is a function that may return none."""
     entries = node.items()
     if entries is None or any(entry.keys() is None for entry in entries):
         return UNRESOLVED
@@ -110,7 +107,6 @@ def _is_there(node: Node) -> Any:
 
 
 def _switched(node: Node, value: Any) -> Any:
-    """A value when Mode says Enable; None when it says Disable or nothing."""
     mode = node.get("Mode").text()
     return UNRESOLVED if mode is UNRESOLVED else value if mode == "Enable" else None
 
@@ -137,7 +133,7 @@ def _accounting(node: Node) -> AccountingDatabase:
 
 
 def _text_or_token(node: Node) -> Any:
-    """What is known, or the function that gives it: that it is there is all that can be asked of an attribute."""
+    """Known value, or the function that returns it."""
     text = node.text()
     return None if text is UNRESOLVED and node.is_attribute else text
 

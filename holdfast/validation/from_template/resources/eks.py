@@ -1,7 +1,7 @@
 """
-The EKS control plane of templates: its version and endpoints, and who and what is installed in it.
+Reader of EKS control planes: version, endpoints, access, and installed software.
 
-Reads ``AWS::EKS::*``, the charts that Holdfast's constructs install, and those of the CDK's own EKS modules.
+Reads ``AWS::EKS::*``, the charts of Holdfast's constructs, and those of the CDK's own EKS modules.
 """
 
 import json
@@ -28,7 +28,7 @@ _SERVICE_ACCOUNTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class _Names:
-    """Where a kind of resource keeps a cluster's settings; the CDK's older module hands them to the API as they are."""
+    """Property names of a cluster's settings; the CDK's older module passes them to the API unchanged."""
 
     holder: tuple[str, ...]
     version: str
@@ -68,15 +68,12 @@ _NAMES = {
 
 
 class EksReader:
-    """Reads the orchestrator of a HyperPod cluster on EKS."""
-
     def __init__(self, values: Values, network: NetworkReader, order: Order) -> None:
         self._values = values
         self._network = network
         self._order = order
 
     def eks(self, node: Node, hyperpod: Resource) -> Eks:
-        """The EKS orchestrator of a HyperPod cluster."""
         arn = node.get("ClusterArn")
         resource = self._cluster_of(arn)
         return Eks(
@@ -99,12 +96,7 @@ class EksReader:
         return self._values.properties(cluster).get("Name").text()
 
     def control_plane(self, resource: Resource, hyperpod: Resource | None) -> EksControlPlane:
-        """
-        An EKS cluster.
-
-        Args:
-            hyperpod: The HyperPod cluster on it. None: there is none in the templates.
-        """
+        """EKS cluster; ``hyperpod``: the HyperPod cluster on it, None without one."""
         names = _NAMES[resource.type]
         settings = self._values.properties(resource).get(*names.holder)
         vpc = settings.get(names.vpc)
@@ -134,7 +126,7 @@ class EksReader:
         )
 
     def _owned(self, kind: str, cluster: Resource, property_name: str = "ClusterName") -> Any:
-        """The resources of a kind that name the cluster; UNRESOLVED when there may be more."""
+        """Resources of a kind that name the cluster; UNRESOLVED if there may be more."""
         linked = self._values.linked([kind], [property_name], cluster)
         return linked.found if linked.complete and self._values.graph.complete else UNRESOLVED
 
@@ -232,14 +224,13 @@ class EksReader:
 
 
 def _may_install(resource: Resource) -> bool:
-    """Whether a custom resource of somebody else's may be what installs charts, as in AWS's own templates."""
+    """True if a foreign custom resource may install charts, as in AWS's own templates."""
     own = resource.type.startswith("Custom::") or resource.type == "AWS::CloudFormation::CustomResource"
     words = (resource.type, resource.logical_id, json.dumps(resource.body.get("Properties"), default=repr))
     return own and any(part in word.lower() for word in words for part in ("helm", "chart"))
 
 
 def _configuration(node: Node) -> Any:
-    """The settings of an add-on, which a template holds as JSON text."""
     if not node.present:
         return {}
     text = node.text()

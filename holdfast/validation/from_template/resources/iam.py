@@ -1,8 +1,8 @@
 """
-Roles of templates: who may take them, and what all policies that a template gives them say.
+Reader of roles: trust, and all policies in the templates.
 
-A policy that is somewhere else (an ARN of another account, a parameter, an AWS managed policy that is not known here)
-may allow anything: it counts as a statement that is UNRESOLVED, after the known ones.
+An external policy (an ARN of another account, a parameter, an unknown AWS managed policy) may allow anything: it is an
+UNRESOLVED statement after the known ones.
 """
 
 from typing import Any
@@ -24,14 +24,12 @@ _LIMITED = {
 
 
 class RoleReader:
-    """Reads the roles of an app, each once."""
-
     def __init__(self, values: Values) -> None:
         self._values = values
         self._roles: dict[Resource | str, Role] = {}
 
     def role(self, node: Node) -> Role | None:
-        """The role of a property that holds its ARN or its name; None when the property is not there."""
+        """Role of a property with its ARN or name; None if absent."""
         if not node.present:
             return None
         resource = node.resource("AWS::IAM::Role")
@@ -127,7 +125,7 @@ class RoleReader:
         return UNRESOLVED if entries is None or UNRESOLVED in texts else tuple(texts)
 
     def _arn(self, value: object) -> Any:
-        """An ARN as text: ``${Bucket}`` and the like stand for names that AWS makes up."""
+        """ARN as text: ``${Bucket}`` and the like stand for generated names."""
         if isinstance(value, str):
             return value
         if isinstance(value, Text):
@@ -169,7 +167,7 @@ def _service(node: Node) -> Any:
 
 
 def _aws_managed(node: Node) -> Any:
-    """The name of an AWS managed policy; None for one of somebody else, UNRESOLVED when it is not known."""
+    """Name of an AWS managed policy; None for others, UNRESOLVED if unknown."""
     text = node.value.end if isinstance(node.value, Text) else node.text()
     if text is UNRESOLVED or not isinstance(text, str):
         return UNRESOLVED

@@ -1,4 +1,4 @@
-"""Lifecycle scripts of templates: the files that an app delivers under the URI that an instance group names."""
+"""Reader of lifecycle scripts: files that an app delivers under the URI of an instance group."""
 
 import re
 from collections.abc import Mapping
@@ -15,14 +15,11 @@ _NEEDED = "s3://sagemaker-"
 
 
 class LifecycleReader:
-    """Reads LifeCycleConfig of groups."""
-
     def __init__(self, values: Values) -> None:
         self._values = values
         self._scripts_by_uri: dict[str, tuple[str, Any]] = {}
 
     def lifecycle(self, node: Node) -> Lifecycle:
-        """What runs on new nodes."""
         uri = node.get("SourceS3Uri")
         # Groups share what is under one URI, so that each file is judged once.
         if uri.token not in self._scripts_by_uri:
@@ -43,7 +40,7 @@ class LifecycleReader:
         )
 
     def _scripts(self, uri: Node) -> Any:
-        """The files under a URI, when one delivery of the app puts all of them there."""
+        """Files under a URI, if one delivery puts all of them there."""
         wanted = _bucket_and_prefix(uri)
         if wanted is None:
             return UNRESOLVED
@@ -84,7 +81,7 @@ class LifecycleReader:
 
 
 def _uri(node: Node) -> Any:
-    """The URI; with gaps, when what comes before them decides where it begins."""
+    """URI; with gaps, if the part before them has the bucket and prefix."""
     if isinstance(node.value, Text):
         start = node.value.start
         decided = len(start) > len(_NEEDED) or not _NEEDED.startswith(start)
@@ -93,7 +90,7 @@ def _uri(node: Node) -> Any:
 
 
 def _bucket_and_prefix(uri: Node) -> tuple[object, str] | None:
-    """The bucket of a URI, by reference or as text, and the prefix."""
+    """Bucket of a URI, by reference or as text, and the prefix."""
     if isinstance(uri.value, Text):
         parts = uri.value.parts
         if len(parts) in (2, 3) and parts[0] == "s3://" and isinstance(parts[1], Reference):
@@ -114,7 +111,7 @@ def _same_bucket(node: Node, bucket: object) -> bool:
 
 
 def _below(wanted: str, prefix: str) -> str | None:
-    """What names delivered under ``prefix`` begin with when they are under ``wanted``; None when none can be."""
+    """Prefix of delivered names under ``wanted``; None if none can be."""
     prefix = prefix.strip("/")
     if wanted == prefix:
         return ""

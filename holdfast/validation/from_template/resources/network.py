@@ -1,9 +1,8 @@
 """
-Network of templates: subnets with their routes, security groups with all their rules, what leads out of the VPC.
+Reader of networks: subnets with routes, security groups with rules, ways out of the VPC.
 
-A route, an association or a rule whose owner only the deployment can tell may belong to any subnet or group: then
-what depends on it is UNRESOLVED. An unresolved rule comes after the known ones, so that it matters only where they
-do not decide.
+A route, association or rule with an unknown owner may belong to any subnet or group: values that depend on it are
+UNRESOLVED. An unresolved rule comes after the known ones, so it matters only where they do not decide.
 """
 
 import ipaddress
@@ -18,15 +17,12 @@ _SERVICE = re.compile(r"^(?:cn\.)?com\.amazonaws\.[a-z0-9-]+\.")
 
 
 class NetworkReader:
-    """Reads the network of an app; each subnet and group once."""
-
     def __init__(self, values: Values) -> None:
         self._values = values
         self._subnets: dict[Resource | str, Subnet] = {}
         self._groups: dict[Resource | str, SecurityGroup] = {}
 
     def vpc_config(self, holder: Node, *, subnets: Node, security_groups: Node) -> VpcConfig:
-        """Subnets and security groups, where a resource names them in two lists."""
         return VpcConfig(
             path=holder.path,
             places={"subnets": subnets.path, "security_groups": security_groups.path},
@@ -35,7 +31,7 @@ class NetworkReader:
         )
 
     def network(self, subnets: Node) -> Network | None:
-        """The VPC of subnets; None when there are no subnets, UNRESOLVED when it is not of the app."""
+        """VPC of subnets; None without subnets, UNRESOLVED if it is not of the app."""
         entries = subnets.items()
         if entries == []:
             return None
@@ -57,7 +53,6 @@ class NetworkReader:
         )
 
     def subnet(self, node: Node) -> Subnet:
-        """The subnet of a property that holds its id."""
         resource = node.resource("AWS::EC2::Subnet")
         if resource is None:
             text = required(node.text())
@@ -147,7 +142,7 @@ class NetworkReader:
         return node.text()
 
     def _routes(self, subnet: Resource) -> tuple[Linked, bool]:
-        """The routes of a subnet, and whether they are surely all."""
+        """Routes of a subnet, and whether they are complete."""
         associations = self._values.linked(["AWS::EC2::SubnetRouteTableAssociation"], ["SubnetId"], subnet)
         found: list[Resource] = []
         doubtful: list[Resource] = []
@@ -163,7 +158,7 @@ class NetworkReader:
         return Linked(tuple(found), tuple(doubtful)), sure and not doubtful
 
     def _leads_to(self, subnet: Resource, gateway: str) -> Any:
-        """Whether a subnet's route to anywhere goes through an internet gateway or a NAT gateway."""
+        """True if a subnet's default route uses an internet gateway or a NAT gateway."""
         routes, sure = self._routes(subnet)
         for route in routes.found:
             properties = self._values.properties(route)
@@ -174,7 +169,6 @@ class NetworkReader:
         return False if sure else UNRESOLVED
 
     def _reaches_s3(self, subnet: Resource) -> Any:
-        """Whether a gateway endpoint to S3 is in the route table of a subnet."""
         associations = self._values.linked(["AWS::EC2::SubnetRouteTableAssociation"], ["SubnetId"], subnet)
         sure = associations.complete and self._values.graph.complete
         for association in associations.found:
@@ -190,12 +184,7 @@ class NetworkReader:
         return False if sure else UNRESOLVED
 
     def bare(self, vpc: Resource, *, unknown: str) -> Network:
-        """
-        A VPC in which nobody says where nodes are.
-
-        Args:
-            unknown: The place that is told for what depends on nodes.
-        """
+        """VPC without known node subnets; ``unknown``: path reported for what depends on nodes."""
         block = self._values.properties(vpc).get("CidrBlock")
         return Network(
             path=vpc.path,
@@ -208,14 +197,12 @@ class NetworkReader:
         )
 
     def subnets_of(self, vpc: Resource) -> list[Subnet]:
-        """The subnets that are surely in a VPC."""
         return [
             self.subnet(self._values.itself(each))
             for each in self._values.linked(["AWS::EC2::Subnet"], ["VpcId"], vpc).found
         ]
 
     def _secondary_blocks(self, vpc: Resource) -> Any:
-        """Blocks that the VPC has beside its first, when it is known which."""
         added = self._values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc)
         written = [self._values.properties(each).get("CidrBlock") for each in added.found]
         blocks = [_block(each) for each in written if each.present]
@@ -236,20 +223,20 @@ class NetworkReader:
 
 
 def _each(node: Node, read: Any) -> Any:
-    """An item per entry of a list; UNRESOLVED when it is not known how many entries there are."""
+    """Item per entry of a list; UNRESOLVED for a list of unknown length."""
     entries = node.items()
     return UNRESOLVED if entries is None else tuple(read(entry) for entry in entries)
 
 
 def _all(answers: list[Any]) -> Any:
-    """Whether all are True; UNRESOLVED when that is not known."""
+    """True if all are; UNRESOLVED if unknown."""
     if False in answers:
         return False
     return UNRESOLVED if UNRESOLVED in answers else True
 
 
 def _is_gateway(target: Node, kind: str) -> bool | None:
-    """Whether a route's target is an internet or NAT gateway; None when it is not known."""
+    """True if a route's target is an internet or NAT gateway; None if unknown."""
     if not target.present:
         return False
     if target.resource("AWS::EC2::InternetGateway", "AWS::EC2::NatGateway") is not None:
@@ -261,7 +248,6 @@ def _is_gateway(target: Node, kind: str) -> bool | None:
 
 
 def _to_anywhere(route: Node) -> bool | None:
-    """Whether a route leads to everywhere; None when it is not known."""
     blocks = (route.get("DestinationCidrBlock").text(), route.get("DestinationIpv6CidrBlock").text())
     if ANYWHERE in blocks or "::/0" in blocks:
         return True
@@ -269,7 +255,7 @@ def _to_anywhere(route: Node) -> bool | None:
 
 
 def _block(node: Node) -> Any:
-    """A block of addresses; UNRESOLVED when IPAM gives it, or when it is none, which is the schema's business."""
+    """CIDR block; UNRESOLVED if IPAM assigns it, or if it is invalid, which the schema reports."""
     text = node.text()
     try:
         return str(ipaddress.ip_network(text)) if isinstance(text, str) else UNRESOLVED
@@ -282,7 +268,6 @@ def _unknown(path: str) -> Traffic:
 
 
 def _service(node: Node) -> Any:
-    """The service of an endpoint, as at the end of its name."""
     if isinstance(node.value, Text):
         match = re.fullmatch(r"\.([a-z0-9.-]+)", node.value.end)
         return match[1] if match else UNRESOLVED

@@ -1,4 +1,4 @@
-"""Attributes of items that are one property of a resource each: read from where the item's own fields say it is."""
+"""Attributes that are one property each, read by the paths in the model's fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from holdfast.validation.cloudformation import Node, required
 from holdfast.validation.model import Item
 
 READ = (bool, int, str, tuple[str, ...])
-"""What one property can be read as. Other attributes are read by whoever knows their structure."""
+"""Readers by type of attribute. Attributes with more structure have readers of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,6 @@ class _Attribute:
 
 
 def read_properties(kind: type[Item], properties: Node) -> dict[str, Any]:
-    """The attributes of an item that properties say."""
     return {
         name: attribute.read(properties.get(*attribute.property.path.split(".")))
         for name, attribute in _attributes(kind).items()
@@ -41,7 +40,6 @@ def read_properties(kind: type[Item], properties: Node) -> dict[str, Any]:
 
 
 def places_of(kind: type[Item], path: str) -> dict[str, str]:
-    """Where a template has these attributes; the resource is at ``path``."""
     return {name: f"{path}.{attribute.property.path}" for name, attribute in _attributes(kind).items()}
 
 

@@ -1,4 +1,4 @@
-"""FSx file systems of templates: Lustre with its data repository associations, OpenZFS, and where groups mount them."""
+"""Reader of FSx file systems: Lustre with data repository associations, OpenZFS, and their mounts."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -16,15 +16,13 @@ _KEPT = ("Retain", "RetainExceptOnCreate")
 
 
 class StorageReader:
-    """Reads volumes, mounts and file systems."""
-
     def __init__(self, values: Values, network: NetworkReader, order: Order) -> None:
         self._values = values
         self._network = network
         self._order = order
 
     def volumes_and_mounts(self, configs: Node) -> tuple[Any, Any]:
-        """What InstanceStorageConfigs gives every node; both UNRESOLVED when an entry may be either."""
+        """InstanceStorageConfigs of a group; both UNRESOLVED if an entry may be either."""
         entries = configs.items()
         if entries is None or any(entry.keys() is None for entry in entries):
             return UNRESOLVED, UNRESOLVED
@@ -41,11 +39,9 @@ class StorageReader:
 
     def file_systems(self, cluster: Resource) -> tuple[Any, Any]:
         """
-        Lustre and OpenZFS file systems of a cluster: those that it mounts, and those beside it that no cluster mounts.
+        Lustre and OpenZFS file systems that a cluster mounts, and those that no cluster mounts.
 
-        A Lustre file system of somebody else is one of which nothing is known.
-
-        Both are UNRESOLVED when it cannot be known of which type one is.
+        An external Lustre file system has no known attributes. Both are UNRESOLVED if a type is unknown.
         """
         chosen: list[Resource] = []
         mounted = {each: self._mounted(each) for each in self._values.graph.of_type("AWS::SageMaker::Cluster")}
@@ -64,7 +60,7 @@ class StorageReader:
         return (*lustre, *map(_unknown_lustre, strangers.values())), openzfs
 
     def all_file_systems(self, resources: Iterable[Resource]) -> tuple[Any, Any]:
-        """Lustre and OpenZFS file systems of resources; both UNRESOLVED when it is not known of which type one is."""
+        """Lustre and OpenZFS file systems; both UNRESOLVED if a type is unknown."""
         lustre: list[LustreFileSystem] = []
         openzfs: list[OpenZfsFileSystem] = []
         for resource in resources:
@@ -82,7 +78,6 @@ class StorageReader:
         return {found for name in names if (found := _file_system(name)) is not None}
 
     def _mounted_names(self, cluster: Resource, kind: str) -> list[Node]:
-        """The DNS names of the file systems of a kind that a cluster mounts."""
         groups = self._values.properties(cluster).get("InstanceGroups").items() or ()
         configs = [config for group in groups for config in group.get("InstanceStorageConfigs").items() or ()]
         return [config.get(kind, "DnsName") for config in configs if config.get(kind).present]
@@ -166,7 +161,7 @@ def _volume(node: Node) -> Volume:
 
 
 def _file_system(dns_name: Node) -> Resource | None:
-    """The file system whose DNS name this is; also where it is put together from id and region."""
+    """File system with this DNS name, also if joined from id and region."""
     resource = dns_name.resource(FILE_SYSTEM)
     if resource is None and isinstance(dns_name.value, Text):
         first = dns_name.value.parts[0]
@@ -180,13 +175,12 @@ def _is_strange(dns_name: Node) -> bool:
 
 
 def _unknown_lustre(path: str) -> LustreFileSystem:
-    """A file system of somebody else."""
     unknown = {each.name: UNRESOLVED for each in fields(LustreFileSystem) if each.name not in ("path", "places")}
     return LustreFileSystem(path=path, **unknown)
 
 
 def _uri(node: Node) -> Any:
-    """An S3 URI, with the logical id of its bucket where only the deployment tells the bucket's name."""
+    """S3 URI, with the bucket's logical id if its name is unknown."""
     if isinstance(node.value, Text):
         return node.value.named() or UNRESOLVED
     return node.text()

@@ -1,4 +1,4 @@
-"""How groups of a template update themselves: schedules, patches, batches and the alarms that roll them back."""
+"""Reader of update settings: schedules, patches, batches and rollback alarms."""
 
 from typing import Any
 
@@ -10,13 +10,10 @@ ALARM = "AWS::CloudWatch::Alarm"
 
 
 class UpdateReader:
-    """Reads ScheduledUpdateConfig and AutoPatchConfig."""
-
     def __init__(self, values: Values) -> None:
         self._values = values
 
     def scheduled_update(self, node: Node) -> ScheduledUpdate:
-        """A schedule of updates."""
         return ScheduledUpdate(
             path=node.path,
             places=places_of(ScheduledUpdate, node.path),
@@ -25,7 +22,6 @@ class UpdateReader:
         )
 
     def auto_patch(self, node: Node) -> AutoPatch:
-        """How patches are applied."""
         return AutoPatch(
             path=node.path,
             places=places_of(AutoPatch, node.path),
@@ -34,7 +30,7 @@ class UpdateReader:
         )
 
     def alarm_names(self) -> Any:
-        """The alarms that the app makes, by name, or by logical id where AWS names them."""
+        """Alarms of the app, by name, or by logical id if AWS names them."""
         names = {self._alarm_name(each) for each in self._values.graph.of_type(ALARM)}
         return UNRESOLVED if UNRESOLVED in names or not self._values.graph.complete else frozenset(names)
 

@@ -1,4 +1,4 @@
-"""Rules about what an account says of a cluster and of what is there already (9xx). Who asks it is from_account."""
+"""Rules about an account and its existing resources (9xx)."""
 
 from holdfast.validation.rules.account import (  # noqa: F401 - each registers its rules
     cluster,

@@ -1,4 +1,4 @@
-"""9xx: whether an account can hold the cluster. Judged when somebody asked it; else these say "not checked"."""
+"""9xx: capacity of an account for the cluster; "not checked" without an account."""
 
 import datetime
 from collections.abc import Iterator
@@ -16,16 +16,14 @@ MIGRATION = "SageMaker developer guide, 'SageMaker HyperPod Slurm cluster API co
 
 @rule("HF901", title="The account's quota allows the nodes of each instance type", each=Cluster, source=QUOTAS)
 def type_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
-    """
-    The quota "TYPE for cluster usage" is 0 for accelerated types until somebody asks for more, which takes days.
-    """
-    wanted: dict[str, int] = {}
+    """The quota "TYPE for cluster usage" is 0 for accelerated types until an increase is granted, which takes days."""
+    expected: dict[str, int] = {}
     for group in groups_of(cluster):
         for name in group.types[:1]:
-            wanted[name] = wanted.get(name, 0) + group.instance_count
+            expected[name] = expected.get(name, 0) + group.instance_count
     if deployment.facts is None:
         return
-    for name, count in wanted.items():
+    for name, count in expected.items():
         allowed = deployment.facts.cluster_quotas.get(name)
         if allowed is not None and count > allowed:
             yield refused(
@@ -38,9 +36,7 @@ def type_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
 
 @rule("HF902", title="The account's quota allows the cluster's nodes in total", each=Cluster, source=QUOTAS)
 def total_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
-    """
-    There is a quota for the nodes of all HyperPod clusters together.
-    """
+    """There is a quota for the nodes of all HyperPod clusters together."""
     count = sum(group.instance_count for group in groups_of(cluster))
     if deployment.facts is None:
         return
@@ -61,9 +57,7 @@ def total_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     source="awsome-distributed-ai 204; EC2 DescribeInstanceTypeOfferings",
 )
 def offered_in_zone(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Accelerated types are in few zones of a region, and zone names differ from account to account.
-    """
+    """Accelerated types are in few zones of a region, and zone names differ from account to account."""
     if deployment.facts is None:
         return
     for group in groups_of(cluster):
@@ -86,9 +80,7 @@ def offered_in_zone(cluster: Cluster, deployment: Deployment) -> Iterator[Broken
     source=f"{QUOTAS}: L-DF5E4CA3",
 )
 def interface_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Every EFA interface of every node is one in the account's VPC: 32 per P5.
-    """
+    """Every EFA interface of every node is one in the account's VPC: 32 per P5."""
     known, needed = instance_types(), 0
     for group in groups_of(cluster):
         needed += group.instance_count * max(
@@ -108,9 +100,7 @@ def interface_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken
 
 @rule("HF905", title="The account's quota allows another VPC", each=Cluster, source=f"{QUOTAS}: L-F678F1CE, L-0263D0A3")
 def vpc_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
-    """
-    A new network takes one of five VPCs per region, and with a NAT gateway one of five Elastic IPs.
-    """
+    """A new network takes one of five VPCs per region, and with a NAT gateway one of five Elastic IPs."""
     if deployment.file is not None and deployment.file.existing_network:
         return
     if deployment.facts is None or deployment.network is None:
@@ -127,9 +117,7 @@ def vpc_quota(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
 
 @rule("HF906", title="Rollback alarms exist", each=RollingUpdate, source="SageMaker API reference, AlarmDetails")
 def alarms_exist(update: RollingUpdate, deployment: Deployment) -> Iterator[Broken]:
-    """
-    An alarm that does not exist stops no rollout.
-    """
+    """An alarm that does not exist stops no rollout."""
     names = [name for name in update.alarm_names if name not in deployment.alarm_names]
     if not names or deployment.facts is None:
         return
@@ -147,9 +135,7 @@ def alarms_exist(update: RollingUpdate, deployment: Deployment) -> Iterator[Brok
     source="SageMaker API reference, DescribeTrainingPlan",
 )
 def training_plan(group: Group, deployment: Deployment) -> Iterator[Broken]:
-    """
-    The plan exists, has not ended, and has the type, the zone and as many nodes.
-    """
+    """The plan exists, has not ended, and has the type, the zone and as many nodes."""
     arn = group.training_plan_arn
     if arn is None or deployment.facts is None:
         return
@@ -178,14 +164,12 @@ def training_plan(group: Group, deployment: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF908",
-    title="Existing subnets have enough addresses and are where the file says",
+    title="Existing subnets have enough addresses and are in the zone of the file",
     each=Cluster,
     source="EC2 DescribeSubnets",
 )
 def subnets_have_room(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
-    """
-    What others have in the subnet counts too, which its size does not tell.
-    """
+    """What others have in the subnet counts too, which its size does not tell."""
     named = [subnet for subnet in (cluster.vpc.subnets if cluster.vpc else ()) if subnet.id.startswith("subnet-")]
     if not named or deployment.facts is None:
         return
@@ -261,9 +245,7 @@ def machine_image(group: InstanceGroup, deployment: Deployment) -> Iterator[Brok
     source="EC2 DescribeSecurityGroupRules",
 )
 def existing_security_groups(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
-    """
-    What HF204 and HF205 say of a security group that is made here has to hold for one that is there already.
-    """
+    """What HF204 and HF205 say of a security group that is made here has to hold for one that is there already."""
     named = [group for group in (cluster.vpc.security_groups if cluster.vpc else ()) if group.id.startswith("sg-")]
     if not named or deployment.facts is None:
         return

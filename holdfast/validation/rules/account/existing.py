@@ -1,4 +1,4 @@
-"""92x: whether what is there already fits, as the account tells it."""
+"""92x: existing resources that must fit, by the account."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def _facts(deployment: Deployment) -> ExistingFacts | None:
 def buckets_are_ours(existing: Existing, deployment: Deployment) -> Iterator[Broken]:
     """
     A name of a bucket is taken by one account of all. One of another account is read only as that account's bucket
-    policy says, which nobody here can see: suppress this with a reason once its owner has allowed it.
+    policy allows, which is not visible here: suppress this with a reason once its owner has allowed it.
     """
     if not existing.buckets:
         return

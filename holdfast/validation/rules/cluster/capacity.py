@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import instance_types, limits
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, RestrictedGroup
 
 API = "SageMaker API reference"
@@ -19,11 +19,9 @@ NODES_THAT_WANT_A_SPARE = 16
 
 @rule("HF701", title="Spot needs EKS and continuous provisioning", each=InstanceGroup, source=SPOT)
 def spot(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    How capacity is bought cannot be changed after the group was made.
-    """
+    """How capacity is bought cannot be changed after the group was made."""
     if group.capacity not in (None, "spot", "on-demand"):
-        yield refused(group.at("capacity"), said(group.capacity), allowed="spot or on-demand", fix="write spot")
+        yield refused(group.at("capacity"), show(group.capacity), allowed="spot or on-demand", fix="write spot")
     cluster = deployment.cluster
     if group.capacity == "spot" and (cluster.eks is None or not cluster.continuous):
         yield refused(
@@ -36,9 +34,7 @@ def spot(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
 
 @rule("HF702", title="A group is either Spot or of a training plan", each=InstanceGroup, source=PLANS)
 def spot_and_plan(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    A training plan is reserved capacity. Spot is what nobody has reserved.
-    """
+    """A training plan is reserved capacity. Spot is unreserved capacity."""
     if group.capacity == "spot" and group.training_plan_arn is not None:
         yield refused(
             group.at("capacity"), "spot with a training plan", allowed="one of them", fix="remove one of them"
@@ -47,13 +43,11 @@ def spot_and_plan(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF703", title="Training plans are named by their ARN", each=Group, source=f"{API}, TrainingPlanArn")
 def plan_arn(group: Group, _: Deployment) -> Iterator[Broken]:
-    """
-    arn:aws:sagemaker:REGION:ACCOUNT:training-plan/NAME
-    """
+    """arn:aws:sagemaker:REGION:ACCOUNT:training-plan/NAME"""
     if group.training_plan_arn is not None and not PLAN_ARN.fullmatch(group.training_plan_arn):
         yield refused(
             group.at("training_plan_arn"),
-            said(group.training_plan_arn),
+            show(group.training_plan_arn),
             allowed="arn:aws:sagemaker:REGION:ACCOUNT:training-plan/NAME",
             fix="copy the ARN from the plan",
         )
@@ -61,9 +55,7 @@ def plan_arn(group: Group, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF704", title="Training plans are in the environment's account and region", each=Group, source=PLANS)
 def plan_is_here(group: Group, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Capacity that is reserved elsewhere is not to be had here.
-    """
+    """Capacity that is reserved elsewhere is not to be had here."""
     match = PLAN_ARN.fullmatch(group.training_plan_arn or "")
     if match is None:
         return
@@ -112,9 +104,7 @@ def plan_types(group: Group, _: Deployment) -> Iterator[Broken]:
     source="SageMaker developer guide, EKS prerequisites: GPU and Trainium only",
 )
 def deep_checks_on_cpus(group: Group, _: Deployment) -> Iterator[Broken]:
-    """
-    On other types they check nothing. Nor does HyperPod replace nodes of CPU groups by itself.
-    """
+    """On other types they check nothing. Nor does HyperPod replace nodes of CPU groups by itself."""
     known = instance_types()
     if group.deep_health_checks and any(name in known and not known[name].accelerators for name in group.types):
         yield Broken(
@@ -132,13 +122,11 @@ def deep_checks_on_cpus(group: Group, _: Deployment) -> Iterator[Broken]:
     source="Holdfast",
 )
 def deep_checks_on_one_node(group: Group, _: Deployment) -> Iterator[Broken]:
-    """
-    InstanceConnectivity measures what is between nodes.
-    """
+    """InstanceConnectivity measures what is between nodes."""
     if CHECK_OF_SEVERAL in group.deep_health_checks and group.instance_count < 2:
         yield Broken(
             path=group.at("deep_health_checks"),
-            message=f"{CHECK_OF_SEVERAL} on {group.instance_count} node, with nothing to connect to",
+            message=f"{CHECK_OF_SEVERAL} on {group.instance_count} node, which needs two",
             fix="keep InstanceStress only, or take two nodes",
         )
 
@@ -159,7 +147,7 @@ def deep_checks_are_known(group: Group, _: Deployment) -> Iterator[Broken]:
     if unknown or len(set(checks)) < len(checks):
         yield refused(
             group.at("deep_health_checks"),
-            ", ".join(map(said, unknown)) or "a check twice",
+            ", ".join(map(show, unknown)) or "a check twice",
             allowed=f"each of {', '.join(CHECKS)} once",
             fix="correct the list",
         )
@@ -172,9 +160,7 @@ def deep_checks_are_known(group: Group, _: Deployment) -> Iterator[Broken]:
     source=f"{API}, TieredStorageConfig",
 )
 def tiered_storage(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    Checkpoints in the memory of nodes, by a daemon in Kubernetes.
-    """
+    """Checkpoints in the memory of nodes, by a daemon in Kubernetes."""
     percent = cluster.tiered_storage_percent
     if percent is None:
         return
@@ -191,9 +177,7 @@ def tiered_storage(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF718", severity="warning", title="Tiered storage leaves enough memory to pods", each=Cluster, source="Holdfast")
 def memory_for_pods(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    What checkpoints get, pods do not: data loaders, pinned buffers and the page cache live there too.
-    """
+    """What checkpoints get, pods do not: data loaders, pinned buffers and the page cache live there too."""
     percent = cluster.tiered_storage_percent
     if percent is not None and ALLOCATABLE_PERCENT < percent <= 100:
         yield Broken(
@@ -210,9 +194,7 @@ def memory_for_pods(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     source="awsome-distributed-ai, hyperpod-eks-tf: rig_mode",
 )
 def restricted_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    They are for EKS, and neither for continuous provisioning nor for Karpenter.
-    """
+    """They are for EKS, and neither for continuous provisioning nor for Karpenter."""
     if not cluster.restricted_groups:
         return
     for wrong, given, fix in (
@@ -231,9 +213,7 @@ def restricted_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF720", title="Restricted groups have a file system", each=RestrictedGroup, source=f"{API}, EnvironmentConfig")
 def restricted_file_system(group: RestrictedGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    One of their own, or the one that they share. Nobody can log in and mount another.
-    """
+    """One of their own, or the one that they share. Users cannot log in and mount another."""
     if group.lustre is None and deployment.cluster.restricted_lustre is None:
         yield refused(
             group.at("lustre"), "no file system", allowed="one of the group, or a shared one", fix="add lustre"
@@ -245,7 +225,7 @@ def restricted_file_system(group: RestrictedGroup, deployment: Deployment) -> It
     severity="warning",
     title="Large groups have a spare node",
     each=InstanceGroup,
-    source="Holdfast; `holdfast plan` says what it is worth",
+    source="Holdfast; `holdfast plan` shows its value",
 )
 def spare(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
@@ -259,7 +239,7 @@ def spare(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         yield Broken(
             path=group.at("spare_count"),
             message=f"group {group.name} trains on {group.instance_count} nodes with no spare",
-            fix="add a spare, or accept that a lost node stops training until AWS finds another",
+            fix="add a spare, or accept that a lost node stops training until AWS provides another",
         )
 
 
@@ -271,13 +251,11 @@ def spare(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     source="SageMaker developer guide, 'Cluster resiliency'",
 )
 def recovery_is_on(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    With node recovery None a node that fails stays, and so does every job on it, until somebody acts.
-    """
+    """With node recovery None a node that fails stays, and so does every job on it, until an operator acts."""
     if cluster.node_recovery == "None":
         yield Broken(
             path=cluster.at("node_recovery"),
-            message="nodes that fail are neither rebooted nor replaced",
+            message="failed nodes are neither rebooted nor replaced",
             fix="set node recovery to Automatic",
         )
 
@@ -290,9 +268,7 @@ def recovery_is_on(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     source="Holdfast",
 )
 def minimum_and_spares(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    A minimum that counts spares in rolls the group back when all that is missing is what would have idled.
-    """
+    """A minimum that counts spares in rolls the group back when all that is missing is what would have idled."""
     if group.min_instance_count is None or not group.spare_count:
         return
     working = group.instance_count - group.spare_count

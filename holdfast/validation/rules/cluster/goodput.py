@@ -1,4 +1,4 @@
-"""724: whether what the file says can reach the goodput that it asks for. The arithmetic is the planner's."""
+"""724: reachability of the file's goodput target, calculated by the planner."""
 
 from collections.abc import Iterator
 
@@ -57,7 +57,6 @@ def goodput_target(file: EnvironmentFile, deployment: Deployment) -> Iterator[Br
 
 
 def _accelerator(group: InstanceGroup) -> str:
-    """The accelerator of a group that trains; empty for others."""
     known = instance_types()
     found = [known[name] for name in group.types if name in known and known[name].accelerators]
     return found[0].accelerator if found and group.instance_count > (group.spare_count or 0) else ""

@@ -14,7 +14,7 @@ declare(
     source="Holdfast",
     explanation="""
     `health.breaker_share` is the part of a cluster's nodes that agents may have rebooted or replaced within an hour;
-    one node is always allowed. 0.1 is one node in ten. With 0 nothing would ever be repaired: mode observe says that.
+    one node is always allowed. 0.1 is one node in ten. With 0 nothing would be repaired: use mode observe for that.
     """,
 )
 declare(
@@ -58,8 +58,8 @@ def breaker_holds_back(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]
 )
 def agent_reaches_nodes(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """
-    Lifecycle scripts install the health agent. In a group of mode none no script runs, so that nobody watches its
-    nodes, and their faults are left to HyperPod alone.
+    Lifecycle scripts install the health agent. In a group of mode none no script runs, so its nodes are not monitored,
+    and their faults are left to HyperPod alone.
     """
     if file.health_mode != "act":
         return
@@ -67,7 +67,7 @@ def agent_reaches_nodes(file: EnvironmentFile, deployment: Deployment) -> Iterat
         if group.lifecycle is None:
             yield Broken(
                 path=group.at("lifecycle"),
-                message="no script runs on the nodes of this group, so that they have no health agent",
+                message="no script runs on the nodes of this group, so they have no health agent",
                 fix="write extension, or set health.mode: observe",
             )
 
@@ -89,12 +89,12 @@ def agent_is_a_pod(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     if on_eks and file.health_mode == "act" and file.agent_image_source is None:
         yield Broken(
             path=file.at("health_mode"),
-            message="no image of the agent is named, so nobody may ask for what the agent finds",
+            message="no image of the agent is set, so no component may request its remedies",
             fix="add images.health_agent, or set health.mode: observe",
         )
     if not on_eks and file.agent_image_source is not None:
         yield Broken(
             path=file.at("agent_image_source"),
-            message="an image of the health agent is named, which only Kubernetes runs",
+            message="an image of the health agent is set, which only Kubernetes runs",
             fix="remove images.health_agent",
         )

@@ -3,23 +3,21 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, Image, InstanceGroup, LogGroup
 
 AMI = re.compile(r"ami-[0-9a-fA-F]{8,17}|default")
 RELEASE = re.compile(r"\d+\.\d+\.\d+")
 AGENT = "agent_image_source"
 SOURCES = {"image_source": "image_settings", AGENT: "agent_image_settings"}
-"""Where a file has the source of each image, and what else it says of it."""
+"""Settings of each image's source in a file, and its other settings."""
 
 
 @rule("HF801", title="AMIs are named by id", each=InstanceGroup, source="SageMaker API reference, ImageId")
 def image_id(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    An id is ami- and 8 to 17 hexadecimal digits. The word default asks for HyperPod's newest AMI.
-    """
+    """An id is ami- and 8 to 17 hexadecimal digits. The word default asks for HyperPod's newest AMI."""
     if group.image_id is not None and not AMI.fullmatch(group.image_id):
-        yield refused(group.at("image_id"), said(group.image_id), allowed="ami-... or default", fix="write default")
+        yield refused(group.at("image_id"), show(group.image_id), allowed="ami-... or default", fix="write default")
 
 
 @rule(
@@ -29,12 +27,10 @@ def image_id(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     source="SageMaker API reference, ImageReleaseVersion",
 )
 def image_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    HyperPod numbers the releases of its AMI; words such as latest are no release.
-    """
+    """HyperPod numbers the releases of its AMI; words such as latest are no release."""
     version = group.image_release_version
     if version is not None and (not RELEASE.fullmatch(version) or len(version) > 64):
-        yield refused(group.at("image_release_version"), said(version), allowed="MAJOR.MINOR.PATCH", fix="write 1.0.0")
+        yield refused(group.at("image_release_version"), show(version), allowed="MAJOR.MINOR.PATCH", fix="write 1.0.0")
 
 
 @rule(
@@ -44,9 +40,7 @@ def image_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     source="SageMaker API reference, UpdateClusterSoftware",
 )
 def image_or_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    ImageReleaseVersion chooses among HyperPod's AMIs, ImageId takes another instead.
-    """
+    """ImageReleaseVersion chooses among HyperPod's AMIs, ImageId takes another instead."""
     if group.image_release_version is not None and (group.image_id or "default") != "default":
         yield refused(
             group.at("image_release_version"),
@@ -58,14 +52,12 @@ def image_or_release(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF804", title="Container images can be used where the environment runs", each=EnvironmentFile, source="Holdfast")
 def image_source(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    The source environment stands for the Python environment of this machine, which only the embedded AWS runs on.
-    """
+    """The source environment stands for the Python environment of this machine, which only the embedded AWS runs on."""
     for source in SOURCES:
         if getattr(file, source) == "environment" and file.cloud == "aws":
             yield refused(
                 file.at(source),
-                said("environment"),
+                show("environment"),
                 allowed="ecr or build, when cloud is aws",
                 fix="write {source: ecr, repository: NAME}, or set cloud: embedded",
             )
@@ -78,19 +70,19 @@ def image_repository(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     agent also needs its digest: no job chooses a tag for it.
     """
     for source, settings in SOURCES.items():
-        given, wanted = getattr(file, source), getattr(file, settings)
-        if given == "ecr" and "repository" not in wanted:
+        given, expected = getattr(file, source), getattr(file, settings)
+        if given == "ecr" and "repository" not in expected:
             yield refused(
                 file.at(settings), "nothing", allowed="the name of an ECR repository", fix="add repository: NAME"
             )
-        elif given == "ecr" and source == AGENT and "digest" not in wanted:
+        elif given == "ecr" and source == AGENT and "digest" not in expected:
             yield refused(
                 file.at(settings), "no digest", allowed="the digest of the image", fix="add digest: sha256:..."
             )
-        if given not in ("ecr", None) and wanted:
+        if given not in ("ecr", None) and expected:
             yield refused(
                 file.at(settings),
-                f"{' and '.join(wanted)} with source {given}",
+                f"{' and '.join(expected)} with source {given}",
                 allowed="these settings with source ecr",
                 fix="remove them, or write source: ecr",
             )
@@ -111,16 +103,14 @@ def image_digest(image: Image, deployment: Deployment) -> Iterator[Broken]:
     if deployment.file is None and image.digest is None:
         yield Broken(
             path=image.path,
-            message=f"the tag {said(image.tag or 'latest')} can be moved to another image",
+            message=f"the tag {show(image.tag or 'latest')} can be moved to another image",
             fix="refer to the image by its digest",
         )
 
 
 @rule("HF807", title="Grafana has a Prometheus workspace to show", each=EnvironmentFile, source="Holdfast")
 def grafana(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    The workspace shows what the Managed Prometheus workspace has collected.
-    """
+    """The workspace shows what the Managed Prometheus workspace has collected."""
     if file.grafana and not file.prometheus:
         yield refused(
             file.at("grafana"),
@@ -137,9 +127,7 @@ def grafana(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     source="SageMaker developer guide, 'Observability add-on': ampWorkspace",
 )
 def observability_addon(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    Its collector writes to a Managed Prometheus workspace.
-    """
+    """Its collector writes to a Managed Prometheus workspace."""
     if file.observability_addon and not file.prometheus:
         yield refused(
             file.at("observability_addon"),
@@ -157,23 +145,19 @@ def observability_addon(file: EnvironmentFile, _: Deployment) -> Iterator[Broken
     source="CloudWatch Logs user guide, 'Change log data retention'",
 )
 def retention(group: LogGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    A log group without retention keeps everything, and costs more every month.
-    """
+    """A log group without retention keeps everything, and costs more every month."""
     if group.retention_days is None:
         yield Broken(
-            path=group.at("retention_days"), message="logs are kept for ever", fix="set a retention, such as 365 days"
+            path=group.at("retention_days"), message="logs are kept forever", fix="set a retention, such as 365 days"
         )
 
 
 @rule("HF810", severity="warning", title="Addresses for alarms have alarms", each=EnvironmentFile, source="Holdfast")
 def addresses_and_alarms(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    With `alarms: false` addresses get HyperPod's events only.
-    """
+    """With `alarms: false` addresses get HyperPod's events only."""
     if file.alarm_emails and not file.alarms:
         yield Broken(
             path=file.at("alarm_emails"),
-            message="nobody is told of alarms, because none are made",
+            message="addresses without alarms: no alarms are created",
             fix="set observability.alarms: true",
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from holdfast.catalog import instance_types
 from holdfast.catalog.facts import facts_date, lambda_runtimes
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
     App,
     Cluster,
@@ -32,9 +32,7 @@ MANY_NODES, SMALL_HEAD_GIB = 8, 16
     source="EC2 user guide, 'CPU options for EC2 instances': Graviton has one thread per core",
 )
 def threads_on_graviton(group: Group, _: Deployment) -> Iterator[Broken]:
-    """
-    A vCPU of a Graviton type is a core. Two threads per core are refused there.
-    """
+    """A vCPU of a Graviton type is a core. Two threads per core are refused there."""
     arm = [name for name in group.types if GRAVITON.match(name)]
     if group.threads_per_core == 2 and arm:
         yield refused(
@@ -132,9 +130,7 @@ def rolling_on_slurm(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     source=f"{SCHEMA}, ImageReleaseVersion: 'Supported only for EKS-orchestrated clusters'",
 )
 def release_on_slurm(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Under Slurm HyperPod takes the newest release of its AMI.
-    """
+    """Under Slurm HyperPod takes the newest release of its AMI."""
     if group.image_release_version is not None and deployment.cluster.eks is None:
         yield refused(
             group.at("image_release_version"),
@@ -153,13 +149,13 @@ def release_on_slurm(group: InstanceGroup, deployment: Deployment) -> Iterator[B
 )
 def users_on_eks(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
     """
-    On EKS nobody logs in to a node: people and jobs come through the Kubernetes API, with access entries and
+    On EKS users have no shell on nodes: people and jobs come through the Kubernetes API, with access entries and
     namespaces. POSIX accounts on the nodes have no use there.
     """
     if file.users and deployment.cluster.eks is not None:
         yield Broken(
             path=file.at("users"),
-            message=f"{len(file.users)} POSIX accounts on nodes of EKS, where nobody logs in",
+            message=f"{len(file.users)} POSIX accounts on nodes of EKS, where users have no shell",
             fix="remove lifecycle.users, and give people access entries (eks.admin_role_arns)",
         )
 
@@ -181,9 +177,7 @@ def possible_target(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             file.at("goodput_target_percent"),
             f"{target} percent",
             allowed="1 to 99",
-            fix="write what `holdfast plan` says can be reached, such as 90"
-            if target >= 100
-            else "remove it, or write 90",
+            fix="write what `holdfast plan` calls reachable, such as 90" if target >= 100 else "remove it, or write 90",
         )
 
 
@@ -207,7 +201,7 @@ def repository_name(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             if ".dkr.ecr." in name or name.startswith(("http:", "https:")) or ("." in first and slash):
                 yield refused(
                     f"images.{which}.repository",
-                    said(name),
+                    show(name),
                     allowed="the name of a repository, without its registry",
                     fix=f"write {(rest or name).partition('@')[0].partition(':')[0]}",
                 )
@@ -242,9 +236,7 @@ def tensorboard(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     source=f"{API}, RestrictedInstanceGroupsConfig",
 )
 def restricted_environment(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    What restricted groups share is for clusters that have such groups.
-    """
+    """What restricted groups share is for clusters that have such groups."""
     cluster = file.data.get("cluster")
     if (
         isinstance(cluster, Mapping)
@@ -266,9 +258,7 @@ def restricted_environment(file: EnvironmentFile, _: Deployment) -> Iterator[Bro
     source="Lambda developer guide, 'Lambda runtimes', as cfn-lint carries it",
 )
 def runtimes(app: App, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Some time after a runtime's end no function can be made with it, and a month later none updated.
-    """
+    """Some time after a runtime's end no function can be made with it, and a month later none updated."""
     today = deployment.today or facts_date()
     for function, node in app.each("AWS::Lambda::Function"):
         name = node.get("Runtime").text()
@@ -290,9 +280,7 @@ def runtimes(app: App, deployment: Deployment) -> Iterator[Broken]:
     source="Lambda developer guide, 'Lambda runtimes', as cfn-lint carries it",
 )
 def patched_runtimes(app: App, deployment: Deployment) -> Iterator[Broken]:
-    """
-    After its end a runtime gets no more security patches, and support for functions with it ends.
-    """
+    """After its end a runtime gets no more security patches, and support for functions with it ends."""
     today = deployment.today or facts_date()
     for function, node in app.each("AWS::Lambda::Function"):
         name = node.get("Runtime").text()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, instance_types
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, groups_of
 
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
@@ -18,7 +18,6 @@ CONTINUOUS = "SageMaker developer guide, 'Continuous provisioning'"
 
 
 def is_name(value: str) -> bool:
-    """Whether the API takes a value as the name of a cluster, a group or a partition."""
     return len(value) <= LONGEST_NAME and NAME.fullmatch(value) is not None
 
 
@@ -29,11 +28,9 @@ def is_name(value: str) -> bool:
     source=f"{API}, ClusterName",
 )
 def cluster_name(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes.
-    """
+    """CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes."""
     if cluster.name is not None and not is_name(cluster.name):
-        yield refused(cluster.at("name"), said(cluster.name), allowed=NAME_WORDS, fix="write a name like my-cluster")
+        yield refused(cluster.at("name"), show(cluster.name), allowed=NAME_WORDS, fix="write a name like my-cluster")
 
 
 @rule(
@@ -43,18 +40,14 @@ def cluster_name(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     source=f"{API}, InstanceGroupName",
 )
 def group_name(group: Group, _: Deployment) -> Iterator[Broken]:
-    """
-    CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes.
-    """
+    """CreateCluster refuses other names. Underscores, dots and spaces are the usual mistakes."""
     if not is_name(group.name):
-        yield refused(group.at("name"), said(group.name), allowed=NAME_WORDS, fix="write a name like workers")
+        yield refused(group.at("name"), show(group.name), allowed=NAME_WORDS, fix="write a name like workers")
 
 
 @rule("HF103", title=f"A cluster has {GROUPS} instance groups", each=Cluster, source=f"{API}, InstanceGroups")
 def number_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    A cluster needs a group, restricted or not, and may have 100 of each kind.
-    """
+    """A cluster needs a group, restricted or not, and may have 100 of each kind."""
     for attribute, groups in (
         ("instance_groups", cluster.instance_groups),
         ("restricted_groups", cluster.restricted_groups),
@@ -81,7 +74,7 @@ def unique_group_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
         if group.name in seen:
             yield refused(
                 group.at("name"),
-                f"{said(group.name)} again, after {seen[group.name].at('name')}",
+                f"{show(group.name)} again, after {seen[group.name].at('name')}",
                 allowed="a name that no other group has",
                 fix="give this group another name",
             )
@@ -90,9 +83,7 @@ def unique_group_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF105", title=f"A group has {NODES} nodes", each=Group, source=f"{API}, InstanceCount")
 def number_of_nodes(group: Group, _: Deployment) -> Iterator[Broken]:
-    """
-    The limit is on what AWS is asked for: working nodes and spares together.
-    """
+    """The limit is on what AWS is asked for: working nodes and spares together."""
     if not NODES.has(group.instance_count):
         yield refused(
             group.at("instance_count"),
@@ -119,7 +110,7 @@ def known_instance_type(group: Group, _: Deployment) -> Iterator[Broken]:
             prefixed = f"ml.{name}"
             yield refused(
                 group.at("instance_type"),
-                said(name),
+                show(name),
                 allowed="an instance type that HyperPod offers",
                 fix=f"write {prefixed}" if prefixed in instance_types() else "write a type like ml.p5.48xlarge",
             )
@@ -133,8 +124,8 @@ def known_instance_type(group: Group, _: Deployment) -> Iterator[Broken]:
 )
 def type_or_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
-    InstanceType and InstanceRequirements exclude each other, and one of them has to be there. CloudFormation accepts
-    a template with both, the API does not.
+    InstanceType and InstanceRequirements exclude each other, and one of them has to be there. CloudFormation accepts a
+    template with both, the API does not.
     """
     if (group.instance_type is None) == (not group.instance_types):
         both = group.instance_type is not None
@@ -148,9 +139,7 @@ def type_or_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF108", title="A list of instance types needs continuous provisioning", each=InstanceGroup, source=CONTINUOUS)
 def flexible_types_are_continuous(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    A group whose nodes may be of several types is filled node by node, which only continuous provisioning does.
-    """
+    """A group whose nodes may be of several types is filled node by node, which only continuous provisioning does."""
     if group.instance_types and not deployment.cluster.continuous:
         yield refused(
             group.at("instance_types"),
@@ -167,9 +156,7 @@ def flexible_types_are_continuous(group: InstanceGroup, deployment: Deployment) 
     source=f"{API}, InstanceRequirements",
 )
 def list_of_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    The list is in order of preference, so a type that stands twice says nothing the second time.
-    """
+    """The list is in order of preference, so a repeated type has no meaning."""
     types = group.instance_types
     if len(types) > TYPES.most or len(set(types)) < len(types):
         given = f"{len(types)} types" if len(types) > TYPES.most else "a type twice"
@@ -179,8 +166,8 @@ def list_of_types(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 @rule("HF110", title="A group's minimum is at most its instance count", each=InstanceGroup, source=CONTINUOUS)
 def minimum_within_count(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
-    MinInstanceCount is how many of InstanceCount have to be there before the group is in service. A minimum that
-    cannot be reached rolls the group back to nothing after three hours.
+    MinInstanceCount is how many of InstanceCount have to be there before the group is in service. A minimum that cannot
+    be reached rolls the group back to nothing after three hours.
     """
     minimum = group.min_instance_count
     if minimum is not None and minimum > group.instance_count:
@@ -208,18 +195,14 @@ def minimum_is_continuous(group: InstanceGroup, deployment: Deployment) -> Itera
 
 @rule("HF112", title="Threads per core are 1 or 2", each=Group, source=f"{API}, ThreadsPerCore")
 def threads_per_core(group: Group, _: Deployment) -> Iterator[Broken]:
-    """
-    1 turns hyper-threading off, 2 turns it on.
-    """
+    """1 turns hyper-threading off, 2 turns it on."""
     if group.threads_per_core not in (None, 1, 2):
         yield refused(group.at("threads_per_core"), str(group.threads_per_core), allowed="1 or 2", fix="write 1")
 
 
 @rule("HF114", title=f"A cluster has at most {MOST_TAGS} tags", each=Cluster, source=f"{API}, Tags")
 def number_of_tags(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    Tags that an app puts on all its resources count too.
-    """
+    """Tags that an app puts on all its resources count too."""
     if len(cluster.tags) > MOST_TAGS:
         yield refused(
             cluster.at("tags"), f"{len(cluster.tags)} tags", allowed=f"at most {MOST_TAGS}", fix="remove some"
@@ -228,14 +211,12 @@ def number_of_tags(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF115", title="Tags do not begin with aws:", each=Cluster, source="Tagging AWS resources, 'Tag naming limits'")
 def tag_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    The prefix is reserved, in any case. Keys have at most 128 characters, values at most 256.
-    """
+    """The prefix is reserved, in any case. Keys have at most 128 characters, values at most 256."""
     for key, value in cluster.tags.items():
         if key.lower().startswith("aws:") or not TAG_KEY.has(len(key)) or not TAG_VALUE.has(len(value)):
             yield refused(
                 cluster.at("tags"),
-                f"the tag {said(key)}",
+                f"the tag {show(key)}",
                 allowed=f"a key of {TAG_KEY} characters that does not begin with aws:, "
                 f"a value of at most {TAG_VALUE.most}",
                 fix="rename it or shorten it",
@@ -244,12 +225,13 @@ def tag_names(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF116", title="Node recovery is Automatic or None", each=Cluster, source=f"{API}, NodeRecovery")
 def node_recovery(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    Any other word is refused, lower case included.
-    """
+    """Any other word is refused, lower case included."""
     if cluster.node_recovery not in (None, "Automatic", "None"):
         yield refused(
-            cluster.at("node_recovery"), said(cluster.node_recovery), allowed="Automatic or None", fix="write Automatic"
+            cluster.at("node_recovery"),
+            show(cluster.node_recovery),
+            allowed="Automatic or None",
+            fix="write Automatic",
         )
 
 
@@ -260,13 +242,11 @@ def node_recovery(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     source=f"{API}, NodeProvisioningMode",
 )
 def provisioning_mode(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    Continuous is the only value. To provision all or nothing, leave it out.
-    """
+    """Continuous is the only value. To provision all or nothing, leave it out."""
     if cluster.node_provisioning_mode not in (None, "Continuous"):
         yield refused(
             cluster.at("node_provisioning_mode"),
-            said(cluster.node_provisioning_mode),
+            show(cluster.node_provisioning_mode),
             allowed="Continuous, or nothing",
             fix="write Continuous or remove it",
         )
@@ -288,7 +268,7 @@ def types_are_alike(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     if len(kinds) > 1:
         yield Broken(
             path=group.at("instance_types"),
-            message=f"the types of this group have {', '.join(sorted(kinds))}; a job cannot rely on what it gets",
+            message=f"the types of this group have {', '.join(sorted(kinds))}; jobs cannot rely on one kind",
             fix="make a group for each kind",
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, closest
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, references_in, text_of
 
 GOVERNANCE = "SageMaker developer guide, 'Policies' of HyperPod task governance"
@@ -66,7 +66,7 @@ def caches(app: App, _: Deployment) -> Iterator[Broken]:
         if url is not None and not url.removeprefix("https://").split("/")[0].endswith(known) and "${" not in url:
             yield refused(
                 f"{cache.path}.UpstreamRegistryUrl",
-                said(url),
+                show(url),
                 allowed=", ".join(known),
                 fix="push the images into a repository of your own",
             )
@@ -85,7 +85,7 @@ def caches(app: App, _: Deployment) -> Iterator[Broken]:
         if prefix is not None and prefix in prefixes:
             yield refused(
                 f"{cache.path}.EcrRepositoryPrefix",
-                f"{said(prefix)} again, after {prefixes[prefix]}",
+                f"{show(prefix)} again, after {prefixes[prefix]}",
                 allowed="a prefix of its own",
                 fix="write another prefix",
             )
@@ -155,7 +155,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
             if isinstance(entry.value, str) and about and entry.value != "aws.sagemaker":
                 yield refused(
                     entry.path,
-                    said(entry.value),
+                    show(entry.value),
                     allowed="aws.sagemaker, which sends HyperPod's events",
                     fix="write aws.sagemaker",
                 )
@@ -164,7 +164,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
                 and not entry.value.startswith("aws.")
                 and closest(entry.value, ["aws.sagemaker"])
             ):
-                yield refused(entry.path, said(entry.value), allowed="aws.sagemaker", fix="write aws.sagemaker")
+                yield refused(entry.path, show(entry.value), allowed="aws.sagemaker", fix="write aws.sagemaker")
         for entry in kinds.items() or ():
             if (
                 isinstance(entry.value, str)
@@ -174,7 +174,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
             ):
                 yield refused(
                     entry.path,
-                    said(entry.value),
+                    show(entry.value),
                     allowed=", ".join(known),
                     fix=f"did you mean {closest(entry.value, known) or known[0]}?",
                 )
@@ -187,9 +187,7 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
     source="CloudFormation reference, AWS::Budgets::Budget BudgetData",
 )
 def budgets(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    Budgets are of cost, usage, or the coverage and utilization of reservations and savings plans.
-    """
+    """Budgets are of cost, usage, or the coverage and utilization of reservations and savings plans."""
     kinds = ("COST", "USAGE", "RI_UTILIZATION", "RI_COVERAGE", "SAVINGS_PLANS_UTILIZATION", "SAVINGS_PLANS_COVERAGE")
     units = ("DAILY", "MONTHLY", "QUARTERLY", "ANNUALLY", "CUSTOM")
     for budget, node in app.each("AWS::Budgets::Budget"):
@@ -198,7 +196,7 @@ def budgets(app: App, _: Deployment) -> Iterator[Broken]:
             if isinstance(value.value, str) and value.value not in allowed:
                 yield refused(
                     f"{budget.path}.Budget.{name}",
-                    said(value.value),
+                    show(value.value),
                     allowed=", ".join(allowed),
                     fix=f"write {closest(value.value, allowed) or allowed[0]}",
                 )
@@ -238,7 +236,6 @@ def _capacity(app: App, promised: dict[tuple[str, str], list[tuple[int, Node]]])
 
 
 def _owner_arn(app: App, entry: Node) -> object:
-    """The ClusterArn of the quota that an entry is of."""
     for quota, node in app.each(QUOTA):
         if entry.path.startswith(f"{quota.path}."):
             return node.get("ClusterArn").value

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog import bounds
 from holdfast.catalog.facts import schema_of
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AutoPatch, BatchSize, Deployment, InstanceGroup, RollingUpdate, ScheduledUpdate
 from holdfast.validation.rules.cluster.capacity import API
 
@@ -23,15 +23,16 @@ MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", 
     source=f"{API}, ClusterAutoPatchConfig",
 )
 def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Nodes are drained of pods, so many at once as MaximumBatchSize says. Under Slurm patches wait for idle nodes.
-    """
+    """Nodes are drained of pods, up to MaximumBatchSize at a time. Under Slurm patches wait for idle nodes."""
     patch = group.auto_patch
     if patch is None:
         return
     if patch.strategy not in STRATEGIES:
         yield refused(
-            patch.at("strategy"), said(patch.strategy), allowed=f"one of {', '.join(STRATEGIES)}", fix="write WhenIdle"
+            patch.at("strategy"),
+            show(patch.strategy),
+            allowed=f"one of {', '.join(STRATEGIES)}",
+            fix="write WhenIdle",
         )
     if patch.strategy != "DrainFirst":
         return
@@ -50,13 +51,11 @@ def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken
     source=f"{API}, CapacitySizeConfig",
 )
 def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
-    """
-    At least 1, and at most 100 of a percentage.
-    """
+    """At least 1, and at most 100 of a percentage."""
     if size.type not in ("INSTANCE_COUNT", "CAPACITY_PERCENTAGE"):
         yield refused(
             size.at("type"),
-            said(size.type),
+            show(size.type),
             allowed="INSTANCE_COUNT or CAPACITY_PERCENTAGE",
             fix="write INSTANCE_COUNT",
         )
@@ -77,9 +76,7 @@ def batch_size(size: BatchSize, _: Deployment) -> Iterator[Broken]:
     source=f"{API}, DeploymentConfiguration",
 )
 def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
-    """
-    The time in which a rollback alarm can go off before the next batch.
-    """
+    """The time in which a rollback alarm can go off before the next batch."""
     wait = update.wait_interval_s
     if wait is not None and not WAIT_S.has(wait):
         yield refused(update.at("wait_interval_s"), f"{wait} s", allowed=str(WAIT_S), fix="write 600")
@@ -92,9 +89,7 @@ def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
     source=f"{API}, AutoRollbackConfig",
 )
 def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
-    """
-    Names of CloudWatch alarms, of at most 255 characters.
-    """
+    """Names of CloudWatch alarms, of at most 255 characters."""
     names = update.alarm_names
     if len(names) > ALARMS.most or len(set(names)) < len(names) or any(
         not ALARM_NAME.has(len(name)) for name in names
@@ -138,14 +133,12 @@ def batch_leaves_nodes(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     source=f"{API}, CronScheduleExpression; EventBridge Scheduler user guide, 'Cron-based schedules'",
 )
 def schedule(update: ScheduledUpdate, _: Deployment) -> Iterator[Broken]:
-    """
-    cron(minutes hours day-of-month month day-of-week year), in UTC; one of the two days is a question mark.
-    """
+    """cron(minutes hours day-of-month month day-of-week year), in UTC; one of the two days is a question mark."""
     reason = _cron_mistake(update.schedule_expression) or _refused_by_schema(update.schedule_expression)
     if reason is not None:
         yield refused(
             update.at("schedule_expression"),
-            f"{said(update.schedule_expression)}, {reason}",
+            f"{show(update.schedule_expression)}, {reason}",
             allowed="cron(minutes hours day month weekday year)",
             fix="write cron(0 3 ? * SUN *)",
         )
@@ -153,16 +146,17 @@ def schedule(update: ScheduledUpdate, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF715", title="Patch days are calendar dates", each=AutoPatch, source=f"{API}, PatchSchedule")
 def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
-    """
-    YYYY-MM-DD, and in the calendar.
-    """
+    """YYYY-MM-DD, and in the calendar."""
     if patch.next_patch_date is None:
         return
     try:
         datetime.date.fromisoformat(patch.next_patch_date[:10])
     except ValueError:
         yield refused(
-            patch.at("next_patch_date"), said(patch.next_patch_date), allowed="a day of the calendar", fix="correct it"
+            patch.at("next_patch_date"),
+            show(patch.next_patch_date),
+            allowed="a day of the calendar",
+            fix="correct it",
         )
 
 
@@ -174,9 +168,7 @@ def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
     source="Holdfast",
 )
 def two_updates(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    A schedule and automatic patches both change the AMI. Which of them a node has been through cannot be told.
-    """
+    """A schedule and automatic patches both change the AMI. Which of them updated a node is unknown."""
     if group.scheduled_update is not None and group.auto_patch is not None:
         yield Broken(
             path=group.at("auto_patch"),
@@ -186,7 +178,7 @@ def two_updates(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 
 def _refused_by_schema(expression: str) -> str | None:
-    """What the service's own pattern refuses: lists, ranges and steps of hours and minutes."""
+    """Check the service's own pattern: lists, ranges and steps of hours and minutes."""
     schema = schema_of("AWS::SageMaker::Cluster")
     assert schema is not None, "the registry has the cluster"
     pattern = schema.body["definitions"]["ScheduledUpdateConfig"]["properties"]["ScheduleExpression"]["pattern"]
@@ -212,7 +204,7 @@ def _cron_mistake(expression: str) -> str | None:
         parts, ("minutes", "hours", "day", "month", "weekday", "year"), ranges, strict=True
     ):
         if not _is_cron_field(part, low, high, words, day=name in ("day", "weekday")):
-            return f"whose {name} {part} is not possible"
+            return f"whose {name} {part} is invalid"
     if (parts[2] == "?") == (parts[4] == "?"):
         return "in which exactly one of day and weekday has to be ?"
     return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, closest
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, EnvironmentFile, text_of
 from holdfast.validation.rules.eks.lookups import ADDON, ADDONS, CLUSTER, ENTRY, SERVICE_BLOCKS, network_of
 
@@ -27,7 +27,7 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
         if isinstance(kind, str) and kind not in _ENTRY_TYPES:
             yield refused(
                 f"{entry.path}.Type",
-                said(kind),
+                show(kind),
                 allowed=", ".join(_ENTRY_TYPES),
                 fix=f"write {closest(kind, _ENTRY_TYPES) or 'STANDARD'}",
             )
@@ -39,7 +39,7 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
             ):
                 yield refused(
                     group.path,
-                    said(group.value),
+                    show(group.value),
                     allowed="groups that do not begin with system:, eks:, aws:, amazon: or iam:",
                     fix="use an access policy, such as AmazonEKSClusterAdminPolicy, or a group of your own",
                 )
@@ -62,8 +62,8 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
     """
-    Public access, private access, or both; without either nobody gets in. Blocks of addresses are for public access,
-    and those of private networks never come from the internet.
+    Public access, private access, or both; without either the API is unreachable. Blocks of addresses are for public
+    access, and those of private networks never come from the internet.
     """
     if isinstance(item, EnvironmentFile):
         eks = item.data.get("eks")
@@ -94,9 +94,7 @@ def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Brok
     "HF348", title="Add-ons and access entries name the template's own cluster", each=App, source=f"{ADDONS}; {ACCESS}"
 )
 def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    A name that no cluster of the template has, in a template that makes one, is of another cluster or of none.
-    """
+    """A name that no cluster of the template has, in a template that makes one, is of another cluster or of none."""
     clusters = list(app.each(CLUSTER))
     names = [node.get("Name").value for _cluster, node in clusters]
     if not clusters or not all(isinstance(name, str) for name in names):
@@ -107,17 +105,23 @@ def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
         if isinstance(name.value, str) and name.value not in names:
             yield refused(
                 name.path,
-                f"{said(name.value)}, which no cluster of the template is called",
+                f"{show(name.value)}, which no cluster of the template is called",
                 allowed=f"{', '.join(map(str, names))}",
                 fix=f"write !Ref {clusters[0][0].logical_id} in {resource.logical_id}",
             )
 
 
-@rule("HF349", severity="warning", title="Somebody has access to the Kubernetes cluster", each=App, source=ACCESS)
+@rule(
+    "HF349",
+    severity="warning",
+    title="A principal has access to the Kubernetes cluster",
+    each=App,
+    source=ACCESS,
+)
 def somebody_gets_in(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    The creator of a cluster administers it only with BootstrapClusterCreatorAdminPermissions; everybody else needs an
-    access entry. With neither nobody can use kubectl.
+    The creator of a cluster administers it only with BootstrapClusterCreatorAdminPermissions; all others need an access
+    entry. With neither, kubectl is refused for everyone.
     """
     for cluster, node in app.each(CLUSTER):
         access = node.get("AccessConfig", "BootstrapClusterCreatorAdminPermissions")
@@ -125,7 +129,7 @@ def somebody_gets_in(app: App, _: Deployment) -> Iterator[Broken]:
         if access.boolean(default=True) is False and not entries and app.complete:
             yield Broken(
                 path=access.path,
-                message=f"nobody gets into {cluster.logical_id}: its creator has no rights, and there is no entry",
+                message=f"no access to {cluster.logical_id}: no access entry, and no rights of its creator",
                 fix="add an AWS::EKS::AccessEntry with AmazonEKSClusterAdminPolicy for who administers it",
             )
 
@@ -152,14 +156,14 @@ def _access_policy(policy: Node, known: set[str]) -> Iterator[Broken]:
         if ":iam::" in text:
             yield refused(
                 arn.path,
-                said(text),
+                show(text),
                 allowed="arn:aws:eks::aws:cluster-access-policy/NAME",
                 fix="name an access policy of EKS, such as AmazonEKSClusterAdminPolicy",
             )
         elif "cluster-access-policy" not in before and "${" not in text:
             yield refused(
                 arn.path,
-                said(text),
+                show(text),
                 allowed="arn:aws:eks::aws:cluster-access-policy/NAME",
                 fix=f"write arn:aws:eks::aws:cluster-access-policy/{name}",
             )

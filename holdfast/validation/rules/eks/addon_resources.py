@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import closest
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import grants_in, principals, role_of
 from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.eks.lookups import ADDON, ADDONS, cluster_of
@@ -17,14 +17,12 @@ _VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)-eksbuild\.(\d+)")
 
 @rule("HF332", title="EKS add-ons have names that exist", each=App, source=ADDONS, suppressible=True)
 def addon_names(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    EKS refuses an add-on of another name. One that has come since the list was made can be accepted.
-    """
+    """EKS refuses an add-on of another name. One that has come since the list was made can be accepted."""
     known = set(page_fact("eks_addons"))
     for _addon, node in app.each(ADDON):
         name = node.get("AddonName")
         if isinstance(name.value, str) and name.value not in known and (meant := closest(name.value, known)):
-            yield refused(name.path, said(name.value), allowed="add-ons of EKS", fix=f"did you mean {meant}?")
+            yield refused(name.path, show(name.value), allowed="add-ons of EKS", fix=f"did you mean {meant}?")
 
 
 @rule(
@@ -46,7 +44,7 @@ def addon_versions(app: App, _: Deployment) -> Iterator[Broken]:
         if match is None:
             yield refused(
                 version.path,
-                said(version.value),
+                show(version.value),
                 allowed="vMAJOR.MINOR.PATCH-eksbuild.N",
                 fix=_as_version(version.value),
             )
@@ -141,9 +139,7 @@ def addon_roles(app: App, _: Deployment) -> Iterator[Broken]:
     source="EKS user guide, 'Determine fields you can customize for Amazon EKS add-ons'",
 )
 def addon_configuration(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    ConfigurationValues is one text with a JSON or YAML mapping in it.
-    """
+    """ConfigurationValues is one text with a JSON or YAML mapping in it."""
     for _addon, node in app.each(ADDON):
         values = node.get("ConfigurationValues")
         if isinstance(values.value, str) and values.value.strip().startswith(("{", "[")):
@@ -154,7 +150,7 @@ def addon_configuration(app: App, _: Deployment) -> Iterator[Broken]:
             if not ok:
                 yield refused(
                     values.path,
-                    "text that is no JSON object",
+                    "text that is not a JSON object",
                     allowed="a JSON or YAML mapping",
                     fix="correct the JSON: check quotes, commas and braces",
                 )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import eks_addons, health_monitoring_agent_regions, instance_types, limits
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Addon, Deployment, Eks, EksControlPlane, groups_of
 from holdfast.validation.rules.eks.control_plane import EKS
 
@@ -27,7 +27,7 @@ def addon_versions(addon: Addon, _: Deployment) -> Iterator[Broken]:
     known = eks_addons().get(addon.name)
     least = known.minimum_version if known is not None else None
     if least is not None and addon.version is not None and _version(addon.version) < _version(least):
-        yield refused(addon.at("version"), said(addon.version), allowed=f"{least} or newer", fix="take a newer version")
+        yield refused(addon.at("version"), show(addon.version), allowed=f"{least} or newer", fix="take a newer version")
 
 
 @rule(
@@ -38,9 +38,7 @@ def addon_versions(addon: Addon, _: Deployment) -> Iterator[Broken]:
     suppressible=True,
 )
 def vpc_cni(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
-    """
-    It has to be there before nodes are. EKS installs it by itself unless BootstrapSelfManagedAddons is false.
-    """
+    """It has to be there before nodes are. EKS installs it by itself unless BootstrapSelfManagedAddons is false."""
     if not plane.bootstraps_addons and not any(addon.name == "vpc-cni" for addon in plane.addons):
         yield refused(
             plane.at("addons"), "no add-on vpc-cni", allowed="vpc-cni in 1.18.3 or newer", fix="add the add-on vpc-cni"
@@ -101,9 +99,7 @@ def local_volumes(eks: Eks, _: Deployment) -> Iterator[Broken]:
     source="SageMaker developer guide, 'Installing the training operator'",
 )
 def operator_dependencies(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
-    """
-    It needs cert-manager and the pod identity agent. Without them the add-on stays degraded.
-    """
+    """It needs cert-manager and the pod identity agent. Without them the add-on stays degraded."""
     names = {addon.name for addon in plane.addons}
     charts = {release.chart for release in plane.releases}
     missing = [name for name in ("cert-manager", "eks-pod-identity-agent") if name not in names | charts]
@@ -145,9 +141,7 @@ def addon_roles(addon: Addon, _: Deployment) -> Iterator[Broken]:
     source="ai-on-sagemaker-hyperpod 142: add-ons did not fit the 14 pods of ml.g5.xlarge",
 )
 def room_for_addons(_: Eks, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Add-ons and operators take a dozen pods. How many a node can have grows with its size.
-    """
+    """Add-ons and operators take a dozen pods. How many a node can have grows with its size."""
     known, types = instance_types(), [name for group in groups_of(deployment.cluster) for name in group.types]
     if types and all(name in known and known[name].vcpus < ROOM_FOR_ADDONS_VCPUS for name in types):
         yield Broken(
@@ -165,9 +159,7 @@ def room_for_addons(_: Eks, deployment: Deployment) -> Iterator[Broken]:
     source="sagemaker-hyperpod-cli, health-monitoring-agent chart; sagemaker-hyperpod-cli 359",
 )
 def agent_region(_: Eks, deployment: Deployment) -> Iterator[Broken]:
-    """
-    The chart names an image per region. Elsewhere it takes another region's, which a closed network cannot reach.
-    """
+    """The chart names an image per region. Elsewhere it takes another region's, which a closed network cannot reach."""
     region = deployment.region
     if region is not None and region not in health_monitoring_agent_regions():
         yield Broken(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from holdfast.catalog import instance_types
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, Resource
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, Eks, InstanceGroup
 from holdfast.validation.rules.eks.lookups import CLUSTER, SERVICE_BLOCKS, cluster_of, network_of
 
@@ -38,7 +38,7 @@ def service_block(app: App, _: Deployment) -> Iterator[Broken]:
         ):
             yield refused(
                 block.path,
-                said(block.value),
+                show(block.value),
                 allowed="a private block of /12 to /24 whose host bits are zero",
                 fix="write 172.20.0.0/16",
             )
@@ -127,11 +127,11 @@ def nodes_for_addons(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
     if plane is None or plane.node_roles:
         return
     groups = deployment.cluster.instance_groups
-    wanted = [addon.name for addon in plane.addons if "hyperpod" in addon.name]
-    if wanted and groups and sum(group.instance_count for group in groups) == 0:
+    expected = [addon.name for addon in plane.addons if "hyperpod" in addon.name]
+    if expected and groups and sum(group.instance_count for group in groups) == 0:
         yield refused(
             groups[0].at("instance_count"),
-            f"no node at first, beside {', '.join(wanted)}",
+            f"no node at first, beside {', '.join(expected)}",
             allowed="at least one node for add-ons",
             fix="begin with a small group of one or two nodes, such as ml.m5.2xlarge",
         )
@@ -151,22 +151,21 @@ def room_for_pods(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
     plane = eks.control_plane
     if plane is None:
         return
-    wanted = [addon.name for addon in plane.addons if "hyperpod" in addon.name or addon.name == "cert-manager"]
+    expected = [addon.name for addon in plane.addons if "hyperpod" in addon.name or addon.name == "cert-manager"]
     small = page_fact("pods_per_node")
     groups = [group for group in deployment.cluster.instance_groups if group.instance_count]
     for group in groups:
         pods = [small[name] for name in group.types if name in small]
-        if wanted and pods and min(pods) < PODS_OF_ADDONS and not _has_better(group, groups, small):
+        if expected and pods and min(pods) < PODS_OF_ADDONS and not _has_better(group, groups, small):
             yield refused(
                 group.at("instance_type"),
-                f"{', '.join(group.types)} with room for {min(pods)} pods, beside {', '.join(wanted)}",
+                f"{', '.join(group.types)} with room for {min(pods)} pods, beside {', '.join(expected)}",
                 allowed="nodes for at least a dozen pods",
                 fix="take ml.m5.xlarge or larger",
             )
 
 
 def _has_better(group: InstanceGroup, groups: Sequence[InstanceGroup], small: Mapping[str, int]) -> bool:
-    """Whether another group without accelerators has room for what add-ons run."""
     known = instance_types()
     return any(
         each is not group

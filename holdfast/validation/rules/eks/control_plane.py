@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.catalog import kubernetes_versions
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccessEntry, Deployment, Eks, EksControlPlane, groups_of
 
 EKS = "SageMaker developer guide, 'Getting started with Amazon EKS support in SageMaker HyperPod'"
@@ -20,7 +20,7 @@ def authentication_mode(plane: EksControlPlane, _: Deployment) -> Iterator[Broke
     if plane.authentication_mode not in ("API", "API_AND_CONFIG_MAP"):
         yield refused(
             plane.at("authentication_mode"),
-            said(plane.authentication_mode or "CONFIG_MAP"),
+            show(plane.authentication_mode or "CONFIG_MAP"),
             allowed="API or API_AND_CONFIG_MAP",
             fix="write API",
         )
@@ -41,7 +41,7 @@ def kubernetes_version(plane: EksControlPlane, _: Deployment) -> Iterator[Broken
     if plane.version not in kubernetes_versions():
         yield refused(
             plane.at("version"),
-            said(plane.version) if plane.version else "no version, so the newest of EKS",
+            show(plane.version) if plane.version else "no version, so the newest of EKS",
             allowed=f"one of {', '.join(kubernetes_versions())}",
             fix=f'write "{kubernetes_versions()[-1]}"',
         )
@@ -78,18 +78,14 @@ def access_entry(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
     source="EKS API reference, AssociateAccessPolicy",
 )
 def entry_without_policies(entry: AccessEntry, _: Deployment) -> Iterator[Broken]:
-    """
-    Entries of the type HYPERPOD_LINUX get their rights from the type; EKS refuses policies on them.
-    """
+    """Entries of the type HYPERPOD_LINUX get their rights from the type; EKS refuses policies on them."""
     if entry.type == "HYPERPOD_LINUX" and entry.policies:
         yield refused(entry.at("policies"), "access policies", allowed="none on HYPERPOD_LINUX", fix="remove them")
 
 
 @rule("HF308", title="HyperPod's nodes share no role with other nodes", each=Eks, source=EKS)
 def separate_roles(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
-    """
-    A role that is also that of EKS nodes has an access entry of another type, and an entry has one type.
-    """
+    """A role that is also that of EKS nodes has an access entry of another type, and an entry has one type."""
     if eks.control_plane is None:
         return
     for group in groups_of(deployment.cluster):
@@ -137,7 +133,7 @@ def public_api(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
     if plane.public_access and (not plane.public_access_cidrs or "0.0.0.0/0" in plane.public_access_cidrs):
         yield Broken(
             path=plane.at("public_access_cidrs"),
-            message="everybody on the internet may talk to the Kubernetes API",
+            message="the Kubernetes API is reachable from anywhere on the internet",
             fix="name the blocks that may, or turn public access off",
         )
 
@@ -150,12 +146,10 @@ def public_api(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
     source="EKS user guide, 'Cluster API server endpoint'",
 )
 def private_api(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
-    """
-    Without private access nodes talk to the API through the NAT gateway, and in a closed network not at all.
-    """
+    """Without private access nodes talk to the API through the NAT gateway, and in a closed network not at all."""
     if not plane.private_access:
         yield Broken(
             path=plane.at("private_access"),
-            message="nodes talk to the Kubernetes API over the internet",
+            message="nodes reach the Kubernetes API over the internet only",
             fix="turn private access on",
         )

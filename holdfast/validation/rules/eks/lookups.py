@@ -1,4 +1,4 @@
-"""What the rules about EKS in templates ask of an app: its clusters, versions, tags and blocks."""
+"""Lookups for rules about EKS in templates: clusters, versions, tags and blocks."""
 
 import ipaddress
 

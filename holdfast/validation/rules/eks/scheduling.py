@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, instance_types, nvidia_device_plugin_mirror
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, EnvironmentFile, InstanceGroup
 from holdfast.validation.rules.eks.control_plane import EKS
 
@@ -21,9 +21,7 @@ RESERVED = ("kubernetes.io", "k8s.io", "sagemaker.amazonaws.com", "eks.amazonaws
 
 @rule("HF309", title="Groups with deep health checks have no taints", each=InstanceGroup, source=EKS)
 def taints_and_deep_checks(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    The checks run as pods that do not tolerate taints of your own, so the nodes would never pass.
-    """
+    """The checks run as pods that do not tolerate taints of your own, so the nodes would never pass."""
     if group.deep_health_checks and group.taints:
         yield refused(
             group.at("taints"),
@@ -40,9 +38,7 @@ def taints_and_deep_checks(group: InstanceGroup, _: Deployment) -> Iterator[Brok
     source="SageMaker API reference, ClusterKubernetesConfig",
 )
 def number_of_labels(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    CreateCluster refuses more.
-    """
+    """CreateCluster refuses more."""
     for attribute, count, most in (
         ("labels", len(group.labels), MOST_LABELS),
         ("taints", len(group.taints), MOST_TAINTS),
@@ -53,24 +49,23 @@ def number_of_labels(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF312", title="Labels have Kubernetes' syntax", each=InstanceGroup, source=LABELS)
 def label_syntax(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    A key is a name of at most 63 characters, after an optional DNS prefix and a slash; a value has at most 63.
-    """
+    """A key is a name of at most 63 characters, after an optional DNS prefix and a slash; a value has at most 63."""
     for key, value in group.labels.items():
         yield from _syntax(group.at("labels"), key, value)
 
 
 @rule("HF313", title="Taints have Kubernetes' syntax and stand once", each=InstanceGroup, source=LABELS)
 def taint_syntax(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    Keys and values are those of labels, the effect is one of three, and a key has each effect once.
-    """
+    """Keys and values are those of labels, the effect is one of three, and a key has each effect once."""
     seen = set()
     for taint in group.taints:
         yield from _syntax(taint.at("key"), taint.key, taint.value or "")
         if taint.effect not in EFFECTS:
             yield refused(
-                taint.at("effect"), said(taint.effect), allowed=f"one of {', '.join(EFFECTS)}", fix="write NoSchedule"
+                taint.at("effect"),
+                show(taint.effect),
+                allowed=f"one of {', '.join(EFFECTS)}",
+                fix="write NoSchedule",
             )
         if (taint.key, taint.effect) in seen:
             yield refused(
@@ -102,13 +97,11 @@ def reserved_prefixes(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF315", title="Karpenter has the settings that it needs", each=Cluster, source=KARPENTER)
 def karpenter(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    The managed Karpenter works on EKS, with continuous provisioning and automatic node recovery.
-    """
+    """The managed Karpenter works on EKS, with continuous provisioning and automatic node recovery."""
     if cluster.auto_scaler is None:
         return
     if cluster.auto_scaler != "Karpenter":
-        yield refused(cluster.at("auto_scaler"), said(cluster.auto_scaler), allowed="Karpenter", fix="write Karpenter")
+        yield refused(cluster.at("auto_scaler"), show(cluster.auto_scaler), allowed="Karpenter", fix="write Karpenter")
     for wrong, given, fix in (
         (cluster.eks is None, "Karpenter under Slurm", "remove it, or take EKS"),
         (
@@ -166,9 +159,7 @@ def karpenter_role(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
     source="SageMaker API reference, SchedulerConfig",
 )
 def priority_classes(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    Weights are 0 to 100; the higher, the earlier a job is admitted.
-    """
+    """Weights are 0 to 100; the higher, the earlier a job is admitted."""
     names = [each.name for each in file.priority_classes]
     if len(names) > MOST_CLASSES:
         yield refused(
@@ -176,7 +167,7 @@ def priority_classes(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
         )
     for index, each in enumerate(file.priority_classes):
         if each.name in names[:index]:
-            yield refused(each.at("name"), f"{said(each.name)} again", allowed="each name once", fix="rename it")
+            yield refused(each.at("name"), f"{show(each.name)} again", allowed="each name once", fix="rename it")
 
 
 @rule(
@@ -240,9 +231,7 @@ def images_of_a_closed_network(file: EnvironmentFile, deployment: Deployment) ->
     source="SageMaker API reference, KubernetesConfig",
 )
 def kubernetes_settings(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    CreateCluster refuses KubernetesConfig without the EKS orchestrator.
-    """
+    """CreateCluster refuses KubernetesConfig without the EKS orchestrator."""
     if deployment.cluster.eks is None and (group.labels or group.taints):
         given = "labels" if group.labels else "taints"
         yield refused(group.at(given), f"{given} under Slurm", allowed=f"{given} on EKS", fix=f"remove the {given}")
@@ -250,6 +239,6 @@ def kubernetes_settings(group: InstanceGroup, deployment: Deployment) -> Iterato
 
 def _syntax(path: str, key: str, value: str) -> Iterator[Broken]:
     if len(key) > LONGEST_KEY or not LABEL_KEY.fullmatch(key):
-        yield refused(path, f"the key {said(key)}", allowed="[prefix/]name of letters, digits, - _ .", fix="rename it")
+        yield refused(path, f"the key {show(key)}", allowed="[prefix/]name of letters, digits, - _ .", fix="rename it")
     if not LABEL_VALUE.fullmatch(value):
-        yield refused(path, f"the value {said(value)}", allowed="at most 63 letters, digits, - _ .", fix="change it")
+        yield refused(path, f"the value {show(value)}", allowed="at most 63 letters, digits, - _ .", fix="change it")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Node, Resource
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import grants_of, managed_names, reads_all, role_of
 from holdfast.validation.model import App, Deployment, references_in
 from holdfast.validation.rules.eks.lookups import ADDON, cluster_of
@@ -59,9 +59,9 @@ def operator_identity(app: App, _: Deployment) -> Iterator[Broken]:
         meant = meant or "operator" in association.logical_id.lower()
         if not meant:
             continue
-        for place, wanted in ((account, OPERATOR_ACCOUNT), (space, OPERATOR_NAMESPACE)):
-            if isinstance(place.value, str) and place.value != wanted:
-                yield refused(place.path, said(place.value), allowed=wanted, fix=f"write {wanted}")
+        for place, expected in ((account, OPERATOR_ACCOUNT), (space, OPERATOR_NAMESPACE)):
+            if isinstance(place.value, str) and place.value != expected:
+                yield refused(place.path, show(place.value), allowed=expected, fix=f"write {expected}")
         if (role is not None and reads_all(app, role) and managed_names(app, role) is not None) and (
             OPERATOR_POLICY not in policies
             and not any(each.names("sagemaker:DescribeClusterNode") for each in grants_of(app, role))
@@ -95,7 +95,6 @@ def operator_dependencies(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def _both_clusters(app: App, node: Node) -> Iterator[Resource]:
-    """The HyperPod cluster, and the EKS cluster, that an add-on is for."""
     eks = cluster_of(app, node)
     all_of_them = [each for each, _own in app.each("AWS::SageMaker::Cluster")]
     if eks is None and len(all_of_them) == 1:

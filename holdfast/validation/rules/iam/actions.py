@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import iam_actions
 from holdfast.validation.cloudformation import Node, closest
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import (
     Grant,
 )
@@ -73,7 +73,7 @@ def _action(grant: Grant, action: str) -> Iterator[Broken]:
     service, colon, name = action.partition(":")
     if not colon:
         yield refused(
-            place, said(action), allowed="service:Action", fix=f"write the service before it, as in s3:{action}"
+            place, show(action), allowed="service:Action", fix=f"write the service before it, as in s3:{action}"
         )
         return
     known = iam_actions(service)
@@ -136,7 +136,6 @@ _WITH_ARNS = {"ec2", "s3", "kms", "fsx", "secretsmanager", "sagemaker", "eks", "
 
 
 def _of_another_service(grant: Grant) -> Iterator[Broken]:
-    """Actions of a service on resources of others alone."""
     services = set()
     for text in grant.resources:
         parts = text.split(":")
@@ -162,7 +161,7 @@ def _entries(node: Node) -> list[Node]:
 
 
 def _bucket_part(entry: Node) -> str | None:
-    """What a resource says of S3: the bucket, with /... for objects; None where it is not known."""
+    """Bucket of an S3 resource, with /... for objects; None if unknown."""
     bucket = entry.resource("AWS::S3::Bucket")
     if bucket is not None:
         return bucket.logical_id

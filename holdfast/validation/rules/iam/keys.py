@@ -94,7 +94,7 @@ def key_policies(app: App, _: Deployment) -> Iterator[Broken]:
         if not any(_administers(each) for each in allows):
             yield refused(
                 f"{key.path}.KeyPolicy",
-                "a policy under which nobody may change it",
+                "a policy that lets no principal change it",
                 allowed="one that lets the account administer the key",
                 fix="allow kms:* to the account's root, arn:aws:iam::ACCOUNT:root",
             )
@@ -179,9 +179,7 @@ def keys_of_linked_buckets(app: App, _: Deployment) -> Iterator[Broken]:
     source="SageMaker API reference, VolumeKmsKeyId",
 )
 def keys_of_volumes(volume: Volume, _: Deployment) -> Iterator[Broken]:
-    """
-    The id, the ARN or the alias of a key; the ARN of something else is refused.
-    """
+    """The id, the ARN or the alias of a key; the ARN of something else is refused."""
     parts = str(volume.kms_key or "").split(":")
     if parts[0] == "arn" and len(parts) > 5 and (parts[2] != "kms" or not parts[5].startswith(("key/", "alias/"))):
         yield refused(
@@ -216,9 +214,7 @@ def keys_of_groups(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     source="CloudFormation reference, AWS::KMS::Alias; EKS API reference, EncryptionConfig",
 )
 def aliases(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    alias/aws/ is for AWS's own keys. EKS encrypts secrets, and nothing else, with a key of yours.
-    """
+    """alias/aws/ is for AWS's own keys. EKS encrypts secrets, and nothing else, with a key of yours."""
     for alias, node in app.each(ALIAS):
         name = node.get("AliasName").value
         if isinstance(name, str) and (name.startswith("alias/aws/") or not name.startswith("alias/")):
@@ -292,7 +288,7 @@ def services_use_keys(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def key_of(app: App, node: Node) -> Resource | None:
-    """The key of the app that a property names, by itself or by an alias."""
+    """Key of the app that a property names, directly or by an alias."""
     key = node.resource(KEY)
     value: Any = node.value
     if key is None and getattr(value, "resource", None) is not None and value.resource.type == KEY:
@@ -342,7 +338,6 @@ def _key_of_bucket(app: App, bucket: Resource) -> Resource | None:
 
 
 def _linked_bucket(app: App, path: Node) -> Resource | None:
-    """The bucket of the app that an S3 path begins with."""
     value: Any = path.value
     for part in getattr(value, "parts", ()):
         if getattr(part, "resource", None) is not None and part.resource.type == "AWS::S3::Bucket":
@@ -396,7 +391,6 @@ def _via(app: App, key: Resource, grant: Grant) -> Iterator[Broken]:
 
 
 def _administers(grant: Grant) -> bool:
-    """Whether a statement lets somebody of the account change the key's policy."""
     if not grant.names("kms:PutKeyPolicy"):
         return False
     principal = grant.node.get("Principal")
@@ -408,7 +402,6 @@ def _anybody(grant: Grant) -> bool:
 
 
 def _lets_fsx_in(grant: Grant) -> bool:
-    """Whether a statement lets FSx's role both write and read, through S3 where it says through what."""
     if not (grant.names("kms:Decrypt") and (grant.names("kms:Encrypt") or grant.names("kms:GenerateDataKey"))):
         return False
     if not grant.names("kms:Encrypt") or not _through(grant, "s3"):
@@ -422,7 +415,6 @@ def _lets_fsx_in(grant: Grant) -> bool:
 
 
 def _through(grant: Grant, service: str) -> bool:
-    """Whether kms:ViaService, where it is asked for, names a service."""
     texts: list[str] = []
     for operator, keys in grant.conditions.items():
         value = keys.get("kms:ViaService") if isinstance(keys, Mapping) else None

@@ -166,7 +166,7 @@ def full_access(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def given_by_managed(app: App, role: Resource) -> frozenset[str] | None:
-    """What AWS managed policies of a role allow of what rules ask about; None where they are not all known."""
+    """Relevant actions of a role's AWS managed policies; None if not all are known."""
     named = managed_names(app, role)
     if named is None or any(name.rpartition("/")[2] not in managed_policies() for _, name in named):
         return None
@@ -189,7 +189,6 @@ def _needed(app: App, cluster: Resource) -> tuple[str, ...]:
 
 
 def _about(grant: Grant, action: str) -> bool:
-    """Whether a Deny is about any resource that nodes use, as far as its resources tell."""
     if action.startswith("s3:"):
         return any(
             each in ("*", "arn:aws:s3:::*") or "sagemaker-" in each or "lifecycle" in each.lower()

@@ -17,7 +17,7 @@ _FULL = {"AdministratorAccess", "PowerUserAccess"}
 def interface_tags(app: App, _: Deployment) -> Iterator[Broken]:
     """
     In a VPC of yours HyperPod tags the network interfaces of nodes, with ec2:CreateTags on
-    arn:aws:ec2:*:*:network-interface/*. Without, nobody can tell which node an interface is of.
+    arn:aws:ec2:*:*:network-interface/*. Without, the node of an interface is unknown.
     """
     for role in _node_roles(app, vpc=True):
         if not _may(app, role, "ec2:CreateTags"):
@@ -55,9 +55,7 @@ def pod_roles(app: App, _: Deployment) -> Iterator[Broken]:
     source="SageMaker developer guide, 'External accounting database': the execution role reads the secret",
 )
 def secret_of_database(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    slurmdbd gets name and password from the secret, with the execution role of the controller.
-    """
+    """slurmdbd gets name and password from the secret, with the execution role of the controller."""
     for cluster, group, role in roles_of_groups(app):
         secret = app.node(cluster).get("Orchestrator", "Slurm", "AccountingDatabase", "SecretArn")
         if not secret.known or group.get("SlurmConfig", "NodeType").text() not in ("Controller", None):
@@ -79,7 +77,7 @@ def eks_roles(app: App, _: Deployment) -> Iterator[Broken]:
     The role of a control plane has AmazonEKSClusterPolicy, that of a node group AmazonEKSWorkerNodePolicy (or the
     minimal one), or statements to the same end.
     """
-    for kind, name, wanted in (
+    for kind, name, expected in (
         ("AWS::EKS::Cluster", "RoleArn", ("AmazonEKSClusterPolicy", "AmazonEKSServicePolicy")),
         ("AWS::EKS::Nodegroup", "NodeRole", ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")),
     ):
@@ -89,12 +87,12 @@ def eks_roles(app: App, _: Deployment) -> Iterator[Broken]:
             if role is None or named is None or grants_of(app, role):
                 continue
             names = {each.rpartition("/")[2] for _path, each in named}
-            if not names & {*wanted, *_FULL}:
+            if not names & {*expected, *_FULL}:
                 yield refused(
                     f"{role.path}.ManagedPolicyArns",
                     f"{', '.join(sorted(names)) or 'no policy'} on the role of {kind.rpartition('::')[2]}",
-                    allowed=f"{wanted[0]}",
-                    fix=f"attach {wanted[0]} to {role.logical_id}",
+                    allowed=f"{expected[0]}",
+                    fix=f"attach {expected[0]} to {role.logical_id}",
                 )
 
 
@@ -105,9 +103,7 @@ def eks_roles(app: App, _: Deployment) -> Iterator[Broken]:
     source=f"{IAM}, 'IAM JSON policy elements: Version'",
 )
 def policy_versions(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    There are two, 2012-10-17 and 2008-10-17. It is no date of the policy.
-    """
+    """There are two, 2012-10-17 and 2008-10-17. It is no date of the policy."""
     for document in documents(app):
         version = document.get("Version")
         if isinstance(version.value, str) and version.value not in ("2012-10-17", "2008-10-17"):
@@ -135,7 +131,6 @@ def data_of_restricted(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def _node_roles(app: App, *, vpc: bool, eks: bool = False) -> list[Resource]:
-    """Execution roles of which all policies can be read, each once."""
     found = []
     for cluster, _group, role in roles_of_groups(app):
         node = app.node(cluster)
@@ -147,7 +142,6 @@ def _node_roles(app: App, *, vpc: bool, eks: bool = False) -> list[Resource]:
 
 
 def _may(app: App, role: Resource, action: str, *, own: bool = False) -> bool:
-    """Whether a role may do something, on whatever resource."""
     given = given_by_managed(app, role) or frozenset()
     full = {name for _path, name in managed_names(app, role) or ()} & _FULL
     allowed = any(each.effect == "Allow" and each.names(action) for each in grants_of(app, role))

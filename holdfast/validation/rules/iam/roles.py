@@ -22,9 +22,7 @@ VPC_ACTIONS = (
 
 @rule("HF510", title="The execution role can be assumed by SageMaker", each=Cluster, source=ROLE)
 def role_trust(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    Its trust policy names sagemaker.amazonaws.com.
-    """
+    """Its trust policy names sagemaker.amazonaws.com."""
     for role in _roles(cluster):
         if "sagemaker.amazonaws.com" not in role.trusted_services:
             yield refused(
@@ -106,9 +104,7 @@ def role_fsx(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     source="AWS Well-Architected, SEC03-BP02",
 )
 def wildcard_actions(role: Role, _: Deployment) -> Iterator[Broken]:
-    """
-    `*` and `service:*` give whoever is on a node more than nodes need.
-    """
+    """`*` and `service:*` give users of a node more than nodes need."""
     for statement in role.statements:
         if statement.effect == "Allow" and any(action == "*" or action.endswith(":*") for action in statement.actions):
             yield Broken(

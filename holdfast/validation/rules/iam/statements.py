@@ -1,4 +1,4 @@
-"""What the rules about policies ask of an app: its roles, its grants, and what an action is about."""
+"""Lookups for rules about policies: roles, grants, and resources of actions."""
 
 from collections.abc import Iterator
 
@@ -17,14 +17,13 @@ MISSPELT = 2
 
 
 def all_grants(app: App) -> Iterator[Grant]:
-    """The statements of every policy document in the app, trust policies left out."""
+    """Statements of all policy documents, without trust policies."""
     if "grants" not in app.memo:
         app.memo["grants"] = [grant for node in documents(app) for grant in grants_in(node)]
     yield from app.memo["grants"]
 
 
 def documents(app: App) -> Iterator[Node]:
-    """Every policy document in the app, trust policies left out."""
     for _resource, node in app.each(ROLE, "AWS::IAM::User", "AWS::IAM::Group"):
         yield from (entry.get("PolicyDocument") for entry in node.get("Policies").items() or ())
     for _resource, node in app.each(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from holdfast.validation.cloudformation import Resource, closest, distance
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import (
     ROLE,
     Grant,
@@ -120,7 +120,7 @@ def pass_role(app: App, _: Deployment) -> Iterator[Broken]:
                     if isinstance(text, str) and "." not in text.replace("*", "."):
                         yield refused(
                             f"{grant.path}.Condition.{operator}",
-                            said(text),
+                            show(text),
                             allowed="a service principal such as sagemaker.amazonaws.com",
                             fix=f"write {text}.amazonaws.com",
                         )
@@ -154,7 +154,7 @@ def _trust(grant: Grant) -> Iterator[Broken]:
     if grant.effect != "Allow" or not grant.sure:
         return
     if not grant.node.get("Principal").present and not grant.node.get("NotPrincipal").present:
-        yield refused(grant.path, "a statement without a principal", allowed="one that says who", fix="add Principal")
+        yield refused(grant.path, "no principal", allowed="one in each statement", fix="add Principal")
     wrong = [action for action in grant.actions if not action.startswith(("sts:", "eks-auth:")) and action != "*"]
     if wrong:
         yield refused(
@@ -187,12 +187,12 @@ def _trust(grant: Grant) -> Iterator[Broken]:
         ):
             yield refused(
                 node.path,
-                said(text),
+                show(text),
                 allowed="a service such as sagemaker.amazonaws.com",
                 fix=f"write {text.split('.')[0].lower()}.amazonaws.com",
             )
         elif isinstance(text, str) and (meant := _misspelt_service(text)):
-            yield refused(node.path, said(text), allowed="service principals that exist", fix=f"did you mean {meant}?")
+            yield refused(node.path, show(text), allowed="service principals that exist", fix=f"did you mean {meant}?")
 
 
 _SERVICES = {

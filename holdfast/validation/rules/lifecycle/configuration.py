@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup, Lifecycle
 
 API = "SageMaker API reference, ClusterLifeCycleConfig"
@@ -45,7 +45,7 @@ def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     """
     uri = lifecycle.source_s3_uri
     if uri is not None and (len(uri) > LONGEST_URI or not S3_URI.fullmatch(uri)):
-        yield refused(lifecycle.at("source_s3_uri"), said(uri), allowed="s3://bucket/prefix", fix="write it like that")
+        yield refused(lifecycle.at("source_s3_uri"), show(uri), allowed="s3://bucket/prefix", fix="write it like that")
     for attribute in ("on_create", "on_init_complete"):
         name = getattr(lifecycle, attribute)
         if name is not None and not SCRIPT_NAME.has(len(name)):
@@ -155,20 +155,20 @@ def scripts_everywhere(file: EnvironmentFile, deployment: Deployment) -> Iterato
     Accounts are made by lifecycle scripts, and yours run after them. In a group of mode none no script runs: jobs of
     such an account fail on its nodes.
     """
-    wanted = ["users"] * bool(file.users) + ["scripts"] * bool(file.scripts)
-    if not wanted:
+    expected = ["users"] * bool(file.users) + ["scripts"] * bool(file.scripts)
+    if not expected:
         return
     for group in deployment.cluster.instance_groups:
         if group.lifecycle is None and _takes_custom_alone(deployment) is None:
             yield Broken(
                 path=group.at("lifecycle"),
-                message=f"no script runs on the nodes of this group, so that lifecycle.{wanted[0]} does not reach them",
+                message=f"no script runs on the nodes of this group, so lifecycle.{expected[0]} has no effect on them",
                 fix="write extension, or take them out",
             )
 
 
 def _takes_custom_alone(deployment: Deployment) -> str | None:
-    """Why every group needs OnCreate, as the end of a sentence; None where it does not."""
+    """Reason why all groups need OnCreate; else None."""
     if deployment.cluster.eks is not None:
         return "on EKS"
     if deployment.cluster.slurm is not None and deployment.cluster.continuous:
@@ -177,5 +177,4 @@ def _takes_custom_alone(deployment: Deployment) -> str | None:
 
 
 def _in_words(deployment: Deployment, *, file: str, template: str) -> str:
-    """The words of the source: an environment file has modes, a template the API's hooks."""
     return template if deployment.file is None else file

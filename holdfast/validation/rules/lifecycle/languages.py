@@ -5,10 +5,9 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, Script
 
-PYTHONS = "SageMaker developer guide, release notes of the HyperPod AMIs"
 _UBUNTU = re.compile(
     r"^\s*(?:sudo\s+(?:-\S+\s+)*)?(?:DEBIAN_FRONTEND=\S+\s+)?(apt-get|apt|dpkg|add-apt-repository|snap)\s+\S"
 )
@@ -36,7 +35,7 @@ def syntax(script: Script, deployment: Deployment) -> Iterator[Broken]:
             script.path,
             f"{script.name}: {script.mistake}",
             allowed="what bash -n takes",
-            fix="correct the script; bash -n says no more then",
+            fix="correct the script until bash -n reports nothing",
         )
     if script.name.endswith(".py") or script.text.startswith(("#!/usr/bin/env python", "#!/usr/bin/python")):
         orchestrator = "slurm" if deployment.cluster.eks is None else "eks"
@@ -70,7 +69,7 @@ def inside_the_folder(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             what = "an absolute path" if name.startswith("/") else "a path that leads out of the folder"
             yield refused(
                 f"{file.at('scripts')}.{index}",
-                f"{said(name)}, {what}",
+                f"{show(name)}, {what}",
                 allowed="a path below the folder of this file",
                 fix=f"put the script beside this file and write scripts/{name.rpartition('/')[2]}",
             )
@@ -119,7 +118,7 @@ def kinds_of_scripts(script: Script, _: Deployment) -> Iterator[Broken]:
     if script.name.endswith((".bat", ".cmd", ".ps1", ".exe", ".zip", ".tar", ".gz", ".ipynb")):
         yield refused(
             script.path,
-            said(script.name),
+            show(script.name),
             allowed="scripts that run on Linux, such as .sh and .py",
             fix="write it as a shell script",
         )
@@ -129,4 +128,4 @@ def kinds_of_scripts(script: Script, _: Deployment) -> Iterator[Broken]:
     if match is not None and script.name.endswith((".sh", ".bash")):
         program = (match[2] or "") if match[1].endswith("/env") else match[1].rpartition("/")[2]
         if program not in ("bash", "sh", "dash", "-S") or not match[1].startswith("/"):
-            yield refused(script.path, said(first), allowed="#!/bin/bash or #!/bin/sh", fix="begin with #!/bin/bash")
+            yield refused(script.path, show(first), allowed="#!/bin/bash or #!/bin/sh", fix="begin with #!/bin/bash")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import limits
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, InstanceGroup, Lifecycle, Script
 from holdfast.validation.rules.lifecycle.configuration import API, S3_URI
 
@@ -38,7 +38,7 @@ def readable_scripts(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     if group.role is None or not group.role.allows("s3:GetObject"):
         yield refused(
             group.lifecycle.at("source_s3_uri"),
-            said(group.lifecycle.source_s3_uri),
+            show(group.lifecycle.source_s3_uri),
             allowed="s3://sagemaker-..., or a role that may read the bucket",
             fix="name the bucket sagemaker-..., or grant the role to read it",
         )
@@ -51,18 +51,16 @@ def readable_scripts(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     source=f"{API}; awsome-distributed-ai, observability README",
 )
 def scripts_are_there(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
-    """
-    A script that is not under the URI fails every node of the group, half an hour into the creation.
-    """
+    """A script that is not under the URI fails every node of the group, half an hour into the creation."""
     there = {script.name for script in lifecycle.scripts if script.text is not None}
     for script in lifecycle.scripts:
         if script.text is None:
-            yield refused(script.path, said(script.name), allowed="a file that is there", fix="correct the path")
+            yield refused(script.path, show(script.name), allowed="a file that is there", fix="correct the path")
     for attribute in ("on_create", "on_init_complete"):
         name = getattr(lifecycle, attribute)
         if name is not None and name not in there:
             yield refused(
-                lifecycle.at(attribute), said(name), allowed="a file under the URI", fix="add it to the scripts"
+                lifecycle.at(attribute), show(name), allowed="a file under the URI", fix="add it to the scripts"
             )
 
 
@@ -70,9 +68,7 @@ def scripts_are_there(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     "HF505", title="Scripts have Unix line ends", each=Script, source="bash(1): a carriage return is part of the word"
 )
 def line_ends(script: Script, _: Deployment) -> Iterator[Broken]:
-    """
-    A script that was saved on Windows fails with "$'\\r': command not found", or its interpreter is not found.
-    """
+    """A script that was saved on Windows fails with "$'\\r': command not found", or its interpreter is not found."""
     if script.text is not None and "\r\n" in script.text and _is_shell(script):
         yield refused(script.path, f"{script.name} with CRLF", allowed="LF", fix="save it with Unix line ends")
 
@@ -85,7 +81,7 @@ def interpreter(script: Script, _: Deployment) -> Iterator[Broken]:
     """
     if script.text is not None and script.name.endswith(".sh") and not script.text.startswith("#!/"):
         first = script.text.partition("\n")[0][:40].rstrip()
-        yield refused(script.path, said(first), allowed="#! and a path in the first line", fix="begin with #!/bin/bash")
+        yield refused(script.path, show(first), allowed="#! and a path in the first line", fix="begin with #!/bin/bash")
 
 
 @rule(
@@ -96,9 +92,7 @@ def interpreter(script: Script, _: Deployment) -> Iterator[Broken]:
     source="awsome-distributed-ai 186, 189: GitHub at boot",
 )
 def fetch_in_closed_network(script: Script, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Without a way out, a download waits for its timeout, on every node, and then the node fails.
-    """
+    """Without a way out, a download waits for its timeout, on every node, and then the node fails."""
     if deployment.network is None or deployment.network.nat:
         return
     for number, line in _lines(script):
@@ -140,9 +134,7 @@ def piped_download(script: Script, _: Deployment) -> Iterator[Broken]:
     suppressible=True,
 )
 def credentials(script: Script, _: Deployment) -> Iterator[Broken]:
-    """
-    Lifecycle scripts lie in S3 and on every node. Nodes have a role, and secrets have Secrets Manager.
-    """
+    """Lifecycle scripts lie in S3 and on every node. Nodes have a role, and secrets have Secrets Manager."""
     if script.text is not None and SECRET.search(script.text):
         yield refused(
             script.path,
@@ -166,7 +158,7 @@ def unique_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
             if value in seen:
                 yield refused(
                     user.at(attribute),
-                    f"{said(value)} again, after {seen[value]}",
+                    f"{show(value)} again, after {seen[value]}",
                     allowed=f"a {attribute} that no other user has",
                     fix=f"give this user another {attribute}",
                 )
@@ -180,12 +172,10 @@ def unique_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     source="accounts of HyperPod's AMI; holdfast/catalog/limits.json",
 )
 def system_users(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    An account of such a name is there already with another uid, so making it fails, or takes a service's place.
-    """
+    """An account of such a name is there already with another uid, so making it fails, or takes a service's place."""
     for user in file.users:
         if user.name in limits("system_users"):
-            yield refused(user.at("name"), said(user.name), allowed="a name that the AMI has not", fix="take another")
+            yield refused(user.at("name"), show(user.name), allowed="a name that the AMI has not", fix="take another")
 
 
 @rule(
@@ -204,7 +194,7 @@ def versioned_uri(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     if match is not None and not re.search(r"\d", match[3]):
         yield Broken(
             path=lifecycle.at("source_s3_uri"),
-            message=f"the prefix {said(match[3])} has no version, so a changed script changes nothing in the template",
+            message=f"the prefix {show(match[3])} has no version: a changed script leaves the template unchanged",
             fix="put a hash of the scripts into the prefix",
         )
 
@@ -223,7 +213,7 @@ def script_names(lifecycle: Lifecycle, deployment: Deployment) -> Iterator[Broke
         if name in seen:
             yield refused(
                 script.path,
-                f"{said(name)} again, after {seen[name]}",
+                f"{show(name)} again, after {seen[name]}",
                 allowed="a file name that no other script has",
                 fix="rename the file",
             )

@@ -31,8 +31,8 @@ def network_acls(app: App, _: Deployment) -> Iterator[Broken]:
             place = f"{acl.path}.VpcId" if not rules else f"{rules[0].resource.path}"
             missing = [
                 label
-                for label, low, high, protocol, wanted in _WANTED[egress]
-                if (about_nodes or wanted) and not _passes(rules, low, high, protocol)
+                for label, low, high, protocol, expected in _WANTED[egress]
+                if (about_nodes or expected) and not _passes(rules, low, high, protocol)
             ]
             if missing:
                 yield refused(
@@ -50,8 +50,6 @@ _WANTED = {
 
 
 class _Entry:
-    """An entry of an access control list."""
-
     def __init__(
         self, *, resource: Resource, number: int, allow: bool, protocol: str, low: int, high: int, block: str
     ) -> None:
@@ -87,7 +85,6 @@ def _acl_rules(app: App, entries: tuple[Resource, ...], *, egress: bool) -> list
 
 
 def _passes(rules: list[_Entry], low: int, high: int, protocol: str) -> bool:
-    """Whether traffic of a range of ports passes from or to somewhere."""
     for each in rules:
         if each.protocol not in (protocol, "-1") or each.high < low or each.low > high:
             continue

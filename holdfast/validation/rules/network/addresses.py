@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from holdfast.catalog import addresses_needed, instance_types, prefix_length_for
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, Network, Subnet, VpcConfig, groups_of
 from holdfast.validation.rules.network.subnets import PREREQUISITES, all_subnets, all_vpcs
 
@@ -31,7 +31,6 @@ def room_for_nodes(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
 
 
 def _room(vpc: VpcConfig, members: list[Group], cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
-    """Whether the subnets of a part of the cluster have room for the groups in them."""
     groups = [(_largest(group), group.instance_count) for group in members]
     needed = addresses_needed(
         [(name, count) for name, count in groups if name is not None],
@@ -57,14 +56,12 @@ def _room(vpc: VpcConfig, members: list[Group], cluster: Cluster, deployment: De
 
 @rule("HF214", title="The VPC's block is /16 to /28", each=Network, source="VPC user guide, 'VPC CIDR blocks'")
 def size_of_vpc(network: Network, _: Deployment) -> Iterator[Broken]:
-    """
-    Host bits have to be zero.
-    """
+    """Host bits have to be zero."""
     block = block_of(network.cidr)
     if network.cidr is not None and (block is None or not 16 <= block.prefixlen <= 28):
         yield refused(
             network.at("cidr"),
-            said(network.cidr),
+            show(network.cidr),
             allowed="an IPv4 block from /16 to /28 whose host bits are zero",
             fix="write a block like 10.1.0.0/16",
         )
@@ -102,14 +99,12 @@ def subnet_in_vpc(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
     source="RFC 1918, RFC 6598",
 )
 def private_block(network: Network, _: Deployment) -> Iterator[Broken]:
-    """
-    EC2 takes any block. Inside a public one, nodes cannot reach those who own its addresses on the internet.
-    """
+    """EC2 takes any block. Inside a public one, nodes cannot reach those who own its addresses on the internet."""
     block = block_of(network.cidr)
     if block is not None and not block.is_private and not block.subnet_of(ipaddress.IPv4Network("100.64.0.0/10")):
         yield Broken(
             path=network.at("cidr"),
-            message=f"{network.cidr} belongs to somebody on the internet, whom nodes will not reach",
+            message=f"{network.cidr} belongs to others on the internet, whom nodes cannot reach",
             fix="take a block of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
         )
 
@@ -136,9 +131,7 @@ def docker_block(network: Network, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF219", title="Nodes' subnets do not overlap", each=Cluster, source="VPC user guide, 'Subnet CIDR blocks'")
 def subnets_do_not_overlap(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    EC2 refuses the second of two overlapping subnets of a VPC.
-    """
+    """EC2 refuses the second of two overlapping subnets of a VPC."""
     seen: list[ipaddress.IPv4Network] = []
     for subnet in all_subnets(all_vpcs(cluster)):
         block = block_of(subnet.cidr) if subnet.knows("cidr") else None
@@ -158,7 +151,6 @@ def _largest(group: Group) -> str | None:
 
 
 def block_of(text: str | None) -> ipaddress.IPv4Network | None:
-    """The IPv4 block that a text is, if it is one."""
     try:
         return ipaddress.IPv4Network(text) if text is not None and "/" in text else None
     except ValueError:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from holdfast.catalog import instance_types
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, InstanceGroup, SecurityGroup, Traffic, groups_of
 from holdfast.validation.rules.network.subnets import PREREQUISITES, all_security_groups, vpc_of
 
@@ -11,13 +11,12 @@ EFA = "EC2 user guide, 'Get started with EFA': a security group that allows all 
 
 
 def efa_interfaces(group: Group) -> int:
-    """EFA interfaces of the group's largest type; 0 for types that are not known."""
+    """EFA interfaces of the group's largest type; 0 if unknown."""
     known = instance_types()
     return max((known[name].efa_interfaces for name in group.types if name in known), default=0)
 
 
 def lets_in(group: SecurityGroup, rules: Iterable[Traffic]) -> bool:
-    """Whether rules allow all traffic with the group itself, by reference to it."""
     return any(rule.protocol == "-1" and rule.peer == group.id for rule in rules)
 
 
@@ -45,8 +44,8 @@ def efa_ingress(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 )
 def efa_egress(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
-    Egress to 0.0.0.0/0 does not count: it covers no address of EFA. The CDK drops a rule to the group itself in
-    silence while allow_all_outbound is true, and the failure is NCCL's "Unreachable remote" after bootstrap over TCP.
+    Egress to 0.0.0.0/0 does not count: it covers no address of EFA. The CDK drops a rule to the group itself in silence
+    while allow_all_outbound is true, and the failure is NCCL's "Unreachable remote" after bootstrap over TCP.
     """
     for group in _security_groups_of_efa(cluster):
         if not lets_in(group, group.egress):
@@ -66,8 +65,8 @@ def efa_egress(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
 )
 def efa_in_one_zone(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
-    EFA traffic does not leave its availability zone. A group whose subnets are in two zones has nodes that cannot
-    reach each other that way.
+    EFA traffic does not leave its availability zone. A group whose subnets are in two zones has nodes that cannot reach
+    each other that way.
     """
     for group in groups_of(cluster):
         vpc = vpc_of(group, cluster)
@@ -90,19 +89,17 @@ def efa_in_one_zone(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     source="EC2 DescribeInstanceTypes, EfaInfo; holdfast/catalog",
 )
 def efa_where_it_is(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    NetworkInterface says efa or efa-only. Other types have no such interface.
-    """
-    wanted, known = group.network_interface, instance_types()
-    if wanted is None:
+    """NetworkInterface says efa or efa-only. Other types have no such interface."""
+    expected, known = group.network_interface, instance_types()
+    if expected is None:
         return
-    if wanted not in ("efa", "efa-only"):
-        yield refused(group.at("network_interface"), said(wanted), allowed="efa or efa-only", fix="write efa")
+    if expected not in ("efa", "efa-only"):
+        yield refused(group.at("network_interface"), show(expected), allowed="efa or efa-only", fix="write efa")
     without = [name for name in group.types if name in known and not known[name].efa_interfaces]
     if without:
         yield refused(
             group.at("network_interface"),
-            f"{wanted} on {', '.join(without)}",
+            f"{expected} on {', '.join(without)}",
             allowed="types with EFA",
             fix="remove it, or take a type with EFA",
         )

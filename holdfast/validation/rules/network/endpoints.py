@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, Resource, Text, closest
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.network.templates import ENDPOINT, GROUP, SUBNET, VPC, node_subnets, vpc_of
 
@@ -95,7 +95,7 @@ def endpoint_services(app: App, _: Deployment) -> Iterator[Broken]:
             if "${" not in name:
                 yield refused(
                     node.get("ServiceName").path,
-                    said(name),
+                    show(name),
                     allowed="com.amazonaws.REGION.SERVICE",
                     fix=f"write com.amazonaws.REGION.{name.rpartition('.')[2]}",
                 )
@@ -127,17 +127,17 @@ def endpoint_kinds(app: App, _: Deployment) -> Iterator[Broken]:
                 allowed="Interface, for all but S3 and DynamoDB",
                 fix="write VpcEndpointType: Interface",
             )
-        for name, wanted in (
+        for name, expected in (
             ("SubnetIds", "Interface"),
             ("SecurityGroupIds", "Interface"),
             ("RouteTableIds", "Gateway"),
         ):
-            if kind in ("Gateway", "Interface") and kind != wanted and node.get(name).present:
+            if kind in ("Gateway", "Interface") and kind != expected and node.get(name).present:
                 yield refused(
                     f"{endpoint.path}.{name}",
                     f"{name} on an endpoint of type {kind}",
-                    allowed=f"{name} on endpoints of type {wanted}",
-                    fix=f"remove {name}, or write VpcEndpointType: {wanted}",
+                    allowed=f"{name} on endpoints of type {expected}",
+                    fix=f"remove {name}, or write VpcEndpointType: {expected}",
                 )
         if kind == "Interface" and not node.get("SubnetIds").present:
             yield refused(
@@ -188,7 +188,7 @@ def vpc_dns(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def service_of(node: Node) -> str | None:
-    """The service of an endpoint, as at the end of its name; None for a name of another form."""
+    """Service at the end of an endpoint's name; None for another form."""
     value = node.get("ServiceName").value
     if isinstance(value, str):
         match = re.fullmatch(r"(?:cn\.)?com\.amazonaws\.[a-z0-9-]+\.([a-z0-9.-]+)", value)
@@ -200,7 +200,6 @@ def service_of(node: Node) -> str | None:
 
 
 def node_groups(app: App) -> list[Resource]:
-    """The security groups of HyperPod's nodes that the app makes."""
     entries: list[Node] = []
     for _cluster, node in app.each("AWS::SageMaker::Cluster"):
         entries += node.get("VpcConfig", "SecurityGroupIds").items() or ()
@@ -216,7 +215,7 @@ def _kind(node: Node) -> str | None:
 
 
 def ingress_of(app: App, group: Resource) -> list[Node | None]:
-    """The rules into a group; None for one that nobody can read here."""
+    """Rules into a group; None if unreadable."""
     entries = app.node(group).get("SecurityGroupIngress").items()
     linked = app.values.linked(["AWS::EC2::SecurityGroupIngress"], ["GroupId"], group)
     if entries is None or not linked.complete or not app.complete:
@@ -225,7 +224,6 @@ def ingress_of(app: App, group: Resource) -> list[Node | None]:
 
 
 def lets(entry: Node, port: int) -> bool:
-    """Whether a rule may be about a port."""
     protocol = str(entry.get("IpProtocol").value)
     if protocol == "-1":
         return True
@@ -236,7 +234,6 @@ def lets(entry: Node, port: int) -> bool:
 
 
 def _from_nodes(app: App, endpoint: Resource, groups: list[Resource], rules: list[Node]) -> Iterator[Broken]:
-    """Whether what is let in is what nodes come from."""
     nodes, subnets = node_groups(app), node_subnets(app)
     blocks = [_network(app.node(each).get("CidrBlock").value) for each in subnets]
     if (
@@ -271,7 +268,6 @@ def _from_nodes(app: App, endpoint: Resource, groups: list[Resource], rules: lis
 def _from_elsewhere(
     app: App, endpoint: Resource, node: Node, groups: list[Resource], rules: list[Node]
 ) -> Iterator[Broken]:
-    """Rules for HTTPS of which all are about blocks that the VPC does not have."""
     vpc = node.get("VpcId").resource(VPC)
     more = app.values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc) if vpc is not None else None
     if vpc is None or more is None or not more.complete:

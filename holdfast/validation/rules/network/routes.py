@@ -82,13 +82,13 @@ def routes_lead(app: App, _: Deployment) -> Iterator[Broken]:
             yield refused(route.path, " and ".join(targets), allowed="one target", fix="keep one of them")
         for name in targets:
             held = getattr(node.get(name).value, "resource", None)
-            wanted = _TARGETS[name]
-            if held is not None and held.type.startswith("AWS::") and held.type not in wanted:
+            expected = _TARGETS[name]
+            if held is not None and held.type.startswith("AWS::") and held.type not in expected:
                 better = next((each for each, kinds in _TARGETS.items() if held.type in kinds), None)
                 yield refused(
                     f"{route.path}.{name}",
                     f"{held.logical_id}, of type {held.type}",
-                    allowed=f"{' or '.join(wanted)}",
+                    allowed=f"{' or '.join(expected)}",
                     fix=f"write {better}" if better else "name a gateway",
                 )
         yield from _other_vpc(app, route, node, table)
@@ -148,9 +148,7 @@ def subnets_have_tables(app: App, _: Deployment) -> Iterator[Broken]:
     source="VPC user guide, 'Security groups'; API reference of each service: subnets and groups of one VPC",
 )
 def one_vpc(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    Subnets and security groups of a cluster, a file system, a database or an endpoint belong to one VPC.
-    """
+    """Subnets and security groups of a cluster, a file system, a database or an endpoint belong to one VPC."""
     for resource in app.all():
         node = app.node(resource)
         for holder in _holders(resource.type, node):
@@ -197,7 +195,7 @@ _TARGETS = {
 
 
 def routes_of(app: App, subnet: Resource) -> list[Resource] | None:
-    """The routes of a subnet; None where they are not all known."""
+    """Routes of a subnet; None if not all are known."""
     associations = app.values.linked([ASSOCIATION], ["SubnetId"], subnet)
     if not associations.complete or not app.complete or not associations.found:
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from holdfast.catalog import bounds, limits
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
     Cluster,
     Deployment,
@@ -26,7 +26,6 @@ DUMMY_ZONES = ("dummy1a", "dummy1b", "dummy1c")
 
 
 def vpc_of(group: Group, cluster: Cluster) -> VpcConfig | None:
-    """Where a group's nodes are."""
     return cluster.vpc if group.override_vpc is None else group.override_vpc
 
 
@@ -35,9 +34,9 @@ def vpc_of(group: Group, cluster: Cluster) -> VpcConfig | None:
 )
 def vpc_is_there(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """
-    EKS always needs VpcConfig. Under Slurm it is needed for groups with subnets of their own and for file systems
-    that nodes mount: "FSx configurations are only supported for Custom VPC", says the service. It cannot be added
-    later: that replaces the cluster.
+    EKS always needs VpcConfig. Under Slurm it is needed for groups with subnets of their own and for file systems that
+    nodes mount: "FSx configurations are only supported for Custom VPC", says the service. It cannot be added later:
+    that replaces the cluster.
     """
     if cluster.vpc is not None:
         return
@@ -60,9 +59,7 @@ def vpc_is_there(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     source="SageMaker API reference, VpcConfig",
 )
 def size_of_vpc_config(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    For the cluster as for a group of its own.
-    """
+    """For the cluster as for a group of its own."""
     for vpc in all_vpcs(cluster):
         for attribute, count, allowed in (
             ("subnets", len(vpc.subnets), SUBNETS),
@@ -131,8 +128,8 @@ def closed_egress(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
 )
 def open_ingress(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
     """
-    Nodes and file systems talk to each other and to AWS. Whoever logs in comes through Session Manager, so no rule
-    from 0.0.0.0/0 is needed.
+    Nodes and file systems talk to each other and to AWS. Logins use Session Manager, so no rule from
+    0.0.0.0/0 is needed.
     """
     for rule_in in group.ingress:
         if rule_in.peer in ANYWHERE:
@@ -148,16 +145,14 @@ def open_ingress(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
     source="EC2 user guide, 'Regions and zones'",
 )
 def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
-    """
-    The name of a zone is that of its region and a letter.
-    """
+    """The name of a zone is that of its region and a letter."""
     zone, region = subnet.availability_zone, deployment.region
     if zone in DUMMY_ZONES:
         raise UnresolvedError(subnet.at("availability_zone"))
     if zone is not None and region is not None and zone[:-1] != region:
         yield refused(
             subnet.at("availability_zone"),
-            said(zone),
+            show(zone),
             allowed=f"a zone of region {region}",
             fix=f"write {region}{zone[-1:]}, or change the region",
         )
@@ -210,11 +205,11 @@ def endpoints_of_a_closed_network(network: Network, deployment: Deployment) -> I
     eks = deployment.cluster.eks
     if eks is None and not network.interface_endpoints:
         return  # under Slurm what AWS's image does needs S3 alone; who asks for endpoints wants more
-    wanted = set(limits("endpoints_of_a_closed_network")["slurm" if eks is None else "eks"])
+    expected = set(limits("endpoints_of_a_closed_network")["slurm" if eks is None else "eks"])
     plane = None if eks is None else eks.control_plane
     if plane is not None and any(addon.name.endswith("hyperpod-training-operator") for addon in plane.addons):
-        wanted.add("sagemaker.api")
-    missing = sorted(wanted - network.interface_endpoints)
+        expected.add("sagemaker.api")
+    missing = sorted(expected - network.interface_endpoints)
     if missing:
         yield refused(
             network.at("interface_endpoints"),
@@ -231,9 +226,7 @@ def endpoints_of_a_closed_network(network: Network, deployment: Deployment) -> I
     source="RDS user guide, 'Working with a DB instance in a VPC': a subnet group covers two zones",
 )
 def accounting_in_two_zones(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    The database that `slurm.accounting: {create: true}` makes wants subnets in two zones, as RDS does for all.
-    """
+    """The database that `slurm.accounting: {create: true}` makes wants subnets in two zones, as RDS does for all."""
     if file.accounting_created and not _has_second_zone(file):
         yield refused(
             file.at("control_plane_zone" if file.new_network else "control_plane_subnets"),
@@ -250,16 +243,13 @@ def _has_second_zone(file: EnvironmentFile) -> bool:
 
 
 def all_vpcs(cluster: Cluster) -> list[VpcConfig]:
-    """Where a cluster and its groups are."""
     each = [cluster.vpc, *(group.override_vpc for group in groups_of(cluster))]
     return list(dict.fromkeys(vpc for vpc in each if vpc is not None))
 
 
 def all_subnets(vpcs: Iterable[VpcConfig]) -> list[Subnet]:
-    """Their subnets, each once."""
     return list(dict.fromkeys(subnet for vpc in vpcs for subnet in vpc.subnets))
 
 
 def all_security_groups(vpcs: Iterable[VpcConfig]) -> list[SecurityGroup]:
-    """Their security groups, each once."""
     return list(dict.fromkeys(group for vpc in vpcs for group in vpc.security_groups))

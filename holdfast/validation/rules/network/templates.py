@@ -1,4 +1,4 @@
-"""What the rules about networks in templates ask of an app: routes, groups and what they let through."""
+"""Lookups for rules about networks in templates: routes, groups and traffic."""
 
 from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.model import App
@@ -8,7 +8,6 @@ ANYWHERE = ("0.0.0.0/0", "::/0")
 
 
 def node_subnets(app: App) -> list[Resource]:
-    """The subnets of HyperPod's nodes that the app makes."""
     entries: list[Node] = []
     for _cluster, node in app.each("AWS::SageMaker::Cluster"):
         entries += node.get("VpcConfig", "Subnets").items() or ()

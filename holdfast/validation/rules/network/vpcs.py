@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 
 from holdfast.validation.cloudformation import Resource, named
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.iam import grants_in
 from holdfast.validation.model import App, Deployment, EnvironmentFile
 from holdfast.validation.rules.network.endpoints import GATEWAY, service_of
@@ -91,7 +91,7 @@ def closed_eks(app: App, _: Deployment) -> Iterator[Broken]:
 @rule("HF242", severity="warning", title="A NAT gateway is the target of a route", each=App, source=ROUTES)
 def unused_nat(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A NAT gateway costs by the hour. One that no default route leads to lets nobody out. Routes to one that a template
+    A NAT gateway costs by the hour. One without a default route to it is unused. Routes to one that a template
     gives to others, in an output, may be there.
     """
     routes = [node for _route, node in app.each("AWS::EC2::Route")]
@@ -121,9 +121,7 @@ def unused_nat(app: App, _: Deployment) -> Iterator[Broken]:
     source="VPC peering guide, 'VPC peering limitations'",
 )
 def peering(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    A VPC is not peered with itself, and blocks of peers do not overlap: a route to one's own block never leaves.
-    """
+    """A VPC is not peered with itself, and blocks of peers do not overlap: a route to one's own block never leaves."""
     for connection, node in app.each("AWS::EC2::VPCPeeringConnection"):
         own, peer = node.get("VpcId").resource(VPC), node.get("PeerVpcId").resource(VPC)
         if own is not None and own is peer:
@@ -162,9 +160,7 @@ def peering(app: App, _: Deployment) -> Iterator[Broken]:
     source="EKS user guide, 'Amazon EKS networking requirements': at least 6, recommended 16 addresses",
 )
 def control_plane_subnets(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    EKS puts network interfaces into them, and more while it updates the cluster. A /28 leaves eleven addresses.
-    """
+    """EKS puts network interfaces into them, and more while it updates the cluster. A /28 leaves eleven addresses."""
     for cluster, node in app.each("AWS::EKS::Cluster"):
         for entry in node.get("ResourcesVpcConfig", "SubnetIds").items() or ():
             subnet = entry.resource(SUBNET)
@@ -221,7 +217,7 @@ def service_addresses(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
         if block.overlaps(ipaddress.IPv4Network(services)):
             yield Broken(
                 path="network.cidr",
-                message=f"{said(str(block))} overlaps {services}, from which Kubernetes takes addresses of services",
+                message=f"{show(str(block))} overlaps {services}, from which Kubernetes takes addresses of services",
                 fix="take another block, such as 10.1.0.0/16",
             )
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from holdfast.catalog import limits
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Script
 from holdfast.validation.rules.slurm.orchestrators import MIGRATION, REFERENCE
 
@@ -60,18 +60,18 @@ def legacy_file_content(script: Script, deployment: Deployment) -> Iterator[Brok
     except ValueError:
         content = None
     if not isinstance(content, dict):
-        yield refused(script.path, "what is no JSON object", allowed="one", fix="correct the file")
+        yield refused(script.path, "what is not a JSON object", allowed="one", fix="correct the file")
         return
     for key, value in (("version", "1.0.0"), ("workload_manager", "slurm")):
         if content.get(key) != value:
             yield refused(
-                script.path, f"{key} {said(content.get(key))}", allowed=said(value), fix=f"write {said(value)}"
+                script.path, f"{key} {show(content.get(key))}", allowed=show(value), fix=f"write {show(value)}"
             )
     workers = content.get("worker_groups")
-    told = [content.get("controller_group"), content.get("login_group", content.get("controller_group"))]
-    told += [each.get("instance_group_name") for each in workers or () if isinstance(each, dict)]
+    reported = [content.get("controller_group"), content.get("login_group", content.get("controller_group"))]
+    reported += [each.get("instance_group_name") for each in workers or () if isinstance(each, dict)]
     known = [group.name for group in deployment.cluster.instance_groups]
-    for each in dict.fromkeys(map(said, told)):
+    for each in dict.fromkeys(map(show, reported)):
         if json.loads(each) not in known:
             yield refused(
                 script.path,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.catalog import instance_types
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccountingDatabase, Cluster, Deployment, EnvironmentFile, InstanceGroup, Slurm
 from holdfast.validation.rules.cluster import is_name
 from holdfast.validation.rules.lifecycle import ERRORS
@@ -21,9 +21,7 @@ STRATEGIES = ("Overwrite", "Managed", "Merge")
     source="SageMaker API reference, ClusterOrchestrator",
 )
 def one_orchestrator(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
-    """
-    Orchestrator holds Eks or Slurm. CloudFormation accepts both, the API does not.
-    """
+    """Orchestrator holds Eks or Slurm. CloudFormation accepts both, the API does not."""
     if cluster.eks is not None and cluster.slurm is not None:
         yield refused(cluster.at("slurm"), "Eks and Slurm", allowed="one of them", fix="remove one")
 
@@ -55,9 +53,7 @@ def one_controller_group(_: Slurm, deployment: Deployment) -> Iterator[Broken]:
 
 @rule("HF404", title="Slurm has at most one Login group", each=Slurm, source=REFERENCE)
 def one_login_group(_: Slurm, deployment: Deployment) -> Iterator[Broken]:
-    """
-    It may have several nodes.
-    """
+    """It may have several nodes."""
     logins = [group for group in deployment.cluster.instance_groups if group.node_type == "Login"]
     if len(logins) > 1:
         yield refused(
@@ -75,9 +71,7 @@ def one_login_group(_: Slurm, deployment: Deployment) -> Iterator[Broken]:
     source=f"{MIGRATION}: several heads need the legacy mode",
 )
 def one_controller_node(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    slurmctld runs on one node. A lost one is replaced, so it needs no spare either.
-    """
+    """slurmctld runs on one node. A lost one is replaced, so it needs no spare either."""
     if group.node_type == "Controller" and group.instance_count != 1:
         yield refused(
             group.at("instance_count"),
@@ -89,9 +83,7 @@ def one_controller_node(group: InstanceGroup, _: Deployment) -> Iterator[Broken]
 
 @rule("HF406", title="Compute groups have a partition", each=InstanceGroup, source=REFERENCE)
 def partition_of_compute(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    Jobs are submitted to partitions; nodes in none get no job.
-    """
+    """Jobs are submitted to partitions; nodes in none get no job."""
     if group.node_type == "Compute" and not group.partitions:
         yield refused(
             group.at("partitions"), "nothing", allowed="a partition on every Compute group", fix="add a partition: dev"
@@ -112,7 +104,7 @@ def partition_elsewhere(group: InstanceGroup, _: Deployment) -> Iterator[Broken]
     if group.node_type in ("Controller", "Login") and group.partitions:
         yield refused(
             group.at("partitions"),
-            said(group.partitions[0]),
+            show(group.partitions[0]),
             allowed=f"no partition on a {group.node_type} group",
             fix="remove the partition",
         )
@@ -125,9 +117,7 @@ def partition_elsewhere(group: InstanceGroup, _: Deployment) -> Iterator[Broken]
     source="SageMaker API reference, ClusterPartitionName",
 )
 def partition_name(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    One per group, of letters, digits and hyphens. The dots of the popular partition "ml.p5.48xlarge" are refused.
-    """
+    """One per group, of letters, digits and hyphens. The dots of the popular partition "ml.p5.48xlarge" are refused."""
     if len(group.partitions) > 1:
         yield refused(
             group.at("partitions"), f"{len(group.partitions)} partitions", allowed="at most one", fix="keep one"
@@ -136,7 +126,7 @@ def partition_name(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         if not is_name(name):
             yield refused(
                 group.at("partitions"),
-                said(name),
+                show(name),
                 allowed="letters, digits and hyphens, beginning and ending with a letter or digit",
                 fix=f"write {name.replace('.', '-').replace('_', '-')}",
             )
@@ -155,14 +145,12 @@ def partition_default(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     for name in group.partitions:
         if name.lower() == "default":
-            yield refused(group.at("partitions"), said(name), allowed="another name", fix="write dev")
+            yield refused(group.at("partitions"), show(name), allowed="another name", fix="write dev")
 
 
 @rule("HF410", title="Every group of a Slurm cluster has a Slurm node type", each=InstanceGroup, source=MIGRATION)
 def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Controller, Login or Compute. Once the orchestrator is Slurm, a group without SlurmConfig has no place in it.
-    """
+    """Controller, Login or Compute. Once the orchestrator is Slurm, a group without SlurmConfig has no place in it."""
     if deployment.cluster.slurm is None or deployment.cluster.eks is not None:
         return
     if group.node_type is None:
@@ -171,7 +159,10 @@ def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
         )
     elif group.node_type not in NODE_TYPES:
         yield refused(
-            group.at("node_type"), said(group.node_type), allowed=f"one of {', '.join(NODE_TYPES)}", fix="write Compute"
+            group.at("node_type"),
+            show(group.node_type),
+            allowed=f"one of {', '.join(NODE_TYPES)}",
+            fix="write Compute",
         )
 
 
@@ -182,12 +173,13 @@ def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
     source="SageMaker API reference, ClusterSlurmConfig",
 )
 def node_type_on_eks(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """
-    SlurmConfig belongs to Slurm.
-    """
+    """SlurmConfig belongs to Slurm."""
     if deployment.cluster.eks is not None and group.node_type is not None:
         yield refused(
-            group.at("node_type"), said(group.node_type), allowed="no node type on EKS", fix="remove the group's slurm"
+            group.at("node_type"),
+            show(group.node_type),
+            allowed="no node type on EKS",
+            fix="remove the group's slurm",
         )
 
 
@@ -198,13 +190,11 @@ def node_type_on_eks(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     source=f"{MIGRATION}; 'Continuous provisioning'",
 )
 def strategy_and_continuous(slurm: Slurm, deployment: Deployment) -> Iterator[Broken]:
-    """
-    With node provisioning mode Continuous the API refuses any SlurmConfigStrategy, Managed included.
-    """
+    """With node provisioning mode Continuous the API refuses any SlurmConfigStrategy, Managed included."""
     if slurm.config_strategy is not None and deployment.cluster.continuous:
         yield refused(
             slurm.at("config_strategy"),
-            said(slurm.config_strategy),
+            show(slurm.config_strategy),
             allowed="no strategy with node provisioning mode Continuous",
             fix="remove the strategy",
         )
@@ -217,13 +207,11 @@ def strategy_and_continuous(slurm: Slurm, deployment: Deployment) -> Iterator[Br
     source="SageMaker API reference, SlurmConfigStrategy",
 )
 def strategy(slurm: Slurm, _: Deployment) -> Iterator[Broken]:
-    """
-    Overwrite discards manual edits of slurm.conf, Managed fails when there are some, Merge keeps them.
-    """
+    """Overwrite discards manual edits of slurm.conf, Managed fails when there are some, Merge keeps them."""
     if slurm.config_strategy is not None and slurm.config_strategy not in STRATEGIES:
         yield refused(
             slurm.at("config_strategy"),
-            said(slurm.config_strategy),
+            show(slurm.config_strategy),
             allowed=f"one of {', '.join(STRATEGIES)}",
             fix="write Managed",
         )
@@ -256,20 +244,18 @@ def accounting_and_continuous(database: AccountingDatabase, deployment: Deployme
     source="SageMaker API reference, AccountingDatabase",
 )
 def accounting_settings(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    `create: true` makes one, with all that belongs to it. An existing one needs `endpoint` and `secret_arn`.
-    """
+    """`create: true` makes one, with all that belongs to it. An existing one needs `endpoint` and `secret_arn`."""
     if file.accounting_created is None:
         return
-    told = file.accounting_settings
-    if file.accounting_created and told:
+    reported = file.accounting_settings
+    if file.accounting_created and reported:
         yield refused(
             file.at("accounting_settings"),
-            f"create with {', '.join(told)}",
+            f"create with {', '.join(reported)}",
             allowed="one of a new database and an existing one",
             fix="remove create, or the rest",
         )
-    missing = [name for name in ("endpoint", "secret_arn") if name not in told]
+    missing = [name for name in ("endpoint", "secret_arn") if name not in reported]
     if not file.accounting_created and missing:
         yield refused(
             file.at("accounting_settings"),
@@ -287,9 +273,7 @@ def accounting_settings(file: EnvironmentFile, _: Deployment) -> Iterator[Broken
     source="Holdfast",
 )
 def controller_type(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    No job runs on the node of slurmctld, so its GPUs would idle at full price.
-    """
+    """No job runs on the node of slurmctld, so its GPUs would idle at full price."""
     known = instance_types()
     wasted = [name for name in group.types if name in known and known[name].accelerators]
     if group.node_type in ("Controller", "Login") and wasted:

@@ -17,7 +17,7 @@ COMPASS = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
 def one_of_two_ways(choice: Choice, _: Deployment) -> Iterator[Broken]:
     """
     A file system, a control plane, a dataset or a zone is given in one of two ways: as what a new one shall be, or by
-    naming the one that is there. With both it is open which one is meant, with neither nothing is said.
+    naming the one that is there. With both it is open which one is meant, with neither both are missing.
     """
     if choice.there and choice.made:
         yield refused(
@@ -96,7 +96,7 @@ def readable_scripts(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
             path=scripts.path,
             message=f"nodes have the role {scripts.role}, whose managed policy does not cover the bucket "
             f"{scripts.bucket}",
-            fix=f"see that the role may read it, or take a bucket that begins with {MANAGED_PREFIX}",
+            fix=f"check that the role may read it, or take a bucket that begins with {MANAGED_PREFIX}",
         )
 
 
@@ -139,7 +139,7 @@ def zone_ids(zone: ZoneId, deployment: Deployment) -> Iterator[Broken]:
 
 
 def _prefix(region: str) -> str | None:
-    """The short form of a region; None where the name is of no known form."""
+    """Short form of a region; None for an unknown form."""
     match = re.fullmatch(r"([a-z]{2})(-gov|-iso[a-z]?)?-((?:north|south|east|west|central)+)-(\d)", region)
     if match is None or (match[2] or "").startswith("-iso"):
         return None

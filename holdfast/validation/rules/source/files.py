@@ -1,8 +1,8 @@
-"""0xx: the source itself. Most of these are found while a file is read; the rest is about what only our file says."""
+"""0xx: the source itself. Most of these are found while a file is read."""
 
 from collections.abc import Iterator
 
-from holdfast.validation.engine import Broken, declare, refused, rule, said
+from holdfast.validation.engine import Broken, declare, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile
 
 OURS = "Holdfast"
@@ -85,8 +85,8 @@ declare(
     title="Every DECIDE comment of an import has been decided",
     source=OURS,
     explanation="""
-    `holdfast import` writes a comment that begins with DECIDE above what it could not know. Until somebody has decided
-    it, the file does not say the cluster that was imported. Correct the setting and remove the comment.
+    `holdfast import` writes a comment that begins with DECIDE above what it could not know. Until each is decided
+    the file does not describe the imported cluster. Correct the setting and remove the comment.
     """,
 )
 declare(
@@ -116,8 +116,8 @@ declare(
     source=OURS,
     explanation="""
     What macros, the SAM transform, `Fn::Transform` and nested stacks whose template is not beside this one bring about
-    is not seen here, and is said to be not checked, once for each cause. Where the parameters that conditions ask for
-    can be chosen in more ways than are judged, that is said too.
+    is not visible here, and is reported as not checked, once for each cause. So are parameters that conditions ask
+    for, where they can be chosen in more ways than are judged.
     """,
 )
 declare(
@@ -173,7 +173,7 @@ def embedded_account(file: EnvironmentFile, deployment: Deployment) -> Iterator[
     if file.cloud == "embedded" and deployment.account != EMBEDDED_ACCOUNT:
         yield refused(
             deployment.at("account"),
-            said(deployment.account),
+            show(deployment.account),
             allowed=f"{EMBEDDED_ACCOUNT}, the account of the embedded AWS",
             fix=f'write account: "{EMBEDDED_ACCOUNT}"',
         )
@@ -181,13 +181,11 @@ def embedded_account(file: EnvironmentFile, deployment: Deployment) -> Iterator[
 
 @rule("HF012", title="Stand-ins are used on the embedded AWS only", each=EnvironmentFile, source=OURS)
 def stand_ins_are_embedded(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    `stand_ins` says what takes the place of what this machine lacks. On AWS nothing stands in for anything.
-    """
+    """`stand_ins` replaces what this machine lacks. On AWS there are no stand-ins."""
     if file.cloud == "aws" and file.stand_ins:
         yield refused(
             file.at("stand_ins"),
-            said(dict(file.stand_ins)),
+            show(dict(file.stand_ins)),
             allowed="nothing, when cloud is aws",
             fix="remove stand_ins, or set cloud: embedded",
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from holdfast.validation.cloudformation import Node, Reference, Resource
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.storage.names import ASSOCIATION, FILE_SYSTEM
 from holdfast.validation.rules.storage.volumes import has_plain_parts
@@ -91,7 +91,10 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
         text = text_of(arn.value) or ""
         if text.startswith("arn:") and ":eks:" not in text and text.count(":") >= 3:
             yield refused(
-                arn.path, said(text), allowed="the ARN of an EKS cluster, arn:aws:eks:...", fix="name the EKS cluster"
+                arn.path,
+                show(text),
+                allowed="the ARN of an EKS cluster, arn:aws:eks:...",
+                fix="name the EKS cluster",
             )
 
 
@@ -111,7 +114,7 @@ def data_repository_associations(app: App, _: Deployment) -> Iterator[Broken]:
         path = node.get("DataRepositoryPath")
         text = text_of(path.value)
         if isinstance(path.value, Reference) or (text is not None and not text.startswith(("s3://", "nfs://", "${"))):
-            given = path.value.resource.logical_id if isinstance(path.value, Reference) else said(text)
+            given = path.value.resource.logical_id if isinstance(path.value, Reference) else show(text)
             yield refused(
                 path.path,
                 f"{given}, which is no S3 URI",
@@ -121,12 +124,12 @@ def data_repository_associations(app: App, _: Deployment) -> Iterator[Broken]:
         folder = text_of(node.get("FileSystemPath").value)
         if folder is not None and not folder.startswith(("/", "${")):
             yield refused(
-                f"{association.path}.FileSystemPath", said(folder), allowed="a path from /", fix=f"write /{folder}"
+                f"{association.path}.FileSystemPath", show(folder), allowed="a path from /", fix=f"write /{folder}"
             )
         elif folder is not None and "${" not in folder and not has_plain_parts(folder):
             yield refused(
                 f"{association.path}.FileSystemPath",
-                said(folder),
+                show(folder),
                 allowed="a path without '//', '.' and '..'",
                 fix="write the path of the folder itself, such as /data",
             )
@@ -193,7 +196,6 @@ def _database_port(app: App, cluster: Resource, properties: Node) -> Iterator[Br
 
 
 def _literal_names(properties: Node) -> Iterator[Broken]:
-    """DNS names that are written down: of FSx, with the id of a file system."""
     for group in properties.get("InstanceGroups").items() or ():
         for config in group.get("InstanceStorageConfigs").items() or ():
             for kind in ("FsxLustreConfig", "FsxOpenZfsConfig"):
@@ -201,7 +203,7 @@ def _literal_names(properties: Node) -> Iterator[Broken]:
                 if isinstance(name.value, str) and re.fullmatch(r"fs-[0-9a-f]+", name.value):
                     yield refused(
                         name.path,
-                        said(name.value),
+                        show(name.value),
                         allowed="the DNS name of a file system, fs-ID.fsx.REGION.amazonaws.com",
                         fix=f"write {name.value}.fsx.REGION.amazonaws.com",
                     )

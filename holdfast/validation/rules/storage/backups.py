@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, references_in
 from holdfast.validation.rules.storage.names import ASSOCIATION, FILE_SYSTEM
 
@@ -79,7 +79,7 @@ def windows(app: App, _: Deployment) -> Iterator[Broken]:
                 if isinstance(value.value, str) and not re.fullmatch(form, value.value):
                     yield refused(
                         value.path,
-                        said(value.value),
+                        show(value.value),
                         allowed=allowed,
                         fix=f"write {'6:03:00' if 'd:' in allowed else '03:00'}",
                     )
@@ -113,7 +113,6 @@ def windows(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def _overlap(daily: str, weekly: str) -> bool:
-    """Whether a window of each day meets one of a week."""
     times = [re.findall(r"(\d\d):(\d\d)", each) for each in (daily, weekly)]
     if any(len(each) != 2 for each in times):
         return False

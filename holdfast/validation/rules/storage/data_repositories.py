@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, LustreFileSystem
 from holdfast.validation.rules.storage.lustre import FSX
 from holdfast.validation.rules.storage.volumes import has_plain_parts, overlap
@@ -18,9 +18,7 @@ MOST, AT_ONCE = bounds("data_repository_associations").most, 2
     source=f"{FSX}, CreateDataRepositoryAssociation",
 )
 def support(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """
-    At most 8, not on SCRATCH_1, on Lustre 2.12 or newer.
-    """
+    """At most 8, not on SCRATCH_1, on Lustre 2.12 or newer."""
     associations = lustre.data_repository_associations
     if not associations:
         return
@@ -54,11 +52,11 @@ def folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     for index, association in enumerate(lustre.data_repository_associations):
         path = association.file_system_path
         if not path.startswith("/"):
-            yield refused(association.at("file_system_path"), said(path), allowed="a path from /", fix=f"write /{path}")
+            yield refused(association.at("file_system_path"), show(path), allowed="a path from /", fix=f"write /{path}")
         elif not has_plain_parts(path):
             yield refused(
                 association.at("file_system_path"),
-                said(path),
+                show(path),
                 allowed="a path without '//', '.' and '..'",
                 fix="write the path of the folder itself, such as /data",
             )
@@ -66,7 +64,7 @@ def folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
             if overlap(path, other.file_system_path):
                 yield refused(
                     association.at("file_system_path"),
-                    said(path),
+                    show(path),
                     allowed=f"what does not overlap with {other.file_system_path} of {other.name}",
                     fix="give one of them another folder",
                 )
@@ -79,15 +77,13 @@ def folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     source=f"{FSX}, DataRepositoryPath; CloudFormation",
 )
 def prefixes(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """
-    A prefix that two folders are associated with, or that lies in another's, makes every change arrive twice.
-    """
+    """A prefix that two folders are associated with, or that lies in another's, makes every change arrive twice."""
     for index, association in enumerate(lustre.data_repository_associations):
         for other in lustre.data_repository_associations[:index]:
             if overlap(association.data_repository_path, other.data_repository_path):
                 yield refused(
                     association.at("data_repository_path"),
-                    said(association.data_repository_path),
+                    show(association.data_repository_path),
                     allowed=f"what does not overlap with {other.data_repository_path} of {other.name}",
                     fix="give one of them another prefix",
                 )
@@ -102,7 +98,7 @@ def names(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     for index, association in enumerate(lustre.data_repository_associations):
         if association.name in seen[:index]:
             yield refused(
-                association.at("name"), f"{said(association.name)} again", allowed="each name once", fix="rename it"
+                association.at("name"), f"{show(association.name)} again", allowed="each name once", fix="rename it"
             )
 
 
@@ -137,8 +133,8 @@ def one_after_the_other(lustre: LustreFileSystem, _: Deployment) -> Iterator[Bro
 )
 def preload(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
-    Preloading fetches the contents of files that a data repository association has imported. Elsewhere there is
-    nothing to fetch.
+    Preloading fetches the contents of files that a data repository association has imported. Elsewhere there is nothing
+    to fetch.
     """
     for folder in lustre.preload:
         if not any(

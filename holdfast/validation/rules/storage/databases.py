@@ -102,12 +102,12 @@ def _open_port(app: App, cluster: Resource, database: Resource) -> Iterator[Brok
     port = node.get("Port").integer()
     if not groups or len(known) < len(groups):
         return
-    wanted = port if isinstance(port, int) else 3306
+    expected = port if isinstance(port, int) else 3306
     rules = [each for group in known for each in ingress_of(app, group)]
-    if None not in rules and not any(lets(each, wanted) for each in rules if each is not None):
+    if None not in rules and not any(lets(each, expected) for each in rules if each is not None):
         yield refused(
             f"{database.path}.VPCSecurityGroups",
-            f"groups that do not let port {wanted} in: {', '.join(g.logical_id for g in known)}",
-            allowed=f"TCP {wanted} from the nodes of {cluster.logical_id}",
-            fix=f"let TCP {wanted} from the nodes' group into {known[0].logical_id}",
+            f"groups that do not let port {expected} in: {', '.join(g.logical_id for g in known)}",
+            allowed=f"TCP {expected} from the nodes of {cluster.logical_id}",
+            fix=f"let TCP {expected} from the nodes' group into {known[0].logical_id}",
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, least_metadata_iops, limits, steps
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, LustreFileSystem, RestrictedLustre, mounting
 from holdfast.validation.rules.network import vpc_of
 
@@ -21,9 +21,7 @@ RESTRICTED_THROUGHPUT = bounds("restricted_lustre_throughput_mbps_per_tib")
     source=f"{FSX}, StorageCapacity",
 )
 def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """
-    On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400).
-    """
+    """On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400)."""
     allowed = steps("lustre_capacity_gib").get(lustre.deployment_type)
     if allowed is None or lustre.storage_type != "SSD":
         return
@@ -68,9 +66,7 @@ def lustre_throughput(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broke
     source=f"{FSX}, EfaEnabled; FSx for Lustre user guide, 'Working with EFA-enabled file systems'",
 )
 def lustre_efa(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """
-    EFA cannot be added later. CloudFormation accepts it on any type.
-    """
+    """EFA cannot be added later. CloudFormation accepts it on any type."""
     if (
         lustre.efa
         and lustre.deployment_type
@@ -107,9 +103,7 @@ def lustre_efa_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Bro
 
 @rule("HF612", title="A Lustre file system is in one subnet", each=LustreFileSystem, source=f"{FSX}, SubnetIds")
 def lustre_subnet(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """
-    FSx takes exactly one.
-    """
+    """FSx takes exactly one."""
     if len(lustre.vpc.subnets) != 1:
         yield refused(
             lustre.vpc.at("subnets"), f"{len(lustre.vpc.subnets)} subnets", allowed="one", fix="name the nodes' subnet"
@@ -123,9 +117,7 @@ def lustre_subnet(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     source="SageMaker developer guide, 'Prerequisites': EFA does not cross zones",
 )
 def efa_file_system_zone(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Nodes in another zone cannot reach it through EFA.
-    """
+    """Nodes in another zone cannot reach it through EFA."""
     if lustre.efa:
         yield from _zones_differ(lustre, deployment)
 
@@ -138,9 +130,7 @@ def efa_file_system_zone(lustre: LustreFileSystem, deployment: Deployment) -> It
     source="SageMaker developer guide, 'Prerequisites'",
 )
 def file_system_zone(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
-    """
-    Traffic between zones is slower and charged per GB.
-    """
+    """Traffic between zones is slower and charged per GB."""
     if not lustre.efa:
         yield from _zones_differ(lustre, deployment)
 
@@ -152,16 +142,14 @@ def file_system_zone(lustre: LustreFileSystem, deployment: Deployment) -> Iterat
     source=f"{FSX}, ImportPath; aws-parallelcluster 5693",
 )
 def import_path(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """
-    Data repository associations take their place, on any deployment type. The CDK's own construct lets it pass.
-    """
+    """Data repository associations take their place, on any deployment type. The CDK's own construct lets it pass."""
     for attribute in ("import_path", "export_path"):
         if getattr(lustre, attribute) is not None and (
             lustre.deployment_type == "PERSISTENT_2" or lustre.data_repository_associations
         ):
             yield refused(
                 lustre.at(attribute),
-                said(getattr(lustre, attribute)),
+                show(getattr(lustre, attribute)),
                 allowed="none with PERSISTENT_2, nor beside data repository associations",
                 fix="use a data repository association",
             )
@@ -182,7 +170,7 @@ def lustre_version(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
         versions = ["2.15"]
     if versions and lustre.version is not None and lustre.version not in versions:
         yield refused(
-            lustre.at("version"), said(lustre.version), allowed=f"one of {', '.join(versions)}", fix='write "2.15"'
+            lustre.at("version"), show(lustre.version), allowed=f"one of {', '.join(versions)}", fix='write "2.15"'
         )
 
 
@@ -251,9 +239,7 @@ def kept(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[Broken]:
     source="SageMaker API reference, FSxLustreConfig",
 )
 def restricted_lustre(lustre: RestrictedLustre, _: Deployment) -> Iterator[Broken]:
-    """
-    1200 to 100800 GiB, 125 to 1000 MB/s per TiB.
-    """
+    """1200 to 100800 GiB, 125 to 1000 MB/s per TiB."""
     for attribute, value, allowed in (
         ("capacity_gib", lustre.capacity_gib, RESTRICTED_CAPACITY),
         ("throughput_mbps_per_tib", lustre.throughput_mbps_per_tib, RESTRICTED_THROUGHPUT),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 from holdfast.validation.rules.storage.names import FILE_SYSTEM
 
@@ -55,9 +55,7 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
     source="S3 user guide, 'General purpose bucket naming rules'",
 )
 def bucket_names(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit.
-    """
+    """3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit."""
     for bucket, node in app.each("AWS::S3::Bucket"):
         name = node.get("BucketName")
         text = text_of(name.value)
@@ -71,7 +69,7 @@ def bucket_names(app: App, _: Deployment) -> Iterator[Broken]:
         ):
             yield refused(
                 f"{bucket.path}.BucketName",
-                said(text),
+                show(text),
                 allowed="3 to 63 lower-case letters, digits, dots and hyphens",
                 fix=f"write {re.sub(r'[^a-z0-9.-]', '-', known.lower())[:63]}"
                 if name.value == text

@@ -45,9 +45,7 @@ def lustre_ports(lustre: LustreFileSystem, deployment: Deployment) -> Iterator[B
     source="FSx for OpenZFS user guide, 'File system access control with Amazon VPC'",
 )
 def openzfs_ports(openzfs: OpenZfsFileSystem, deployment: Deployment) -> Iterator[Broken]:
-    """
-    NFS uses ports 111, 2049 and 20001 to 20003.
-    """
+    """NFS uses ports 111, 2049 and 20001 to 20003."""
     for group in mounting(openzfs.id, deployment):
         yield from _ports(openzfs.vpc, group, deployment, OPENZFS_PORTS)
 
@@ -59,9 +57,7 @@ def openzfs_ports(openzfs: OpenZfsFileSystem, deployment: Deployment) -> Iterato
     source=f"{FSX}, CreateFileSystemOpenZFSConfiguration",
 )
 def openzfs_size(openzfs: OpenZfsFileSystem, _: Deployment) -> Iterator[Broken]:
-    """
-    Which throughputs there are depends on the deployment type. Capacities are 64 to 524288 GiB.
-    """
+    """Which throughputs there are depends on the deployment type. Capacities are 64 to 524288 GiB."""
     tiers = limits("openzfs_throughput_mbps").get(openzfs.deployment_type)
     if tiers is not None and openzfs.throughput_mbps not in tiers:
         yield refused(
@@ -141,7 +137,6 @@ def _lets_in(target: SecurityGroup, low: int, high: int, source: VpcConfig) -> b
 
 
 def _is_from(peer: str, source: VpcConfig) -> bool:
-    """Whether a peer is a block that all subnets are in."""
     block = block_of(peer)
     if block is None or block.prefixlen == 0:
         return block is not None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, limits
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Deployment, EnvironmentFile, Group, InstanceGroup, Mount, Volume
 
 EBS = "SageMaker API reference, ClusterEbsVolumeConfig"
@@ -18,9 +18,7 @@ MOUNT_PATH = re.compile(r"/[a-zA-Z0-9._/-]+")
 
 @rule("HF601", title=f"Volumes have {SIZE_GIB} GiB", each=Volume, source=EBS)
 def size_of_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
-    """
-    An extra volume needs a size. It is mounted at /opt/sagemaker.
-    """
+    """An extra volume needs a size. It is mounted at /opt/sagemaker."""
     if volume.root:
         return
     if volume.size_gib is None or not SIZE_GIB.has(volume.size_gib):
@@ -30,9 +28,7 @@ def size_of_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF602", title="A root volume has a KMS key only, and no size", each=Volume, source=EBS)
 def root_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
-    """
-    The only thing to be said about the root volume is the customer managed key that encrypts it.
-    """
+    """The only setting of the root volume is the customer managed key that encrypts it."""
     if volume.root and (volume.size_gib is not None or not volume.kms_key):
         yield refused(
             volume.path,
@@ -44,17 +40,13 @@ def root_volume(volume: Volume, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF630", title="KMS keys of volumes are in the region", each=Volume, source=KMS)
 def region_of_volume_key(volume: Volume, deployment: Deployment) -> Iterator[Broken]:
-    """
-    A key encrypts in its own region only. With a key of another one no node gets its volume.
-    """
+    """A key encrypts in its own region only. With a key of another one no node gets its volume."""
     yield from _elsewhere(volume.at("kms_key"), volume.kms_key, deployment)
 
 
 @rule("HF631", title="The environment's KMS key is in its region", each=EnvironmentFile, source=KMS)
 def region_of_key(file: EnvironmentFile, deployment: Deployment) -> Iterator[Broken]:
-    """
-    File systems, buckets and logs are in the region of the environment, and so is the key that encrypts them.
-    """
+    """File systems, buckets and logs are in the region of the environment, and so is the key that encrypts them."""
     yield from _elsewhere(file.at("kms_key"), file.kms_key, deployment)
 
 
@@ -65,9 +57,7 @@ def region_of_key(file: EnvironmentFile, deployment: Deployment) -> Iterator[Bro
     source=f"SageMaker API reference, InstanceStorageConfigs; {REFERENCES}",
 )
 def storage_configs(group: Group, _: Deployment) -> Iterator[Broken]:
-    """
-    A root volume, an extra volume, a Lustre file system and an OpenZFS file system.
-    """
+    """A root volume, an extra volume, a Lustre file system and an OpenZFS file system."""
     mounts = group.mounts if isinstance(group, InstanceGroup) else ()
     kinds = ["root volume" if volume.root else "extra volume" for volume in group.volumes]
     kinds += [mount.kind for mount in mounts]
@@ -88,12 +78,10 @@ def storage_configs(group: Group, _: Deployment) -> Iterator[Broken]:
     source="SageMaker API reference, ClusterFsxMountPath",
 )
 def mount_path(mount: Mount, _: Deployment) -> Iterator[Broken]:
-    """
-    Letters, digits, dots, hyphens, underscores and slashes after the first slash.
-    """
+    """Letters, digits, dots, hyphens, underscores and slashes after the first slash."""
     path = mount.mount_path
     if path is not None and (not MOUNT_PATH.fullmatch(path) or ".." in path.split("/")):
-        yield refused(mount.at("mount_path"), said(path), allowed="an absolute path", fix="write /fsx")
+        yield refused(mount.at("mount_path"), show(path), allowed="an absolute path", fix="write /fsx")
 
 
 @rule(
@@ -103,16 +91,14 @@ def mount_path(mount: Mount, _: Deployment) -> Iterator[Broken]:
     source="SageMaker API reference: duplicates are refused",
 )
 def mount_paths_differ(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """
-    One inside another hides what was mounted there first, in an order that nobody promises.
-    """
+    """One inside another hides what was mounted there first, in an undefined order."""
     seen: list[Mount] = []
     for mount in group.mounts:
         for other in seen:
             if mount.mount_path and other.mount_path and overlap(mount.mount_path, other.mount_path):
                 yield refused(
                     mount.at("mount_path"),
-                    said(mount.mount_path),
+                    show(mount.mount_path),
                     allowed=f"a path outside {other.mount_path}, where another file system is",
                     fix="give one of them another path",
                 )
@@ -126,12 +112,10 @@ def mount_paths_differ(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     source="Filesystem Hierarchy Standard 3.0",
 )
 def system_paths(mount: Mount, _: Deployment) -> Iterator[Broken]:
-    """
-    A file system over /usr or /etc takes the node's software away; the node fails or cannot be reached.
-    """
+    """A file system over /usr or /etc takes the node's software away; the node fails or cannot be reached."""
     path = (mount.mount_path or "").rstrip("/")
     if mount.mount_path is not None and path in ("", *limits("system_paths")):
-        yield refused(mount.at("mount_path"), said(mount.mount_path), allowed="a path of its own", fix="write /fsx")
+        yield refused(mount.at("mount_path"), show(mount.mount_path), allowed="a path of its own", fix="write /fsx")
 
 
 @rule(
@@ -141,16 +125,17 @@ def system_paths(mount: Mount, _: Deployment) -> Iterator[Broken]:
     source="SageMaker API reference, ClusterFsxLustreConfig",
 )
 def mount_names(mount: Mount, _: Deployment) -> Iterator[Broken]:
-    """
-    DnsName is fs-... and its domain, MountName the 1 to 8 characters that FSx has given it.
-    """
+    """DnsName is fs-... and its domain, MountName the 1 to 8 characters that FSx has given it."""
     if mount.dns_name is not None and not DNS_NAME.fullmatch(mount.dns_name):
         yield refused(
-            mount.at("dns_name"), said(mount.dns_name), allowed="fs-....fsx.REGION.amazonaws.com", fix="take FSx's name"
+            mount.at("dns_name"),
+            show(mount.dns_name),
+            allowed="fs-....fsx.REGION.amazonaws.com",
+            fix="take FSx's name",
         )
     if mount.mount_name is not None and not MOUNT_NAME.fullmatch(mount.mount_name):
         yield refused(
-            mount.at("mount_name"), said(mount.mount_name), allowed="1 to 8 characters", fix="take FSx's mount name"
+            mount.at("mount_name"), show(mount.mount_name), allowed="1 to 8 characters", fix="take FSx's mount name"
         )
 
 
@@ -162,12 +147,11 @@ def _elsewhere(path: str, key: str | None, deployment: Deployment) -> Iterator[B
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether one of two paths is, or lies in, the other."""
     a, b = one.rstrip("/") + "/", other.rstrip("/") + "/"
     return a.startswith(b) or b.startswith(a)
 
 
 def has_plain_parts(path: str) -> bool:
-    """Whether none is empty, ``.`` or ``..``; a slash at the end makes no part."""
+    """True if no part is empty, ``.`` or ``..``; a trailing slash makes no part."""
     inner = path.removeprefix("/").removesuffix("/")
     return not inner or not {"", ".", ".."} & set(inner.split("/"))

@@ -46,14 +46,14 @@ def cluster_after_policies(app: App, _: Deployment) -> Iterator[Broken]:
         late = [policy for policy in _separate(app, role) if not is_before(app, policy, cluster)]
         late = [policy for policy in late if not is_before(app, cluster, policy)]
         if late:
-            yield too_late(cluster, late, f"what {role.logical_id} may do")
+            yield too_late(cluster, late, f"the policies of {role.logical_id}")
     for kind, path in _USES_ROLE.items():
         for resource, node in app.each(kind):
             used = role_of(node.get(path))
             if used is not None:
                 late = [policy for policy in _separate(app, used) if not is_before(app, policy, resource)]
                 if late:
-                    yield too_late(resource, late, f"what {used.logical_id} may do")
+                    yield too_late(resource, late, f"the policies of {used.logical_id}")
 
 
 @rule(
@@ -103,7 +103,7 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
     bucket, not for what is put into it.
     """
     for cluster, properties in app.each(CLUSTER):
-        wanted = {
+        expected = {
             found
             for group in properties.get("InstanceGroups").items() or ()
             for name in named(group.get("LifeCycleConfig", "SourceS3Uri").written)
@@ -116,10 +116,10 @@ def cluster_after_scripts(app: App, _: Deployment) -> Iterator[Broken]:
         for group in properties.get("InstanceGroups").items() or ():
             uri = group.get("LifeCycleConfig", "SourceS3Uri").value
             if isinstance(uri, str) and (bucket := names.get(uri.removeprefix("s3://").partition("/")[0])):
-                wanted.add(bucket)
+                expected.add(bucket)
         for delivery in _deliveries(app, cluster):
             held = {app.values.graph.find(delivery.template, name) for name in named(app.node(delivery).written)}
-            if wanted & held and not is_before(app, delivery, cluster):
+            if expected & held and not is_before(app, delivery, cluster):
                 yield too_late(cluster, delivery, "what uploads the lifecycle scripts")
 
 
@@ -262,7 +262,6 @@ def is_before(app: App, first: Resource, second: Resource) -> bool:
 
 
 def _separate(app: App, role: Resource) -> list[Resource]:
-    """Policies that are resources of their own and attach themselves to a role."""
     return [
         each
         for each in policies_of(app, role)
@@ -280,7 +279,7 @@ def _subnets(app: App, cluster: Resource) -> list[Resource]:
 
 
 def _deliveries(app: App, cluster: Resource) -> Iterator[Resource]:
-    """What may put files into a bucket: custom resources of the cluster's template."""
+    """Possible uploads into a bucket: custom resources of the cluster's template."""
     for resource in app.all():
         custom = resource.type.startswith("Custom::") or resource.type == "AWS::CloudFormation::CustomResource"
         if custom and resource.template is cluster.template:
@@ -290,7 +289,6 @@ def _deliveries(app: App, cluster: Resource) -> Iterator[Resource]:
 
 
 def _inline_lustre(app: App, group: Resource) -> bool:
-    """Whether a group's own rules let Lustre in already."""
     node = app.node(group)
     return any(_lets_988(each) for each in node.get("SecurityGroupIngress").items() or ())
 

@@ -138,8 +138,8 @@ def addons_after_roles(app: App, _: Deployment) -> Iterator[Broken]:
 def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
     """
     An elastic IP address and a public NAT gateway need the internet gateway to be attached to the VPC first; an address
-    that only NAT gateways take is in the VPC when they are, and waits with them. A secret
-    holds the address of its database only after the attachment was made.
+    that only NAT gateways take is in the VPC when they are, and waits with them. A secret holds the address of its
+    database only after the attachment was made.
     """
     yield from _before_the_gateway(app)
     for cluster, properties in app.each(CLUSTER):
@@ -153,7 +153,6 @@ def whole_before_use(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def _before_the_gateway(app: App) -> Iterator[Broken]:
-    """Addresses and NAT gateways that may be made before the gateway of their VPC is there."""
     attachments = [each for each, _node in app.each("AWS::EC2::VPCGatewayAttachment")]
     routes = [
         each
@@ -188,9 +187,7 @@ def _before_the_gateway(app: App) -> Iterator[Broken]:
     source="EKS user guide, 'Grant IAM users access to Kubernetes with EKS access entries'",
 )
 def charts_after_access(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    A function that installs charts is nobody to Kubernetes before its role has an access entry.
-    """
+    """A function that installs charts has no access to Kubernetes before its role has an access entry."""
     for resource in app.all():
         custom = resource.type.startswith("Custom::") or resource.type == "AWS::CloudFormation::CustomResource"
         if not custom or _known_release(resource) or not _CHARTS.search(f"{resource.type} {resource.logical_id}"):
@@ -215,14 +212,12 @@ def charts_after_access(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def _within(app: App, traffic: Resource, group: Resource) -> bool:
-    """Whether a rule is one between members of a group."""
     node = app.node(traffic)
     names = ("SourceSecurityGroupId", "DestinationSecurityGroupId")
     return any(node.get(name).resource("AWS::EC2::SecurityGroup") is group for name in names)
 
 
 def _known_release(resource: Resource) -> bool:
-    """Whether another rule judges when a chart is installed."""
     return resource.type in ("Custom::HoldfastHelmRelease", "Custom::AWSCDK-EKS-HelmChart")
 
 

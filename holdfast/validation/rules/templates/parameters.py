@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.validation.cloudformation import Template, closest
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.templates.references import functions_in
 
@@ -21,7 +21,7 @@ _IDS = {
     ),
     "AWS::EC2::VPC::Id": ("VPC", "VpcId"),
 }
-"""What a parameter's type says that it is, and the properties that take it."""
+"""Meaning of a parameter's type, and the properties that accept it."""
 _FORMS = {"subnet": r"subnet-[0-9a-f]{8,17}", "security group": r"sg-[0-9a-f]{8,17}", "VPC": r"vpc-[0-9a-f]{8,17}"}
 
 
@@ -39,7 +39,7 @@ def defaults(app: App, _: Deployment) -> Iterator[Broken]:
                     path = f"{template.path + '#' if template.path else ''}Parameters.{name}.Default"
                     yield refused(
                         path,
-                        f"the default {said(definition['Default'])} of {name}",
+                        f"the default {show(definition['Default'])} of {name}",
                         allowed=mistake,
                         fix=_meant(definition) or f"write {mistake}",
                     )
@@ -87,7 +87,7 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
             if local and beside is not None and not beside(str(url)):
                 yield refused(
                     f"{stack.path}.TemplateURL",
-                    said(url),
+                    show(url),
                     allowed="a file beside this template",
                     fix="correct the path",
                 )
@@ -126,7 +126,7 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF071",
-    title="Parameters are used as their type says",
+    title="Parameters are used according to their type",
     each=App,
     source=f"{PARAMETERS}: AWS-specific parameter types",
 )
@@ -238,7 +238,6 @@ def _lookup(template: Template, known: Mapping[str, Any], argument: list[Any], p
 
 
 def _values(template: Template, key: Any) -> Iterator[tuple[str, str]]:
-    """The values that a key of a look-up may have, as far as the template says."""
     if isinstance(key, str):
         yield key, ""
     elif isinstance(key, Mapping) and set(key) == {"Ref"}:

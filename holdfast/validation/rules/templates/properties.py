@@ -113,7 +113,7 @@ def _broken(app: App, kind: str) -> Iterator[Broken]:
 
 
 def _violations(app: App) -> list[Violation]:
-    """All of an app, once for the three rules that tell them."""
+    """Cached for the three rules that report them."""
     if "violations" not in app.memo:
         app.memo["violations"] = [each for resource in app.all() for each in _of(app, resource)]
     found: list[Violation] = app.memo["violations"]

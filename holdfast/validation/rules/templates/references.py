@@ -112,9 +112,7 @@ def conditional_resources(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule("HF056", title="Fn::GetAtt asks for an attribute of the resource type", each=App, source=RETURN_VALUES)
 def known_attributes(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    Fn::GetAtt gives the attributes under "Return values" of a type's page, and nothing else.
-    """
+    """Fn::GetAtt gives the attributes under "Return values" of a type's page, and nothing else."""
     places = [(each.template, each.path, each.body.get("Properties")) for each in app.all()]
     for template in app.values.graph.templates:
         prefix = f"{template.path}#" if template.path else ""
@@ -143,7 +141,6 @@ def kinds_of_references(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 def functions_in(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
-    """Every function inside a value as it is written: where, which, and its argument."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from functions_in(item, f"{path}.{index}")
@@ -199,7 +196,6 @@ def _named(function: str, argument: Any) -> Iterator[str]:
 
 
 def _substituted(argument: Any) -> Iterator[str]:
-    """The names in the text of Fn::Sub that its own mapping does not define."""
     text, own = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
     if isinstance(text, str) and isinstance(own, Mapping):
         for match in _SUBSTITUTION.finditer(text):
@@ -240,7 +236,6 @@ def _wrong_attribute(app: App, template: Template, path: str, argument: Any) -> 
 
 
 def _kinds(schema: Schema, part: Mapping[str, Any], node: Node, owner: Resource) -> Iterator[Broken]:
-    """Goes through what is written beside what the schema says of it."""
     value = node.value
     if isinstance(value, Mapping):
         properties = part.get("properties", {})
@@ -270,37 +265,37 @@ def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Bro
     shown = (
         f"Ref {source.logical_id}" if given.attribute == "Ref" else f"{source.logical_id}.{given.attribute}"
     ) + f", {'|'.join(names)} of {source.type}"
-    wanted = _wanted(part, node)
-    if wanted.arn is not None and _is_arn(source, given.attribute, names) is not None:
+    expected = _wanted(part, node)
+    if expected.arn is not None and _is_arn(source, given.attribute, names) is not None:
         is_arn = _is_arn(source, given.attribute, names)
-        if is_arn != wanted.arn:
+        if is_arn != expected.arn:
             attribute = next((each for each in sorted(source_schema.attributes) if each.lower().endswith("arn")), None)
             fix = (
                 f"use Fn::GetAtt {source.logical_id}.{attribute}"
-                if wanted.arn and attribute
+                if expected.arn and attribute
                 else (
                     "use what gives an ARN"
-                    if wanted.arn
+                    if expected.arn
                     else f"use Ref {source.logical_id}, or the attribute that is no ARN"
                 )
             )
-            yield refused(node.path, shown, allowed="an ARN" if wanted.arn else "a name or id, no ARN", fix=fix)
+            yield refused(node.path, shown, allowed="an ARN" if expected.arn else "a name or id, no ARN", fix=fix)
             return
-    if wanted.types and source.type not in wanted.types and source.type.startswith("AWS::"):
-        if wanted.arn and _is_arn(source, given.attribute, names) and not wanted.only:
+    if expected.types and source.type not in expected.types and source.type.startswith("AWS::"):
+        if expected.arn and _is_arn(source, given.attribute, names) and not expected.only:
             return
-        if any(kind.rpartition("::")[2].lower() in given.attribute.lower() for kind in wanted.types):
+        if any(kind.rpartition("::")[2].lower() in given.attribute.lower() for kind in expected.types):
             return  # the attribute is one of that kind: ClusterSecurityGroupId of an EKS cluster
         yield refused(
             node.path,
             shown,
-            allowed=f"what {' or '.join(sorted(wanted.types))} gives",
+            allowed=f"what {' or '.join(sorted(expected.types))} gives",
             fix="name a resource of that type",
         )
 
 
 class _Wanted:
-    """What a property takes: an ARN or not, and of which types."""
+    """Type of a property's value: ARN or not, and of which resource types."""
 
     def __init__(self, *, arn: bool | None, types: frozenset[str], only: bool) -> None:
         self.arn, self.types, self.only = arn, types, only
@@ -375,7 +370,7 @@ def _property_name(path: str) -> str:
 
 
 def _is_arn(source: Resource, attribute: str, names: tuple[str, ...]) -> bool | None:
-    """Whether a reference gives an ARN; None where it is not sure."""
+    """True if a reference gives an ARN; None if unknown."""
     if attribute == "Ref":
         if source.type in _ARN_BY_REF or (names[-1:] and names[-1].lower().endswith("arn")):
             return True

@@ -17,7 +17,7 @@ from holdfast.catalog.facts import (
     regions_of,
 )
 from holdfast.validation.cloudformation import Node, Template, Text, closest
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
     App,
     Deployment,
@@ -53,19 +53,17 @@ _REGIONAL = {
     "backup",
     "grafana",
 }
-_FROM_ELSEWHERE = {"ReplicaRegions", "DestinationRegion"}
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A setting of an environment file that makes a resource of a type."""
+    """Setting of an environment file that makes a resource of a type."""
 
     path: tuple[str, ...]
     unless: tuple[str, Any] | None = None
     """A key in it, and the value with which it makes none. Default: it always does."""
 
     def by(self, data: Any) -> bool:
-        """Whether the data of a file ask for it."""
         for part in self.path:
             data = data.get(part) if isinstance(data, Mapping) else None
         left_out = self.unless is not None and isinstance(data, Mapping) and data.get(self.unless[0]) == self.unless[1]
@@ -88,9 +86,7 @@ _WANTED: Mapping[str, _Wanted] = {
 
 @rule("HF030", title="Regions exist", each=(EnvironmentFile, App), source=REGIONS)
 def region_exists(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[Broken]:
-    """
-    The name of a region is a direction and a number after a place; one letter off is another region or none.
-    """
+    """The name of a region is a direction and a number after a place; one letter off is another region or none."""
     if isinstance(item, EnvironmentFile):
         if deployment.region is not None and partition_of(deployment.region) is None:
             yield _no_region(deployment.at("region"), deployment.region)
@@ -191,13 +187,13 @@ def partitions(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[
         if match is None:
             continue
         partition, _, there, _ = match.groups()
-        wanted = partition_of(there) if there else partition_of(region) if region else None
-        if wanted is not None and partition != wanted:
+        expected = partition_of(there) if there else partition_of(region) if region else None
+        if expected is not None and partition != expected:
             yield refused(
                 path,
-                f"{said(text[:80])} of partition {partition}",
-                allowed=f"partition {wanted}, that of {there or region}",
-                fix=f"write arn:{wanted}:" if isinstance(item, EnvironmentFile) else "write arn:${AWS::Partition}:",
+                f"{show(text[:80])} of partition {partition}",
+                allowed=f"partition {expected}, that of {there or region}",
+                fix=f"write arn:{expected}:" if isinstance(item, EnvironmentFile) else "write arn:${AWS::Partition}:",
             )
     if isinstance(item, App):
         yield from _addresses(item)
@@ -321,7 +317,7 @@ _SAID_ELSEWHERE = {"training_plan_arn", "TrainingPlanArn", "kms_key", "volume_km
 
 
 def region_of(deployment: Deployment) -> str | None:
-    """Where a deployment is, as it is told or as its zones say."""
+    """Region of a deployment, as given or by its zones."""
     if deployment.region is not None or deployment.app is None:
         return deployment.region
     cluster = next(
@@ -331,7 +327,7 @@ def region_of(deployment: Deployment) -> str | None:
 
 
 def texts_in(data: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every text in plain data, with its dotted path."""
+    """Texts in plain data, with dotted paths."""
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, Mapping):
@@ -343,7 +339,6 @@ def texts_in(data: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _texts(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[tuple[str, str, str | None]]:
-    """Texts of a source with their paths, and the region that they are used in."""
     if isinstance(item, EnvironmentFile):
         for path, text in texts_in(item.data):
             yield path, text, deployment.region
@@ -357,7 +352,7 @@ def _texts(item: EnvironmentFile | App, deployment: Deployment) -> Iterator[tupl
 
 
 def _start(leaf: Node) -> str | None:
-    """The known beginning of a text whose rest only the deployment tells; long enough to hold a region, or nothing."""
+    """Known start of a text, long enough to hold a region; else empty."""
     if not isinstance(leaf.value, Text):
         return None
     start = leaf.value.start
@@ -365,7 +360,6 @@ def _start(leaf: Node) -> str | None:
 
 
 def _addresses(app: App) -> Iterator[Broken]:
-    """Service principals and host names that end as another partition's do."""
     for resource in app.all():
         region = app.region(resource.template)
         partition = partition_of(region) if region else None
@@ -383,17 +377,16 @@ def _addresses(app: App) -> Iterator[Broken]:
                 else (host.endswith(".amazonaws.com") and not re.fullmatch(r"[a-z0-9.-]+\.amazonaws\.com", host))
             )
             if wrong:
-                yield refused(leaf.path, said(text), allowed=f"addresses that end with {suffix}", fix=f"write {suffix}")
+                yield refused(leaf.path, show(text), allowed=f"addresses that end with {suffix}", fix=f"write {suffix}")
 
 
 def _chinese_services(app: App) -> Iterator[Broken]:
-    """Endpoint services with China's beginning elsewhere."""
     for _endpoint, node in app.each("AWS::EC2::VPCEndpoint"):
         service = node.get("ServiceName")
         text = text_of(service.value) or ""
         match = re.match(r"cn\.com\.amazonaws\.([a-z0-9-]+)\.", text)
         if match and partition_of(match[1]) not in ("aws-cn", None):
-            yield refused(service.path, said(text), allowed=f"com.amazonaws.{match[1]}.SERVICE", fix="remove cn.")
+            yield refused(service.path, show(text), allowed=f"com.amazonaws.{match[1]}.SERVICE", fix="remove cn.")
 
 
 def _endpoint_regions(app: App, template: Template) -> Iterator[tuple[str, str]]:
@@ -406,16 +399,15 @@ def _endpoint_regions(app: App, template: Template) -> Iterator[tuple[str, str]]
 
 
 def _lacks(kind: str, region: str) -> bool:
-    """Whether a public region surely lacks a type."""
     return partition_of(region) in ("aws", "aws-cn", "aws-us-gov") and (
         has_type(kind, region) is False or (has_type(kind, region) is None and kind == CLUSTER)
     )
 
 
 def _wanted(file: EnvironmentFile, region: str) -> Iterator[Broken]:
-    for kind, wanted in _WANTED.items():
-        path = ".".join(wanted.path)
-        if wanted.by(file.data) and _lacks(kind, region):
+    for kind, expected in _WANTED.items():
+        path = ".".join(expected.path)
+        if expected.by(file.data) and _lacks(kind, region):
             yield _not_there(path, f"{path} ({kind})", region, kind)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.validation.cloudformation import Node, Resource
-from holdfast.validation.engine import Broken, refused, rule, said
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, EnvironmentFile, text_of
 from holdfast.validation.rules.network import service_of
 
@@ -80,7 +80,7 @@ def lists_once(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
     if own_block and own_block == existing.get("vpc_cidr"):
         yield refused(
             "network.existing.subnet_cidr",
-            said(existing["subnet_cidr"]),
+            show(existing["subnet_cidr"]),
             allowed="a part of vpc_cidr, beside the other subnets",
             fix="write the subnet's own block",
         )
@@ -157,7 +157,7 @@ def subnet_blocks(app: App, _: Deployment) -> Iterator[Broken]:
         if isinstance(block.value, str) and (network is None or not 16 <= network.prefixlen <= 28):
             yield refused(
                 block.path,
-                said(block.value),
+                show(block.value),
                 allowed="an IPv4 block from /16 to /28 whose host bits are zero",
                 fix=_without_host_bits(block.value),
             )
@@ -218,9 +218,7 @@ def endpoints_once(app: App, _: Deployment) -> Iterator[Broken]:
     source="IAM API reference, PutRolePolicy: a second policy of a name takes the place of the first",
 )
 def policy_names(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    The second inline policy of a name overwrites the first, in silence.
-    """
+    """The second inline policy of a name overwrites the first, in silence."""
     for role, node in app.each("AWS::IAM::Role"):
         seen: dict[str, str] = {}
         for entry in node.get("Policies").items() or ():
@@ -229,7 +227,7 @@ def policy_names(app: App, _: Deployment) -> Iterator[Broken]:
                 if name in seen:
                     yield refused(
                         f"{entry.path}.PolicyName",
-                        f"{said(name)} again",
+                        f"{show(name)} again",
                         allowed=f"each name once in {role.logical_id}",
                         fix="give it another name",
                     )
@@ -249,7 +247,7 @@ def _twice(values: Any, path: str) -> Iterator[Broken]:
         if key in seen:
             yield refused(
                 f"{path}.{index}",
-                f"{said(value)} again",
+                f"{show(value)} again",
                 allowed="each once",
                 fix="remove one of the two, or write the one that was meant",
             )

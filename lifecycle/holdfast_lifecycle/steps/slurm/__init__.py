@@ -1,3 +1,3 @@
-"""The steps that make Slurm run on a node. ``steps`` loads each file by its name, only where it is chosen."""
+"""Steps that make Slurm run on a node; loaded by name."""
 
 __all__ = ["accounting", "answers", "daemon", "munge", "state"]

@@ -2,9 +2,9 @@
 Slurm's accounting answers: in a database outside of the cluster where the environment has one, otherwise in MariaDB
 here.
 
-In extension mode HyperPod has set it up. What is left then is to point it at the database outside, or to start it
-again after ``slurm_state`` has put the data of an earlier controller in its place. In custom mode all of it is ours,
-and it comes before slurmctld, which does not start the first time without it.
+In extension mode HyperPod has set it up: this step only points it at an external database, or restarts it after
+``slurm_state`` has restored earlier data. In custom mode all of it is ours, and it precedes slurmctld, which does not
+start the first time without it.
 """
 
 from pathlib import Path
@@ -38,7 +38,7 @@ _QUESTION = ("sacctmgr", "--noheader", "list", "cluster")
 
 
 def _is_ours(context: Context) -> bool:
-    """Whether accounting is ours to start: not where HyperPod has, and nothing was put in its place."""
+    """True if accounting is ours to start: not where HyperPod has, and nothing was replaced."""
     return context.starts_slurm or context.accounting is not None or context.path(DATA).is_symlink()
 
 
@@ -47,7 +47,6 @@ def _services(context: Context) -> list[str]:
 
 
 def _complaint(context: Context) -> str:
-    """What is wrong; empty when accounting is ready."""
     host = slurm_settings(context, "slurmdbd.conf").get("storagehost", "localhost")
     if context.accounting is not None and host != context.accounting.endpoint:
         return f"slurmdbd.conf has StorageHost={host}"
@@ -101,12 +100,12 @@ def verify(context: Context) -> str:
 
 
 def _data(context: Context) -> Path:
-    """Where MariaDB says that it keeps its data; refuses another place than the one that was prepared."""
-    told = Path(ask("SELECT @@datadir").strip() or "/")
-    if told.resolve() != context.path(DATA).resolve():
+    """MariaDB's data directory; refuses any but the prepared one."""
+    reported = Path(ask("SELECT @@datadir").strip() or "/")
+    if reported.resolve() != context.path(DATA).resolve():
         raise StepError(
             expected=f"MariaDB keeps its data in {DATA}",
-            seen=f"it says {told}",
+            seen=f"got {reported}",
             action=f"remove the setting datadir from MariaDB's files, or set it to {DATA}",
         )
-    return told.resolve()
+    return reported.resolve()

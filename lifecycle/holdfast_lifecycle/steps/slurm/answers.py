@@ -1,8 +1,8 @@
 """
 Slurm answers, and the controller sees this node.
 
-A compute node that the controller does not know is not failed for it: on a scale-up HyperPod adds its line to
-slurm.conf minutes after the scripts have ended, and a script that waits for it fails a healthy node.
+A compute node that the controller does not know is no failure: on a scale-up HyperPod adds its line to slurm.conf
+minutes after the scripts have ended, and a script that waits for it fails a healthy node.
 """
 
 import os
@@ -50,7 +50,7 @@ def _ask(context: Context) -> tuple[str, bool]:
             raise
         return error.seen, _is_unconfigured(context, error.seen)
     if not state:
-        return f"the controller knows no node named {host}", True
+        return f"the controller has no node named {host}", True
     # A trailing star is Slurm's mark for a daemon that does not answer.
     is_ready = not state[0].endswith("*") and not state[0].lower().startswith(_UNREADY)
     return "" if is_ready else f"the controller sees {host} as {state[0]}", False
@@ -58,10 +58,7 @@ def _ask(context: Context) -> tuple[str, bool]:
 
 def _is_unconfigured(context: Context, complaint: str) -> bool:
     """
-    Whether commands fail only because slurmd has fetched no configuration for them, the controller being there.
-
-    So it is on a node that has no line yet, where slurmd does not stay up whoever starts it, and on a login node in
-    custom mode, which never gets one.
+    True if slurmd has fetched no configuration: a node without a line in slurm.conf, or a login node in custom mode.
     """
     if context.role == CONTROLLER or _NO_CONFIGURATION not in complaint:
         return False
@@ -77,7 +74,7 @@ def check(context: Context) -> bool:
 
 
 def apply(context: Context) -> None:
-    """Wait: the daemons need a moment to find each other."""
+    """Wait: the daemons need a moment to connect."""
     began = time.monotonic()
     pause_s = 0.2
     while True:
@@ -92,7 +89,7 @@ def verify(context: Context) -> str:
     complaint, is_unknown = _last.get(str(context.root)) or _look(context)
     compute = context.role == COMPUTE
     if is_unknown:
-        return f"{complaint}: it joins when HyperPod has added its line"
+        return f"{complaint}: it joins after HyperPod adds its line"
     if complaint:
         raise StepError(
             expected="slurmd is registered with the controller" if compute else "the Slurm controller answers",

@@ -1,10 +1,10 @@
 """
 The daemon of this node runs, slurmctld on the controller and slurmd elsewhere, and the other cannot start.
 
-In extension mode HyperPod has started them; only slurmctld is started again after its state was moved. In custom mode
-slurmd gets its configuration from the controller (``--conf-server``, "configless" in Slurm's documents), through a
-drop-in, so that the AMI's unit stays as it is. A node that the controller does not know yet cannot stay up: HyperPod
-adds its line minutes after the scripts of a scale-up, and systemd starts slurmd again until then (``Restart=``).
+In extension mode HyperPod has started them; only slurmctld is restarted after its state was moved. In custom mode
+slurmd gets its configuration from the controller (``--conf-server``, "configless" in Slurm's documents) through a
+drop-in. A node that the controller does not know yet cannot stay up: HyperPod adds its line minutes after the scripts
+of a scale-up, and systemd restarts slurmd until then (``Restart=``).
 """
 
 import contextlib
@@ -40,12 +40,10 @@ RestartSec=5
 
 
 def _daemons(context: Context) -> tuple[str, str]:
-    """The one that runs here, and the one that must not."""
     return ("slurmctld", "slurmd") if context.role == CONTROLLER else ("slurmd", "slurmctld")
 
 
 def _drop_ins(context: Context) -> dict[str, str]:
-    """Unit and what we add to it."""
     own, other = _daemons(context)
     added = {other: _NEVER.format(role=context.role, unit=other)}
     if own == "slurmd":
@@ -72,7 +70,7 @@ def apply(context: Context) -> None:
         raise StepError(
             expected="resource_config.json has the controller's address",
             seen="the group of the controller has no instance",
-            action="see that the controller was made before this node, and run the lifecycle again",
+            action="check that the controller was created before this node, and run the lifecycle again",
         )
     changed = {unit: add_to_unit(context, unit, text) for unit, text in _drop_ins(context).items()}
     disable(other)
@@ -97,5 +95,5 @@ def verify(context: Context) -> str:
         )
     if not context.starts_slurm:
         return "HyperPod started it" if context.role != CONTROLLER else "slurmctld runs"
-    state = "runs" if is_active(own) else "is started again until the controller knows this node"
+    state = "runs" if is_active(own) else "restarts until the controller has this node"
     return f"{own} {state}"

@@ -1,7 +1,7 @@
 """
 Munge runs, by which the daemons of Slurm know each other.
 
-HyperPod puts its key on the nodes; we start it.
+HyperPod installs its key.
 """
 
 from holdfast_lifecycle.model import Context, StepError
@@ -19,7 +19,7 @@ def apply(context: Context) -> None:
         raise StepError(
             expected=f"{_KEY} is there",
             seen="it is not",
-            action="see in the cluster's events whether HyperPod stored its munge key, and make the cluster anew",
+            action="check in the cluster's events that HyperPod stored its munge key, and create the cluster again",
         )
     start("munge")
 
@@ -27,6 +27,6 @@ def apply(context: Context) -> None:
 def verify(_: Context) -> str:
     if not is_active("munge"):
         raise StepError(
-            expected="munge runs", seen="systemctl says that it does not", action="read 'journalctl -u munge'"
+            expected="munge runs", seen="systemctl reports it inactive", action="read 'journalctl -u munge'"
         )
     return "munge runs"

@@ -1,10 +1,9 @@
 """
 Slurm's state and accounting data are on the shared file system, where they outlive the controller's instance.
 
-The directories that slurmctld and MariaDB know become links to those of the cluster: no line of HyperPod's files
-changes. What an earlier controller left is taken over, with the daemons that HyperPod has started stopped, and started
-again by the steps that follow. Where nobody has left anything, what HyperPod made is moved there: slurmctld's while it
-runs, MariaDB's by a process in the background, because slurmctld keeps what slurmdbd does not hear meanwhile.
+The directories of slurmctld and MariaDB become links, so HyperPod's files stay unchanged. Existing state is taken over
+with the daemons stopped; later steps start them. Otherwise HyperPod's state is moved: slurmctld's while it runs,
+MariaDB's in the background, because slurmctld queues records for slurmdbd meanwhile.
 """
 
 from pathlib import Path
@@ -58,7 +57,7 @@ _HYPERPOD_S = 60.0
 
 
 def state_location(context: Context) -> Path:
-    """Where slurmctld keeps its state; refuses a directory that is not its own."""
+    """StateSaveLocation of slurmctld; refuses a directory that is not its own."""
     found = slurm_settings(context).get("statesavelocation", "")
     if len(Path(found).parts) < 4:
         raise StepError(
@@ -70,7 +69,6 @@ def state_location(context: Context) -> Path:
 
 
 def _drop_ins(context: Context) -> dict[str, str]:
-    """Unit and what we add to it, for the next boot."""
     text = _AFTER_MOUNT.format(mount_path=context.fsx_mount_path)
     return dict.fromkeys(("slurmctld",) if context.accounting is not None else ("slurmctld", "mariadb"), text)
 
@@ -94,7 +92,6 @@ def check(context: Context) -> bool:
 
 
 def _accounting(context: Context) -> str:
-    """What is with the data of accounting; empty when something is still to do."""
     if context.accounting is not None:
         return f"accounting is in {context.accounting.endpoint}"
     shared = SharedState.of(context)
@@ -126,7 +123,7 @@ def apply(context: Context) -> None:
             _wait_until_released(context, left, owner=own.instance_id if own else "")
         begins_empty = shared.find(STATE) is None
         number = shared.take(context.instance_id)
-        shared.name_series(anew=begins_empty)
+        shared.name_series(restarted=begins_empty)
         _take_state(context, local_state, shared.place(STATE, number))
         if left is not None or (context.starts_slurm and context.accounting is None):
             stop("slurmdbd")
@@ -153,7 +150,7 @@ def _take_state(context: Context, local: Path, place: Path) -> None:
 
 
 def _refuse_lonely_locks(context: Context) -> None:
-    """With ``localflock`` every node sees its own locks only."""
+    """With ``localflock`` nodes see only their own locks."""
     if "localflock" in mount_options(context):
         raise StepError(
             expected=f"locks on {context.fsx_mount_path} are seen by all nodes",
@@ -163,12 +160,12 @@ def _refuse_lonely_locks(context: Context) -> None:
 
 
 def _wait_until_released(context: Context, data: Path, *, owner: str) -> None:
-    """Until no MariaDB, on whatever node, has it open: two would destroy it."""
+    """Wait until no MariaDB on any node has it open: two would destroy it."""
     if not wait_until(lambda: not is_open_elsewhere(data), timeout_s=_RELEASE_S):
         raise StepError(
-            expected=f"the accounting data in {data} is in use nowhere",
+            expected=f"the accounting data in {data} is not in use",
             seen=f"a MariaDB server had it open for {_RELEASE_S:g} s; the controller was {owner or 'unknown'}",
-            action="see that this instance is gone (aws sagemaker describe-cluster-node) or stop mariadb on it,"
+            action="check that this instance is gone (aws sagemaker describe-cluster-node) or stop mariadb on it,"
             f" then run {context.script} --only slurm_state",
         )
 
@@ -180,7 +177,7 @@ def verify(context: Context) -> str:
         raise StepError(
             expected="Slurm's state and accounting are on the shared file system",
             seen=f"owner {SharedState.of(context).owner()}, accounting: {_accounting(context) or 'not moved'}",
-            action=f"read {LOG}, and look for another controller of this cluster",
+            action=f"read {LOG}, and check for another controller of this cluster",
         )
     owner = SharedState.of(context).owner()
     assert owner is not None

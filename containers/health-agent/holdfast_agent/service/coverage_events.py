@@ -4,23 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast_agent.coverage import Change, Report
 from holdfast_agent.detectors import Detector
-from holdfast_agent.service.seams import Measuring
+from holdfast_agent.service.interfaces import Measuring
 from holdfast_agent.signals import Happening
 from holdfast_common import kinds
 
 METRICS_LOST_AFTER_S = 90.0
-"""Three sendings of metrics: a workspace that is away for a moment is no loss."""
+"""Three intervals of remote writes: a short outage of the workspace is no loss."""
 
 
 def reports(
     detectors: "Sequence[Detector]", *, failed: "Mapping[str, str]", measuring: "Sequence[Measuring]"
 ) -> "Iterator[Report]":
-    """
-    State of each detector, and of each thread that serves or sends metrics.
-
-    Args:
-        failed: Detector -> the exception that its last pass ended with.
-    """
+    """State of each detector, and of each metrics thread; ``failed``: exceptions of last passes."""
     for one in detectors:
         parts = {**one.parts, "": failed[one.name]} if one.name in failed else one.parts
         yield Report(detector=one.name, parts=parts, lost_after_s=one.lost_after_s)
@@ -29,7 +24,6 @@ def reports(
 
 
 def changed(change: Change) -> Happening:
-    """Return the event: a detector is lost, or back."""
     detail = {"detector": change.detector}
     if change.part:
         detail["part"] = change.part

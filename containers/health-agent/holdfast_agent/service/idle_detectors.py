@@ -1,4 +1,4 @@
-"""What is done with a node that nobody needs, where that is to be seen."""
+"""Idle checks, where idleness can be seen."""
 
 import json
 import sys
@@ -8,9 +8,9 @@ from typing import Optional
 
 from holdfast_agent.configuration import Configuration
 from holdfast_agent.detectors import Detector
-from holdfast_agent.idle import IdleCheck, JobsAgree
+from holdfast_agent.idle import IdleCheck, JobAgreementDetector
 from holdfast_agent.launchers import LauncherSocket
-from holdfast_agent.service.seams import Hands
+from holdfast_agent.service.interfaces import Remedies
 from holdfast_agent.service.service import clocks
 from holdfast_agent.verdicts import Verdict
 from holdfast_common import Remedy
@@ -24,20 +24,13 @@ _PROGRAM = (
 def idling(
     configuration: Configuration,
     launchers: Optional[LauncherSocket],
-    hands: Hands,
+    remedies: Remedies,
     *,
     file: Path,
     assignments: Sequence[str],
     standing: "Callable[[], tuple[Verdict, ...]]",
 ) -> "tuple[Detector, ...]":
-    """
-    The detectors of idle time.
-
-    Args:
-        file: Of the configuration, which the check reads, too.
-        assignments: KEY=VALUE pairs of the command line.
-        standing: The last word on each open incident.
-    """
+    """Detectors of idle time; ``standing`` returns the last verdict on each open incident."""
     if launchers is None:
         return ()
     path = json.dumps([entry for entry in sys.path if entry])
@@ -47,15 +40,14 @@ def idling(
         command=[sys.executable, "-IS", "-c", _PROGRAM, path, *check],
         seconds=configuration.burn_in_seconds,
         repeat_s=configuration.burn_in_repeat_s,
-        why_not="" if configuration.remedies_way == "slurm" else "who needs this node is not to be seen from here",
+        why_not="" if configuration.remedies_way == "slurm" else "jobs of this node are not visible from here",
         jobs=launchers.jobs,
         due=lambda: frozenset(verdict.incident for verdict in standing() if verdict.check),
-        is_sound=lambda: hands.phase == "idle" and not any(map(_asks, standing())),
+        is_sound=lambda: remedies.phase == "idle" and not any(map(_asks, standing())),
         began_s=clocks().boot_s,
     )
-    return (JobsAgree(jobs=launchers.jobs), idle)
+    return (JobAgreementDetector(jobs=launchers.jobs), idle)
 
 
 def _asks(verdict: Verdict) -> bool:
-    """Whether something else than the check itself asks for the node."""
     return verdict.remedy not in (Remedy.NONE, Remedy.RESTART_PROCESS) and verdict.fault != "burn-in-failed"

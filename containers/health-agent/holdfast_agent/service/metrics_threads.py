@@ -1,11 +1,11 @@
-"""What becomes of the numbers: served to a scraper, sent to Prometheus, or neither."""
+"""Metrics: scraped, sent to Prometheus, or neither."""
 
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from holdfast_agent.configuration import Configuration
-from holdfast_agent.service.seams import Measuring
+from holdfast_agent.service.interfaces import Measuring
 from holdfast_agent.signals import Numbers
 
 
@@ -17,11 +17,9 @@ class _NotServed:
     def __init__(self, problem: str) -> None:
         self.problem = self.state = problem
 
-    def start(self) -> None:
-        """Nothing runs."""
+    def start(self) -> None: ...
 
-    def stop(self) -> None:
-        """Nothing runs."""
+    def stop(self) -> None: ...
 
     def numbers(self) -> "Mapping[str, float]":
         return {}
@@ -34,10 +32,9 @@ def is_measured(configuration: Configuration) -> bool:
 
 def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") -> "tuple[Measuring, ...]":
     """
-    The threads that a configuration asks for, loaded only then.
+    Threads of the configured metrics, loaded on demand.
 
-    A node whose metrics cannot be served, since another program has the port, is watched all the same; its status and
-    standard error have the reason.
+    If metrics cannot be served (the port is in use), the node is still watched; status has the reason.
     """
     if not is_measured(configuration):
         return ()
@@ -55,7 +52,7 @@ def measuring(configuration: Configuration, numbers: "Callable[[], Numbers]") ->
             found.append(server)
         except (OSError, ValueError) as error:
             found.append(_NotServed(f"port {configuration.metrics_port}: {error}"))
-            print(f"metrics are not served at {found[-1].problem}", file=sys.stderr, flush=True)
+            print(f"metrics: cannot serve at {found[-1].problem}", file=sys.stderr, flush=True)
     if configuration.metrics_remote_write_url:
         labels = (
             ("job", "holdfast-agent"),

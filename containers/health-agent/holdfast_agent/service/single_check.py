@@ -1,4 +1,4 @@
-"""One look at a node without an agent that stays: every detector, until it has answered or its deadline has passed."""
+"""One check of a node without a running agent: each detector until it has answered or its deadline has passed."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from holdfast_agent.configuration import Configuration
 from holdfast_agent.detectors import Detector, Support
 from holdfast_agent.service.composition import detectors_of
 from holdfast_agent.service.service import clocks
-from holdfast_agent.service.telling import shown
+from holdfast_agent.service.verdict_events import verdict_status
 from holdfast_agent.signals import Signal
 from holdfast_agent.verdicts import Engine, Policy
 from holdfast_common import Remedy
@@ -20,11 +20,11 @@ _OF_THE_NODE = (Remedy.RESET_GPU, Remedy.REBOOT, Remedy.REPLACE)
 
 
 @dataclass(frozen=True)
-class Examined:
+class CheckResult:
     """
     Args:
-        incidents: What asks something of the node.
-        supported: Detectors that could look.
+        incidents: Those that require something of the node.
+        supported: Detectors that ran.
         unsupported: Those that could not, and why.
     """
 
@@ -33,8 +33,8 @@ class Examined:
     unsupported: "Mapping[str, str]"
 
 
-def examined(configuration: Configuration) -> Examined:
-    """The last word on everything that was seen; what takes two looks some time apart is the running agent's."""
+def check_once(configuration: Configuration) -> CheckResult:
+    """Last verdict on all signals; conditions that need two polls are left to the running agent."""
     detectors = detectors_of(configuration)
     engine = Engine(policy=Policy.standard(), node=configuration.node_instance_id)
     failed: dict[str, str] = {}
@@ -54,8 +54,8 @@ def examined(configuration: Configuration) -> Examined:
     asks = [
         verdict for verdict in engine.standing() if verdict.remedy in _OF_THE_NODE or verdict.fault == "check-failed"
     ]
-    return Examined(
-        incidents=[shown(verdict) for verdict in asks],
+    return CheckResult(
+        incidents=[verdict_status(verdict) for verdict in asks],
         supported=[one.name for one in detectors if one.support is Support.YES and one.name not in failed],
         unsupported={
             one.name: failed.get(one.name) or one.reason for one in detectors if one.support is not Support.YES
@@ -64,7 +64,6 @@ def examined(configuration: Configuration) -> Examined:
 
 
 def _look(one: Detector, engine: Engine, failed: "dict[str, str]") -> bool:
-    """Whether it has nothing more to say."""
     try:
         for seen in one.look(clocks()):
             if isinstance(seen, Signal):
@@ -72,4 +71,4 @@ def _look(one: Detector, engine: Engine, failed: "dict[str, str]") -> bool:
     except Exception as problem:  # noqa: BLE001 - the others go on
         failed[one.name] = f"{type(problem).__name__}: {problem}"
         return True
-    return one.hung > 0 or (one.support is not Support.UNKNOWN and not one.asking() and one.wanted_in_s(clocks()) > 0)
+    return one.hung > 0 or (one.support is not Support.UNKNOWN and not one.asking() and one.due_in_s(clocks()) > 0)

@@ -9,8 +9,8 @@ from holdfast_common import kinds
 LONGEST_EVIDENCE = 500
 
 
-def told(verdict: Verdict) -> Happening:
-    """The event: that something is wrong and what it asks for, or that it asks for nothing any more."""
+def verdict_event(verdict: Verdict) -> Happening:
+    """Event of a verdict, or of its withdrawal."""
     detail: dict[str, Any] = {
         "incident": verdict.incident,
         "device": verdict.device,
@@ -36,8 +36,7 @@ def told(verdict: Verdict) -> Happening:
     )
 
 
-def shown(verdict: Verdict) -> "dict[str, Any]":
-    """As JSON, with the newest of its evidence."""
+def verdict_status(verdict: Verdict) -> "dict[str, Any]":
     return {
         "incident": verdict.incident,
         "fault": verdict.fault,

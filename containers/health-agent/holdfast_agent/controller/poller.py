@@ -1,4 +1,4 @@
-"""One look at the cluster: Slurm, the service and CloudWatch Logs, each with its own deadline."""
+"""Poll of the cluster: Slurm, the service and CloudWatch Logs, each with its own deadline."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from holdfast_common import events_log_group
 
 RESOURCE_CONFIG = Path("/opt/ml/config/resource_config.json")
 OWN_STREAM = "control-plane"
-"""Where a rehearsal's control plane writes what it does to nodes; on AWS there is no such stream."""
+"""Stream of a rehearsal's control plane; it does not exist on AWS."""
 _STREAMS = "SagemakerHealthMonitoringAgent/"
 _PATTERN = '"HealthMonitoringAgentDetectionEvent"'
 OVERLAP_MS = 120_000
@@ -23,25 +23,13 @@ _MOST_PAGES = 20
 
 
 class Caller(Protocol):
-    """What is needed of ``holdfast_agent.aws.Api``."""
-
     def call(self, operation: str, **parameters: Any) -> "dict[str, Any]": ...
 
     def now_s(self) -> float: ...
 
 
-class Looker:
-    """
-    Looks; to be used by one thread.
-
-    Args:
-        cluster: Its name.
-        sagemaker: The service.
-        logs: CloudWatch Logs.
-        program: Runs Slurm's commands; a hung one has no second beside it.
-        resource_config: HyperPod's file, which has the cluster's id.
-        with_slurm: Whether there is a Slurm to ask. Default: True
-    """
+class ClusterPoller:
+    """Polls the cluster; for a single thread. ``resource_config`` is HyperPod's file with the cluster's id."""
 
     def __init__(
         self,
@@ -59,15 +47,14 @@ class Looker:
         self._monotonic = monotonic
         self._group = ""
         self._from_ms = 0
-        self._is_told: Optional[bool] = None
-        self._told_asked_s = float("-inf")
+        self._is_reported: Optional[bool] = None
+        self._reported_asked_s = float("-inf")
 
     def look(self, *, boot_s: float) -> Observation:
-        """Everything that answered, and why the rest did not."""
         problems: list[str] = []
         return Observation(
             boot_s=boot_s,
-            is_told=self._tried(self._told, problems),
+            is_reported=self._tried(self._has_control_plane_events, problems),
             instances=self._tried(self._instances, problems),
             nodes=self._tried(self._nodes, problems) if self._with_slurm else None,
             records=self._tried(self._records, problems),
@@ -82,10 +69,10 @@ class Looker:
             problems.append(f"{type(error).__name__}: {error}"[:300])
             return None
 
-    def _told(self) -> bool:
-        """Whether a control plane writes the events of nodes: asked for now and then, since it may begin later."""
-        if self._is_told or self._monotonic() - self._told_asked_s < ASKED_AGAIN_S:
-            return bool(self._is_told)
+    def _has_control_plane_events(self) -> bool:
+        """True if a control plane writes the events of nodes; checked from time to time, since it may start later."""
+        if self._is_reported or self._monotonic() - self._reported_asked_s < ASKED_AGAIN_S:
+            return bool(self._is_reported)
         try:
             stream = {"logGroupName": events_log_group(self._cluster), "logStreamName": OWN_STREAM}
             found = bool(self._logs.call("GetLogEvents", **stream, limit=1, startFromHead=True).get("events"))
@@ -93,7 +80,7 @@ class Looker:
             if error.code != "ResourceNotFoundException":
                 raise
             found = False
-        self._is_told, self._told_asked_s = found, self._monotonic()
+        self._is_reported, self._reported_asked_s = found, self._monotonic()
         return found
 
     def _instances(self) -> "tuple[Instance, ...]":
@@ -122,7 +109,7 @@ class Looker:
         return parse_nodes(self._program.run(["scontrol", "--oneliner", "show", "node"]))
 
     def _records(self) -> "tuple[HmaRecord, ...]":
-        """From the first look on; what was said before is history."""
+        """New records only: those before the first poll are history."""
         self._from_ms = self._from_ms or int(self._logs.now_s() * 1000)
         found: list[HmaRecord] = []
         token, latest = "", self._from_ms

@@ -1,4 +1,4 @@
-"""When a node is tried out again, when that is left, and when what it found is believed. Pure: the time is given."""
+"""Schedule of idle checks: start, stop, and confirm a result. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from enum import Enum
 from typing import Any, Optional
 
 BOUNDARY_S = 5.0
-"""Free for so long: jobs that follow each other leave no boundary."""
+"""Idle time before a check: jobs that follow each other leave no boundary."""
 IDLE_S = 300.0
-"""What nobody waits for is done on a node that is likely to stay free."""
+"""Idle time before a routine check, on a node that is likely to stay idle."""
 MOST_CHECKED = 256
 
 
@@ -17,9 +17,9 @@ class Look:
     """
     Args:
         boot_s: Now.
-        needed: By whom the node is needed; empty: by nobody.
-        due: Incidents that ask for a deep check.
-        is_sound: Nothing else is asked of the node, and no remedy is under way.
+        needed: Reason why the node is needed; empty: idle.
+        due: Incidents that require a deep check.
+        is_sound: No other incident requires a remedy, and none is in progress.
     """
 
     boot_s: float
@@ -29,19 +29,13 @@ class Look:
 
 
 class Turn(Enum):
-    """What to do now."""
-
     NOTHING = "nothing"
     START = "start"
     LEAVE = "leave"
 
 
-class IdleTime:
-    """
-    Args:
-        repeat_s: How long after a check the next one is due on an idle node; 0: only when a verdict asks for one.
-        began_s: When the node was tried out last, or the agent began.
-    """
+class IdleSchedule:
+    """Repeats checks on an idle node every ``repeat_s`` (0: only when a verdict requires one)."""
 
     def __init__(self, *, repeat_s: float, began_s: float) -> None:
         self._repeat_s = repeat_s
@@ -50,12 +44,12 @@ class IdleTime:
         self._checked: list[str] = []
         self._doubt: tuple[str, ...] = ()
         self.found: tuple[str, ...] = ()
-        """What is wrong, seen twice in a row; empty: nothing is."""
+        """Problem found twice in a row; else empty."""
         self.left = 0
-        """How often a check was left because somebody needed the node."""
+        """Checks stopped because the node was needed."""
 
     def decide(self, now: Look, *, running: bool) -> Turn:
-        """The next turn; a check that runs gives way at once."""
+        """Return the next action; a running check is stopped at once when the node is needed."""
         if now.needed:
             self._free_since_s = None
             self.left += running
@@ -71,12 +65,11 @@ class IdleTime:
         )
 
     def is_due(self, now: Look) -> bool:
-        """Whether a check is wanted, now or as soon as the node is free."""
         routine = self._repeat_s > 0 and now.boot_s - self._last_s >= self._repeat_s
         return routine or bool(self._doubt) or bool(self._open(now.due))
 
     def ended(self, problems: "tuple[str, ...]", now: Look) -> None:
-        """A check ended by itself; what it found is believed once the next one finds something, too."""
+        """Take the result of a check; a problem counts once the next check finds one, too."""
         self._last_s = now.boot_s
         if problems and not self._doubt and not self.found:
             self._doubt = problems
@@ -84,8 +77,8 @@ class IdleTime:
         self.found, self._doubt = problems, ()
         self._checked = [*self._checked, *sorted(self._open(now.due))][-MOST_CHECKED:]
 
-    def gave_no_word(self, now: Look) -> None:
-        """It could not be done, which says nothing of the node; it is tried again when the next one is due."""
+    def gave_no_result(self, now: Look) -> None:
+        """Handle a check without a result; retried when the next one is due."""
         self._last_s = now.boot_s
         self._doubt = ()
         self._checked = [*self._checked, *sorted(self._open(now.due))][-MOST_CHECKED:]
@@ -94,7 +87,7 @@ class IdleTime:
         return {"last_s": self._last_s, "checked": self._checked, "found": list(self.found)}
 
     def restore(self, snapshot: "Mapping[str, Any]") -> None:
-        """Of the same boot. Raises KeyError, TypeError or ValueError."""
+        """Resume in the same boot. Raises KeyError, TypeError or ValueError."""
         self._last_s = float(snapshot["last_s"])
         self._checked = [str(one) for one in snapshot["checked"]]
         self.found = tuple(str(one) for one in snapshot["found"])

@@ -1,4 +1,4 @@
-"""One file is one node's log: its lines through reader, recognizer and engine, and nothing else."""
+"""Replay of one node's log through reader, recognizer and engine."""
 
 import gzip
 from collections.abc import Iterator
@@ -25,8 +25,6 @@ _DAY_NS = 86_400_000_000_000
 
 @dataclass(frozen=True)
 class Word:
-    """A verdict, and the line after which it was given."""
-
     file: str
     line: int
     time: str
@@ -52,12 +50,9 @@ class Word:
 
 def replayed(path: Path, *, policy: Policy) -> "Iterator[Word]":
     """
-    What is said to the lines of a log, in their order; of each recognised signal one word.
+    Yield verdicts on the lines of a log; one per recognised signal. Raises OSError.
 
-    A log may be torn, hold NULs or what is no UTF-8; syslog's stamps without a year are of that of the file.
-
-    Raises:
-        OSError: it cannot be read.
+    A log may be truncated, hold NULs or invalid UTF-8; syslog's stamps without a year get the file's.
     """
     with path.open("rb") as plain:
         zipped = plain.peek(2)[:2] == _GZIP
@@ -66,7 +61,7 @@ def replayed(path: Path, *, policy: Policy) -> "Iterator[Word]":
         try:
             yield from node.words(lines)
         except EOFError as error:
-            raise OSError(f"compressed file ends too early: {error}") from None
+            raise OSError(f"compressed file is truncated: {error}") from None
 
 
 class _Node:
@@ -78,22 +73,22 @@ class _Node:
         self._engine = Engine(policy=policy, node=file)
 
     def words(self, lines: "Iterator[bytes]") -> "Iterator[Word]":
-        head, headed, told = "", 0, 0
+        head, headed, reported = "", 0, 0
         for number, given in enumerate(lines, start=1):
             raw = given.decode("utf-8", "replace")
             continues = raw[:1] in (" ", "\t")
             if is_worth_a_look(raw):
                 if continues and head:
                     self._read(head, 0)
-                yield from self._said(raw, number)
-                told = number
+                yield from self._verdicts(raw, number)
+                reported = number
             if not continues and raw.strip("\0\r\n"):
                 head, headed = raw, number
-        if headed > told:
+        if headed > reported:
             # What held long enough by the end of the log is said there.
-            yield from self._said(head, headed)
+            yield from self._verdicts(head, headed)
 
-    def _said(self, raw: str, number: int) -> "Iterator[Word]":
+    def _verdicts(self, raw: str, number: int) -> "Iterator[Word]":
         seen = self._read(raw, number)
         if seen is None:
             return
@@ -113,7 +108,7 @@ class _Node:
 
 
 def _first_year(raw: str, changed_ns: int) -> int:
-    """Of a log's first stamp without a year: the latest year in which it is not after the file's last change."""
+    """Year of a log's first stamp without one: the latest in which it is not after the file's last change."""
     year = int(rfc_3339(changed_ns)[:4])
     first = LogReader(year=year).read(raw)
     return year - 1 if first is not None and first.time_ns > changed_ns + _DAY_NS else year

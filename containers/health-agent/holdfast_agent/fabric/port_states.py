@@ -1,8 +1,8 @@
 """
-What two looks at the ports tell. Pure.
+Comparison of port states and counters. Pure.
 
-The first sample of a counter is where counting begins: what it holds happened before anybody looked, under another
-driver, job or agent. (Amazon's EKS agent begins at 0, and a restart beside a large counter looks like a burst to it.)
+The first sample of a counter is the baseline: its value predates the agent. (Amazon's EKS agent starts at 0, so a
+restart beside a large counter looks like a burst to it.)
 """
 
 from collections import Counter
@@ -20,17 +20,17 @@ RATES = {
     "retrans_pkts": 1_000.0,
     "retrans_bytes": 1_000_000.0,
 }
-"""Most per second, of Amazon's EKS Node Monitoring Agent, which says that nobody has an authoritative number."""
+"""Limits per second of Amazon's EKS Node Monitoring Agent, which calls them not authoritative."""
 FLAP_WINDOW_S = 3 * 3600.0
 MOST_FLAPS = 3
 """Of Azure's healthagent: more than three in three hours."""
 LEAST_ALIKE = 4
-"""Of fewer, nobody can say which one is odd."""
+"""Fewer ports give no majority."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A condition by its attribute's name in ``signals.conditions``, and what there is to tell about it."""
+    """Condition by its attribute's name in ``signals.conditions``, and its facts."""
 
     condition: str
     device: str
@@ -40,10 +40,8 @@ class Finding:
 
 @dataclass
 class _Port:
-    """What is known of a port."""
-
     active: bool = False
-    """Was it ever, in this boot?"""
+    """Was active in this boot."""
     down_looks: int = 0
     odd_looks: int = 0
     bad: "Optional[Counter[str]]" = None
@@ -52,13 +50,11 @@ class _Port:
 
 
 class Ports:
-    """All ports of a node, from look to look."""
-
     def __init__(self) -> None:
         self._ports: dict[str, _Port] = {}
 
     def look(self, devices: "Mapping[str, Any]", boot_s: float) -> "tuple[Finding, ...]":
-        """What ``read_tree`` gave; all that holds now."""
+        """Take the result of ``read_tree``; return all findings that hold."""
         now = {f"{name}/{number}": port for name, one in devices.items() for number, port in one["ports"].items()}
         found: list[Finding] = []
         for key, port in now.items():
@@ -72,11 +68,9 @@ class Ports:
         return tuple(found)
 
     def remember(self) -> "list[str]":
-        """Ports that were active."""
         return [key for key, known in self._ports.items() if known.active]
 
     def restore(self, active: "list[str]") -> None:
-        """What ``remember`` gave, in the same boot."""
         for key in active:
             self._ports.setdefault(key, _Port()).active = True
 
@@ -87,7 +81,7 @@ class Ports:
         known.down_looks += 1
         if not known.active or known.down_looks < 2:
             return []  # a port without a cable was never up
-        return [Finding("FABRIC_LINK_DOWN", key, f"port {key} was active and is not: {state}", {"state": state})]
+        return [Finding("FABRIC_LINK_DOWN", key, f"port {key} was active, now: {state}", {"state": state})]
 
     def _counters(self, key: str, known: _Port, counters: "dict[str, int]", boot_s: float) -> "list[Finding]":
         before, known.sample = known.sample, (boot_s, counters)
@@ -117,7 +111,7 @@ class Ports:
         return found[:1] if len(found) > 1 and found[0].condition == found[1].condition else found
 
     def _unequal(self, devices: "Mapping[str, Any]") -> "list[Finding]":
-        """A port that is unlike at least three quarters of its kind, in two looks."""
+        """A port that differs from at least three quarters of its kind, in two polls."""
         kinds: dict[tuple[str, str], dict[str, str]] = {}
         for name, one in devices.items():
             for number, port in one["ports"].items():

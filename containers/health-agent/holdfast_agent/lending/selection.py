@@ -1,4 +1,4 @@
-"""Which tasks of elastic jobs are told to leave. Pure."""
+"""Choice of tasks of elastic jobs to end. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -8,18 +8,17 @@ from holdfast_common import Elastic, Waiting, shares
 _WAITS_FOR_NODES = ("Resources", "Priority")
 
 
-def to_tell(
-    queue: Iterable[QueuedJob], *, free: Mapping[str, int], told: Collection[str] = (), served: Collection[str] = ()
+def tasks_to_end(
+    queue: Iterable[QueuedJob], *, free: Mapping[str, int], notified: Collection[str] = (), served: Collection[str] = ()
 ) -> "tuple[tuple[str, ...], tuple[str, ...]]":
     """
-    Names of tasks whose nodes are needed by others, and of the jobs that wait for them.
+    Return names of tasks to end, and of the jobs that wait for their nodes.
 
-    Within each partition. Slurm itself lends: tasks of an elastic job that wait are started where nodes idle.
+    Per partition. Slurm itself lends: pending tasks of an elastic job start where nodes idle.
 
     Args:
-        free: Free nodes by partition.
-        told: Tasks that were told before: their nodes are on their way.
-        served: Jobs that nodes were taken for before: where they did not begin, they wait for something else.
+        notified: Tasks already notified: their nodes are on the way.
+        served: Jobs that nodes were taken for before: if they did not start, they wait for something else.
     """
     jobs = tuple(queue)
     tasks: list[str] = []
@@ -31,7 +30,7 @@ def to_tell(
             if one.sizes and one.state == "RUNNING":
                 running.setdefault(one.array, []).append(one)
         kept = {
-            array: sorted((one for one in ranks if one.name not in told), key=lambda one: one.task or 0)
+            array: sorted((one for one in ranks if one.name not in notified), key=lambda one: one.task or 0)
             for array, ranks in running.items()
         }
         waiting = [one for one in _waiting(here, running) if one.job not in served]
@@ -50,7 +49,6 @@ def to_tell(
 
 
 def _waiting(jobs: "list[QueuedJob]", running: Collection[str]) -> "list[Waiting]":
-    """Jobs, and elastic ones of which nothing runs with the least that they need."""
     pending = [one for one in jobs if one.state == "PENDING" and one.reason in _WAITS_FOR_NODES]
     found = [Waiting(one.name, one.nodes, one.priority) for one in pending if not one.sizes]
     begins = {one.array: one for one in pending if one.sizes and one.array not in running}
