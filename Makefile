@@ -92,8 +92,9 @@ unit: setup ## the tests that need nothing but Python
 integration: setup ## the tests with real parts: moto, Slurm, gloo processes
 	@$(PYTHON) -m pytest -q tests/integration
 
-e2e: setup ## all tests, or those whose names have PART="..." in them: the whole product, several times over; takes hours
-	@$(PYTHON) -m pytest -q --e2e $(if $(PART),-k "$(PART)")
+e2e: setup ## the long tests, in parts that resume (make e2e PART="strikes kills-sharded-2"); all of them take hours
+	@$(PYTHON) scripts/run_parts.py $(if $(PART),$(PART),--list)
+	@$(if $(PART),true,$(PYTHON) scripts/run_parts.py)
 
 bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/boot.py ..."
 	@failed=; for each in $(BENCHMARKS); do echo "== $$each"; $(PYTHON) $$each || failed="$$failed $$each"; done; \
