@@ -1,7 +1,7 @@
 # Two commands matter: `make up` shows the whole product, `make test` passes the tests. `make help` lists the rest.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: always help setup system monitoring up up-eks down test lint unit integration e2e bench lock schema clean
+.PHONY: always help setup system monitoring up up-eks down test lint quick unit integration e2e bench lock schema clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -85,6 +85,9 @@ lint: $(VENV)/.torch
 	@shellcheck scripts/*.sh lifecycle/*.sh examples/*/*.sbatch .ci/run
 	@mypy
 	@mypy benchmarks/*.py benchmarks/peers/*.py
+
+quick: $(VENV)/.torch ## the unit tests that a change touches: packages with files that differ from HEAD, and what depends on them
+	@$(PYTHON) scripts/quick.py
 
 unit: setup ## the tests that need nothing but Python
 	@$(PYTHON) -m pytest -q tests/unit
