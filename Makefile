@@ -1,7 +1,7 @@
 # Two commands matter: `make up` shows the whole product, `make test` passes the tests. `make help` lists the rest.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: always help setup system monitoring up up-eks down test lint unit integration e2e bench lock schema docs clean
+.PHONY: always help setup system monitoring up up-eks down test lint quick unit integration e2e bench lock schema docs clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -86,14 +86,18 @@ lint: $(VENV)/.torch
 	@mypy
 	@mypy benchmarks/*.py benchmarks/peers/*.py
 
+quick: $(VENV)/.torch ## the unit tests that a change touches: packages with files that differ from HEAD, and what depends on them
+	@$(PYTHON) scripts/quick.py
+
 unit: setup ## the tests that need nothing but Python
 	@$(PYTHON) -m pytest -q tests/unit
 
 integration: setup ## the tests with real parts: moto, Slurm, gloo processes
 	@$(PYTHON) -m pytest -q tests/integration
 
-e2e: setup ## all tests, or those whose names have PART="..." in them: the whole product, several times over; takes hours
-	@$(PYTHON) -m pytest -q --e2e $(if $(PART),-k "$(PART)")
+e2e: setup ## the long tests, in parts that resume (make e2e PART="strikes kills-sharded-2"); all of them take hours
+	@$(PYTHON) scripts/run_parts.py $(if $(PART),$(PART),--list)
+	@$(if $(PART),true,$(PYTHON) scripts/run_parts.py)
 
 bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/boot.py ..."
 	@failed=; for each in $(BENCHMARKS); do echo "== $$each"; $(PYTHON) $$each || failed="$$failed $$each"; done; \

@@ -50,11 +50,17 @@ def eventually(holds: Callable[[], Any], what: str, *, within_s: float) -> Any:
 
 
 def places(product: Any) -> dict[str, Place]:
-    nodes = product.status()["nodes"]
+    """The kind of each node; the embedded AWS answers once it has restored its state."""
+    done = eventually(lambda: answered(product.run("status", "--json", check=False)), "status", within_s=BACK_WITHIN_S)
+    nodes = json.loads(done.stdout)["nodes"]
     return {
         one["instance_id"]: Place.CONTROLLER if one["instance_group"] == "controller" else Place.COMPUTE
         for one in nodes
     }
+
+
+def answered(done: Any) -> Any:
+    return done if done.returncode == 0 else None
 
 
 def is_of(process: SystemProcess, pid: int) -> bool:

@@ -39,22 +39,13 @@ class OtherDebian:
     def __init__(self, suite: str, folder: Path) -> None:
         self.suite = suite
         self.root = folder / suite / "root"
-        self._notes = folder / suite / "done"
+        self._made = folder / suite / "made"
         self._parent: subprocess.Popen[bytes] | None = None
         self._pid = 0
 
-    def is_done(self, name: str) -> bool:
-        """Return True if this was done in an earlier run."""
-        return (self._notes / name).is_file()
-
-    def done(self, name: str) -> None:
-        """Remember it for later runs."""
-        self._notes.mkdir(parents=True, exist_ok=True)
-        (self._notes / name).touch()
-
     def make(self) -> None:
         """Make the root, unless an earlier run has."""
-        if self.is_done("made"):
+        if self._made.is_file():
             return
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +54,7 @@ class OtherDebian:
         for name in FILES:
             if Path(name).is_file():
                 shutil.copy(Path(name).resolve(), self.root / name.lstrip("/"))
-        self.done("made")
+        self._made.touch()
 
     def start(self) -> None:
         """Start PID 1 of the root."""

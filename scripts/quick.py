@@ -1,0 +1,97 @@
+"""
+Test what a change touches: ``scripts/quick.py [--since COMMIT] [-- pytest options]``.
+
+Changed are the files that differ from a commit (HEAD by default; the last commit where nothing differs from HEAD).
+Tested are unit tests that import a package with changed files, or one that depends on it: the nearest first.
+"""
+
+import argparse
+import functools
+import subprocess
+import sys
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from distributions import package_roots
+from import_graph import imports_of, modules_below
+
+ROOT = Path(__file__).resolve().parents[1]
+UNIT, SUPPORT = ROOT / "tests" / "unit", ROOT / "tests" / "support"
+PAGES = "tests/unit/test_docs_*.py"
+
+
+def changed_files(since: str | None) -> list[Path]:
+    """Return the files that differ from a commit, new ones too; those of the last commit where nothing differs."""
+    names = _git("diff", "--name-only", since or "HEAD") + _git("ls-files", "--others", "--exclude-standard")
+    if not names and since is None:
+        names = _git("diff", "--name-only", "HEAD~1")
+    return [ROOT / name for name in names]
+
+
+@functools.cache
+def importers() -> Mapping[Path, set[Path]]:
+    """Return for each file of a package, of tests/support and of the tests the files that import it."""
+    modules = {**modules_below(package_roots()), **{path.stem: path for path in SUPPORT.glob("*.py")}}
+    names = {path: name for name, path in modules.items()}
+    found: dict[Path, set[Path]] = defaultdict(set)
+    for file in [*modules.values(), *UNIT.rglob("test_*.py")]:
+        importer = "" if file.is_relative_to(ROOT / "tests") else names[file]
+        for one in imports_of(file, importer=importer, modules=modules):
+            if one.module in modules:
+                found[modules[one.module]].add(file)
+    return found
+
+
+def distances(changed: Iterable[Path], importing: Mapping[Path, set[Path]]) -> dict[Path, int]:
+    """Return how many imports lie between the changed files and each file that depends on one of them."""
+    distance = dict.fromkeys(changed, 0)
+    waiting = deque(distance)
+    while waiting:
+        file = waiting.popleft()
+        for other in importing.get(file, ()):
+            if other not in distance:
+                distance[other] = distance[file] + 1
+                waiting.append(other)
+    return distance
+
+
+def package_of(file: Path) -> Path | None:
+    """Return the nearest folder above a file that is a package."""
+    return next((folder for folder in file.parents if (folder / "__init__.py").is_file()), None)
+
+
+def touched(changed: Iterable[Path]) -> list[Path]:
+    """Return the unit tests that a change touches, the nearest first."""
+    importing = importers()
+    packages = {package_of(file) for file in changed} - {None}
+    distance = distances([*(file for file in importing if package_of(file) in packages), *changed], importing)
+    pages = sorted(ROOT.glob(PAGES)) if any(file.suffix == ".md" for file in changed) else []
+    tests = [file for file in distance if file.is_relative_to(UNIT) and file.is_file()]
+    return [*pages, *sorted(tests, key=lambda test: (distance[test], test))]
+
+
+def main() -> int:
+    """Return pytest's exit code; 0 where a change touches no unit test."""
+    parser = argparse.ArgumentParser(description="Test what a change touches.")
+    parser.add_argument("--since", help="commit to compare with; HEAD by default")
+    parser.add_argument("--list", action="store_true", help="show the tests, run none")
+    options, others = parser.parse_known_args()
+    changed = changed_files(options.since)
+    tests = touched(changed)
+    print(f"{len(changed)} changed files, {len(tests)} files of unit tests", flush=True)
+    if options.list:
+        print(*(test.relative_to(ROOT) for test in tests), sep="\n")
+    if options.list or not tests:
+        return 0
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--numprocesses", "3", "--dist", "loadfile", *others]
+    return subprocess.run([*command, *map(str, tests)], cwd=ROOT, check=False).returncode
+
+
+def _git(*arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
