@@ -26,6 +26,17 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
             ("what a chart has", "message of helm", "instead"),
             [(row["what"], _code(row["says"]), row["instead"]) for row in _read("kubernetes/not-in-1.20.yaml")],
         ),
+        "objections": (
+            ("rule", "where", "why"),
+            [
+                (_code(row["rule"].replace("|", "\\|")), _code(row["where"].replace("|", "\\|")), row["why"])
+                for row in _read("security/objections.yaml")
+            ],
+        ),
+        "ports": (
+            (*("port", "where", "what", "when", "who may connect", "secret"), "cost of a slow or endless client"),
+            [(_code(row.pop("port")), *row.values()) for row in _read("security/ports.yaml")],
+        ),
         "processes": (
             ("process", "where", "restarted by", "its loss shows in", "when stopped (SIGSTOP)", "name"),
             [
