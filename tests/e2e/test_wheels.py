@@ -115,10 +115,12 @@ def test_the_command_line_checks_an_environment_without_the_cdk(made: Made, repo
     told = holdfast.run("holdfast", "--help", cwd=tmp_path)
     version = holdfast.run("holdfast", "--version", cwd=tmp_path)
     checked = holdfast.run("holdfast", "check", str(environments / "minimal.yaml"), cwd=tmp_path)
+    explained = holdfast.run("holdfast", "explain", "HF041", cwd=tmp_path)
 
     assert told.returncode == 0, told.stderr
     assert version.stdout.split() == ["holdfast", distributions()["holdfast-hyperpod"].version]
     assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "fix: add NodesRoute to DependsOn of Cluster" in explained.stdout, explained.stderr
 
 
 def test_the_page_says_how_large_the_wheels_are(wheels: Path, repository: Path) -> None:
