@@ -21,10 +21,27 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
     """Return head and rows of each table by its name."""
     return {
         "commands": (("command", "what it does", "options"), list(command_rows(typer.main.get_command(cli.app)))),
-        "hyperpod": (("id", "about", "here", "source"), [tuple(row.values()) for row in behaviours()]),
+        "hyperpod": (("id", "about", "here", "source"), _rows("hyperpod/behaviour.yaml")),
+        "jobs": (("behaviour", "source", "test"), _rows("hyperpod/jobs.yaml")),
+        "lifecycle-messages": (("behaviour", "source", "test"), _rows("hyperpod/lifecycle_messages.yaml")),
+        "prerequisites": (
+            ("resource", "what must exist", "otherwise", "source"),
+            _rows("hyperpod/prerequisites.yaml"),
+        ),
         "not-in-1.20": (
             ("what a chart has", "message of helm", "instead"),
             [(row["what"], _code(row["says"]), row["instead"]) for row in _read("kubernetes/not-in-1.20.yaml")],
+        ),
+        "objections": (
+            ("rule", "where", "why"),
+            [
+                (_code(row["rule"].replace("|", "\\|")), _code(row["where"].replace("|", "\\|")), row["why"])
+                for row in _read("security/objections.yaml")
+            ],
+        ),
+        "ports": (
+            (*("port", "where", "what", "when", "who may connect", "secret"), "cost of a slow or endless client"),
+            [(_code(row.pop("port")), *row.values()) for row in _read("security/ports.yaml")],
         ),
         "processes": (
             ("process", "where", "restarted by", "its loss shows in", "when stopped (SIGSTOP)", "name"),
@@ -77,6 +94,10 @@ def _purpose(command: Any) -> str:
 
 def _code(text: str) -> str:
     return f"`{text}`"
+
+
+def _rows(name: str) -> list[Row]:
+    return [tuple(row.values()) for row in _read(name)]
 
 
 def _read(name: str) -> Any:
