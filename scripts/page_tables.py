@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import distributions
+import local_tables
 import package_tables
 from holdfast_agent.metrics import NAMES
 from holdfast_common import FAULTS, SOURCES, kinds
@@ -84,4 +85,5 @@ def tables() -> dict[str, str]:
         "metrics": table(("name", "kind", "meaning"), metric_rows()),
         "wheels": distributions.table(),
         "floors": package_tables.floors_table(package_tables.read_tree()),
+        **local_tables.markdown(),
     }

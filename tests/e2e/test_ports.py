@@ -14,7 +14,7 @@ from holdfast.localcloud.nodes import Fleet
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.timeout(300)]
 
-PAGE = rows((Path(__file__).parents[2] / "docs/concepts/security.md").read_text())
+PAGE = rows()
 
 
 @pytest.fixture(scope="module")

@@ -403,7 +403,7 @@ def test_a_file_that_is_open_for_writing_is_not_exported(lab: Lab) -> None:
 
 
 def test_nodes_and_their_network_listen_at_no_port_that_the_page_about_security_lacks(lab: Lab) -> None:
-    page = rows((Path(__file__).parents[2] / "docs/concepts/security.md").read_text())
+    page = rows()
     nodes = [node for node in lab.fleet.nodes() if node.alive()]
     namespaces: dict[tuple[str, ...], Path] = {("nodes' network",): lab.fleet.fabric.path}
     namespaces |= {places_of(node.pid): Path(f"/proc/{node.pid}/ns/net") for node in nodes}

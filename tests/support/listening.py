@@ -1,15 +1,17 @@
-"""What listens on TCP, by the kernel's tables, and what the page about security says may."""
+"""TCP listeners, by the kernel's tables, and the table of those that are allowed."""
 
 import contextlib
 import ipaddress
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_BEGIN, _END = "<!-- ports: begin -->", "<!-- ports: end -->"
-_PORT = re.compile(r"`(?:(?P<address>\[[0-9a-f:]+\]|[0-9.*]+):)?(?P<first>\d+)(?:-(?P<last>\d+))?`")
+import yaml
+
+TABLE = Path(__file__).parents[1] / "cases" / "security" / "ports.yaml"
+_PORT = re.compile(r"(?:(?P<address>\[[0-9a-f:]+\]|[0-9.*]+):)?(?P<first>\d+)(?:-(?P<last>\d+))?")
 _LISTEN = "0A"
 ALWAYS = "always"
 PROGRAMS = (
@@ -34,7 +36,7 @@ class Listening:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of the page."""
+    """A row of the table."""
 
     place: str
     address: str
@@ -50,25 +52,22 @@ class Row:
         return is_there and self.first <= one.port <= self.last
 
 
-def rows(page: str) -> list[Row]:
-    """Rows of the table, in its order. Raises ValueError where one cannot be read."""
+def rows(table: Iterable[Mapping[str, str]] | None = None) -> list[Row]:
+    """Rows of the table of ports, in its order. Raises ValueError where one cannot be read."""
     found = []
-    for line in page.partition(_BEGIN)[2].partition(_END)[0].strip().splitlines()[2:]:
-        cells = tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
-        port = _PORT.fullmatch(cells[0])
-        if port is None or len(cells) != 7:
-            raise ValueError(
-                f"got the row {line!r}; allowed: seven cells, the first a port, a range, or one at an address"
-            )
+    for one in yaml.safe_load(TABLE.read_text()) if table is None else table:
+        port = _PORT.fullmatch(one["port"])
+        if port is None:
+            raise ValueError(f"got the port {one['port']!r}; allowed: a port, a range, or one at an address")
         first = int(port["first"])
         found.append(
             Row(
-                place=cells[1],
+                place=one["where"],
                 address=(port["address"] or "").strip("[]"),
                 first=first,
                 last=int(port["last"] or first),
-                when=cells[3],
-                cells=cells,
+                when=one["when"],
+                cells=tuple(one.values()),
             )
         )
     return found

@@ -1,4 +1,4 @@
-"""cdk-nag over an app, and the objections that docs/concepts/security.md accepts."""
+"""cdk-nag over an app, and the objections that are accepted."""
 
 import functools
 import json
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import aws_cdk as cdk
 import cdk_nag
+import yaml
 
-SECURITY = Path(__file__).parents[2] / "docs" / "concepts" / "security.md"
+OBJECTIONS = Path(__file__).parents[1] / "cases" / "security" / "objections.yaml"
 PACKS = ("AwsSolutions", "NIST.800.53.R5")
 
 
@@ -35,13 +36,8 @@ def nagged(app: cdk.App) -> tuple[Path, list[tuple[str, str]]]:
 
 @functools.cache
 def accepted() -> list[tuple[str, str, str]]:
-    """The table of docs/concepts/security.md: rule and place as patterns, and why."""
-    rows = []
-    for line in SECURITY.read_text().splitlines():
-        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)][1:-1]
-        if len(cells) == 3 and cells[0].startswith(tuple(f"`{pack}" for pack in PACKS)):
-            rows.append((cells[0].strip("`"), cells[1].strip("`"), cells[2]))
-    return rows
+    """Rule and place as patterns, and why."""
+    return [(row["rule"], row["where"], row["why"]) for row in yaml.safe_load(OBJECTIONS.read_text())]
 
 
 def accepted_by(rule: str, place: str) -> str | None:

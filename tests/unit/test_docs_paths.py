@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    *(path for name in ("README.md", "CONTRIBUTING.md") for path in [ROOT / name]),
+    *(path for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md") for path in [ROOT / name]),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]

@@ -65,13 +65,6 @@ def test_every_stand_in_module_is_listed():
     assert {one.call.partition(":")[0] for one in stand_ins()} == modules
 
 
-def test_the_page_about_the_image_lists_every_stand_in():
-    page = (Path(__file__).parents[2] / "docs/concepts/node-image.md").read_text()
-    for one in stand_ins():
-        row = f"| `{one.path}` | {one.answers} | {one.why} |"
-        assert row in page, f"docs/concepts/node-image.md lacks this row:\n{row}"
-
-
 @pytest.mark.documented("HP-94")
 def test_an_interpreter_of_the_path_is_taken_if_it_runs_and_has_the_amis_version(tmp_path: Path):
     program(tmp_path, "python3.9", """echo '[[3, 9], "/p", "/p/bin/python3.9"]'""")

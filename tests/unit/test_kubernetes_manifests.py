@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
-from kubernetes_page import PAGE, behaviours, gone, newer, written
 from kubernetes_schemas import MINORS, complaints, defined, has_field, kinds
 from kubernetes_things import deployment, pod
+
+from kubernetes_tables import behaviours, gone, newer
 
 
 def shipped(repository: Path) -> dict[str, list[dict[str, Any]]]:
@@ -99,12 +100,6 @@ def test_what_is_said_to_be_gone_is_in_none_of_them() -> None:
     }
 
     assert there - allowed == set()
-
-
-def test_the_page_says_what_the_data_say() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-
-    assert written(page) == page
 
 
 def test_every_behaviour_that_is_relied_on_has_its_test(repository: Path) -> None:

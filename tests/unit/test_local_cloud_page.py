@@ -1,22 +1,18 @@
-"""Each row of the local cloud's page about HyperPod has a source or says "assumed"; a test asserts each sourced one."""
+"""Each row of HyperPod's behaviour has a source or is "assumed"; a test asserts each sourced one."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs/concepts/local-cloud.md"
+from local_tables import behaviours
+
 TESTS = Path(__file__).parents[1]
-ROW = re.compile(r"^\| (HP-\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$")
 
 
 def rows() -> dict[str, str]:
-    """Id to source, in the order of the page."""
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| HP-")]
-    found = [ROW.fullmatch(line) for line in lines]
-    assert all(found), [line for line, one in zip(lines, found, strict=True) if one is None]
-    listed = [(one[1], one[4].strip()) for one in found if one is not None]
+    """Id to source, in the order of the table."""
+    listed = [(row["id"], row["source"]) for row in behaviours()]
     assert len(dict(listed)) == len(listed), "an id is there twice"
     return dict(listed)
 

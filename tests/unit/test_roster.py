@@ -1,14 +1,10 @@
-"""The list of processes: complete in itself, and as the page and `status` have it."""
-
-from pathlib import Path
+"""The list of processes: complete in itself, and as `status` has it."""
 
 import pytest
 
 from holdfast.cli.views import PROCESS_NAMES
 from holdfast.localcloud.hyperpod.upkeep import END_AFTER_S, START_AFTER_S, TELL_AFTER_S, Daemon, decide
 from holdfast.localcloud.roster import EVERY, Place, SystemProcess, at, upkept
-
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "processes.md"
 
 
 def test_each_process_is_noticed_in_time_and_either_restarted_or_reported() -> None:
@@ -40,12 +36,3 @@ def test_each_kind_of_node_has_the_daemons_of_every_node() -> None:
     for place in (Place.CONTROLLER, Place.COMPUTE, Place.WORKER):
         assert "sshd" in {one.name for one in upkept(place)}
     assert {one.name for one in upkept(Place.COMPUTE)} == {"sshd", "munged", "slurmd", "holdfast-agent"}
-
-
-def test_the_page_has_the_list() -> None:
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.read_text().splitlines()]
-    found = {tuple(row[:5]) for row in rows if len(row) == 6 and row[0].startswith("`")}
-    wanted = {
-        (f"`{one.name}`", one.place.value, one.restarted_by or "nothing", one.reported, one.stopped) for one in EVERY
-    }
-    assert found == wanted
