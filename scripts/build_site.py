@@ -84,15 +84,7 @@ def generated_pages() -> Mapping[str, str]:
         "reference/facts.md": page_text(),
         "reference/rooms.md": package_tables.rooms_page(package_tables.read_tree()),
         **{f"reference/findings/{name}": text for name, text in pages().items()},
-        "adr/index.md": _decisions(),
     }
-
-
-def _decisions() -> str:
-    titles = {
-        path.name: path.read_text().partition("\n")[0].lstrip("# ") for path in sorted((DOCS / "adr").glob("0*.md"))
-    }
-    return "\n".join(["# Decisions", "", *(f"- [{title}]({name})" for name, title in titles.items()), ""])
 
 
 def _finish(page: Path, docs: Path, target: Path, tables: Mapping[str, str]) -> Iterator[str]:

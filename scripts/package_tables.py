@@ -19,9 +19,9 @@ FLOORS = {
     "7 rehearsal": ["holdfast.localcloud"],
     "6 an app": ["app", "holdfast_stacks"],
     "5 constructs": ["holdfast_constructs"],
-    "4 what changes, what is there": ["holdfast.importing", "holdfast.updates"],
+    "4 changes and imports": ["holdfast.importing", "holdfast.updates"],
     "3 rules": ["holdfast.validation"],
-    "2 what a file says, what failures cost": ["holdfast.planner", "holdfast.config"],
+    "2 environment files and costs": ["holdfast.planner", "holdfast.config"],
     "1 alone on a node": ["holdfast_runtime", "holdfast_agent", "holdfast_lifecycle"],
     "0 facts and events": ["holdfast.catalog", "holdfast.environments", "holdfast_common"],
 }

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 PAGES = [
     *(path for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md") for path in [ROOT / name]),
@@ -53,21 +51,24 @@ def is_a_module(name: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_a_page_names_is_there(page: Path) -> None:
-    gone = []
-    for word in mentions(page):
-        path, _, test = word.rstrip(",.;").partition("::")
-        if path in PATTERNS:
-            continue
-        if re.fullmatch(r"[\w./*-]+", path) and path.split("/")[0] in TOPS and "/" in path and not is_there(path):
-            gone.append(path)
-        if re.fullmatch(r"holdfast(_[a-z]+)?(\.\w+)+", path) and not is_a_module(path):
-            gone.append(path)
-        tests = [name for name in (test, path) if re.fullmatch(r"test_\w+(\.py)?", name)]
-        gone += [name for name in tests if name not in names_of_tests()]
+def gone(word: str) -> Iterator[str]:
+    """What a word of code names and does not exist."""
+    path, _, test = word.rstrip(",.;").partition("::")
+    if path in PATTERNS:
+        return
+    if re.fullmatch(r"[\w./*-]+", path) and path.split("/")[0] in TOPS and "/" in path and not is_there(path):
+        yield path
+    if re.fullmatch(r"holdfast(_[a-z]+)?(\.\w+)+", path) and not is_a_module(path):
+        yield path
+    yield from (
+        name for name in (test, path) if re.fullmatch(r"test_\w+(\.py)?", name) and name not in names_of_tests()
+    )
 
-    assert gone == [], "name what exists"
+
+def test_what_a_page_names_is_there() -> None:
+    missing = {str(page.relative_to(ROOT)): [each for word in mentions(page) for each in gone(word)] for page in PAGES}
+
+    assert {page: names for page, names in missing.items() if names} == {}, "name what exists"
 
 
 def test_a_link_of_a_page_outside_the_site_leads_to_a_file_and_its_heading() -> None:

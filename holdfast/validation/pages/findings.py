@@ -16,11 +16,10 @@ _GOOD_FILES = ("slurm.yaml", "eks.yaml", "slurm.template.json", "eks.template.js
 _INTRO = """\
 # Findings
 
-What `holdfast check ENV` can find, in an environment file or in the templates of any CDK app, before anything is
-deployed.
+Findings of `holdfast check ENV`, in an environment file or in the templates of any CDK app, before a deployment.
 An **error** is refused by AWS or fails later; a **warning** works and costs something.
-What depends on a value that is not known before deployment, or on an account that was not queried, is reported as
-**not checked**; it never passes.
+A rule that needs a value unknown before deployment, or an account without `--account`, is reported as
+**not checked**; it never passes. `holdfast explain CODE` prints a page of these in the terminal.
 
 Warnings can be accepted in the file, with a reason:
 
