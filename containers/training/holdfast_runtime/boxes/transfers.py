@@ -1,4 +1,4 @@
-"""Which boxes go from whom to whom, so that every rank has what it needs: after a loss, or in another layout."""
+"""Transfers of boxes after a loss, or to another layout."""
 
 from collections import defaultdict
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a rank and its launcher say to each other, how long they wait, and the rank's end of the line."""
+"""Messages between a rank and its launcher, deadlines, and the rank's end of the connection."""
 
 from holdfast_runtime.control.client import ControlClient, LauncherLostError
 from holdfast_runtime.control.codec import LONGEST_TEXT_BYTES, Codec, MessageError

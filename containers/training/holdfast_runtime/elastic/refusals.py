@@ -1,4 +1,4 @@
-"""What of a program keeps its size from being changed, found before the first step: all of it at once."""
+"""Checks that a program can change its size, before the first step; all problems at once."""
 
 from collections.abc import Mapping, Sequence
 

@@ -34,7 +34,7 @@ WHOLE_WAITS = tuple(
 
 
 class UnsupportedError(ValueError):
-    """What the script uses cannot be made anew in place; the text says what it is and what to do."""
+    """A feature of the script cannot be restored in place; the text names it and what to do."""
 
 
 def check_version(version: str = torch.__version__) -> None:
@@ -59,7 +59,7 @@ def groups() -> list[dist.ProcessGroup]:
 
 
 def name_of(group: Any) -> str:
-    """What torch calls a group; empty for one that this rank is not in."""
+    """Torch's name of a group; empty for one that this rank is not in."""
     return str(c10d._world.pg_names.get(group, ""))
 
 

@@ -1,4 +1,4 @@
-"""Where a sharded job begins: in place of ``torch.distributed.init_process_group``."""
+"""Start of a sharded job, in place of ``torch.distributed.init_process_group``."""
 
 import contextlib
 import os

@@ -1,5 +1,5 @@
 """
-Who is in the job: views numbered by generation, each committed by a majority of the launchers that the job expects.
+Membership: views numbered by generation, each committed by a majority of the job's launchers.
 
 Pure: no clock, no socket, no torch. Drivers deliver messages and timers and carry out the actions.
 """

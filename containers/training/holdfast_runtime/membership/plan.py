@@ -1,5 +1,5 @@
 """
-Which process gets which rank, at which step training goes on, and where state that is missing comes from.
+Plan of the next view: ranks of processes, step to resume, sources of missing state.
 
 Survivors keep their ranks, because with the same ranks a repeated step gives the same bits. A lost rank goes to the
 spare that is built for it; else to one whose model can become that of the rank; else to one that is built for none, of
@@ -30,7 +30,7 @@ UNKNOWN = -2
 
 @dataclass(frozen=True)
 class Policy:
-    """What a job wants and what it allows."""
+    """Policy of a job."""
 
     world_size: int
     lost_steps_allowed: int = 0
@@ -46,7 +46,7 @@ class Policy:
 
 
 class Hopeless(str):
-    """Why there is no view, and why no further process could bring one: only a launcher out of reach may have what is
+    """Reason why there is no view and no further process could bring one: only a launcher out of reach may have what is
     missing."""
 
     __slots__ = ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Member:
-    """What is known of a launcher. Only it makes a turn newer, and so it denies that it is gone."""
+    """A launcher as known to others. Only it makes a turn newer, which refutes suspicions."""
 
     node: int
     uid: str

@@ -31,7 +31,7 @@ MOMENTS = 2
 
 @dataclass(frozen=True)
 class Joined:
-    """Where a rank is in a generation."""
+    """Rank in a generation."""
 
     rank: int
     generation: int
@@ -137,7 +137,7 @@ class Kept:
 
 class Pace:
     """
-    How many updates are between two snapshots.
+    Updates between two snapshots.
 
     Args:
         every: Updates from one to the next; 0 to find it by cost.

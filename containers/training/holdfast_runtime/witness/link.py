@@ -41,7 +41,7 @@ class _RefusedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class WitnessHandlers:
-    """Who is asked and told. Nothing here may block."""
+    """Callbacks; none may block."""
 
     address: Callable[[], Address | None]
     claim: Callable[[], int | None]

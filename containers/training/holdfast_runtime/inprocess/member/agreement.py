@@ -1,4 +1,4 @@
-"""Whether all ranks can train together, and are equal where they have to be."""
+"""Comparison of ranks at the start of a generation."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from holdfast_runtime.sharded import (
 
 
 class Agreement:
-    """What ranks tell each other in a generation, and what follows from it."""
+    """Facts that ranks exchange in a generation, and their checks."""
 
     def __init__(self, own: Standing, *, peers: Peers, telling: Telling) -> None:
         self._own = own

@@ -74,7 +74,7 @@ class Member:
 
     @property
     def training(self) -> Training | None:
-        """What the script has made; None until then."""
+        """Model and optimizer of the script; None until they exist."""
         return self.taking.training
 
     def train(self, training: Training) -> None:

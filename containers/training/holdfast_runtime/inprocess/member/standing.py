@@ -34,7 +34,7 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What the script has made."""
+    """Model, optimizer and other state of the script."""
 
     state: TrainingState
     tier: CheckpointTier | Checkpoints | None

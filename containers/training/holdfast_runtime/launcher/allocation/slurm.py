@@ -1,4 +1,4 @@
-"""What Slurm's commands and this node report of a job of several nodes."""
+"""Reports of Slurm's commands and of this node about a job of several nodes."""
 
 import os
 import re
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def run_command(command: Sequence[str]) -> str:
-    """What a command prints. Raises OSError and subprocess.SubprocessError."""
+    """Return the output of a command. Raises OSError and subprocess.SubprocessError."""
     return subprocess.run(
         command, capture_output=True, text=True, check=True, timeout=ANSWER_S, stdin=subprocess.DEVNULL
     ).stdout

@@ -1,5 +1,5 @@
 """
-Whether the allocation of a job outlives the loss of one of its nodes.
+Survival of a job's allocation after the loss of a node.
 
 Slurm keeps it as ``kill_on_node_fail`` and reports it nowhere, so it follows from what the job was submitted with. Both
 the job and its step need ``--no-kill`` (sbatch(1): the option of the job does not set SLURM_NO_KILL for its steps).
@@ -23,7 +23,7 @@ OF_THE_JOB, OF_THE_STEP = "#SBATCH --no-kill", "srun --no-kill"
 
 @dataclass(frozen=True, kw_only=True)
 class Submitted:
-    """What can be read of a job and of the step that this launcher is a task of. None for what cannot."""
+    """Job, and step of this launcher, as submitted. None for what is not known."""
 
     environment: Mapping[str, str]
     script: str | None = None
@@ -38,7 +38,7 @@ class Submitted:
 
 @dataclass(frozen=True, kw_only=True)
 class Survival:
-    """Whether it does, and what is missing where it does not."""
+    """Answer, and missing options."""
 
     answer: Answer
     add: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ PROPOSAL_PER_LAUNCHER_S = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """What the protocol makes happen outside."""
+    """Effects of the protocol."""
 
     send: Callable[[int, membership.Message], None]
     leave: Callable[[int, str], None]
@@ -59,7 +59,7 @@ class Agreement:
 
     @property
     def wanted(self) -> str:
-        """Why another view is wanted; empty when it is not."""
+        """Reason for the next view; empty for none."""
         return self._node.wanted
 
     @property

@@ -15,7 +15,7 @@ from holdfast_runtime.launcher.links import ChangeAt, ChangedAt
 
 
 class Outlet(Protocol):
-    """Where messages go."""
+    """Receivers of messages."""
 
     def to_ranks(self, keys: Keys) -> None: ...
     def to_launchers(self, keys: Keys) -> None: ...

@@ -1,4 +1,4 @@
-"""Which addresses a launcher calls, and until when. What is said on a connection is left to its links."""
+"""Outgoing connections of a launcher."""
 
 import asyncio
 import contextlib

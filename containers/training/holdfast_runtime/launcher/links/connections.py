@@ -43,7 +43,7 @@ def _nothing(_node: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Handlers:
-    """Who is told. Nothing here may block."""
+    """Callbacks; none may block."""
 
     up: Callable[[Hello], None]
     down: Callable[[int, str], None]

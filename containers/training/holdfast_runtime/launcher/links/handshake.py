@@ -28,7 +28,7 @@ REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
 
 
 class Proofs:
-    """What each side has to show. A proof is good for one role, one pair of nonces and one message only."""
+    """Proofs of both sides, each for one role, one pair of nonces and one message."""
 
     def __init__(self, *, run_id: str, token: str) -> None:
         self._run_id = run_id

@@ -30,7 +30,7 @@ REDIALLERS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Hooks:
-    """What a launcher's links do for it."""
+    """Callbacks of the links."""
 
     links: Callable[[], dict[int, Link]]
     call: Callable[[Address], None]
@@ -77,7 +77,7 @@ class Reach:
         return self._up
 
     def address_of(self, node: int) -> Address | None:
-        """Where a launcher listens; None where nothing is known of it."""
+        """Address of a launcher; None if it is not known."""
         member = self._overlay.roster.members.get(node)
         return (member.host, member.port) if member is not None else None
 

@@ -26,7 +26,7 @@ def identity_of(uid: str) -> int:
 
 @dataclass(frozen=True)
 class Hello:
-    """Who calls or answers, and the launchers that it has met."""
+    """Identity of the sender, and the launchers that it has met."""
 
     node: int
     incarnation: int
@@ -79,7 +79,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class Kept:
-    """Whether the sender needs this connection."""
+    """The sender needs this connection, or no longer."""
 
     needed: bool
 
@@ -154,7 +154,7 @@ class Settled:
 
 @dataclass(frozen=True)
 class AllSettled:
-    """What each launcher of the generation said, by node, gathered by the first of them."""
+    """Reports of all launchers of the generation, by node, gathered by the first."""
 
     generation: int
     said: tuple[tuple[int, Settled], ...]

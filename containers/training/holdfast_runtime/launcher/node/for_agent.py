@@ -1,4 +1,4 @@
-"""What the health agent of the node hears of a launcher, and what is done when it asks for something."""
+"""Reports to the node's health agent, and its requests."""
 
 import asyncio
 import os

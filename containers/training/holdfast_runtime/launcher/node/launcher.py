@@ -149,7 +149,7 @@ class Launcher:
 
     @property
     def wanted(self) -> str:
-        """Why another view is wanted; empty when it is not."""
+        """Reason for the next view; empty for none."""
         return self.generations.wanted
 
     @property

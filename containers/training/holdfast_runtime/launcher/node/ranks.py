@@ -1,4 +1,4 @@
-"""What the ranks of this node say, and what follows when one of them ends."""
+"""Messages and deaths of the ranks of this node."""
 
 import asyncio
 import signal

@@ -9,7 +9,7 @@ class SizesError(ValueError):
 
 def read_nodes(text: str | None) -> tuple[int, int] | None:
     """
-    What ``--nnodes`` says: the fewest and the most nodes, which are equal for N; None where it says nothing.
+    Fewest and most nodes of ``--nnodes``, equal for N; None without a value.
 
     Raises:
         SizesError: it is neither N nor MIN:MAX.
