@@ -45,7 +45,7 @@ class Policy:
         return min(self.sizes, default=self.world_size)
 
 
-class Hopeless(str):
+class NoFurtherView(str):
     """Reason why there is no view and no further process could bring one: only a launcher out of reach may have what is
     missing."""
 
@@ -98,10 +98,10 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     elif newest == 0:  # nothing is trained yet: all begin again
         step, origins = 0, tuple(made for _ in ranks)
     else:
-        return Hopeless(_lost(committed, statuses, source, newest).without_checkpoint())
+        return NoFurtherView(_lost(committed, statuses, source, newest).without_checkpoint())
     if newest - step > policy.lost_steps_allowed and not kept:
         lost = _lost(committed, statuses, source, newest)
-        return Hopeless(lost.older(step, stored=step == checkpoint, allowed=policy.lost_steps_allowed))
+        return NoFurtherView(lost.older(step, stored=step == checkpoint, allowed=policy.lost_steps_allowed))
     nodes = [-1] * len(committed.nodes)
     for status in staying:
         nodes[status.node] = status.incarnation

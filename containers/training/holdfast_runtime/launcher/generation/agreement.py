@@ -117,7 +117,7 @@ class Agreement:
     def _decide(self, committed: View, statuses: tuple[Status, ...]) -> View | str:
         chosen = membership.next_view(committed, statuses, policy=self._effects.policy())
         # With all launchers heard, nobody is left who could have the state that is missing.
-        if isinstance(chosen, membership.Hopeless) and len(statuses) == self._node.size:
+        if isinstance(chosen, membership.NoFurtherView) and len(statuses) == self._node.size:
             self._loop.call_soon(self._effects.stop, f"{self._node.wanted}; {chosen}")
         return chosen
 

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from holdfast_runtime.control import MessageError
-from holdfast_runtime.launcher.links.acquaintances import Acquaintances
 from holdfast_runtime.launcher.links.calls import Calls
+from holdfast_runtime.launcher.links.known_launchers import KnownLaunchers
 from holdfast_runtime.launcher.links.link import Link
 from holdfast_runtime.launcher.links.peers import Address
 from holdfast_runtime.launcher.links.seal import SealedLine
@@ -58,7 +58,7 @@ class Proofs:
         return hmac.new(self._key, b" ".join([role.encode(), *map(str.encode, nonces), body]), "sha256").hexdigest()
 
 
-class Door:
+class Handshake:
     """
     Of one launcher.
 
@@ -71,7 +71,7 @@ class Door:
         self,
         *,
         proofs: Proofs,
-        others: Acquaintances,
+        others: KnownLaunchers,
         calls: Calls,
         hello: Callable[[], Hello],
         serve: Callable[[Link, asyncio.StreamReader], Awaitable[None]],

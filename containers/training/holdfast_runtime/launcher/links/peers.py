@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from holdfast_runtime.launcher.links.names import addresses_of
+from holdfast_runtime.launcher.links.resolver import addresses_of
 
 Address = tuple[str, int]
 """Host and port."""

@@ -25,7 +25,7 @@ class Identity:
     uid: str = field(default_factory=_new_uid)
 
 
-class Acquaintances:
+class KnownLaunchers:
     def __init__(self, me: Identity) -> None:
         self.me = me
         self.incarnation = 0
