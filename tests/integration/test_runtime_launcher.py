@@ -116,7 +116,7 @@ def test_a_launcher_that_does_not_know_the_token_is_not_let_in_and_both_sides_sa
     there = next(line for line in other.stderr if "token" in line)
 
     for said in (here, there):  # each is called by the other, and calls it
-        assert "not let" in said
+        assert "refused" in said
         assert "its run token differs; all launchers of a run need the same HOLDFAST_TOKEN" in said
     assert (one.poll(), other.poll()) == (None, None)
     assert launchers.started() == []
