@@ -237,7 +237,7 @@ def test_the_loss_of_the_process_that_forks_is_noticed_and_the_next_loss_of_a_ra
     launcher.kill()
     _, errors = launcher.communicate(timeout=60)
 
-    assert "the process that forks was killed by SIGKILL; another one is started" in errors
+    assert "the process that forks was killed by SIGKILL; restarting it" in errors
 
 
 def children(pid: int) -> set[int]:

@@ -41,7 +41,7 @@ def check_version(version: str = torch.__version__) -> None:
     if ".".join(version.split(".")[:2]) not in TESTED:
         raise UnsupportedError(
             f"torch is {version}; sharded jobs go on in place with {', '.join(f'{one}.x' for one in TESTED)} only, "
-            "because groups are made anew by way of fields that other versions may not have. Install one of those, or "
+            "because groups are restored through fields that other versions may not have. Install one of those, or "
             "use torch.distributed.init_process_group and checkpoints"
         )
 

@@ -49,7 +49,7 @@ class Agreement:
             torch=torch.__version__,
             rack=os.environ.get("HOLDFAST_RACK", ""),
         )
-        with with_peers("not all ranks have told what they have"):
+        with with_peers("not all ranks have reported their state"):
             all_facts = exchange(self._telling.store("meet"), facts, rank=view.rank, world_size=view.world_size)
         if problem := disagreement(all_facts):
             raise UnsupportedError(problem)

@@ -98,7 +98,7 @@ class Recutting:
             return
         if view.plan.source == "fresh":
             raise UnsupportedError(
-                "the number of ranks changed before the first step, when nobody has the model; start the job again"
+                "the number of ranks changed before the first step, when no rank has the model; start the job again"
             )
         self._faults.point("cut")
         self._own.validity, self._own.prepared = "torn", False

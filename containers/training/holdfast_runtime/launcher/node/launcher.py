@@ -207,7 +207,7 @@ class Launcher:
 
     def _forker_lost(self, how: str) -> None:
         write = self.journal.note if self.ending.begun else self.journal.say
-        write(f"{how}; another one is started")
+        write(f"{how}; restarting it")
 
     def _make_links(self) -> Links:
         options = self.options
