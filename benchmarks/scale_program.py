@@ -27,7 +27,7 @@ HEARTBEAT_S = 1.5
 SPARE = 0.06
 """Share of nodes without ranks, for those that are killed."""
 READY_S, RETRY = 40.0, 1.1
-LETTER_BYTES, MEMBER_BYTES, ACCUSATION_BYTES, FRAME_BYTES = 150, 110, 65, 90
+LETTER_BYTES, MEMBER_BYTES, SUSPICION_BYTES, FRAME_BYTES = 150, 110, 65, 90
 
 
 @dataclass
@@ -166,7 +166,7 @@ class World:
 
     def _write(self, launcher: Simulated, to: int, packet: Packet) -> None:
         passed = sum(LETTER_BYTES + 8 * len(letter.skip) + self._bodies[letter.body][1] for letter in packet.letters)
-        told = MEMBER_BYTES * len(packet.members) + ACCUSATION_BYTES * len(packet.suspicions)
+        told = MEMBER_BYTES * len(packet.members) + SUSPICION_BYTES * len(packet.suspicions)
         size = FRAME_BYTES + passed + told
         launcher.counted.packets += 1
         launcher.counted.bytes += size

@@ -33,7 +33,7 @@ from holdfast_runtime.control.messages import (
     ToRank,
     View,
 )
-from holdfast_runtime.control.stopped import Stopped, WatchedLauncher, is_stopped, timeval
+from holdfast_runtime.control.stopped import LauncherWatch, StoppedProcesses, is_stopped, timeval
 
 __all__ = [
     "FROM_RANK",
@@ -56,6 +56,7 @@ __all__ = [
     "KeyBox",
     "Keys",
     "LauncherLostError",
+    "LauncherWatch",
     "Leave",
     "MessageError",
     "Phase",
@@ -65,11 +66,10 @@ __all__ = [
     "Raised",
     "Ready",
     "Stop",
-    "Stopped",
+    "StoppedProcesses",
     "Survives",
     "ToRank",
     "View",
-    "WatchedLauncher",
     "end_tasks",
     "is_stopped",
     "listen",

@@ -16,7 +16,7 @@ from holdfast_runtime.inprocess.member.telling import Telling
 from holdfast_runtime.inprocess.reduction import vote
 from holdfast_runtime.sharded import (
     Facts,
-    Joined,
+    RankPlace,
     Sharded,
     disagreement,
     exchange,
@@ -57,7 +57,7 @@ class Agreement:
         sharded.some_have_twins = len({each.holds for each in all_facts}) < len(all_facts)
         if kept is not None:
             cut = view.world_size if made.elastic else 0
-            place = Joined(rank=view.rank, generation=view.generation, resume_step=view.resume_step, cut=cut)
+            place = RankPlace(rank=view.rank, generation=view.generation, resume_step=view.resume_step, cut=cut)
             kept.join(all_facts, place, agree=self._peers.smallest)
         found = survives(all_facts, snapshots=kept is not None and kept.needed)
         if view.plan.source == "fresh" and (problem := found.refusal(made.survive)):

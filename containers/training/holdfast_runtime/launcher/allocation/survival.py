@@ -22,7 +22,7 @@ OF_THE_JOB, OF_THE_STEP = "#SBATCH --no-kill", "srun --no-kill"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Submitted:
+class SubmittedJob:
     """Job, and step of this launcher, as submitted. None for what is not known."""
 
     environment: Mapping[str, str]
@@ -56,7 +56,7 @@ class Survival:
         return f"{what}: Slurm does not report it; it does with {add}"
 
 
-def survival(said: Submitted) -> Survival:
+def survival(said: SubmittedJob) -> Survival:
     job, step = _of_the_job(said), _of_the_step(said)
     add = tuple(option for option, has in ((OF_THE_JOB, job), (OF_THE_STEP, step)) if has is not True)
     if job and step:
@@ -66,7 +66,7 @@ def survival(said: Submitted) -> Survival:
     return Survival(answer="not known", add=add)
 
 
-def _of_the_job(said: Submitted) -> bool | None:
+def _of_the_job(said: SubmittedJob) -> bool | None:
     """A command line wins over the environment, and that over the job file (sbatch(1), "INPUT ENVIRONMENT")."""
     line = split(said.job_line) if said.job_line is not None else None
     if line is not None and (found := no_kill_of(line[1:])) is not None:
@@ -80,7 +80,7 @@ def _of_the_job(said: Submitted) -> bool | None:
     return False if line is not None and (program != "sbatch" or said.script is not None) else None
 
 
-def _of_the_step(said: Submitted) -> bool | None:
+def _of_the_step(said: SubmittedJob) -> bool | None:
     line = split(said.step_line)[1:] if said.step_line is not None else None
     if line is not None and (found := no_kill_of(line)) is not None:
         return found
