@@ -5,7 +5,7 @@ What a lost node costs each launcher, and how long the others take to agree, fro
 
 The state machines are those of ``holdfast_runtime``, in virtual time (``scale_program.py`` says what is assumed). All
 launchers have a view; then the process of one is killed, or those of 5 % at once, and it counts until the last of the
-others has the view without them. Messages are parcels that a launcher sends, without signs of life, which cost the same
+others has the view without them. Messages are packets that a launcher sends, without signs of life, which cost the same
 at any size. ``--write`` puts the table into the page and draws the plot beside it.
 """
 
@@ -79,8 +79,8 @@ def measured(size: int, *, killed: int) -> Row:
         launchers=size,
         connections=world.links,
         killed=killed,
-        messages=statistics.mean(each.parcels for each in counted),
-        most_messages=max(each.parcels for each in counted),
+        messages=statistics.mean(each.packets for each in counted),
+        most_messages=max(each.packets for each in counted),
         kilobytes=statistics.mean(each.bytes for each in counted) / 1000,
         most_kilobytes=max(each.bytes for each in counted) / 1000,
         seconds=max(each.installed_s for each in left),

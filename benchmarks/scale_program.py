@@ -3,7 +3,7 @@ Launchers in virtual time: the state machines of ``holdfast_runtime.overlay`` an
 they are, on a network and processors that are numbers.
 
 Assumed: a hop takes 0.25 ms and a byte 0.8 ns (10 Gbit/s); a launcher handles one thing after the other, 60 us for each
-parcel, 15 us for each letter, accusation and news in it, 40 us for each KB that it reads itself, 2 us for each KB
+packet, 15 us for each letter, suspicion and news in it, 40 us for each KB that it reads itself, 2 us for each KB
 that it passes on and, once a view is agreed on, 8 us for each of its ranks; connections of a killed process are seen to
 be closed after 0.5 ms; local processes leave within 10 ms.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from holdfast_runtime import membership
 from holdfast_runtime.launcher.links import LINK
-from holdfast_runtime.overlay import Deliver, Down, Member, Overlay, Parcel, Ring, Up, Write
+from holdfast_runtime.overlay import Deliver, Down, Member, Overlay, Packet, Ring, Up, Write
 
 HOP_S, BYTE_S = 0.25e-3, 0.8e-9
 PARCEL_S, ITEM_S, READ_KB_S, PASS_KB_S, READ_RANK_S = 60e-6, 15e-6, 40e-6, 2e-6, 8e-6
@@ -27,14 +27,14 @@ HEARTBEAT_S = 1.5
 SPARE = 0.06
 """Share of nodes without ranks, for those that are killed."""
 READY_S, RETRY = 40.0, 1.1
-LETTER_BYTES, MEMBER_BYTES, ACCUSATION_BYTES, FRAME_BYTES = 150, 110, 65, 90
+LETTER_BYTES, MEMBER_BYTES, SUSPICION_BYTES, FRAME_BYTES = 150, 110, 65, 90
 
 
 @dataclass
 class Counted:
     """Messages of one launcher."""
 
-    parcels: int = 0
+    packets: int = 0
     received: int = 0
     bytes: int = 0
 
@@ -85,7 +85,7 @@ class World:
         for node in everyone:
             overlay = Overlay(node, ChainMap({}, everyone), heartbeat_s=HEARTBEAT_S, ring=ring.copy())
             for other in sorted(expected[node]):
-                overlay.post.link(other, 0.0)
+                overlay.router.link(other, 0.0)
             state = membership.Node(node, size, 0, view, up - {node}, called)
             self.launchers.append(Simulated(overlay, state))
         self.links = sum(map(len, expected.values())) / size
@@ -144,7 +144,7 @@ class World:
     def _effects(self, launcher: Simulated) -> None:
         for effect in launcher.overlay.effects(self.now_s):
             if isinstance(effect, Write):
-                self._write(launcher, effect.node, effect.parcel)
+                self._write(launcher, effect.node, effect.packet)
             elif isinstance(effect, Deliver):
                 body, size = self._bodies[effect.body]
                 launcher.free_s = max(launcher.free_s, self.now_s) + size / 1024 * READ_KB_S
@@ -162,14 +162,14 @@ class World:
         launcher.wake_s = None
         self._busy(launcher, lambda: None, 0.0)
 
-    def _write(self, launcher: Simulated, to: int, parcel: Parcel) -> None:
-        passed = sum(LETTER_BYTES + 8 * len(letter.skip) + self._bodies[letter.body][1] for letter in parcel.letters)
-        reported = MEMBER_BYTES * len(parcel.members) + ACCUSATION_BYTES * len(parcel.accusations)
+    def _write(self, launcher: Simulated, to: int, packet: Packet) -> None:
+        passed = sum(LETTER_BYTES + 8 * len(letter.skip) + self._bodies[letter.body][1] for letter in packet.letters)
+        reported = MEMBER_BYTES * len(packet.members) + SUSPICION_BYTES * len(packet.suspicions)
         size = FRAME_BYTES + passed + reported
-        launcher.counted.parcels += 1
+        launcher.counted.packets += 1
         launcher.counted.bytes += size
         receiver = self.launchers[to]
-        items = len(parcel.members) + len(parcel.accusations) + len(parcel.letters)
+        items = len(packet.members) + len(packet.suspicions) + len(packet.letters)
         launcher.free_s = max(launcher.free_s, self.now_s) + PARCEL_S / 2 + passed / 1024 * PASS_KB_S
         cost_s = PARCEL_S / 2 + ITEM_S * items + passed / 1024 * PASS_KB_S
 
@@ -177,7 +177,7 @@ class World:
             if receiver.alive:
                 receiver.counted.received += 1
                 sender = launcher.overlay.me
-                self._busy(receiver, lambda: receiver.overlay.hear(sender, parcel, self.now_s), cost_s)
+                self._busy(receiver, lambda: receiver.overlay.hear(sender, packet, self.now_s), cost_s)
 
         self.at(max(launcher.free_s, self.now_s) + HOP_S + size * BYTE_S, arrive)
 

@@ -190,10 +190,10 @@ def keeping(rounds: int = 5) -> tuple[float, float]:
 def kept_and_made(rounds: int) -> tuple[float, float]:
     """In this process, as rank 0 of four on torch's fake backend."""
     import sharded_workload as workload
-    from holdfast_runtime.groups import Group, Recorded
+    from holdfast_runtime.groups import Group, RecordedGroups
     from holdfast_runtime.sharded import Sharded
 
-    recorded = Recorded()
+    recorded = RecordedGroups()
     recorded.watch()
     group = Group(backend="gloo", recorded=recorded)
     kept, made = [], []

@@ -205,7 +205,7 @@ def test_in_a_large_job_who_gives_up_a_handshake_is_not_accused_and_who_has_spok
         speaks.close()
         await until(lambda: not end.links._links)
 
-        assert [node for node, _, _ in end.links._reach._overlay.roster.doubtful] == [6]
+        assert [node for node, _, _ in end.links._reach._overlay.roster.suspected] == [6]
 
     run(test())
 

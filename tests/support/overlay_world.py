@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from holdfast_runtime import membership as m
-from holdfast_runtime.overlay import Deliver, Down, Member, Overlay, Parcel, Ring, Up, Write
+from holdfast_runtime.overlay import Deliver, Down, Member, Overlay, Packet, Ring, Up, Write
 
 Decide = Callable[[m.View, tuple[m.Status, ...]], m.View | str]
 
@@ -36,7 +36,7 @@ class World:
             node: Overlay(node, dict(members), heartbeat_s=1.0, hold_s=0.0, ring=self.ring.copy()) for node in members
         }
         self.nodes = {node: m.start(me=node, size=size, up=frozenset(members)) for node in members}
-        self.flying: dict[tuple[int, int], deque[Parcel]] = {}
+        self.flying: dict[tuple[int, int], deque[Packet]] = {}
         self.read: dict[int, list[tuple[int, str]]] = {node: [] for node in members}
         self.down: dict[int, list[int]] = {node: [] for node in members}
         self.views: set[m.View] = set()
@@ -54,7 +54,7 @@ class World:
                     if news:
                         self.overlays[one].link(self.overlays[two].roster.own, self.now_s)
                     else:
-                        self.overlays[one].post.link(two, self.now_s)
+                        self.overlays[one].router.link(two, self.now_s)
         for node in [*self.overlays]:
             self.carry_out(node)
 
@@ -62,14 +62,14 @@ class World:
         """What it had not sent is lost, and its neighbours see its connections closed."""
         neighbours = self.overlays.pop(victim).linked
         self.ring.remove(victim)
-        self.flying = {ends: parcels for ends, parcels in self.flying.items() if victim not in ends}
+        self.flying = {ends: packets for ends, packets in self.flying.items() if victim not in ends}
         for node in sorted(neighbours & self.overlays.keys()):
             self.overlays[node].unlink(victim, self.now_s)
         self.connect()
 
     def step(self) -> bool:
         """Something arrives; False where nothing is on its way."""
-        waiting = [ends for ends, parcels in sorted(self.flying.items()) if parcels]
+        waiting = [ends for ends, packets in sorted(self.flying.items()) if packets]
         if not waiting:
             return False
         sender, receiver = waiting[self._pick(len(waiting))]
@@ -96,7 +96,7 @@ class World:
             for effect in effects:
                 if isinstance(effect, Write):
                     if (node, effect.node) in self.flying:
-                        self.flying[node, effect.node].append(effect.parcel)
+                        self.flying[node, effect.node].append(effect.packet)
                 elif isinstance(effect, Deliver):
                     self.read[node].append((effect.origin, effect.body))
                     if effect.body in self._bodies:

@@ -148,7 +148,7 @@ def test_who_gives_is_near_and_has_given_little() -> None:
 
 
 def test_what_nobody_has_is_named() -> None:
-    with pytest.raises(MissingBoxesError, match=r"nobody has a from \[2\] to \[4\], which rank 1 needs; 1 boxes"):
+    with pytest.raises(MissingBoxesError, match=r"no rank has a from \[2\] to \[4\], which rank 1 needs; 1 boxes"):
         transfers({0: frozenset({Box("a", (0,), (2,))})}, {1: frozenset({Box("a", (0,), (4,))})})
 
 

@@ -162,7 +162,7 @@ def test_a_script_that_cannot_be_tried_is_said_once_and_its_spare_begins_anew() 
     assert builds(story)[0] == [1]
     (said,) = story.said
     assert said.startswith("node 2: spare warm-up failed: ")
-    assert said.endswith("ValueError: no (train.py:3, in main)")
+    assert said.endswith("ValueError: no (train.py:3, in main); spares will start cold")
 
 
 def test_a_spare_that_got_a_rank_before_it_failed_is_not_replaced_in_silence() -> None:

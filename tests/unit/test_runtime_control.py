@@ -288,7 +288,7 @@ def test_in_kubernetes_the_others_are_told_the_address_of_the_pod(
 @pytest.mark.parametrize(
     ("environment", "given", "said"),
     [
-        ({}, {"nodes": 2}, "nothing says where the other nodes are"),
+        ({}, {"nodes": 2}, "the addresses of the other nodes are not known"),
         ({}, {"listed": "a:1,b:2", "nodes": 3}, "--nnodes is 3 and --peers names 2"),
         ({}, {"listed": "a:1,b:2", "node_rank": 2}, "--node-rank is 2; allowed: 0 to 1"),
         ({}, {"endpoint": "host"}, "allowed: HOST:PORT"),

@@ -12,13 +12,13 @@ import torch.distributed as dist
 from torch import nn
 
 from holdfast_runtime import groups
-from holdfast_runtime.groups import Group, Recorded, UnsupportedError, check_version, holders
+from holdfast_runtime.groups import Group, RecordedGroups, UnsupportedError, check_version, holders
 
 
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[Group]:
     monkeypatch.setattr(groups.private.c10d, "_new_group_with_tag", groups.private.c10d._new_group_with_tag)
-    recorded = Recorded()
+    recorded = RecordedGroups()
     recorded.watch()
     recorded.wait_s = 20.0
     made = Group(backend="gloo", recorded=recorded)
@@ -73,7 +73,7 @@ def test_the_digest_is_of_the_groups_and_their_order(monkeypatch: pytest.MonkeyP
 
     def digest(*made: list[int]) -> str:
         monkeypatch.setattr(groups.private.c10d, "_new_group_with_tag", real)
-        recorded = Recorded()
+        recorded = RecordedGroups()
         recorded.watch()
         group = Group(backend="gloo", recorded=recorded)
         group.open_alone(rank=0, world_size=4)

@@ -389,4 +389,4 @@ def test_a_launcher_that_ends_before_the_others_have_their_state_may_take_it_alo
 
     lost = m.next_view(given, [status(replace(said[0].ranks[0], state="torn", rank=0)), said[2]], policy=policy)
 
-    assert isinstance(lost, m.Hopeless)
+    assert isinstance(lost, m.NoFurtherView)

@@ -6,9 +6,9 @@ import torch
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.sharded import (
     Facts,
-    Joined,
-    Kept,
-    Pace,
+    JobSnapshots,
+    RankPlace,
+    SnapshotPace,
     agreed_snapshot,
     alike,
     check_length,
@@ -29,7 +29,7 @@ def facts(**changes: object) -> Facts:
 
 
 def test_the_pace_follows_the_cost() -> None:
-    pace = Pace(every=0)
+    pace = SnapshotPace(every=0)
     pace.begun(0, at_s=0.0, spent_s=0.0)
 
     assert [pace.is_due(step) for step in (1, 2)] == [False, True]
@@ -41,7 +41,7 @@ def test_the_pace_follows_the_cost() -> None:
 
 
 def test_a_given_pace_is_kept() -> None:
-    pace = Pace(every=4)
+    pace = SnapshotPace(every=4)
     pace.begun(4, at_s=0.0, spent_s=0.0)
 
     assert [step for step in range(5, 13) if pace.is_due(step)] == [8, 12]
@@ -118,15 +118,15 @@ def test_memory_that_ranks_have_for_snapshots_is_not_asked_for_again_after_a_los
 ) -> None:
     """Else a host with just enough would do until the first recovery."""
     model = torch.nn.Linear(999, 1000)
-    monkeypatch.setattr("holdfast_runtime.sharded.kept.available_bytes", lambda: 50_000_000)
+    monkeypatch.setattr("holdfast_runtime.sharded.job_snapshots.available_bytes", lambda: 50_000_000)
     shard = Shard(model, torch.optim.Adam(model.parameters()))
-    kept = Kept(lambda: shard, every=2, transfer_s=5.0)
+    kept = JobSnapshots(lambda: shard, every=2, transfer_s=5.0)
     told = [facts(holds=str(rank), held=held) for rank, held in enumerate((((0, 4),), ((1, 4),), ()))]
     try:
         for rank in range(3):
-            kept.join(told, Joined(rank=rank, generation=3, resume_step=4), agree=lambda numbers: numbers)
+            kept.join(told, RankPlace(rank=rank, generation=3, resume_step=4), agree=lambda numbers: numbers)
         with pytest.raises(UnsupportedError, match="on a node of 2 ranks"):
-            kept.join([*told, told[2]], Joined(rank=0, generation=3, resume_step=4), agree=lambda numbers: numbers)
+            kept.join([*told, told[2]], RankPlace(rank=0, generation=3, resume_step=4), agree=lambda numbers: numbers)
     finally:
         kept.leave()
         kept._snapshots.close()

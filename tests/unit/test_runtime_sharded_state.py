@@ -9,7 +9,7 @@ from torch import nn
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
-from holdfast_runtime.groups import Group, Recorded
+from holdfast_runtime.groups import Group, RecordedGroups
 from holdfast_runtime.inprocess import TrainingState
 from holdfast_runtime.sharded import Sharded
 from holdfast_runtime.transfer import local
@@ -85,7 +85,7 @@ def test_twins_are_ranks_with_the_same_part_and_data_is_divided_among_those_of_a
             parallelize_module(model, mesh[own["tp"]], {"0": ColwiseParallel(), "1": RowwiseParallel()})
         dims = tuple(own[name] for name in names if name != "tp")
         (fully_shard if "shard" in names else replicate)(model, mesh=mesh[dims] if len(dims) > 1 else mesh[dims[0]])
-        found.append(Sharded(model, Recorded()))
+        found.append(Sharded(model, RecordedGroups()))
         group.close()
 
     same = {(a, b) for a in range(4) for b in range(a + 1, 4) if found[a].holds == found[b].holds}

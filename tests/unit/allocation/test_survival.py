@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_runtime.launcher.allocation import (
-    Submitted,
+    SubmittedJob,
     job_of,
     no_kill_of,
     no_kill_of_script,
@@ -20,7 +20,7 @@ STEP = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "5", "SLURM_STEP_ID": "0"}
 
 
 def sentence(**known: object) -> str:
-    return survival(Submitted(**{"environment": {}, **known})).sentence  # type: ignore[arg-type]
+    return survival(SubmittedJob(**{"environment": {}, **known})).sentence  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor._sharding_prop import ShardingPropagator
 
 from holdfast_runtime.elastic import Part, Rows, check, complete, put_in, taken_out
-from holdfast_runtime.groups import Group, Recorded, UnsupportedError, cut_anew, mesh_like, moved, private
+from holdfast_runtime.groups import Group, RecordedGroups, UnsupportedError, cut_anew, mesh_like, moved, private
 from holdfast_runtime.snapshots import Shard
 from holdfast_runtime.transfer import local
 
@@ -122,7 +122,7 @@ def test_layouts_that_keep_their_size_are_refused_with_all_reasons() -> None:
         fully_shard(model, mesh=init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "rows")))
 
         with pytest.raises(UnsupportedError) as caught:
-            check(model, Recorded(), logical=4, pipelines=False)
+            check(model, RecordedGroups(), logical=4, pipelines=False)
         private.forget_fsdp(model)
 
     assert [line.split(";")[0] for line in str(caught.value).splitlines()] == [
@@ -135,7 +135,7 @@ def test_a_model_of_fully_shard_over_all_ranks_is_taken() -> None:
     with alone(1, 4):
         model, _ = made(1, 4)
 
-        check(model, Recorded(), logical=4, pipelines=False)
+        check(model, RecordedGroups(), logical=4, pipelines=False)
         assert local(next(model.parameters())).shape[0] == 2
         private.forget_fsdp(model)
 

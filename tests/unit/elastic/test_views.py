@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from holdfast_runtime.membership import (
     Asked,
-    Hopeless,
+    NoFurtherView,
     Policy,
     RankStatus,
     Slot,
@@ -94,7 +94,7 @@ def test_a_part_that_nobody_has_ends_the_job_with_that_reason() -> None:
 
     found = next_view(running(size=4), statuses, policy=POLICY)
 
-    assert isinstance(found, Hopeless)
+    assert isinstance(found, NoFurtherView)
     assert found == (
         f"no process has the state of step {STEP}, and there is no checkpoint; rank 3 is lost, and no process has the "
         "state of rank 3"
@@ -110,7 +110,7 @@ def test_where_the_size_stays_ranks_keep_what_they_have() -> None:
 def test_parts_of_two_sizes_are_never_mixed() -> None:
     mixed = told(rank(0, size=2), rank(1, size=4), rank(2, size=4), rank(3, size=4))
 
-    assert isinstance(next_view(running(size=4), mixed, policy=POLICY), Hopeless)
+    assert isinstance(next_view(running(size=4), mixed, policy=POLICY), NoFurtherView)
 
 
 def test_a_node_that_leaves_gets_no_rank_and_gives_its_part() -> None:

@@ -107,7 +107,7 @@ def test_who_is_neither_root_nor_the_owner_is_not_obeyed(tmp_path: Path) -> None
             assert agent.jobs() == ()
         agent.close()
         assert launcher.commands == []
-        assert [("neither root nor the owner" in text) for text in launcher.said] == [True]
+        assert [("allowed: root, or the owner of this job" in text) for text in launcher.said] == [True]
 
     asyncio.run(story())
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from overlay_world import World, orders
 
-from holdfast_runtime.overlay import NEIGHBOURS, Effect, Letter, Member, Overlay, Parcel, Ring, Write
+from holdfast_runtime.overlay import NEIGHBOURS, Effect, Letter, Member, Overlay, Packet, Ring, Write
 
 SIZES = (10, 16, 64, 256, 4096)
 
@@ -75,11 +75,11 @@ def test_what_is_held_for_a_connection_that_is_ended_goes_once_there_is_one_agai
     overlay.effects(0.1)
     letter = Letter(first.node, first.uid, 1, "hello", to=third.node)
 
-    overlay.hear(first.node, Parcel(letters=(letter,)), 1.0)
+    overlay.hear(first.node, Packet(letters=(letter,)), 1.0)
     held = overlay.effects(1.001)
     overlay.unlink(third.node, 1.002, parted=True, resend=False)
     others_may_know = overlay.effects(1.1)
-    overlay.hear(first.node, Parcel(letters=(letter,)), 1.2)  # they do not
+    overlay.hear(first.node, Packet(letters=(letter,)), 1.2)  # they do not
     again = overlay.effects(1.3)
     overlay.link(third, 1.4)
 
@@ -90,7 +90,7 @@ def test_what_is_held_for_a_connection_that_is_ended_goes_once_there_is_one_agai
 
 def with_letters(effects: list[Effect]) -> list[tuple[int, tuple[Letter, ...]]]:
     """Neighbours that letters go to."""
-    return [(one.node, one.parcel.letters) for one in effects if isinstance(one, Write) and one.parcel.letters]
+    return [(one.node, one.packet.letters) for one in effects if isinstance(one, Write) and one.packet.letters]
 
 
 def points(size: int, each_side: int) -> int:
@@ -139,7 +139,7 @@ def test_two_neighbours_that_are_lost_at_once_are_known_to_be_lost_by_all(order:
 def test_one_accuser_is_not_believed_where_the_accused_denies_it() -> None:
     world = World(12, each_side=2)
 
-    world.overlays[3].accuse(7, world.now_s)
+    world.overlays[3].suspect(7, world.now_s)
     world.carry_out(3)
     world.settle()
 
@@ -171,7 +171,7 @@ def test_a_launcher_in_the_place_of_another_is_another() -> None:
     world = World(9)
     newcomer = Member(5, "another", 1, "host", 77)
 
-    world.overlays[4].hear(-1, Parcel(members=(newcomer,)), world.now_s)
+    world.overlays[4].hear(-1, Packet(members=(newcomer,)), world.now_s)
     world.carry_out(4)
     world.settle()
 

@@ -38,7 +38,7 @@ def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
     ):
         impostor.greet()
         impostor.say({"label": {}, "proof": "0" * 64})
-        with pytest.raises(SnapshotError, match="who answers does not know the token"):
+        with pytest.raises(SnapshotError, match="the other side does not have the token"):
             snapshots.fetch(Block(), link, generation=1, rank=0, step=1, token="ours")
 
 

@@ -13,7 +13,7 @@ from holdfast_runtime.launcher.links import ChangeAt
 VALUE = base64.b64encode(b"1").decode()
 
 
-class Outlet:
+class KeySender:
     """Everything that a launcher's store says, to whomever."""
 
     def __init__(self) -> None:
@@ -29,12 +29,12 @@ class Outlet:
 
 
 @pytest.fixture
-def outlet() -> Outlet:
-    return Outlet()
+def outlet() -> KeySender:
+    return KeySender()
 
 
 @pytest.fixture
-def collector(outlet: Outlet) -> SharedKeys:
+def collector(outlet: KeySender) -> SharedKeys:
     """The launcher at which generation 4 is collected."""
     keys = SharedKeys(outlet, node=0)  # type: ignore[arg-type]
     keys.begin(4, nodes=[0])
@@ -47,7 +47,7 @@ def change(generation: int) -> ChangeAt:
 
 @pytest.mark.parametrize(("generation", "shared"), [(3, False), (4, True), (5, False)])
 def test_an_entry_is_shared_in_its_own_generation_only(
-    collector: SharedKeys, outlet: Outlet, generation: int, shared: bool
+    collector: SharedKeys, outlet: KeySender, generation: int, shared: bool
 ) -> None:
     assert collector.put(Put(generation=generation, key="k", value=VALUE)) is shared
     collector.share()
@@ -56,7 +56,7 @@ def test_an_entry_is_shared_in_its_own_generation_only(
 
 @pytest.mark.parametrize(("generation", "shared"), [(3, False), (4, True), (5, False)])
 def test_an_entry_of_another_launcher_is_shared_in_its_own_generation_only(
-    collector: SharedKeys, outlet: Outlet, generation: int, shared: bool
+    collector: SharedKeys, outlet: KeySender, generation: int, shared: bool
 ) -> None:
     assert collector.take(Keys.of(generation, {"k": VALUE})) is shared
     collector.share()
@@ -65,7 +65,7 @@ def test_an_entry_of_another_launcher_is_shared_in_its_own_generation_only(
 
 @pytest.mark.parametrize(("generation", "answered"), [(3, False), (4, True), (5, False)])
 def test_a_change_is_made_in_its_own_generation_only(
-    collector: SharedKeys, outlet: Outlet, generation: int, answered: bool
+    collector: SharedKeys, outlet: KeySender, generation: int, answered: bool
 ) -> None:
     collector.change_here(change(generation))
 
@@ -73,7 +73,7 @@ def test_a_change_is_made_in_its_own_generation_only(
 
 
 def test_what_came_early_is_there_when_its_generation_begins_and_nothing_of_the_one_before(
-    collector: SharedKeys, outlet: Outlet
+    collector: SharedKeys, outlet: KeySender
 ) -> None:
     collector.put(Put(generation=4, key="old", value=VALUE))
     collector.take(Keys.of(5, {"early": VALUE}))

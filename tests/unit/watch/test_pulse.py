@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from holdfast_runtime.control import Deadlines
-from holdfast_runtime.launcher.links import Pulse
+from holdfast_runtime.launcher.links import HeartbeatThread
 
 BEAT_S = 0.1
 DEADLINES = replace(Deadlines(), beat=BEAT_S)
@@ -16,7 +16,7 @@ DEADLINES = replace(Deadlines(), beat=BEAT_S)
 
 def test_launchers_that_begin_at_different_times_beat_at_the_same() -> None:
     beats: list[list[float]] = [[], []]
-    pulses = [Pulse(links=lambda own=own: {0: listening(own)}, deadlines=DEADLINES) for own in beats]
+    pulses = [HeartbeatThread(links=lambda own=own: {0: listening(own)}, deadlines=DEADLINES) for own in beats]
 
     for pulse, phase in zip(pulses, (0.25, 0.75), strict=True):
         time.sleep((phase * BEAT_S - time.time()) % BEAT_S)
@@ -31,7 +31,7 @@ def test_launchers_that_begin_at_different_times_beat_at_the_same() -> None:
 
 
 def test_a_launcher_that_is_kept_from_its_work_knows_how_late_it_was() -> None:
-    pulse = Pulse(links=dict, deadlines=DEADLINES)
+    pulse = HeartbeatThread(links=dict, deadlines=DEADLINES)
     pulse.start()
     before_s = sys.getswitchinterval()
     sys.setswitchinterval(10.0)

@@ -24,7 +24,7 @@ def test_one_that_is_stopped_is_said_to_be(
         door.bind(str(tmp_path / "it"))
         door.listen()
 
-        assert "has not answered for 0.05 s: it is stopped, as by SIGSTOP, or hangs" in said(tmp_path / "it", capsys)
+        assert "did not answer within 0.05 s: it is stopped (SIGSTOP) or hangs" in said(tmp_path / "it", capsys)
 
 
 def test_one_that_ends_while_it_answers_is_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 
-from holdfast_runtime.control import Stopped, is_stopped
+from holdfast_runtime.control import StoppedProcesses, is_stopped
 
 
 def test_a_process_is_stopped_between_sigstop_and_sigcont() -> None:
@@ -24,7 +24,7 @@ def test_a_process_is_stopped_between_sigstop_and_sigcont() -> None:
 
 
 def test_one_that_was_seen_stopped_for_the_whole_time_is_told() -> None:
-    stopped = Stopped(10.0)
+    stopped = StoppedProcesses(10.0)
 
     told = [stopped.look([7], now_s=float(now)) for now in range(12)]
 
@@ -33,7 +33,7 @@ def test_one_that_was_seen_stopped_for_the_whole_time_is_told() -> None:
 
 
 def test_one_that_went_on_in_between_begins_anew() -> None:
-    stopped = Stopped(4.0)
+    stopped = StoppedProcesses(4.0)
 
     told = [stopped.look([] if now == 3 else [7], now_s=float(now)) for now in range(8)]
 
@@ -42,7 +42,7 @@ def test_one_that_went_on_in_between_begins_anew() -> None:
 
 
 def test_time_in_which_nobody_looked_does_not_count() -> None:
-    stopped = Stopped(10.0)
+    stopped = StoppedProcesses(10.0)
     stopped.look([7], now_s=0.0)
 
     assert stopped.look([7], now_s=1000.0) == []

@@ -89,7 +89,7 @@ def test_a_place_whose_device_is_held_is_filled_after_the_end_of_what_holds_it()
 
     assert node.rank.blocked is None
     assert node.filled[-1] == ("now", 0)
-    assert node.said[-1] == f"process {os.getpid()}, which did not end after SIGKILL, has ended"
+    assert node.said[-1] == f"process {os.getpid()} has ended, late after SIGKILL"
 
 
 def test_a_process_that_ends_meanwhile_is_lost_once() -> None:

@@ -29,7 +29,7 @@ class Box:
         return tuple(offset + size for offset, size in zip(self.offsets, self.shape, strict=True))
 
     def overlap(self, other: "Box") -> "Box | None":
-        """What both have; None when that is nothing."""
+        """Return the intersection; None if it is empty."""
         if self == other:
             return self if self.elements else None
         if self.tensor != other.tensor or len(self.shape) != len(other.shape):

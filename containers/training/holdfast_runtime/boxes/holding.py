@@ -1,4 +1,4 @@
-"""Who has what: the boxes of every rank, who else has them, and what would be gone with some ranks."""
+"""Boxes of every rank, their other holders, and losses with some ranks."""
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -73,7 +73,7 @@ def strata(holding: Holding) -> dict[tuple[int, ...], tuple[Box, ...]]:
 
 def dissenters(digests: Mapping[int, Mapping[tuple[int, ...], str]]) -> dict[tuple[int, ...], tuple[int, ...]]:
     """
-    Who differs from the majority, by stratum; a stratum whose holders agree is left out.
+    Ranks that differ from the majority, by stratum; only strata whose holders differ.
 
     Args:
         digests: of each rank, by the holders of the stratum (a key of ``strata``).

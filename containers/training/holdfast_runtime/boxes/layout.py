@@ -1,5 +1,5 @@
 """
-Which boxes of a tensor a rank has, from the layout that torch gives a DTensor.
+Boxes of a tensor at a rank, from the layout that torch gives a DTensor.
 
 The rules are those of ``torch.distributed.tensor.placement_types``: placements cut from left to right, a dimension is
 cut as ``torch.chunk`` does (equal parts rounded up, so the last ones may be smaller or empty), and a strided shard,
@@ -68,7 +68,7 @@ def boxes_of(
     coordinate: Sequence[int] | None = (),
 ) -> tuple[Box, ...]:
     """
-    What one rank has of a tensor, by ascending offsets. In the rank's local tensor they lie in the same order.
+    Boxes of one rank, by ascending offsets. In the rank's local tensor they lie in the same order.
 
     Args:
         shape: of the whole tensor.
@@ -104,7 +104,7 @@ def boxes_of(
 
 def slices_of(box: Box, held: Collection[Box]) -> tuple[slice, ...]:
     """
-    Where a box lies in the local tensor of a rank.
+    Slices of a box in the local tensor of a rank.
 
     Args:
         held: all of the rank; those of other tensors do not matter.

@@ -20,7 +20,7 @@ REACHES: tuple[Reach, ...] = get_args(Reach)
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a rank is."""
+    """Location of a rank."""
 
     node: int
     """Of the same number: fails together."""
@@ -41,7 +41,7 @@ class Keepers:
 
 @dataclass(frozen=True)
 class Survival:
-    """What may be lost without going back to a checkpoint."""
+    """Losses that need no checkpoint."""
 
     reach: Reach
     short: tuple[int, ...] = ()
@@ -58,7 +58,7 @@ class Survival:
         return f"any one {self.reach} may be lost"
 
     def refusal(self, survive: Reach) -> str:
-        """Why a job that wants to survive the loss of any one of a kind cannot begin; empty when it can."""
+        """Reason to refuse a job that asks to survive the loss of any one of a kind; empty for none."""
         if REACHES.index(self.reach) >= REACHES.index(survive):
             return ""
         return (
@@ -69,7 +69,7 @@ class Survival:
 
 def keepers(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = ()) -> Keepers:
     """
-    Who keeps each rank's snapshots.
+    Choose the keeper of each rank's snapshots.
 
     Each rank keeps those of one other where that is possible: where no node has more than half of the ranks. Otherwise
     some keep more. On a single node the processes are paired, which covers the loss of a process only.
@@ -92,7 +92,7 @@ def keepers(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = ()) -> Ke
 
 def survival(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = (), kept: Keepers | None = None) -> Survival:
     """
-    What may be lost.
+    Losses that the copies allow.
 
     Args:
         alike: ranks that have the same, as classes (``boxes.alike``) or box by box (the keys of ``boxes.strata``),

@@ -1,4 +1,4 @@
-"""Which boxes go from whom to whom, so that every rank has what it needs: after a loss, or in another layout."""
+"""Transfers of boxes after a loss, or to another layout."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class MissingBoxesError(ValueError):
         rank, first = next(iter(boxes.items()))
         count = sum(map(len, boxes.values()))
         super().__init__(
-            f"nobody has {first[0].tensor} from {list(first[0].offsets)} to {list(first[0].ends)}, which rank {rank} "
+            f"no rank has {first[0].tensor} from {list(first[0].offsets)} to {list(first[0].ends)}, which rank {rank} "
             f"needs; {count} boxes are missing at ranks {', '.join(map(str, boxes))}"
         )
 

@@ -1,4 +1,4 @@
-"""What a rank and its launcher say to each other, how long they wait, and the rank's end of the line."""
+"""Messages between a rank and its launcher, deadlines, and the rank's end of the connection."""
 
 from holdfast_runtime.control.client import ControlClient, LauncherLostError
 from holdfast_runtime.control.codec import LONGEST_TEXT_BYTES, Codec, MessageError
@@ -33,7 +33,7 @@ from holdfast_runtime.control.messages import (
     ToRank,
     View,
 )
-from holdfast_runtime.control.stopped import Stopped, WatchedLauncher, is_stopped, timeval
+from holdfast_runtime.control.stopped import LauncherWatch, StoppedProcesses, is_stopped, timeval
 
 __all__ = [
     "FROM_RANK",
@@ -56,6 +56,7 @@ __all__ = [
     "KeyBox",
     "Keys",
     "LauncherLostError",
+    "LauncherWatch",
     "Leave",
     "MessageError",
     "Phase",
@@ -65,11 +66,10 @@ __all__ = [
     "Raised",
     "Ready",
     "Stop",
-    "Stopped",
+    "StoppedProcesses",
     "Survives",
     "ToRank",
     "View",
-    "WatchedLauncher",
     "end_tasks",
     "is_stopped",
     "listen",

@@ -27,7 +27,7 @@ from holdfast_runtime.control.messages import (
     ToRank,
     View,
 )
-from holdfast_runtime.control.stopped import WatchedLauncher, timeval
+from holdfast_runtime.control.stopped import LauncherWatch, timeval
 from holdfast_runtime.control.warm_up import warm_up
 
 VARIABLE = "HOLDFAST_CONTROL_FD"
@@ -73,7 +73,7 @@ class ControlClient:
         # A launcher that reads nothing for so long is lost, whatever the operating system says of it.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval(deadlines.view))
         parent = os.getppid()
-        self._launcher = WatchedLauncher(
+        self._launcher = LauncherWatch(
             pid=parent if os.environ.get("HOLDFAST_LAUNCHER_PID") == str(parent) else 0, limit_s=deadlines.frozen
         )
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval(self._launcher.every_s))

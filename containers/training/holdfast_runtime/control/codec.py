@@ -84,7 +84,7 @@ def _text(value: Any) -> str:
 
 
 def _inside(text: str) -> bytes:
-    """What a text was made of. Raises ValueError, zlib.error."""
+    """Return the values in a text. Raises ValueError, zlib.error."""
     unpacking = zlib.decompressobj()
     data = unpacking.decompress(base64.b64decode(text, validate=True), LONGEST_TEXT_BYTES)
     if not unpacking.eof:

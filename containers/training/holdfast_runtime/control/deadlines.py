@@ -1,5 +1,5 @@
 """
-How long anything may take, in seconds, in one place: no wait of the launcher or of a rank is without one of these.
+Deadlines of all waits of launcher and ranks, in seconds.
 
 Each is longer than what it waits for, so that the innermost wait ends first and says what really happened.
 """

@@ -149,7 +149,7 @@ class Build:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the state of the rank comes from."""
+    """Source of the rank's state."""
 
     source: Source
     donors: tuple[int, ...] = ()
@@ -250,7 +250,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Survives:
-    """What may be lost of a job's state, from now on."""
+    """Losses that the job's state survives from now on."""
 
     sentence: str
     """For people: "any one node may be lost"."""

@@ -13,7 +13,7 @@ LOOK_S = 1.0
 _TIMEVAL = struct.Struct("@ll")
 
 
-class Stopped:
+class StoppedProcesses:
     """For how long processes have been seen stopped, look after look."""
 
     def __init__(self, limit_s: float) -> None:
@@ -38,7 +38,7 @@ def is_stopped(pid: int) -> bool:
     return line.rpartition(b")")[2].split(None, 1)[:1] == [b"T"]
 
 
-class WatchedLauncher:
+class LauncherWatch:
     """
     The launcher, as its processes see it: each rank that speaks with it, and the process that forks.
 
@@ -52,7 +52,7 @@ class WatchedLauncher:
     def __init__(self, *, pid: int, limit_s: float) -> None:
         self._pid = pid
         self._limit_s = limit_s
-        self._stopped = Stopped(limit_s)
+        self._stopped = StoppedProcesses(limit_s)
         self.every_s = self._stopped.every_s
 
     def look(self) -> None:

@@ -36,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     build = commands.add_parser("build", help="make a token file from documents")
     build.add_argument("inputs", nargs="+", type=Path, help=f"files or folders: {', '.join(READERS)}")
-    build.add_argument("--output", "-o", required=True, type=Path, help="the token file; replaced when it is there")
+    build.add_argument("--output", "-o", required=True, type=Path, help="the token file; replaced if it exists")
     build.add_argument("--tokenizer", default=BYTES, help="bytes, or an import path such as package.module:name")
     build.add_argument("--field", default="text", help="key or column that holds the text (default: text)")
     build.add_argument("--pattern", default="*", help="which files of a folder count, such as *.md (default: all)")

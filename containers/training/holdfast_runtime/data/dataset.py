@@ -124,17 +124,17 @@ class Dataset:
 
     @property
     def vocabulary_size(self) -> int:
-        """That holds the tokens of all sources."""
+        """Smallest vocabulary that holds the tokens of all sources."""
         return max(file.header.vocabulary_size for item in self._opened for file in item.files)
 
     def epochs(self, step: int) -> Mapping[str, float]:
-        """How often each source has been seen before a step, on average over whole blocks of the mixture."""
+        """Passes over each source before a step, on average over whole blocks of the mixture."""
         samples = step * self.samples_per_step
         shares = zip(self._opened, self._mixture.weights, strict=True)
         return {item.source.name: samples * weight / self._mixture.block / item.order.n for item, weight in shares}
 
     def samples(self, step: int, rank: int, microbatch: int = 0) -> Ints:
-        """What a batch is made of: a row of source, epoch and sample for each sequence."""
+        """Rows of a batch: source, epoch and sample of each sequence."""
         self._check(step, rank, microbatch)
         first = (step * self.world_size * self.microbatches + rank * self.microbatches + microbatch) * self.batch_size
         draws = self._mixture.draws(np.arange(first, first + self.batch_size, dtype=np.uint64))
@@ -170,7 +170,7 @@ class Dataset:
         return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
     def state_dict(self) -> dict[str, str]:
-        """What a checkpoint keeps of the data: which it was. The position is the step number."""
+        """Identity of the data for a checkpoint. The position is the step number."""
         return {"identity": self.identity()}
 
     def load_state_dict(self, state: Mapping[str, str]) -> None:
@@ -178,7 +178,7 @@ class Dataset:
         if state["identity"] != self.identity():
             raise DataError(
                 f"the training state is of data {state['identity']} and this is {self.identity()}: files, order of the "
-                "sources, weights, seed, context and global batch have to be the same; give the same, or start anew"
+                "sources, weights, seed, context and global batch have to be the same; give the same, or a new run"
             )
 
     def _check(self, step: int, rank: int, microbatch: int) -> None:

@@ -101,7 +101,7 @@ def _readable(pyarrow: Any, path: Path, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except pyarrow.ArrowInvalid as error:
-        raise DataError(f"{path} is damaged or not of the kind that its name says: {error}") from error
+        raise DataError(f"{path} is damaged or of another kind than its name: {error}") from error
 
 
 def _column(batches: Iterator[Any], field: str, path: Path) -> Iterator[str]:

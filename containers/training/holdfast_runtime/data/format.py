@@ -39,7 +39,7 @@ class DataError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What a token file says of itself."""
+    """Header of a token file."""
 
     dtype: TokenType
     tokens: int
@@ -53,7 +53,7 @@ class Header:
 
     @property
     def offsets_at(self) -> int:
-        """Where the offsets start, in bytes."""
+        """Position of the offsets, in bytes."""
         end = HEADER_BYTES + self.tokens * self.dtype.itemsize
         return end + -end % OFFSET.itemsize
 

@@ -1,5 +1,5 @@
 """
-Which source gives sample number g of the training run, and which of its samples: computed for any g alone.
+Source and sample of sample number g of the training run, computed for any g alone.
 
 Weights become whole numbers w with sum W. Every block of W consecutive samples has exactly w of each source, in an
 order shuffled anew for each block, and takes the next w samples of that source's own order. So the proportions are
@@ -38,7 +38,7 @@ def whole_weights(weights: Sequence[float]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Draws:
-    """What a run of sample numbers is made of; one entry for each."""
+    """Sources and turns of a run of sample numbers; one entry for each."""
 
     sources: npt.NDArray[np.int64]
     """Number of the source."""

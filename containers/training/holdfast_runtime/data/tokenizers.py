@@ -18,7 +18,7 @@ BYTES = "bytes"
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """What turns the text of a document into tokens."""
+    """Interface of tokenizers: text of a document to tokens."""
 
     @property
     def vocabulary_size(self) -> int:

@@ -24,7 +24,7 @@ PARAMETER, OPTIMIZER, BUFFER, STATE = "parameter ", "optimizer ", "buffer ", "st
 
 @dataclass(frozen=True)
 class Part:
-    """What one rank of a size has of the state of a step. Nobody changes its tensors."""
+    """State of a step at one rank of a size. Its tensors are not changed."""
 
     rank: int
     size: int

@@ -1,4 +1,4 @@
-"""What of a program keeps its size from being changed, found before the first step: all of it at once."""
+"""Checks that a program can change its size, before the first step; all problems at once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from holdfast_runtime.elastic.parts import check_cut
-from holdfast_runtime.groups import Recorded, UnsupportedError
+from holdfast_runtime.groups import RecordedGroups, UnsupportedError
 
 THROUGHPUT = "throughput"
 VARIABLE = "HOLDFAST_SIZES"
@@ -43,7 +43,7 @@ def elastic_asked(elastic: int | str | None, *, sizes: Sequence[int]) -> int:
     return elastic
 
 
-def check(model: nn.Module, recorded: Recorded, *, logical: int, pipelines: bool) -> None:
+def check(model: nn.Module, recorded: RecordedGroups, *, logical: int, pipelines: bool) -> None:
     problems = []
     if pipelines:
         problems.append("a pipeline keeps its size; leave out --sizes and --nnodes MIN:MAX")

@@ -19,7 +19,7 @@ Wait = Callable[[Any], object]
 
 
 class Rounds:
-    """Where a step is."""
+    """Position within a step."""
 
     def __init__(self, logical: int) -> None:
         self.logical = logical
@@ -87,7 +87,7 @@ class Rounds:
 
 
 class OrderedReduceScatter:
-    """What ``FSDPModule.set_custom_reduce_scatter`` takes: the sum of a step's rounds, by logical ranks."""
+    """For ``FSDPModule.set_custom_reduce_scatter``: the sum of a step's rounds, by logical ranks."""
 
     def __init__(self, rounds: Rounds) -> None:
         self.total: Tensor | None = None

@@ -1,4 +1,4 @@
-"""What a fault is. Data only."""
+"""Specification of a fault. Data only."""
 
 import json
 from dataclasses import dataclass

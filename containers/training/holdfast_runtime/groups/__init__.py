@@ -12,7 +12,7 @@ from holdfast_runtime.groups.group import Group, Opening
 from holdfast_runtime.groups.holders import holders
 from holdfast_runtime.groups.polling import poll_once
 from holdfast_runtime.groups.private import UnsupportedError, check_version
-from holdfast_runtime.groups.recorded import Made, Recorded
+from holdfast_runtime.groups.recorded import Made, RecordedGroups
 from holdfast_runtime.groups.sockets import sockets_of
 from holdfast_runtime.groups.waiting import Waits, has_ended
 
@@ -20,7 +20,7 @@ __all__ = [
     "Group",
     "Made",
     "Opening",
-    "Recorded",
+    "RecordedGroups",
     "UnsupportedError",
     "Waits",
     "check_version",

@@ -19,7 +19,7 @@ from torch._C._distributed_c10d import Store
 from holdfast_runtime.groups import private
 from holdfast_runtime.groups.connecting import can_leave
 from holdfast_runtime.groups.polling import poll_once
-from holdfast_runtime.groups.recorded import Recorded
+from holdfast_runtime.groups.recorded import RecordedGroups
 from holdfast_runtime.groups.sockets import newer_than, shut_down, sockets_of
 
 END_S = 0.03
@@ -55,7 +55,7 @@ class Group:
         recorded: Groups of the script that are made again each time. Default: none, they are the script's own affair.
     """
 
-    def __init__(self, *, backend: str, recorded: Recorded | None = None) -> None:
+    def __init__(self, *, backend: str, recorded: RecordedGroups | None = None) -> None:
         self.backend = backend
         self._recorded = recorded
         self._opening: Opening | None = None

@@ -13,7 +13,7 @@ MOST = 5
 
 
 def holders(groups: list[Any]) -> list[str]:
-    """What holds any of the groups, in words; empty when nobody does."""
+    """Describe the objects that hold any of the groups; empty for none."""
     found: list[str] = []
     frozen = gc.get_freeze_count()
     gc.unfreeze()  # the collector does not look into what was imported before a fork

@@ -34,14 +34,14 @@ WHOLE_WAITS = tuple(
 
 
 class UnsupportedError(ValueError):
-    """What the script uses cannot be made anew in place; the text says what it is and what to do."""
+    """A feature of the script cannot be restored in place; the text names it and what to do."""
 
 
 def check_version(version: str = torch.__version__) -> None:
     if ".".join(version.split(".")[:2]) not in TESTED:
         raise UnsupportedError(
             f"torch is {version}; sharded jobs go on in place with {', '.join(f'{one}.x' for one in TESTED)} only, "
-            "because groups are made anew by way of fields that other versions may not have. Install one of those, or "
+            "because groups are restored through fields that other versions may not have. Install one of those, or "
             "use torch.distributed.init_process_group and checkpoints"
         )
 
@@ -59,7 +59,7 @@ def groups() -> list[dist.ProcessGroup]:
 
 
 def name_of(group: Any) -> str:
-    """What torch calls a group; empty for one that this rank is not in."""
+    """Torch's name of a group; empty for one that this rank is not in."""
     return str(c10d._world.pg_names.get(group, ""))
 
 

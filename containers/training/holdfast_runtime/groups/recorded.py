@@ -37,7 +37,7 @@ class Made:
         return f"group {self.number} of {who}" + (f" with {backend}" if backend else "")
 
 
-class Recorded:
+class RecordedGroups:
     """All groups that the script makes from ``watch`` on."""
 
     def __init__(self) -> None:

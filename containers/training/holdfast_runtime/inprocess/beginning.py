@@ -1,4 +1,4 @@
-"""Where a sharded job begins: in place of ``torch.distributed.init_process_group``."""
+"""Start of a sharded job, in place of ``torch.distributed.init_process_group``."""
 
 import contextlib
 import os
@@ -11,14 +11,14 @@ from torch._C._distributed_c10d import HashStore
 
 from holdfast_runtime.elastic import Rounds, elastic_asked, is_cut_by_rows, sizes_of
 from holdfast_runtime.elastic import check as check_elastic
-from holdfast_runtime.groups import Recorded, UnsupportedError, check_version, ordered
+from holdfast_runtime.groups import RecordedGroups, UnsupportedError, check_version, ordered
 from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.sharded import (
-    Kept,
+    JobCheckpoints,
+    JobSnapshots,
     Sharded,
-    Stored,
     check,
     check_tier,
     snapshots_asked,
@@ -60,7 +60,7 @@ def init_process_group(backend: str | None = None) -> None:
         alone = {} if "RANK" in os.environ else {"store": HashStore(), "rank": 0, "world_size": 1}
         dist.init_process_group(backend, **alone)  # type: ignore[arg-type]
         return
-    recorded = Recorded()
+    recorded = RecordedGroups()
     recorded.watch()
     member = Member(backend=backend, recorded=recorded)
     recorded.wait_s = member.deadlines.progress + member.deadlines.ready
@@ -141,14 +141,14 @@ def begun(
     kept = (
         None
         if every is None
-        else Kept(
+        else JobSnapshots(
             state.shard,
             every=every,
             transfer_s=member.deadlines.transfer,
             faults=member.faults,
         )
     )
-    stored = Stored(tier, state.shard) if isinstance(tier, Checkpoints) else None
+    stored = JobCheckpoints(tier, state.shard) if isinstance(tier, Checkpoints) else None
     rounds = ordered(state.model, Rounds(logical)) if logical else None
     # A script that may be of any size keeps nothing of its rank; others may have read it before they made their model.
     same = not pipelines and not member.recorded.of_some_ranks() and is_cut_by_rows(state.model)

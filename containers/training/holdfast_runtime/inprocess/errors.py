@@ -1,4 +1,4 @@
-"""What can end a step or the training."""
+"""Errors that end a step or the training."""
 
 import sys
 import traceback

@@ -48,7 +48,7 @@ Names = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Behind:
-    """What did not run."""
+    """Code that did not run."""
 
     statement: str = ""
     """The first statement of consequence, as ``file:line: text``; empty for none."""

@@ -1,4 +1,4 @@
-"""What a training script uses: ``Run`` and its steps."""
+"""``Run`` and its steps, for training scripts."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -133,7 +133,7 @@ class Run:
 
     @property
     def data_rank(self) -> int:
-        """Which part of each batch is this rank's: ranks that divide a layer, or are one pipeline, have the same."""
+        """This rank's part of each batch; the same for ranks that divide a layer, or are one pipeline."""
         return self._updates.data_place[0]
 
     @property

@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 class Update(Protocol):
-    """What a step asks for, one after the other; ``Run`` gives each step one."""
+    """Interface of a step to ``Run``, called in this order."""
 
     def begin(self, number: int) -> None:
         """The step begins, for the first time or again."""

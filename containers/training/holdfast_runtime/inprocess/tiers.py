@@ -1,4 +1,4 @@
-"""Where state comes from when no process has it any more."""
+"""Storage of state, for when no process has it."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-"""What a step does to the training, in two phases, and what follows where one of them breaks."""
+"""Update of a step in two phases, and the way out if one breaks."""
 
 import contextlib
 from collections.abc import Callable, Iterator

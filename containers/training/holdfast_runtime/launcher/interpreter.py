@@ -19,7 +19,7 @@ REQUIREMENTS = {"numpy": "numpy>=2.2,<3", "torch": "torch>=2.13,<3", "xxhash": "
 
 
 def too_old(version: "Sequence[int]" = sys.version_info[:2], *, executable: str = sys.executable) -> str:
-    """What to say of a Python that cannot run the launcher; empty where it can."""
+    """Message about a Python that cannot run the launcher; empty if it can."""
     if tuple(version[:2]) >= OLDEST:
         return ""
     return (
@@ -29,7 +29,7 @@ def too_old(version: "Sequence[int]" = sys.version_info[:2], *, executable: str 
 
 
 def missing(modules: "Sequence[str]", *, prefix: str = sys.prefix, executable: str = sys.executable) -> str:
-    """What to say of packages that these modules need and this Python has not; empty where it has all of them."""
+    """Message about packages that these modules need and this Python lacks; empty for none."""
     packages = dict.fromkeys(name.partition(".")[0] for name in modules)
     if "holdfast_runtime" in packages:
         packages.update(dict.fromkeys(REQUIREMENTS))

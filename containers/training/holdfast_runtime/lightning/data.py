@@ -63,7 +63,7 @@ class RankLoader(DataLoader[Any]):
         )
 
     def state_dict(self) -> dict[str, int]:
-        """Where training is, not how far workers have read ahead."""
+        """Position of the training, not of workers that read ahead."""
         epoch, batches = self._position()
         return {"epoch": epoch, "batches": batches}
 

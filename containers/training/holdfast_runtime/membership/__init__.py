@@ -1,12 +1,12 @@
 """
-Who is in the job: views numbered by generation, each committed by a majority of the launchers that the job expects.
+Membership: views numbered by generation, each committed by a majority of the job's launchers.
 
 Pure: no clock, no socket, no torch. Drivers deliver messages and timers and carry out the actions.
 """
 
 from holdfast_runtime.membership.building import missing, to_build, to_take
 from holdfast_runtime.membership.messages import Accept, Accepted, Commit, Message, Prepare, Promise, Refuse
-from holdfast_runtime.membership.plan import UNKNOWN, Hopeless, Policy, next_view
+from holdfast_runtime.membership.plan import UNKNOWN, NoFurtherView, Policy, next_view
 from holdfast_runtime.membership.protocol import (
     GATHER,
     GIVE_UP,
@@ -62,10 +62,10 @@ __all__ = [
     "Ballot",
     "Commit",
     "Decide",
-    "Hopeless",
     "Install",
     "Leave",
     "Message",
+    "NoFurtherView",
     "Node",
     "Policy",
     "Prepare",

@@ -1,4 +1,4 @@
-"""Which rank a spare of a sharded job makes its model for before it has one."""
+"""Ranks for which spares of a sharded job build models in advance."""
 
 from collections.abc import Collection, Mapping, Sequence
 

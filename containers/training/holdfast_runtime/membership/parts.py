@@ -1,5 +1,5 @@
 """
-Which process has which part of the state, and whether the parts of another size are all there to be put together anew.
+Parts of the state by process, and complete sets of parts of other sizes.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,5 @@
 """
-Which process gets which rank, at which step training goes on, and where state that is missing comes from.
+Plan of the next view: ranks of processes, step to resume, sources of missing state.
 
 Survivors keep their ranks, because with the same ranks a repeated step gives the same bits. A lost rank goes to the
 spare that is built for it; else to one whose model can become that of the rank; else to one that is built for none, of
@@ -30,7 +30,7 @@ UNKNOWN = -2
 
 @dataclass(frozen=True)
 class Policy:
-    """What a job wants and what it allows."""
+    """Policy of a job."""
 
     world_size: int
     lost_steps_allowed: int = 0
@@ -45,8 +45,8 @@ class Policy:
         return min(self.sizes, default=self.world_size)
 
 
-class Hopeless(str):
-    """Why there is no view, and why no further process could bring one: only a launcher out of reach may have what is
+class NoFurtherView(str):
+    """Reason why there is no view and no further process could bring one: only a launcher out of reach may have what is
     missing."""
 
     __slots__ = ()
@@ -98,10 +98,10 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     elif newest == 0:  # nothing is trained yet: all begin again
         step, origins = 0, tuple(made for _ in ranks)
     else:
-        return Hopeless(_lost(committed, statuses, source, newest).without_checkpoint())
+        return NoFurtherView(_lost(committed, statuses, source, newest).without_checkpoint())
     if newest - step > policy.lost_steps_allowed and not kept:
         lost = _lost(committed, statuses, source, newest)
-        return Hopeless(lost.older(step, stored=step == checkpoint, allowed=policy.lost_steps_allowed))
+        return NoFurtherView(lost.older(step, stored=step == checkpoint, allowed=policy.lost_steps_allowed))
     nodes = [-1] * len(committed.nodes)
     for status in staying:
         nodes[status.node] = status.incarnation

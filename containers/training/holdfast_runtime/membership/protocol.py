@@ -1,5 +1,5 @@
 """
-How launchers agree on the next view: single-decree Paxos (Lamport, "Paxos Made Simple", 2001), one instance for each
+Agreement on the next view: single-decree Paxos (Lamport, "Paxos Made Simple", 2001), one instance for each
 generation, as a state machine that takes one event and gives the next state and actions.
 
 Each launcher is proposer and acceptor. A proposer numbers its proposal with a ballot and asks for promises

@@ -1,4 +1,4 @@
-"""What is agreed on: which process holds which rank, where training goes on, and where lost state comes from."""
+"""Views: ranks of processes, step to resume, sources of lost state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class RankStatus:
-    """What a process says of itself once it has left all collectives."""
+    """Report of a process that has left all collectives."""
 
     slot: Slot
     rank: int
@@ -81,7 +81,7 @@ class RankStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """What a launcher says of its processes when a view is prepared."""
+    """Report of a launcher about its processes, for the next view."""
 
     node: int
     incarnation: int
@@ -102,7 +102,7 @@ class Status:
 
 @dataclass(frozen=True)
 class View:
-    """Who holds which rank in a generation."""
+    """Ranks of processes in a generation."""
 
     generation: int
     nodes: tuple[int, ...]

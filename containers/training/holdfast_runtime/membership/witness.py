@@ -14,7 +14,7 @@ NOTHING = View(generation=0, nodes=())
 
 @dataclass(frozen=True)
 class Witness:
-    """What it remembers."""
+    """Memory of a witness."""
 
     identity: int
     seat: int

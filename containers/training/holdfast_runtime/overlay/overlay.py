@@ -1,12 +1,12 @@
-"""Overlay at one launcher: reactions to connections, and to parcels of neighbours."""
+"""Overlay at one launcher: reactions to connections, and to packets of neighbours."""
 
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 
-from holdfast_runtime.overlay.letters import Accusation, Letter, Member, Parcel
-from holdfast_runtime.overlay.post import Post
+from holdfast_runtime.overlay.messages import Letter, Member, Packet, Suspicion
 from holdfast_runtime.overlay.ring import Ring
 from holdfast_runtime.overlay.roster import Roster
+from holdfast_runtime.overlay.router import Router
 
 HOLD_S = 0.005
 """What is passed on for others waits so long for more that goes the same way."""
@@ -17,7 +17,7 @@ class Write:
     """Send to a neighbour."""
 
     node: int
-    parcel: Parcel
+    packet: Packet
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ Effect = Write | Up | Down | Deliver | Rival
 class _Outgoing:
     due_s: float
     members: dict[int, Member] = field(default_factory=dict)
-    accusations: list[Accusation] = field(default_factory=list)
+    suspicions: list[Suspicion] = field(default_factory=list)
     letters: list[Letter] = field(default_factory=list)
 
 
@@ -75,7 +75,7 @@ class Overlay:
     ) -> None:
         self.me = me
         self.roster = Roster(me, members, heartbeat_s=heartbeat_s, ring=ring)
-        self.post = Post(
+        self.router = Router(
             me=me, uid=self.roster.own.uid, ring=lambda: self.roster.ring, put=self._put, heartbeat_s=heartbeat_s
         )
         self._hold_s = hold_s
@@ -84,7 +84,7 @@ class Overlay:
 
     @property
     def linked(self) -> set[int]:
-        return self.post.linked
+        return self.router.linked
 
     @property
     def due_s(self) -> float | None:
@@ -98,43 +98,43 @@ class Overlay:
 
     def link(self, member: Member, now_s: float) -> None:
         self._learn(member, now_s)
-        self.roster.acquit(member.node)
-        self.post.link(member.node, now_s)
+        self.roster.clear(member.node)
+        self.router.link(member.node, now_s)
         outgoing = self._to(member.node, now_s)
         outgoing.members = dict(self.roster.members)
-        for (node, uid, turn), by in self.roster.doubtful.items():
-            outgoing.accusations += [Accusation(node, uid, turn, accuser) for accuser in by]
+        for (node, uid, turn), by in self.roster.suspected.items():
+            outgoing.suspicions += [Suspicion(node, uid, turn, reporter) for reporter in by]
 
     def unlink(self, node: int, now_s: float, *, parted: bool = False, resend: bool = True) -> None:
         held = self._outgoing.pop(node, None)
         if not parted:
-            self.accuse(node, now_s)
-        self.post.unlink(node, lost=resend, now_s=now_s)
+            self.suspect(node, now_s)
+        self.router.unlink(node, lost=resend, now_s=now_s)
         if held is not None and not resend:
             for letter in held.letters:
-                self.post.again(node, letter, now_s)
+                self.router.again(node, letter, now_s)
 
-    def accuse(self, node: int, now_s: float) -> None:
+    def suspect(self, node: int, now_s: float) -> None:
         known = self.roster.members.get(node)
         if known is not None:
-            self._accused(Accusation(node, known.uid, known.turn, self.me), now_s)
+            self._suspected(Suspicion(node, known.uid, known.turn, self.me), now_s)
             self._judge(now_s)
 
     def send(self, to: int, body: str, now_s: float) -> None:
-        self.post.write(body, to=to, now_s=now_s)
+        self.router.write(body, to=to, now_s=now_s)
 
     def spread(self, body: str, now_s: float, *, skip: tuple[int, ...] = ()) -> None:
-        self.post.write(body, skip=skip, now_s=now_s)
+        self.router.write(body, skip=skip, now_s=now_s)
 
-    def hear(self, sender: int, parcel: Parcel, now_s: float) -> None:
-        for member in parcel.members:
+    def hear(self, sender: int, packet: Packet, now_s: float) -> None:
+        for member in packet.members:
             self._learn(member, now_s, sender=sender)
-        for accusation in parcel.accusations:
-            self._accused(accusation, now_s, sender=sender)
-        if parcel.accusations:
+        for suspicion in packet.suspicions:
+            self._suspected(suspicion, now_s, sender=sender)
+        if packet.suspicions:
             self._judge(now_s)
-        for letter in parcel.letters:
-            if self.post.take(letter, now_s):
+        for letter in packet.letters:
+            if self.router.take(letter, now_s):
                 self._effects.append(Deliver(letter.origin, letter.body))
 
     def effects(self, now_s: float) -> list[Effect]:
@@ -143,8 +143,8 @@ class Overlay:
             self._judge(now_s)
         for node in [node for node, outgoing in self._outgoing.items() if outgoing.due_s <= now_s]:
             out = self._outgoing.pop(node)
-            parcel = Parcel(tuple(out.members.values()), tuple(out.accusations), tuple(out.letters))
-            self._effects.append(Write(node, parcel))
+            packet = Packet(tuple(out.members.values()), tuple(out.suspicions), tuple(out.letters))
+            self._effects.append(Write(node, packet))
         effects, self._effects = self._effects, []
         return effects
 
@@ -161,26 +161,26 @@ class Overlay:
             self._effects.append(Down(member.node, why))
         if member.here and not (before is not None and before.here and before.uid == member.uid):
             self._effects.append(Up(member))
-            self.post.retry(now_s)
+            self.router.retry(now_s)
 
     def _said_of_this_one(self, member: Member, now_s: float) -> None:
         own = self.roster.own
         if member.uid != own.uid:
             self._effects.append(Rival(member.incarnation))
         elif not member.here and member.turn >= own.turn:
-            self._tell_members(self.roster.deny(member.turn), now_s)
+            self._tell_members(self.roster.refute(member.turn), now_s)
 
-    def _accused(self, accusation: Accusation, now_s: float, *, sender: int = -1) -> None:
+    def _suspected(self, suspicion: Suspicion, now_s: float, *, sender: int = -1) -> None:
         own = self.roster.own
-        if (accusation.node, accusation.uid) == (own.node, own.uid):
-            if accusation.turn >= own.turn:
-                self._tell_members(self.roster.deny(accusation.turn), now_s)
-        elif self.roster.accuse(accusation, now_s):
-            self._tell(lambda to: to.accusations.append(accusation), now_s, sender=sender)
+        if (suspicion.node, suspicion.uid) == (own.node, own.uid):
+            if suspicion.turn >= own.turn:
+                self._tell_members(self.roster.refute(suspicion.turn), now_s)
+        elif self.roster.suspect(suspicion, now_s):
+            self._tell(lambda to: to.suspicions.append(suspicion), now_s, sender=sender)
 
     def _judge(self, now_s: float) -> None:
-        for member, accusers in self.roster.judged(now_s):
-            self._effects.append(Down(member.node, f"reported as lost by nodes {', '.join(map(str, accusers))}"))
+        for member, reporters in self.roster.judged(now_s):
+            self._effects.append(Down(member.node, f"reported as lost by nodes {', '.join(map(str, reporters))}"))
 
     def _tell_members(self, member: Member, now_s: float, *, sender: int = -1) -> None:
         def put(to: _Outgoing) -> None:
@@ -189,7 +189,7 @@ class Overlay:
         self._tell(put, now_s, sender=sender)
 
     def _tell(self, put: Callable[[_Outgoing], None], now_s: float, *, sender: int) -> None:
-        for node in self.post.linked:
+        for node in self.router.linked:
             if node != sender:
                 put(self._to(node, now_s + self._hold_s))
 

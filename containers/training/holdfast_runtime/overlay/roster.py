@@ -9,13 +9,13 @@ suspected launcher refutes with a newer turn (SWIM, Das et al. 2002).
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 
-from holdfast_runtime.overlay.letters import Accusation, Member
+from holdfast_runtime.overlay.messages import Member, Suspicion
 from holdfast_runtime.overlay.ring import Ring
 
-ACCUSERS = 2
+REPORTERS = 2
 """So many are believed."""
 PATIENCE = 3.0
-"""Heartbeat deadlines in which a launcher can deny what a single one says."""
+"""Heartbeat deadlines in which a launcher can refute what a single one says."""
 
 Subject = tuple[int, str, int]
 
@@ -33,31 +33,31 @@ class Roster:
         self.members = members
         self.ring = ring or Ring(node for node, member in members.items() if member.here)
         self._patience_s = PATIENCE * heartbeat_s
-        self._accusers: dict[Subject, dict[int, float]] = {}
+        self._reporters: dict[Subject, dict[int, float]] = {}
 
     def copy(self, members: MutableMapping[int, Member] | None = None) -> "Roster":
         copied = dict(self.members) if members is None else members
         made = Roster(self.me, copied, heartbeat_s=self._patience_s / PATIENCE, ring=self.ring.copy())
-        made._accusers = {subject: dict(accusers) for subject, accusers in self._accusers.items()}
+        made._reporters = {subject: dict(reporters) for subject, reporters in self._reporters.items()}
         return made
 
     @property
     def state(self) -> tuple[object, ...]:
-        accusers = {subject: frozenset(by) for subject, by in self._accusers.items()}
-        return frozenset(self.members.values()), frozenset(accusers.items())
+        reporters = {subject: frozenset(by) for subject, by in self._reporters.items()}
+        return frozenset(self.members.values()), frozenset(reporters.items())
 
     @property
     def own(self) -> Member:
         return self.members[self.me]
 
     @property
-    def doubtful(self) -> Mapping[Subject, Mapping[int, float]]:
-        return self._accusers
+    def suspected(self) -> Mapping[Subject, Mapping[int, float]]:
+        return self._reporters
 
     @property
     def judge_s(self) -> float | None:
-        """When a single accusation is to be believed; None while there is none."""
-        return min((min(by.values()) + self._patience_s for by in self._accusers.values()), default=None)
+        """When a single suspicion is to be believed; None while there is none."""
+        return min((min(by.values()) + self._patience_s for by in self._reporters.values()), default=None)
 
     def is_here(self, node: int) -> bool:
         member = self.members.get(node)
@@ -68,7 +68,7 @@ class Roster:
         if known is not None and (member.age <= known.age or _is_rival(member, known)):
             return False
         if known is not None and (known.uid, known.turn) != (member.uid, member.turn):
-            self._accusers.pop((known.node, known.uid, known.turn), None)
+            self._reporters.pop((known.node, known.uid, known.turn), None)
         self.members[member.node] = member
         if member.here:
             self.ring.add(member.node)
@@ -76,31 +76,31 @@ class Roster:
             self._forget(member)
         return True
 
-    def deny(self, turn: int) -> Member:
+    def refute(self, turn: int) -> Member:
         self.members[self.me] = replace(self.own, turn=max(turn, self.own.turn) + 1)
         return self.own
 
-    def accuse(self, accusation: Accusation, now_s: float) -> bool:
-        known = self.members.get(accusation.node)
-        if known is None or not known.here or (known.uid, known.turn) != (accusation.uid, accusation.turn):
+    def suspect(self, suspicion: Suspicion, now_s: float) -> bool:
+        known = self.members.get(suspicion.node)
+        if known is None or not known.here or (known.uid, known.turn) != (suspicion.uid, suspicion.turn):
             return False
-        if not self.is_here(accusation.accuser):
+        if not self.is_here(suspicion.reporter):
             return False  # who was cut off has lost its connections to the others, and not they theirs
-        accusers = self._accusers.setdefault((accusation.node, accusation.uid, accusation.turn), {})
-        if accusation.accuser in accusers or len(accusers) >= ACCUSERS:
+        reporters = self._reporters.setdefault((suspicion.node, suspicion.uid, suspicion.turn), {})
+        if suspicion.reporter in reporters or len(reporters) >= REPORTERS:
             return False
-        accusers[accusation.accuser] = now_s
+        reporters[suspicion.reporter] = now_s
         return True
 
-    def acquit(self, node: int) -> None:
-        for subject, by in [*self._accusers.items()]:
+    def clear(self, node: int) -> None:
+        for subject, by in [*self._reporters.items()]:
             if subject[0] == node and by.pop(self.me, None) is not None and not by:
-                del self._accusers[subject]
+                del self._reporters[subject]
 
     def judged(self, now_s: float) -> list[tuple[Member, list[int]]]:
         found = []
-        for (node, _, _), by in [*self._accusers.items()]:
-            believed = len(by) >= ACCUSERS or (self.me in by and self._is_alone())
+        for (node, _, _), by in [*self._reporters.items()]:
+            believed = len(by) >= REPORTERS or (self.me in by and self._is_alone())
             if believed or now_s >= min(by.values()) + self._patience_s:
                 gone = replace(self.members[node], here=False)
                 self.learn(gone)
@@ -108,12 +108,12 @@ class Roster:
         return found
 
     def _is_alone(self) -> bool:
-        accused = {node for (node, _, _), by in self._accusers.items() if self.me in by}
-        return len(self.ring) <= 1 + len(accused)
+        suspected = {node for (node, _, _), by in self._reporters.items() if self.me in by}
+        return len(self.ring) <= 1 + len(suspected)
 
     def _forget(self, member: Member) -> None:
         self.ring.remove(member.node)
-        self._accusers.pop((member.node, member.uid, member.turn), None)
+        self._reporters.pop((member.node, member.uid, member.turn), None)
 
 
 def _is_rival(member: Member, known: Member) -> bool:

@@ -1,5 +1,5 @@
 """
-What follows an exception of the program, and how many generations may pass without a finished step.
+Retries after exceptions of the program, and the budget of generations without a finished step.
 
 A step that raised is tried again once, by the same processes: that helps where the machine was at fault. If it raises
 again in the same process, another process takes its place, once: that helps where its device is broken. A step that
@@ -43,7 +43,7 @@ class Error:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a launcher remembers."""
+    """Memory of a launcher."""
 
     budget: int
     """Generations in a row that may end without a step that is finished."""

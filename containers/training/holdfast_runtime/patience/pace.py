@@ -1,4 +1,4 @@
-"""How long a rank may wait for the others in silence: a multiple of the job's own step time, as a launcher sees it."""
+"""Longest silent wait of a rank: a multiple of the job's own step time."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ WINDOW = 1000
 
 @dataclass(frozen=True)
 class Pace:
-    """How long the newest steps took."""
+    """Durations of the newest steps."""
 
     step: int = -1
     """The newest that is finished."""

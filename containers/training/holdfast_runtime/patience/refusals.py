@@ -1,4 +1,4 @@
-"""How often ranks try to take a state that they are refused: a view of the same processes and donors heals nothing."""
+"""Limit of retries of a refused state by the same processes and donors."""
 
 from dataclasses import dataclass, replace
 

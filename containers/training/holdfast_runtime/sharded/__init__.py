@@ -4,7 +4,8 @@ a program cannot go on in place.
 """
 
 from holdfast_runtime.sharded.ballot import Ballot, gathered, gathered_bytes
-from holdfast_runtime.sharded.kept import Joined, Kept, Pace, check_memory, in_one_place
+from holdfast_runtime.sharded.job_checkpoints import JobCheckpoints
+from holdfast_runtime.sharded.job_snapshots import JobSnapshots, RankPlace, SnapshotPace, check_memory, in_one_place
 from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, disagreement, exchange, survives, twins
 from holdfast_runtime.sharded.model import Sharded
 from holdfast_runtime.sharded.refusals import (
@@ -15,17 +16,16 @@ from holdfast_runtime.sharded.refusals import (
     snapshots_asked,
     survival_asked,
 )
-from holdfast_runtime.sharded.stored import Stored
 
 __all__ = [
     "Ballot",
     "Facts",
-    "Joined",
-    "Kept",
+    "JobCheckpoints",
+    "JobSnapshots",
     "NoCollectives",
-    "Pace",
+    "RankPlace",
     "Sharded",
-    "Stored",
+    "SnapshotPace",
     "agreed_snapshot",
     "alike",
     "check",

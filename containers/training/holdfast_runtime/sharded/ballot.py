@@ -1,4 +1,4 @@
-"""What takes the place of ``Reducer`` where the model's own layout adds up gradients: only the vote is of all ranks."""
+"""Vote of all ranks, in place of ``Reducer`` if the model's own layout adds up gradients."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -86,7 +86,7 @@ def odd_ones(facts: Sequence[Facts], of: Callable[[Facts], object]) -> tuple[int
 
 
 def disagreement(facts: Sequence[Facts]) -> str:
-    """Why ranks that say this cannot train together, with what to do; empty when they can."""
+    """Reason why ranks cannot train together, with what to do; empty for none."""
     if odd := odd_ones(facts, lambda fact: fact.groups):
         return (
             f"{_ranks(odd)} made other groups, or in another order, than the other ranks; every rank has to make "

@@ -14,7 +14,7 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from holdfast_runtime.boxes import boxes_of, placements_of
-from holdfast_runtime.groups import Recorded, cut_anew, mesh_like, moved, private
+from holdfast_runtime.groups import RecordedGroups, cut_anew, mesh_like, moved, private
 
 
 class Sharded:
@@ -27,7 +27,7 @@ class Sharded:
         pipelines: Schedules of torch.distributed.pipelining that the script steps.
     """
 
-    def __init__(self, model: nn.Module, recorded: Recorded, *, pipelines: Sequence[Any] = ()) -> None:
+    def __init__(self, model: nn.Module, recorded: RecordedGroups, *, pipelines: Sequence[Any] = ()) -> None:
         self.twins: tuple[int, ...] = ()
         """Ranks that have the same part of the state, once it is known."""
         self.some_have_twins = False

@@ -1,4 +1,4 @@
-"""What cannot go on in place, found before the first step: one message each, with what to do."""
+"""Checks before the first step of all that cannot go on in place, with what to do."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -74,7 +74,7 @@ def check_tier(tier: object) -> None:
 
 def snapshots_asked(every: int | str | None) -> int | None:
     """
-    What ``snapshot_every`` means: updates, 0 for as often as their cost allows, None for never.
+    Read ``snapshot_every``: updates, 0 for as often as their cost allows, None for never.
 
     Raises:
         UnsupportedError: anything else.
@@ -93,7 +93,7 @@ def snapshots_asked(every: int | str | None) -> int | None:
 
 def survival_asked(survive: str | None) -> Reach:
     """
-    What ``survive`` means.
+    Read ``survive``.
 
     Raises:
         UnsupportedError: anything but what may be lost.

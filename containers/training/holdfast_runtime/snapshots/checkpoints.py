@@ -45,7 +45,7 @@ _METADATA = ".metadata"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a checkpoint ended; the same on all ranks."""
+    """Outcome of a checkpoint; the same on all ranks."""
 
     step: int
     problem: str
@@ -157,7 +157,7 @@ class Checkpoints:
 
     def _state(self, step: int) -> dict[str, Any]:
         """
-        What is written. Of buffers torch.distributed.checkpoint keeps one rank's for all, as if they were replicas;
+        State to write. Of buffers torch.distributed.checkpoint keeps one rank's for all, as if they were replicas;
         running statistics are not, so each rank's are written too.
         """
         model, optimizer = get_state_dict(self._shard.model, self._shard.optimizer)

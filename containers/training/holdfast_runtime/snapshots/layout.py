@@ -1,5 +1,5 @@
 """
-How the tensors of a shard lie in one block of host memory, and blocks that hold them.
+Layout of a shard's tensors in one block of host memory, and the blocks.
 
 A block is filled and sent as a whole, so nothing in the path of a snapshot works tensor by tensor but the copy itself.
 """
@@ -91,7 +91,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Label:
-    """What a block holds."""
+    """Label of a block."""
 
     rank: int
     step: int

@@ -29,7 +29,7 @@ _CHUNK_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What a file has to be."""
+    """Expected size and digest of a file."""
 
     size: int
     """In bytes."""
@@ -38,7 +38,7 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint consists of."""
+    """Files of a checkpoint."""
 
     step: int
     world_size: int

@@ -35,7 +35,7 @@ Agree = Callable[[Sequence[int]], Sequence[int]]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank is."""
+    """Location of a rank."""
 
     node: int
     """Of the same number: fails together."""
@@ -60,7 +60,7 @@ class _Generation:
 
     @property
     def part(self) -> int:
-        """What this rank's shard is called."""
+        """Number of this rank's shard."""
         return part_number(self.rank, self.cut)
 
     @property
@@ -70,7 +70,7 @@ class _Generation:
 
     @property
     def keeper(self) -> Place | None:
-        """Who keeps this rank's shard."""
+        """Keeper of this rank's shard."""
         rank = self.map.of[self.rank]
         return None if rank < 0 else self.places[rank]
 

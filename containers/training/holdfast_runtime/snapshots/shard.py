@@ -1,5 +1,5 @@
 """
-What one rank has that no other has: its shards of parameters and optimizer state, buffers, and what is no tensor.
+State of one rank: its shards of parameters and optimizer state, buffers, and what is no tensor.
 
 Works for FSDP2 (``fully_shard``), whose parameters are DTensors of which each rank holds a local part, and for plain
 modules. Optimizer state changes only inside an update, and is copied in another thread. Everything else may change at
@@ -28,7 +28,7 @@ PARAMETER, OPTIMIZER, BUFFER, STATE = "parameter ", "optimizer ", "buffer ", "st
 
 
 class Stateful(Protocol):
-    """What has state besides the model and the optimizer: a scheduler, the data, counters."""
+    """Interface of further state: a scheduler, the data, counters."""
 
     def state_dict(self) -> Any:
         """Plain containers, numbers, text and tensors."""

@@ -38,7 +38,7 @@ class WireError(ConnectionError):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a receiver wants."""
+    """Request of a receiver."""
 
     generation: int
     step: int
@@ -124,7 +124,7 @@ class Line:
         self.send([LENGTH.pack(len(data)), data])
 
     def read_object(self) -> dict[str, Any]:
-        """What ``send_object`` sent. Raises WireError."""
+        """Receive an object of ``send_object``. Raises WireError."""
         (count,) = LENGTH.unpack(self.read(LENGTH.size))
         if count > OBJECT_BYTES:
             raise WireError(f"a header of {count} bytes is too long")

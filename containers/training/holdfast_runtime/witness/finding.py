@@ -1,4 +1,4 @@
-"""Where the witness is: at a flag, or beside Slurm's controller, which slurm.conf names on every node."""
+"""Address of the witness: from a flag, or beside Slurm's controller in slurm.conf."""
 
 import re
 from collections.abc import Mapping

@@ -22,7 +22,7 @@ from holdfast_runtime.witness.wire import (
     Join,
     Open,
     Refused,
-    Seated,
+    SeatGranted,
     WitnessMessage,
     key_of,
     proof,
@@ -41,7 +41,7 @@ class _RefusedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class WitnessHandlers:
-    """Who is asked and told. Nothing here may block."""
+    """Callbacks; none may block."""
 
     address: Callable[[], Address | None]
     claim: Callable[[], int | None]
@@ -155,7 +155,7 @@ class WitnessLink:
             return None
         if isinstance(answer, Refused):
             raise _RefusedError(answer.reason)
-        if not isinstance(answer, Seated):
+        if not isinstance(answer, SeatGranted):
             raise MessageError("it does not answer with a seat")
         mine = proof("seated", self._key, identity=answer.identity, nonce=nonce)
         if answer.proof != mine or claim not in (answer.identity, OPEN):

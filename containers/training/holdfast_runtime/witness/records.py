@@ -13,7 +13,7 @@ from holdfast_runtime.witness.wire import IDENTITY_BITS
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one witness takes upon itself."""
+    """Limits of one witness."""
 
     runs: int = 1024
     held_bytes: int = 64 << 20
@@ -76,7 +76,7 @@ class Records:
 
     def hear(self, record: Record, message: Message, *, size: int) -> tuple[Message | None, bool]:
         """
-        What the memory answers, and whether its committed view is another now.
+        The memory's answer, and True if its committed view changed.
 
         Raises:
             ValueError: there is no room for a message of this size.

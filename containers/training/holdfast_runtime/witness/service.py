@@ -28,7 +28,7 @@ from holdfast_runtime.witness.wire import (
     Join,
     Open,
     Refused,
-    Seated,
+    SeatGranted,
     proof,
 )
 
@@ -119,7 +119,7 @@ class _Connection(asyncio.Protocol):
         else:
             raise _ClosedError("a handshake begins with open or join")
         identity = record.witness.identity
-        self.tell(Seated(identity, proof("seated", record.key, identity=identity, nonce=asked.nonce)))
+        self.tell(SeatGranted(identity, proof("seated", record.key, identity=identity, nonce=asked.nonce)))
         record.links += 1
         return record
 

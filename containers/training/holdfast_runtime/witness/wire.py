@@ -43,7 +43,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Seated:
+class SeatGranted:
     """You speak with this memory. ``proof`` is of your nonce."""
 
     identity: int
@@ -69,10 +69,10 @@ class Goodbye:
     """This launcher ends: without any other the run may be forgotten."""
 
 
-Handshake = Challenge | Open | Join | Seated | Refused
+Handshake = Challenge | Open | Join | SeatGranted | Refused
 WitnessMessage = Beat | Goodbye | membership.Message
 
-HANDSHAKE: Codec[Handshake] = Codec(challenge=Challenge, open=Open, join=Join, seated=Seated, refused=Refused)
+HANDSHAKE: Codec[Handshake] = Codec(challenge=Challenge, open=Open, join=Join, seated=SeatGranted, refused=Refused)
 WITNESS: Codec[WitnessMessage] = Codec(
     {membership.Unread: membership.View},
     beat=Beat,

@@ -1,4 +1,4 @@
-"""Whether all ranks can train together, and are equal where they have to be."""
+"""Comparison of ranks at the start of a generation."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from holdfast_runtime.inprocess.member.telling import Telling
 from holdfast_runtime.inprocess.reduction import vote
 from holdfast_runtime.sharded import (
     Facts,
-    Joined,
+    RankPlace,
     Sharded,
     disagreement,
     exchange,
@@ -28,7 +28,7 @@ from holdfast_runtime.sharded import (
 
 
 class Agreement:
-    """What ranks tell each other in a generation, and what follows from it."""
+    """Facts that ranks exchange in a generation, and their checks."""
 
     def __init__(self, own: Standing, *, peers: Peers, telling: Telling) -> None:
         self._own = own
@@ -49,7 +49,7 @@ class Agreement:
             torch=torch.__version__,
             rack=os.environ.get("HOLDFAST_RACK", ""),
         )
-        with with_peers("not all ranks have told what they have"):
+        with with_peers("not all ranks have reported their state"):
             all_facts = exchange(self._telling.store("meet"), facts, rank=view.rank, world_size=view.world_size)
         if problem := disagreement(all_facts):
             raise UnsupportedError(problem)
@@ -57,7 +57,7 @@ class Agreement:
         sharded.some_have_twins = len({each.holds for each in all_facts}) < len(all_facts)
         if kept is not None:
             cut = view.world_size if made.elastic else 0
-            place = Joined(rank=view.rank, generation=view.generation, resume_step=view.resume_step, cut=cut)
+            place = RankPlace(rank=view.rank, generation=view.generation, resume_step=view.resume_step, cut=cut)
             kept.join(all_facts, place, agree=self._peers.smallest)
         found = survives(all_facts, snapshots=kept is not None and kept.needed)
         if view.plan.source == "fresh" and (problem := found.refusal(made.survive)):

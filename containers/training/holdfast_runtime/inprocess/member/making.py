@@ -62,7 +62,7 @@ class Making:
         return view
 
     def _others(self, purpose: str, *, has_one: bool) -> list[int]:
-        with with_peers("not all ranks have told whether they have a model"):
+        with with_peers("not all ranks have reported whether they have a model"):
             store = self._telling.store(purpose, deadline_s=self._deadlines.start)
             store.set(str(self._own.rank), str(int(has_one)))
             return [rank for rank in range(self._own.world_size) if (store.get(str(rank)) == b"1") != has_one]

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from holdfast_runtime.control import Build, Buildable, Deadlines, Ready, Stop, View
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.groups import Recorded, UnsupportedError, holders
+from holdfast_runtime.groups import RecordedGroups, UnsupportedError, holders
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
 from holdfast_runtime.inprocess.member.agreement import Agreement
 from holdfast_runtime.inprocess.member.making import Making
@@ -43,7 +43,7 @@ class Member:
         *,
         backend: str,
         training: Training | None = None,
-        recorded: Recorded | None = None,
+        recorded: RecordedGroups | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self.faults = Injector.from_environment(environment)
@@ -74,7 +74,7 @@ class Member:
 
     @property
     def training(self) -> Training | None:
-        """What the script has made; None until then."""
+        """Model and optimizer of the script; None until they exist."""
         return self.taking.training
 
     def train(self, training: Training) -> None:

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
 from holdfast_runtime.control import Deadlines, Leave
-from holdfast_runtime.groups import Group, Recorded, Waits, has_ended
+from holdfast_runtime.groups import Group, RecordedGroups, Waits, has_ended
 from holdfast_runtime.inprocess.errors import BrokenError
 from holdfast_runtime.inprocess.member.standing import Standing
 from holdfast_runtime.transfer import TransferError
@@ -31,7 +31,7 @@ class Peers:
         recorded: Groups of the script, which are made again. Default: they are its own affair.
     """
 
-    def __init__(self, own: Standing, *, backend: str, recorded: Recorded | None, deadlines: Deadlines) -> None:
+    def __init__(self, own: Standing, *, backend: str, recorded: RecordedGroups | None, deadlines: Deadlines) -> None:
         self.left_cleanly = True
         """Whether nothing of an earlier group is at work any more."""
         self.all_on_host = False

@@ -98,7 +98,7 @@ class Recutting:
             return
         if view.plan.source == "fresh":
             raise UnsupportedError(
-                "the number of ranks changed before the first step, when nobody has the model; start the job again"
+                "the number of ranks changed before the first step, when no rank has the model; start the job again"
             )
         self._faults.point("cut")
         self._own.validity, self._own.prepared = "torn", False
@@ -134,7 +134,7 @@ class Recutting:
         self._faults.point("placed")
 
     def _part(self, view: View, rows: Rows, source: int) -> Flat:
-        """What this rank gets of one part: from here, or from the first that gives it whole."""
+        """Get this rank's share of one part, from here or the first donor that has it whole."""
         number = part_number(source, view.plan.cut)
         part = self._held.get(number)
         if part is not None and part.step == view.resume_step:

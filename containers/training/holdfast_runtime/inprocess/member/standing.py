@@ -7,7 +7,7 @@ from holdfast_runtime.elastic import Rounds
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.membership import State
-from holdfast_runtime.sharded import Kept, Sharded, Stored
+from holdfast_runtime.sharded import JobCheckpoints, JobSnapshots, Sharded
 from holdfast_runtime.snapshots import Checkpoints
 
 
@@ -34,14 +34,14 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What the script has made."""
+    """Model, optimizer and other state of the script."""
 
     state: TrainingState
     tier: CheckpointTier | Checkpoints | None
     """Default: there is no state but that of processes."""
     sharded: Sharded | None = None
-    kept: Kept | None = None
-    stored: Stored | None = None
+    kept: JobSnapshots | None = None
+    stored: JobCheckpoints | None = None
     elastic: bool = False
     """Whether the number of ranks may change."""
     rounds: Rounds | None = None

@@ -1,4 +1,4 @@
-"""What a process says to its launcher, and hears from it."""
+"""Messages of a process to its launcher, and from it."""
 
 import contextlib
 import math

@@ -44,7 +44,7 @@ class ExpansionError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What has to be known of this launcher to start another one in the same run."""
+    """Options of this launcher, to start another one in the same run."""
 
     job: str = ""
     """Whose allocation it is; empty where there is none to expand."""
@@ -91,7 +91,7 @@ class Expansion:
 
     @property
     def answer(self) -> str:
-        """How this job gets a lost node back: expand, none, or empty where Slurm or Kubernetes starts it again."""
+        """Replacement of lost nodes: expand, none, or empty if Slurm or Kubernetes restarts them."""
         return ("expand" if self._request.is_asked else "none") if self._request.job else ""
 
     @property
@@ -220,7 +220,7 @@ class Expansion:
         return {"HOLDFAST_ALLOCATION": self._request.job, "HOLDFAST_TOKEN": self._token}
 
     async def _run(self, command: Sequence[str], *, given: str = "", has_deadline: bool = True) -> str:
-        """What a command prints on both outputs. Raises ExpansionError, also at its deadline, and OSError."""
+        """Return both outputs of a command. Raises ExpansionError, also at its deadline, and OSError."""
         within_s = COMMAND_S if has_deadline else None
         child = await asyncio.create_subprocess_exec(
             *command,

@@ -1,4 +1,4 @@
-"""What Slurm's commands and this node report of a job of several nodes."""
+"""Reports of Slurm's commands and of this node about a job of several nodes."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast_runtime.launcher.allocation.survival import Submitted
+from holdfast_runtime.launcher.allocation.survival import SubmittedJob
 
 ANSWER_S = 3.0
 """For each command: the first line of a job does not wait for an accounting that is down."""
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def run_command(command: Sequence[str]) -> str:
-    """What a command prints. Raises OSError and subprocess.SubprocessError."""
+    """Return the output of a command. Raises OSError and subprocess.SubprocessError."""
     return subprocess.run(
         command, capture_output=True, text=True, check=True, timeout=ANSWER_S, stdin=subprocess.DEVNULL
     ).stdout
@@ -80,7 +80,7 @@ def read_job(text: str) -> JobRecord:
 
 def read_submitted(
     environment: Mapping[str, str], *, run: Run = run_command, sruns: Callable[[str], list[list[str]]] | None = None
-) -> Submitted:
+) -> SubmittedJob:
     """Ask for all that says how the job and the step of this launcher were submitted. What cannot be read is None."""
     job, step = job_of(environment), environment.get("SLURM_STEP_ID", "")
     record = _ask(lambda: read_job(run(["scontrol", "--oneliner", "show", "job", job])))
@@ -90,7 +90,7 @@ def read_submitted(
     step_line = lines.get(f"{job}.{step}")
     if step_line is None and len(running) == 1:
         step_line = shlex.join(running[0])
-    return Submitted(
+    return SubmittedJob(
         environment=environment,
         script=script,
         job_line=(record.submit_line if record else None) or lines.get(job),

@@ -1,5 +1,5 @@
 """
-Whether the allocation of a job outlives the loss of one of its nodes.
+Survival of a job's allocation after the loss of a node.
 
 Slurm keeps it as ``kill_on_node_fail`` and reports it nowhere, so it follows from what the job was submitted with. Both
 the job and its step need ``--no-kill`` (sbatch(1): the option of the job does not set SLURM_NO_KILL for its steps).
@@ -22,8 +22,8 @@ OF_THE_JOB, OF_THE_STEP = "#SBATCH --no-kill", "srun --no-kill"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Submitted:
-    """What can be read of a job and of the step that this launcher is a task of. None for what cannot."""
+class SubmittedJob:
+    """Job, and step of this launcher, as submitted. None for what is not known."""
 
     environment: Mapping[str, str]
     script: str | None = None
@@ -38,7 +38,7 @@ class Submitted:
 
 @dataclass(frozen=True, kw_only=True)
 class Survival:
-    """Whether it does, and what is missing where it does not."""
+    """Answer, and missing options."""
 
     answer: Answer
     add: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Survival:
         return f"{what}: Slurm does not report it; it does with {add}"
 
 
-def survival(said: Submitted) -> Survival:
+def survival(said: SubmittedJob) -> Survival:
     job, step = _of_the_job(said), _of_the_step(said)
     add = tuple(option for option, has in ((OF_THE_JOB, job), (OF_THE_STEP, step)) if has is not True)
     if job and step:
@@ -66,7 +66,7 @@ def survival(said: Submitted) -> Survival:
     return Survival(answer="not known", add=add)
 
 
-def _of_the_job(said: Submitted) -> bool | None:
+def _of_the_job(said: SubmittedJob) -> bool | None:
     """A command line wins over the environment, and that over the job file (sbatch(1), "INPUT ENVIRONMENT")."""
     line = split(said.job_line) if said.job_line is not None else None
     if line is not None and (found := no_kill_of(line[1:])) is not None:
@@ -80,7 +80,7 @@ def _of_the_job(said: Submitted) -> bool | None:
     return False if line is not None and (program != "sbatch" or said.script is not None) else None
 
 
-def _of_the_step(said: Submitted) -> bool | None:
+def _of_the_step(said: SubmittedJob) -> bool | None:
     line = split(said.step_line)[1:] if said.step_line is not None else None
     if line is not None and (found := no_kill_of(line)) is not None:
         return found

@@ -1,5 +1,5 @@
 """
-What ``holdfast-run status`` finds out: the sockets of this node's launchers, and who is waited for.
+Data of ``holdfast-run status``: sockets of this node's launchers, and pending waits.
 """
 
 from holdfast_runtime.launcher.asking.sockets import (

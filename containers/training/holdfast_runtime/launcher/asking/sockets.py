@@ -22,7 +22,7 @@ LONGEST_ANSWER = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FoundSocket:
     """One socket."""
 
     path: Path
@@ -41,7 +41,7 @@ def folders(environment: Mapping[str, str], *, uid: int) -> tuple[Path, ...]:
 
 def find_sockets(
     places: Iterable[Path], *, run: str | None = None, node: int | None = None, job: str = ""
-) -> list[Found]:
+) -> list[FoundSocket]:
     """
     Sockets by run and node.
 
@@ -49,7 +49,7 @@ def find_sockets(
         job: Of Slurm, whose own come first and, where there are some, alone.
     """
     found = [
-        Found(path=path, run=match["run"], node=int(match["node"]))
+        FoundSocket(path=path, run=match["run"], node=int(match["node"]))
         for place in places
         for path in sorted(place.iterdir())
         if (match := _NAME.fullmatch(path.name))

@@ -1,4 +1,4 @@
-"""Who a launcher waits for now, and how a lost node comes back, as ``holdfast-run status`` shows it. Pure."""
+"""Pending waits of a launcher and replacement of lost nodes, for ``holdfast-run status``. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

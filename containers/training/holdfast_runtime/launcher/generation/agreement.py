@@ -18,7 +18,7 @@ PROPOSAL_PER_LAUNCHER_S = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """What the protocol makes happen outside."""
+    """Effects of the protocol."""
 
     send: Callable[[int, membership.Message], None]
     leave: Callable[[int, str], None]
@@ -59,7 +59,7 @@ class Agreement:
 
     @property
     def wanted(self) -> str:
-        """Why another view is wanted; empty when it is not."""
+        """Reason for the next view; empty for none."""
         return self._node.wanted
 
     @property
@@ -117,7 +117,7 @@ class Agreement:
     def _decide(self, committed: View, statuses: tuple[Status, ...]) -> View | str:
         chosen = membership.next_view(committed, statuses, policy=self._effects.policy())
         # With all launchers heard, nobody is left who could have the state that is missing.
-        if isinstance(chosen, membership.Hopeless) and len(statuses) == self._node.size:
+        if isinstance(chosen, membership.NoFurtherView) and len(statuses) == self._node.size:
             self._loop.call_soon(self._effects.stop, f"{self._node.wanted}; {chosen}")
         return chosen
 

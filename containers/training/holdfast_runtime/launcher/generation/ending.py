@@ -13,7 +13,7 @@ from holdfast_runtime.membership import View
 
 
 class Ending:
-    """Who has finished, and what is done to end."""
+    """End of this launcher."""
 
     def __init__(self, *, slots: LocalSlots, links: Links, journal: Journal, deadlines: Deadlines) -> None:
         self._slots = slots

@@ -24,7 +24,7 @@ STEADY = 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class Asks:
-    """What the launcher does for it."""
+    """Callbacks of the launcher."""
 
     view: Callable[[], View]
     found: Callable[[int], None]

@@ -3,7 +3,7 @@ The store's entries between local ranks and other launchers, and which go where.
 `holdfast_runtime.store`.
 """
 
-from holdfast_runtime.launcher.keys.post import KeyPost
+from holdfast_runtime.launcher.keys.relay import KeyRelay
 from holdfast_runtime.launcher.keys.shared import SharedKeys
 
-__all__ = ["KeyPost", "SharedKeys"]
+__all__ = ["KeyRelay", "SharedKeys"]

@@ -3,7 +3,7 @@ The launcher's side of the store: entries of its ranks go to one launcher of the
 
 Which one that is changes with each generation, and it needs no replacement: when a launcher of a view is lost, so is
 the generation. It puts all changes in one order, so that ``add``, ``compare_set`` and ``delete`` cannot race. Among n
-launchers 2n messages suffice where all to all would take n squared. Pure but for what it hands to ``Outlet``.
+launchers 2n messages suffice where all to all would take n squared. Pure but for what it hands to ``KeySender``.
 """
 
 import base64
@@ -14,8 +14,8 @@ from holdfast_runtime.control import Change, Changed, Keys, Put
 from holdfast_runtime.launcher.links import ChangeAt, ChangedAt
 
 
-class Outlet(Protocol):
-    """Where messages go."""
+class KeySender(Protocol):
+    """Receivers of messages."""
 
     def to_ranks(self, keys: Keys) -> None: ...
     def to_launchers(self, keys: Keys) -> None: ...
@@ -26,7 +26,7 @@ class Outlet(Protocol):
 class SharedKeys:
     """The entries of the newest generation. Those of later generations wait until their view is there."""
 
-    def __init__(self, outlet: Outlet, *, node: int) -> None:
+    def __init__(self, outlet: KeySender, *, node: int) -> None:
         self._outlet = outlet
         self._node = node
         self._generation = 0

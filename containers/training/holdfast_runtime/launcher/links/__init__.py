@@ -4,11 +4,11 @@ connect to a launcher's port, or listen where a launcher will call: both sides p
 over nonces of both, and all that follows is sealed with a key of it.
 """
 
-from holdfast_runtime.launcher.links.acquaintances import Identity
 from holdfast_runtime.launcher.links.connections import Handlers, Links
 from holdfast_runtime.launcher.links.handshake import Proofs, at_the_other_end
+from holdfast_runtime.launcher.links.heartbeat_thread import HeartbeatThread
+from holdfast_runtime.launcher.links.known_launchers import Identity
 from holdfast_runtime.launcher.links.peers import Address, Peers, PeersError, expand_host_list, find_peers
-from holdfast_runtime.launcher.links.pulse import Pulse
 from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.token import TokenError, run_token
 from holdfast_runtime.launcher.links.watching import lateness_s, patience_s
@@ -47,6 +47,7 @@ __all__ = [
     "Done",
     "HandOverAt",
     "Handlers",
+    "HeartbeatThread",
     "Hello",
     "Identity",
     "LinkMessage",
@@ -54,7 +55,6 @@ __all__ = [
     "Peers",
     "PeersError",
     "Proofs",
-    "Pulse",
     "RaisedAt",
     "Refused",
     "SealedLine",

@@ -1,4 +1,4 @@
-"""Which addresses a launcher calls, and until when. What is said on a connection is left to its links."""
+"""Outgoing connections of a launcher."""
 
 import asyncio
 import contextlib
@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Awaitable, Callable, Collection
 
 from holdfast_runtime.control import MessageError
-from holdfast_runtime.launcher.links.names import Names
 from holdfast_runtime.launcher.links.peers import Address
+from holdfast_runtime.launcher.links.resolver import Resolver
 
 
 class Calls:
@@ -31,7 +31,7 @@ class Calls:
         self._call = call
         self._linked = linked
         self._limit = limit
-        self._names = Names()
+        self._names = Resolver()
         self._numbers = itertools.count()
         self._answered: dict[Address, Address] = {}
         self._dialling: dict[Address, asyncio.Task[None]] = {}

@@ -13,23 +13,23 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from holdfast_runtime.control import Deadlines, MessageError, end_tasks, listen
-from holdfast_runtime.launcher.links.acquaintances import Acquaintances, Identity
-from holdfast_runtime.launcher.links.beats import Beats
 from holdfast_runtime.launcher.links.calls import Calls
-from holdfast_runtime.launcher.links.handshake import HANDSHAKE_BYTES, Door, Proofs
+from holdfast_runtime.launcher.links.handshake import HANDSHAKE_BYTES, Handshake, Proofs
+from holdfast_runtime.launcher.links.heartbeats import Heartbeats
+from holdfast_runtime.launcher.links.known_launchers import Identity, KnownLaunchers
 from holdfast_runtime.launcher.links.link import BEAT, Link
 from holdfast_runtime.launcher.links.peers import Address
-from holdfast_runtime.launcher.links.reach import Hooks, Reach
+from holdfast_runtime.launcher.links.reach import Hooks, OverlayDriver
 from holdfast_runtime.launcher.links.wire import (
     LINK,
     Beat,
+    Disconnect,
+    HeartbeatRequest,
     Hello,
-    Kept,
     LinkMessage,
-    Parting,
-    Watched,
+    LinkNeed,
 )
-from holdfast_runtime.overlay import Member, Parcel
+from holdfast_runtime.overlay import Member, Packet
 
 RETIRED_HEARTBEATS = 10
 """How long who was called leaves the end of a connection that another one has replaced to the caller."""
@@ -43,7 +43,7 @@ def _nothing(_node: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Handlers:
-    """Who is told. Nothing here may block."""
+    """Callbacks; none may block."""
 
     up: Callable[[Hello], None]
     down: Callable[[int, str], None]
@@ -65,7 +65,7 @@ class Links:
     def __init__(
         self, identity: Identity, *, host: str, deadlines: Deadlines, handlers: Handlers, size: int = 1
     ) -> None:
-        self._others = Acquaintances(identity)
+        self._others = KnownLaunchers(identity)
         self._host = host
         self._port = 0
         self._deadlines = deadlines
@@ -76,7 +76,7 @@ class Links:
             linked=lambda: {(link.peer.host, link.peer.port) for link in self._links.values()},
             limit=HANDSHAKE_BYTES,
         )
-        self._door = Door(
+        self._door = Handshake(
             proofs=Proofs(run_id=identity.run_id, token=identity.token),
             others=self._others,
             calls=self._calls,
@@ -90,7 +90,7 @@ class Links:
         self._tasks: set[asyncio.Task[None]] = set()
         self._size = size
         self._known: tuple[Address, ...] = ()
-        self._beats = Beats(
+        self._beats = Heartbeats(
             links=lambda: self._links,
             beside=lambda: self._reach.beside(),
             deadlines=deadlines,
@@ -137,7 +137,7 @@ class Links:
         self._known = known
         self._renew_reach()
 
-    def _make_reach(self) -> Reach:
+    def _make_reach(self) -> OverlayDriver:
         own = Member(self._me.node, self._me.uid, self.incarnation, self._host, self._port)
         hooks = Hooks(
             links=lambda: self._links,
@@ -148,7 +148,7 @@ class Links:
             rival=self._replace,
             patience_s=lambda: self._beats.patience_s,
         )
-        return Reach(own, known=self._known, size=self._size, deadlines=self._deadlines, hooks=hooks)
+        return OverlayDriver(own, known=self._known, size=self._size, deadlines=self._deadlines, hooks=hooks)
 
     def _renew_reach(self) -> None:
         self._reach.close(last=False)
@@ -193,7 +193,7 @@ class Links:
         links = [*self._links.values()]
         self._reach.close(last=True)
         for link in links:
-            link.write(LINK.encode(Parting(over=True)))
+            link.write(LINK.encode(Disconnect(over=True)))
         for link in links:
             # Only the end of what is sent: a connection that is closed with something unread in it is reset, and the
             # other side loses the last message too.
@@ -274,9 +274,9 @@ class Links:
                     self._reach.ended(link, why)
 
     def _heard(self, link: Link, message: LinkMessage) -> None:
-        if isinstance(message, Watched):
+        if isinstance(message, HeartbeatRequest):
             self._beats.heard(link, message)
-        elif isinstance(message, Parcel | Kept | Parting):
+        elif isinstance(message, Packet | LinkNeed | Disconnect):
             self._reach.heard(link, message)
         else:
             self._handlers.message(link.peer.node, message)

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from holdfast_runtime.control import MessageError
-from holdfast_runtime.launcher.links.acquaintances import Acquaintances
 from holdfast_runtime.launcher.links.calls import Calls
+from holdfast_runtime.launcher.links.known_launchers import KnownLaunchers
 from holdfast_runtime.launcher.links.link import Link
 from holdfast_runtime.launcher.links.peers import Address
 from holdfast_runtime.launcher.links.seal import SealedLine
@@ -28,7 +28,7 @@ REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
 
 
 class Proofs:
-    """What each side has to show. A proof is good for one role, one pair of nonces and one message only."""
+    """Proofs of both sides, each for one role, one pair of nonces and one message."""
 
     def __init__(self, *, run_id: str, token: str) -> None:
         self._run_id = run_id
@@ -58,7 +58,7 @@ class Proofs:
         return hmac.new(self._key, b" ".join([role.encode(), *map(str.encode, nonces), body]), "sha256").hexdigest()
 
 
-class Door:
+class Handshake:
     """
     Of one launcher.
 
@@ -71,7 +71,7 @@ class Door:
         self,
         *,
         proofs: Proofs,
-        others: Acquaintances,
+        others: KnownLaunchers,
         calls: Calls,
         hello: Callable[[], Hello],
         serve: Callable[[Link, asyncio.StreamReader], Awaitable[None]],

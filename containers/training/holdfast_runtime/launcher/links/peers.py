@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from holdfast_runtime.launcher.links.names import addresses_of
+from holdfast_runtime.launcher.links.resolver import addresses_of
 
 Address = tuple[str, int]
 """Host and port."""
@@ -70,8 +70,8 @@ def find_peers(
         return _kubernetes(environment, nodes=nodes or 1, port=port)
     if (nodes or 1) > 1:
         raise PeersError(
-            f"--nnodes is {nodes} and nothing says where the other nodes are; give --rdzv-endpoint HOST:PORT or "
-            "--peers, or run under Slurm or as a Kubernetes Indexed Job with a headless service"
+            f"--nnodes is {nodes} and the addresses of the other nodes are not known; give --rdzv-endpoint "
+            "HOST:PORT or --peers, or run under Slurm or as a Kubernetes Indexed Job with a headless service"
         )
     return Peers(nodes=1, node_rank=node_rank or 0, port=port or 0, known=(), host="127.0.0.1")
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.links.link import Link
 from holdfast_runtime.launcher.links.peers import Address
-from holdfast_runtime.launcher.links.wire import LINK, Kept, LinkMessage, Parting
-from holdfast_runtime.overlay import NEIGHBOURS, Deliver, Down, Member, Overlay, Parcel, Rival, Up, Write
+from holdfast_runtime.launcher.links.wire import LINK, Disconnect, LinkMessage, LinkNeed
+from holdfast_runtime.overlay import NEIGHBOURS, Deliver, Down, Member, Overlay, Packet, Rival, Up, Write
 
 SETTLE_S = 0.05
 TEND_S = 0.2
@@ -30,7 +30,7 @@ REDIALLERS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Hooks:
-    """What a launcher's links do for it."""
+    """Callbacks of the links."""
 
     links: Callable[[], dict[int, Link]]
     call: Callable[[Address], None]
@@ -43,7 +43,7 @@ class Hooks:
     """How long another launcher may take to answer."""
 
 
-class Reach:
+class OverlayDriver:
     def __init__(
         self, own: Member, *, known: tuple[Address, ...], size: int, deadlines: Deadlines, hooks: Hooks
     ) -> None:
@@ -77,7 +77,7 @@ class Reach:
         return self._up
 
     def address_of(self, node: int) -> Address | None:
-        """Where a launcher listens; None where nothing is known of it."""
+        """Address of a launcher; None if it is not known."""
         member = self._overlay.roster.members.get(node)
         return (member.host, member.port) if member is not None else None
 
@@ -109,12 +109,12 @@ class Reach:
         self._overlay.unlink(link.peer.node, time.monotonic(), parted=not link.said)
         self._changed()
 
-    def heard(self, link: Link, message: Parcel | Kept | Parting) -> None:
+    def heard(self, link: Link, message: Packet | LinkNeed | Disconnect) -> None:
         node = link.peer.node
-        if isinstance(message, Parcel):
+        if isinstance(message, Packet):
             self._overlay.hear(node, message, time.monotonic())
             self._later()
-        elif isinstance(message, Kept):
+        elif isinstance(message, LinkNeed):
             link.needed = message.needed
             self._consider(link)
         elif self._hooks.links().get(node) is link:
@@ -133,7 +133,7 @@ class Reach:
         for node in self._overlay.wanted() - self._overlay.linked:
             if self.address_of(node) == address:
                 if now_s - self._failing_s.setdefault(node, now_s) > self._hooks.patience_s():
-                    self._overlay.accuse(node, now_s)
+                    self._overlay.suspect(node, now_s)
                     self._changed()
                 return
 
@@ -159,7 +159,7 @@ class Reach:
             if isinstance(effect, Write):
                 link = links.get(effect.node)
                 if link is not None:
-                    link.write(LINK.encode(effect.parcel))
+                    link.write(LINK.encode(effect.packet))
             elif isinstance(effect, Deliver):
                 self._hooks.message(effect.origin, LINK.decode(effect.body.encode()))
             elif isinstance(effect, Up):
@@ -176,7 +176,7 @@ class Reach:
     def _down(self, effect: Down) -> None:
         link = self._hooks.links().get(effect.node)
         if link is not None:
-            link.write(LINK.encode(Parting(over=True)))  # if it is well it must not take this one for lost
+            link.write(LINK.encode(Disconnect(over=True)))  # if it is well it must not take this one for lost
             link.end(effect.why)
         self._hooks.down(effect.node, self._ended.pop(effect.node, effect.why))
         self._changed()
@@ -202,7 +202,7 @@ class Reach:
             needed = node in wanted or now_s - self._since_s.get(node, now_s) < PART_AFTER_S
             if needed != self._kept.get(node, True):
                 self._kept[node] = needed
-                link.write(LINK.encode(Kept(needed)))
+                link.write(LINK.encode(LinkNeed(needed)))
                 self._consider(link)
         if not self._restless:  # else something has changed meanwhile, and they are looked at again soon
             more = wanted - links.keys() or len(self._overlay.roster.ring) < self._size
@@ -233,7 +233,7 @@ class Reach:
     def _consider(self, link: Link) -> None:
         unneeded = not link.needed and not self._kept.get(link.peer.node, True)
         if unneeded and self._own.node > link.peer.node and self._hooks.links().get(link.peer.node) is link:
-            link.write(LINK.encode(Parting()))
+            link.write(LINK.encode(Disconnect()))
             self._part(link, resend=False)
 
     def _part(self, link: Link, *, resend: bool) -> None:

@@ -17,7 +17,7 @@ FORGET = 0.9
 
 def patience_s(heartbeat_s: float, *, late_s: float) -> float:
     """
-    How long another launcher may be silent.
+    Longest silence of another launcher, in seconds.
 
     A launcher that is late itself cannot tell a lost one from one whose signs of life it has not read yet (Lifeguard,
     Dadgar et al. 2018, makes SWIM patient so). Nor can it tell a lost one from one whose signs of life have come late

@@ -9,7 +9,7 @@ from typing import Literal
 
 from holdfast_runtime import membership
 from holdfast_runtime.control import Change, Changed, Codec, Keys
-from holdfast_runtime.overlay import Parcel
+from holdfast_runtime.overlay import Packet
 from holdfast_runtime.patience import Error
 
 
@@ -26,7 +26,7 @@ def identity_of(uid: str) -> int:
 
 @dataclass(frozen=True)
 class Hello:
-    """Who calls or answers, and the launchers that it has met."""
+    """Identity of the sender, and the launchers that it has met."""
 
     node: int
     incarnation: int
@@ -71,21 +71,21 @@ class Beat:
 
 
 @dataclass(frozen=True)
-class Watched:
+class HeartbeatRequest:
     """The sender wants signs of life from the receiver, or no more."""
 
     wanted: bool
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Whether the sender needs this connection."""
+class LinkNeed:
+    """The sender needs this connection, or no longer."""
 
     needed: bool
 
 
 @dataclass(frozen=True)
-class Parting:
+class Disconnect:
     """The sender ends this connection; ``over`` where it has no part in the job any more."""
 
     over: bool = False
@@ -154,7 +154,7 @@ class Settled:
 
 @dataclass(frozen=True)
 class AllSettled:
-    """What each launcher of the generation said, by node, gathered by the first of them."""
+    """Reports of all launchers of the generation, by node, gathered by the first."""
 
     generation: int
     said: tuple[tuple[int, Settled], ...]
@@ -200,10 +200,10 @@ class Done:
 
 LinkMessage = (
     Beat
-    | Watched
-    | Kept
-    | Parting
-    | Parcel
+    | HeartbeatRequest
+    | LinkNeed
+    | Disconnect
+    | Packet
     | Trouble
     | HandOverAt
     | BuildAt
@@ -225,10 +225,10 @@ HANDSHAKE: Codec[Challenge | Hello | Refused] = Codec(challenge=Challenge, hello
 LINK: Codec[LinkMessage] = Codec(
     {membership.View: membership.View, membership.Unread: membership.View},
     beat=Beat,
-    watched=Watched,
-    kept=Kept,
-    parting=Parting,
-    parcel=Parcel,
+    watched=HeartbeatRequest,
+    kept=LinkNeed,
+    parting=Disconnect,
+    packet=Packet,
     trouble=Trouble,
     hand_over=HandOverAt,
     build=BuildAt,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from holdfast_runtime import control
 from holdfast_runtime.control import Deadlines
 from holdfast_runtime.launcher.generation import Ending, Journal
-from holdfast_runtime.launcher.keys import KeyPost
+from holdfast_runtime.launcher.keys import KeyRelay
 from holdfast_runtime.launcher.links import Links
 from holdfast_runtime.launcher.node.places import Places
 from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, LocalSlots, rank_views
@@ -21,7 +21,7 @@ class Carrier:
         *,
         slots: LocalSlots,
         places: Places,
-        keys: KeyPost,
+        keys: KeyRelay,
         links: Links,
         journal: Journal,
         ending: Ending,

@@ -1,4 +1,4 @@
-"""What the health agent of the node hears of a launcher, and what is done when it asks for something."""
+"""Reports to the node's health agent, and its requests."""
 
 import asyncio
 import os
@@ -138,6 +138,6 @@ class ForAgent:
                 text = path.read_text(errors="replace")
             except OSError:
                 text = ""
-            said = text[:EVIDENCE] or f"it says nothing; the kernel: {kernel_state(pid)}"
+            said = text[:EVIDENCE] or f"no report; the kernel: {kernel_state(pid)}"
             self._journal.event(kinds.STACKS_DUMPED, evidence=said, rank=rank, path=str(path) if text else "", pid=pid)
         answer(self._done(command, str(folder)))

@@ -1,4 +1,4 @@
-"""Which generation this launcher is in, why another one is wanted, and what it says of its ranks for that one."""
+"""Current generation of this launcher, and the change to the next one."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ VOTE_AFTER_S = 0.3
 
 
 class Processes(Protocol):
-    """What is done to the local processes."""
+    """Callbacks for the local processes."""
 
     def leave(self, generation: int, reason: str) -> None:
         """Have them leave their collectives."""
@@ -88,7 +88,7 @@ class Generations:
 
     @property
     def wanted(self) -> str:
-        """Why another view is wanted; empty when it is not."""
+        """Reason for the next view; empty for none."""
         return self._agreement.wanted if self._agreement is not None else ""
 
     @property

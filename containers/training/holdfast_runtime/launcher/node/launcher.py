@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from holdfast_common import EventLog
 from holdfast_runtime.launcher.allocation import Expansion, read_submitted, survival
 from holdfast_runtime.launcher.generation import Asks, Building, Ending, Journal, Notice, Resizing, Witnessing
-from holdfast_runtime.launcher.keys import KeyPost
+from holdfast_runtime.launcher.keys import KeyRelay
 from holdfast_runtime.launcher.links import Handlers, Identity, Links, Settled
 from holdfast_runtime.launcher.node.agent_link import AgentLink
 from holdfast_runtime.launcher.node.carrier import Carrier
@@ -54,7 +54,7 @@ class Launcher:
         self.ending = Ending(slots=self.slots, links=self.links, journal=self.journal, deadlines=options.deadlines)
         self.tasks = Tasks(ending=self.ending, journal=self.journal)
         self.witness = self._make_witness()
-        self._keys = KeyPost(slots=self.slots, links=self.links)
+        self._keys = KeyRelay(slots=self.slots, links=self.links)
         instance = os.environ.get("HOLDFAST_INSTANCE_ID", "")
         self.record = Record(slots=self.slots, journal=self.journal, instance=instance, sizes=options.sizes)
         self.ending.on_finished, self.ending.summary = self.record.finished, self.record.summary
@@ -149,7 +149,7 @@ class Launcher:
 
     @property
     def wanted(self) -> str:
-        """Why another view is wanted; empty when it is not."""
+        """Reason for the next view; empty for none."""
         return self.generations.wanted
 
     @property
@@ -207,7 +207,7 @@ class Launcher:
 
     def _forker_lost(self, how: str) -> None:
         write = self.journal.note if self.ending.begun else self.journal.say
-        write(f"{how}; another one is started")
+        write(f"{how}; restarting it")
 
     def _make_links(self) -> Links:
         options = self.options

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from holdfast_common import kinds
 from holdfast_runtime.control import Keys
 from holdfast_runtime.launcher.generation import Building, Ending, Journal, Resizing, Witnessing
-from holdfast_runtime.launcher.keys import KeyPost
+from holdfast_runtime.launcher.keys import KeyRelay
 from holdfast_runtime.launcher.links import (
     AllSettled,
     BuildAt,
@@ -58,7 +58,7 @@ class Peers:
         links: Links,
         generations: Generations,
         witness: Witnessing,
-        keys: KeyPost,
+        keys: KeyRelay,
         judgement: Judgement,
         settling: Settling,
         departure: Departure,

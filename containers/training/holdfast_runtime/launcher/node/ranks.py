@@ -1,4 +1,4 @@
-"""What the ranks of this node say, and what follows when one of them ends."""
+"""Messages and deaths of the ranks of this node."""
 
 import asyncio
 import signal
@@ -9,7 +9,7 @@ from holdfast_common import kinds
 from holdfast_runtime import control
 from holdfast_runtime.control import Change, Cold, Fault, FromRank, Hello, Progress, Put, Raised, Ready, Survives
 from holdfast_runtime.launcher.generation import Building, Ending, Journal
-from holdfast_runtime.launcher.keys import KeyPost
+from holdfast_runtime.launcher.keys import KeyRelay
 from holdfast_runtime.launcher.links import Links, Warm
 from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.generations import Generations
@@ -49,7 +49,7 @@ class Ranks:
         slots: LocalSlots,
         places: Places,
         generations: Generations,
-        keys: KeyPost,
+        keys: KeyRelay,
         watch: Watch,
         judgement: Judgement,
         links: Links,

@@ -1,4 +1,4 @@
-"""What others may ask a launcher: ``holdfast-run status`` and ``scale`` on a Unix socket, Prometheus on a port."""
+"""Requests to a launcher: ``holdfast-run status`` and ``scale`` on a Unix socket, Prometheus on a port."""
 
 import argparse
 import asyncio
@@ -274,7 +274,7 @@ class AnswerError(Exception):
 
 
 def _answer(path: Path, *, say: str = "") -> dict[str, Any]:
-    """What a launcher answers. Raises AnswerError."""
+    """Return the answer of a launcher. Raises AnswerError."""
     try:
         return ask(path, say=say)
     except TimeoutError:
@@ -290,7 +290,7 @@ def _answer(path: Path, *, say: str = "") -> dict[str, Any]:
 
 
 def ask(path: Path, *, say: str = "") -> dict[str, Any]:
-    """What the launcher at a socket answers. Default: its status. Raises OSError, ValueError."""
+    """Return the answer of a launcher. Default: its status. Raises OSError, ValueError."""
     uid = os.geteuid()
     answer = ask_socket(path, say=say, uids=(0, uid) if uid else None, within_s=ANSWER_S)
     found: dict[str, Any] = json.loads(answer)

@@ -56,7 +56,7 @@ class Process:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What each process runs."""
+    """Program of the ranks."""
 
     arguments: tuple[str, ...]
     module: bool

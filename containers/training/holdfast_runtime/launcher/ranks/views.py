@@ -1,4 +1,4 @@
-"""What each local rank is told of a committed view: its own place, and where all others are. Pure."""
+"""Messages to local ranks about a committed view: own place, and addresses of all others. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -59,7 +59,7 @@ def variables(
 
 def find_rack(environment: Mapping[str, str]) -> str:
     """
-    What this node fails together with: HOLDFAST_RACK, or the leaf switch that Slurm's topology plugin names for it.
+    Failure domain of this node: HOLDFAST_RACK, or its leaf switch in Slurm's topology plugin.
 
     Slurm says "root.leaf-3.node-7" in SLURM_TOPOLOGY_ADDR and "switch.switch.node" in SLURM_TOPOLOGY_ADDR_PATTERN
     (srun(1)); without a plugin only "node-7" and "node".

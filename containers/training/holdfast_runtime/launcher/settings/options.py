@@ -34,7 +34,7 @@ class OptionsError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a launcher was asked to do."""
+    """Options of a launcher."""
 
     nodes: int
     """Launchers of the job, those of spare nodes included."""
@@ -208,7 +208,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str], *, own:
 
 
 def log_file(options: Options) -> TextIO | None:
-    """Where this launcher writes all of its lines, in the folder of ``--log-dir``; None without one."""
+    """Log file of this launcher in ``--log-dir``; None without one."""
     if options.log_dir is None:
         return None
     try:

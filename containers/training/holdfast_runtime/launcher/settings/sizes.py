@@ -9,7 +9,7 @@ class SizesError(ValueError):
 
 def read_nodes(text: str | None) -> tuple[int, int] | None:
     """
-    What ``--nnodes`` says: the fewest and the most nodes, which are equal for N; None where it says nothing.
+    Fewest and most nodes of ``--nnodes``, equal for N; None without a value.
 
     Raises:
         SizesError: it is neither N nor MIN:MAX.
@@ -42,7 +42,7 @@ def read_sizes(text: str | None, *, given: tuple[int, int] | None, nodes: int, s
     least = given[0] if elastic and given is not None else 1
     problems = [
         f"--sizes names {size}; allowed: {least} to {most} nodes"
-        + (f", as --nnodes says, less --spare-nodes {spare_nodes}" if spare_nodes else ", as --nnodes says")
+        + (f", from --nnodes, less --spare-nodes {spare_nodes}" if spare_nodes else ", from --nnodes")
         for size in sizes
         if not least <= size <= most
     ]

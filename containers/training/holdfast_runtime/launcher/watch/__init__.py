@@ -1,4 +1,4 @@
-"""What a launcher looks at while its job runs: exceptions of the program, processes that are stopped, silence."""
+"""Watch over a running job: exceptions of the program, stopped processes, silence."""
 
 from holdfast_runtime.launcher.watch.judgement import Judgement
 from holdfast_runtime.launcher.watch.silence import Watch

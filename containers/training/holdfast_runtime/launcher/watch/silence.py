@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from holdfast_runtime.control import Deadlines, Stopped, is_stopped
+from holdfast_runtime.control import Deadlines, StoppedProcesses, is_stopped
 from holdfast_runtime.launcher.generation import Journal
 from holdfast_runtime.launcher.ranks import LAST_ONES, LocalSlot, LocalSlots, Process, Processes, is_blocked
 from holdfast_runtime.membership import View
@@ -36,7 +36,7 @@ class Watch:
         self._deadlines = deadlines
         self._trouble = trouble
         self._unended = unended
-        self._stopped = Stopped(deadlines.frozen)
+        self._stopped = StoppedProcesses(deadlines.frozen)
         self._pace = Pace()
 
     @property

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from holdfast_runtime.control import WatchedLauncher, timeval
+from holdfast_runtime.control import LauncherWatch, timeval
 from holdfast_runtime.launcher.zygote.request import BEGIN, Request, die_with_parent
 
 MESSAGE_BYTES = 1 << 20
@@ -37,7 +37,7 @@ def main() -> None:
     line = socket.socket(fileno=int(sys.argv[1]))
     die_with_parent()
     at_start = {number: signal.signal(number, signal.SIG_IGN) for number in NOT_FOR_IT}
-    launcher = WatchedLauncher(pid=os.getppid(), limit_s=float(sys.argv[2]))
+    launcher = LauncherWatch(pid=os.getppid(), limit_s=float(sys.argv[2]))
     for name in sys.argv[3:]:
         importlib.import_module(name)
     gc.collect()

@@ -1,4 +1,4 @@
-"""What is asked of the process that forks, in words that go through a socket."""
+"""Requests to the process that forks."""
 
 import ctypes
 import json

@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable, Mapping
 
 from holdfast_runtime.control import Deadlines
+from holdfast_runtime.launcher.links.heartbeat_thread import HeartbeatThread
 from holdfast_runtime.launcher.links.link import Link
-from holdfast_runtime.launcher.links.pulse import Pulse
 from holdfast_runtime.launcher.links.watching import patience_s
-from holdfast_runtime.launcher.links.wire import LINK, Watched
+from holdfast_runtime.launcher.links.wire import LINK, HeartbeatRequest
 
 JUDGE_AFTER_S = 0.02
 SETTLE_S = 0.05
 """Whom to watch is settled anew so long after somebody came or went: at the beginning of a job all come at once."""
 
 
-class Beats:
+class Heartbeats:
     """This launcher's part in watching."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Beats:
         self._strict_s = math.inf
         """From when on the deadline for signs of life counts as it is; inf before the job has a view."""
         self._settling: asyncio.TimerHandle | None = None
-        self._pulse = Pulse(links=links, deadlines=deadlines)
+        self._pulse = HeartbeatThread(links=links, deadlines=deadlines)
         self._changed = asyncio.Event()
         """There is more to do than was known when the wait began."""
 
@@ -69,7 +69,7 @@ class Beats:
         if self._settling is None:
             self._settling = asyncio.get_running_loop().call_later(SETTLE_S, self._settle)
 
-    def heard(self, link: Link, message: Watched) -> None:
+    def heard(self, link: Link, message: HeartbeatRequest) -> None:
         link.watches = message.wanted
         if message.wanted:
             link.beat()
@@ -102,5 +102,5 @@ class Beats:
         for node, link in links.items():
             if link.watched != (node in wanted):
                 link.watched, link.heard_s = node in wanted, time.monotonic()
-                link.write(LINK.encode(Watched(link.watched)))
+                link.write(LINK.encode(HeartbeatRequest(link.watched)))
         self._changed.set()

@@ -25,7 +25,7 @@ class Identity:
     uid: str = field(default_factory=_new_uid)
 
 
-class Acquaintances:
+class KnownLaunchers:
     def __init__(self, me: Identity) -> None:
         self.me = me
         self.incarnation = 0
@@ -59,7 +59,7 @@ class Acquaintances:
 
     def learn(self, other: Hello) -> int:
         """
-        Whom another launcher has met.
+        Note the launchers that another one has met.
 
         Returns:
             The incarnation that this launcher needs, as there was another one in its place; 0 where there was none.

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from holdfast_runtime.overlay.letters import Letter
+from holdfast_runtime.overlay.messages import Letter
 from holdfast_runtime.overlay.ring import Ring, distance, way
 
 FEW = 4
@@ -22,7 +22,7 @@ MOST_SEEN = 1 << 16
 
 
 @dataclass
-class Post:
+class Router:
     me: int
     uid: str
     ring: Callable[[], Ring]

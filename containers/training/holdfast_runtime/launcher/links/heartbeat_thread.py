@@ -13,7 +13,7 @@ from holdfast_runtime.launcher.links.link import Link
 from holdfast_runtime.launcher.links.watching import lateness_s
 
 
-class Pulse:
+class HeartbeatThread:
     def __init__(self, *, links: Callable[[], Mapping[int, Link]], deadlines: Deadlines) -> None:
         self._links = links
         self._deadlines = deadlines

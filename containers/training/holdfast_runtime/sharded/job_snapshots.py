@@ -30,8 +30,8 @@ MOMENTS = 2
 
 
 @dataclass(frozen=True)
-class Joined:
-    """Where a rank is in a generation."""
+class RankPlace:
+    """Rank in a generation."""
 
     rank: int
     generation: int
@@ -40,7 +40,7 @@ class Joined:
     """Ranks that the state is divided among, where that may change. Default: it never does"""
 
 
-class Kept:
+class JobSnapshots:
     """
     Snapshots as a run has them.
 
@@ -65,7 +65,7 @@ class Kept:
         self._shard = shard
         self._snapshots = Snapshots(every=max(every, 1), transfer_s=transfer_s, faults=faults)
         self._agree: Agree = lambda numbers: numbers
-        self._pace = Pace(every=every)
+        self._pace = SnapshotPace(every=every)
 
     @property
     def port(self) -> int:
@@ -78,7 +78,7 @@ class Kept:
     def held(self) -> list[tuple[int, int]]:
         return self._snapshots.held()
 
-    def join(self, facts: Sequence[Facts], place: Joined, *, agree: Agree) -> None:
+    def join(self, facts: Sequence[Facts], place: RankPlace, *, agree: Agree) -> None:
         """Begin a generation. Raises UnsupportedError where the memory of the host does not suffice."""
         self.needed = bool(self.every) or in_one_place(facts)
         shard = self._shard()
@@ -135,9 +135,9 @@ class Kept:
             self._pace.begun(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s, every=slowest)
 
 
-class Pace:
+class SnapshotPace:
     """
-    How many updates are between two snapshots.
+    Updates between two snapshots.
 
     Args:
         every: Updates from one to the next; 0 to find it by cost.

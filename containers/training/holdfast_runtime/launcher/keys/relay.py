@@ -15,7 +15,7 @@ SHARE_AT_LATEST_S = 0.1
 """However many keep coming."""
 
 
-class KeyPost:
+class KeyRelay:
     """The store of one launcher, with its timer."""
 
     def __init__(self, *, slots: LocalSlots, links: Links) -> None:

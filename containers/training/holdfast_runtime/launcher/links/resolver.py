@@ -26,7 +26,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-class Names:
+class Resolver:
     def __init__(self) -> None:
         self._asked: dict[str, asyncio.Future[tuple[str, ...]]] = {}
         self._found: dict[str, tuple[str, ...]] = {}

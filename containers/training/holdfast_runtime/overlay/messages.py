@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Member:
-    """What is known of a launcher. Only it makes a turn newer, and so it denies that it is gone."""
+    """A launcher as known to others. Only it makes a turn newer, which refutes suspicions."""
 
     node: int
     uid: str
@@ -21,13 +21,13 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Accusation:
-    """The accuser has lost its connection to a launcher, or gets none, or hears no sign of life."""
+class Suspicion:
+    """The reporter has lost its connection to a launcher, or gets none, or hears no sign of life."""
 
     node: int
     uid: str
     turn: int
-    accuser: int
+    reporter: int
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Letter:
 
 
 @dataclass(frozen=True)
-class Parcel:
+class Packet:
     """All that goes to one neighbour at a time."""
 
     members: tuple[Member, ...] = ()
-    accusations: tuple[Accusation, ...] = ()
+    suspicions: tuple[Suspicion, ...] = ()
     letters: tuple[Letter, ...] = ()

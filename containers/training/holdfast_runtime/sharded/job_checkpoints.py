@@ -9,7 +9,7 @@ from holdfast_runtime.groups import private
 from holdfast_runtime.snapshots import Agree, Checkpoints, Shard
 
 
-class Stored:
+class JobCheckpoints:
     """
     Checkpoints, in a group of their own that comes back as all others do.
 
