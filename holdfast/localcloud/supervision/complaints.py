@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 
 MOST_KEPT = 1000
-"""Things that are told apart; of more only the number is known."""
+"""Objects kept apart; beyond that only their number."""
 AGAIN_AFTER_S = 5.0
 """Between two attempts at what failed: a pass comes several times a second."""
 

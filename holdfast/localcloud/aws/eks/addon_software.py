@@ -30,7 +30,7 @@ SETTLES_WITHIN = datetime.timedelta(minutes=2)
 """For so long an add-on whose pods find nodes is CREATING or UPDATING, not DEGRADED. Assumed; EKS takes longer."""
 
 REFUSED = (ApiError, OSError, http.client.HTTPException)
-"""What an API server that does not do what is asked of it raises."""
+"""Errors of an API server that rejects a request."""
 
 
 class AddonSoftware:

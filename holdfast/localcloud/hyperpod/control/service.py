@@ -44,7 +44,7 @@ class Service:
         self.eks_clusters: list[EksCluster] = []
         """Those of EKS; none where all of them are records."""
         self.requests: dict[str, str] = {}
-        """Instance id -> what is asked for it."""
+        """Instance id -> requested operation."""
         self.file_systems: list[FileSystem] = []
         self.is_stale = True
         self._failed_at: dict[str, float] = {}

@@ -42,7 +42,7 @@ _HIDDEN = ".holdfast-import."
 _NO_PLACE = frozenset(
     {errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EISDIR, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL}
 )
-"""What the file system answers where a path is taken by something else, or leads out."""
+"""Errors of the file system for a path that is taken, or leads out."""
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _CONCERN_ALL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 

@@ -22,7 +22,7 @@ MAX_LINE_BYTES = 200_000
 MAX_WAITING_LINES = 50_000
 STAND_IN = "[holdfast] CloudWatch Logs rejected a line"
 REFUSED = ("InvalidParameterException", "ValidationException", "SerializationException")
-"""Said of what was put: to put it again cannot help."""
+"""Errors of the lines themselves: no retry."""
 OWN_GROUPS = "/aws/sagemaker/Clusters/"
 
 _log = logging.getLogger(__name__)

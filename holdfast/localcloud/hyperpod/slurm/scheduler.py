@@ -27,7 +27,7 @@ SNAPSHOT_AGE_S = 0.1
 SNAPSHOT_AGE_PER_NODE_S = 0.006
 
 RESERVATION = "hyperpod-deep-health-check-"
-"""What the name of a maintenance reservation begins with; AWS's name is not documented."""
+"""Prefix of a maintenance reservation's name; AWS's name is not documented."""
 
 NOT_RESPONDING = "Not responding"
 """slurmctld's own reason for a node that is lost."""
