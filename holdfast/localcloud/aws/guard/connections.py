@@ -50,7 +50,7 @@ class BoundedServer(ThreadedWSGIServer):
                 self._open.add(request)
                 self._waiting[request] = time.monotonic() + HEAD_S
         if behind is not None:
-            _hang_up(behind)
+            _shut_down(behind)
         if room:
             super().process_request(request, client_address)
             return
@@ -75,7 +75,7 @@ class BoundedServer(ThreadedWSGIServer):
             for one in late:
                 del self._waiting[one]
         for one in late:
-            _hang_up(one)
+            _shut_down(one)
 
     def is_full(self, connection: socket.socket) -> bool:
         """Return True if only health requests may be answered."""
@@ -137,6 +137,6 @@ class _Rest:
         return bool(self._source.closed)
 
 
-def _hang_up(connection: socket.socket) -> None:
+def _shut_down(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

@@ -227,7 +227,7 @@ class NodeOperations:
             cluster.groups[node.group] = {**group, "InstanceCount": max(0, group["InstanceCount"] - 1)}
         node.request = action
         node.begin(OPERATIONS[action])
-        self._clusters.tell(
+        self._clusters.add_event(
             cluster,
             kind="Instance",
             description=_asked(cluster, node, action),

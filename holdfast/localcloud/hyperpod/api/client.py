@@ -164,7 +164,7 @@ class PlaneClient:
         answer = self._call(f"watch?{query}", timeout_s=timeout_s + 5)
         return int(answer["version"])
 
-    def tell(self, became: Became) -> None:
+    def report_control_plane(self, became: Became) -> None:
         """Report the state of an EKS cluster."""
         try:
             self._call("kubernetes", body=json.dumps(asdict(became)).encode())

@@ -92,7 +92,7 @@ class ControlPlane:
             fleet=self._fleet,
             account=Account(region=region, endpoint=endpoint, client=self._aws.client),
             binaries=binaries,
-            tell=self._plane.tell,
+            tell=self._plane.report_control_plane,
             on_change=wake,
         )
         self._service = Service(

@@ -103,7 +103,7 @@ class Service:
             try:
                 seen = self._plane.watch(version=version, kubernetes=self._kubernetes())
             except UNREACHABLE as error:
-                self._complaints.tell("embedded AWS", f"{type(error).__name__}: {error}")
+                self._complaints.record("embedded AWS", f"{type(error).__name__}: {error}")
                 self._on_loss()
                 self._stopping.wait(0.3)
                 continue

@@ -108,7 +108,7 @@ class LogShipper:
                 self._retry_at.pop(name, None)
                 self._complaints.settled(" ".join(name))
             except Exception as error:  # noqa: BLE001 - one stream that is not taken must not keep others waiting
-                self._complaints.tell(" ".join(name), f"{error}; retrying until accepted")
+                self._complaints.record(" ".join(name), f"{error}; retrying until accepted")
                 self._retry_at[name] = time.monotonic() + RETRY_S
 
     def _put_some(self, name: Stream) -> bool:

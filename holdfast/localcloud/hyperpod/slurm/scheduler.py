@@ -96,9 +96,9 @@ class Slurm:
             daemons.start_controller(controller)
             self._answered = controller
         self._controller, self._conf = controller, conf
-        self.tell(problem="")
+        self.report_formation(problem="")
 
-    def tell(self, *, problem: str) -> None:
+    def report_formation(self, *, problem: str) -> None:
         """Report success or failure of the cluster's formation to waiting threads."""
         with self._formed:
             self._problem = problem
