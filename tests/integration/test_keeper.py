@@ -113,9 +113,7 @@ def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud:
     assert cloud.started == []
     found = process_state("hyperpod", home=cloud.home)
     assert found.state == "stopped"
-    assert found.problems == (
-        f"the HyperPod control plane is stopped by a signal and does nothing; let it go on with: kill -CONT {pid}",
-    )
+    assert found.problems == (f"the HyperPod control plane is stopped by a signal; continue it with: kill -CONT {pid}",)
 
 
 def test_a_process_that_runs_and_says_nothing_is_told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -332,9 +332,7 @@ def test_a_destroyed_node_can_have_nothing_planted(lab: Lab):
     lab.plant("destroy")
     assert not lab.node.alive()
     assert within(lambda: lab.now() == [])
-    with pytest.raises(
-        PlantingError, match="is not running, lost or on its way to be replaced, so cut was not planted"
-    ):
+    with pytest.raises(PlantingError, match="is not running, lost or being replaced, so cut was not injected"):
         lab.plant("cut")
 
 

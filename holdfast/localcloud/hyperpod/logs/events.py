@@ -139,7 +139,7 @@ class FileTail:
         if self.is_cut_off:
             return []
         self.is_cut_off, self.torn = True, b""
-        return [f"[holdfast] the log goes on, on the node only: it has more than {self.most_bytes} bytes"]
+        return [f"[holdfast] log cut at {self.most_bytes} bytes; the rest is on the node only"]
 
 
 class Tailer:

@@ -65,7 +65,7 @@ class LogShipper:
             for _ in range(excess):
                 waiting.popleft()
         if excess > 0:
-            _log.warning("dropped %d oldest lines for log group %s, which does not take them", excess, group)
+            _log.warning("log group %s: not accepting lines: dropped the oldest %d", group, excess)
 
     def waiting(self, *, group: str, stream: str) -> int:
         with self._lock:
