@@ -103,7 +103,7 @@ def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, ke
     kill(cloud, "hyperpod")
     keeper.look()
     assert cloud.started == ["hyperpod"]
-    aws, *_ = keeper._told()
+    aws, *_ = keeper._reported()
     assert aws.problem == "aws: restart failed: no space left"
 
 
@@ -113,9 +113,7 @@ def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud:
     assert cloud.started == []
     found = process_state("hyperpod", home=cloud.home)
     assert found.state == "stopped"
-    assert found.problems == (
-        f"the HyperPod control plane is stopped by a signal and does nothing; let it go on with: kill -CONT {pid}",
-    )
+    assert found.problems == (f"the HyperPod control plane is stopped by a signal; continue it with: kill -CONT {pid}",)
 
 
 def test_a_process_that_runs_and_says_nothing_is_told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +165,7 @@ def test_the_process_behind_the_kernel_logs_is_started_again_and_its_death_is_to
     keeper.look()
     assert cloud.started == ["kernel-log"]
     assert server(logs) != old
-    (told,) = [one for one in keeper._told() if one.name == "kernel-log"]
+    (told,) = [one for one in keeper._reported() if one.name == "kernel-log"]
     assert (told.restarts, told.why) == (1, "it had died; see nodes/kernel-log/log")
     assert process_state("kernel-log", home=cloud.home).state == "running"
 
@@ -178,7 +176,7 @@ def test_kernel_logs_that_cannot_be_served_again_are_told(
     cloud.broken = True
     dies(cloud, logs)
     keeper.look()
-    (told,) = [one for one in keeper._told() if one.name == "kernel-log"]
+    (told,) = [one for one in keeper._reported() if one.name == "kernel-log"]
     assert told.problem == "kernel-log: restart failed: i-1: the kernel log cannot be mounted again"
     cloud.broken = False
 
@@ -203,7 +201,7 @@ def test_a_process_behind_the_kernel_logs_that_stands_still_is_told_and_let_go_o
         keeper.look()
         local.processes()
     assert cloud.started == []
-    assert f"let it go on with: kill -CONT {pid}" in "\n".join(local.problems())
+    assert f"continue it with: kill -CONT {pid}" in "\n".join(local.problems())
     local.go_on()
     eventually(lambda: process_state("kernel-log", home=cloud.home).state == "running", "its return")
     assert logs.names() == []

@@ -27,7 +27,7 @@ def test_a_log_is_shipped_up_to_its_bound_and_says_so_once(tmp_path: Path) -> No
         log.write("more\n" * 100)
 
     assert shipped[:-1] == ["0123456"] * 4
-    assert "the log goes on, on the node only: it has more than 35 bytes" in shipped[-1]
+    assert "log cut at 35 bytes; the rest is on the node only" in shipped[-1]
     assert read_all(tail) == []
 
 

@@ -128,7 +128,7 @@ def test_a_million_bad_names_take_bounded_memory_and_are_counted() -> None:
     logging.disable()
     try:
         for number in range(3000):
-            complaints.tell(str(number), "no")
+            complaints.record(str(number), "no")
     finally:
         logging.disable(logging.NOTSET)
     assert complaints.count == 3000

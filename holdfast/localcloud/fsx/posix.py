@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 DEFAULT_MODE = 0o755
-"""Of a file whose object says nothing (same page)."""
+"""Of a file whose object has none (same page)."""
 _KEPT = 0o777 | stat.S_ISVTX  # "FSx for Lustre doesn't import or retain setuid information"
 _NANOSECONDS = re.compile(r"(\d{1,19})ns", re.ASCII)
 _MILLISECONDS = re.compile(r"\d{1,13}", re.ASCII)

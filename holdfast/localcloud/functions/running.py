@@ -18,7 +18,7 @@ POLL_S = 0.05
 LARGEST_OUTPUT_BYTES = 1 << 20
 """Of what is kept for the log; the rest is read and dropped."""
 NO_SANDBOX = 120
-"""How the sandbox says that the function was not begun."""
+"""Message of the sandbox that the function was not started."""
 MACHINE = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Programs and libraries; links of a machine that has merged them stay links."""
 SETTINGS = tuple(
@@ -53,9 +53,9 @@ class LambdaFunction:
 @dataclass(frozen=True, kw_only=True)
 class Run:
     output: str
-    """What it wrote, the last lines of which say why it failed."""
+    """Output, whose last lines have the reason of a failure."""
     ended: bool
-    """Whether the handler returned. False: it raised, it was killed, or its time was over."""
+    """True if the handler returned; False if it raised, was killed, or timed out."""
     timed_out: bool = False
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from holdfast.localcloud.nodes.kernel import boot
 
 UID = 64_993
-"""Of nobody: above Debian's login users, below what systemd hands out."""
+"""Not in use: above Debian's login users, below systemd's dynamic ones."""
 QUIET = boot.MS_NOSUID | boot.MS_NODEV
 LARGEST_FILES, LARGEST_PROCESSES = 1024, 1024
 """Of open files and of processes (Lambda developer guide, gettingstarted-limits, 2026-11)."""

@@ -13,7 +13,7 @@ from holdfast.localcloud.home.trees import remove_tree
 
 MARKER = ".holdfast-home"
 LOCK = ".holdfast-command"
-"""What the command that has the home has locked. It goes after the marker: nobody takes a home that is half removed."""
+"""File locked by the command that holds the home. Removed after the marker, so that a half removed home is not used."""
 OURS = (
     "auto-resume",
     "aws",
@@ -37,7 +37,7 @@ OURS = (
     "sessions",
     "tmp",
 )
-"""What the local cloud makes in a home; nothing else in it is removed."""
+"""Our files in a home; nothing else is removed."""
 
 
 class HomeError(LocalCloudError): ...

@@ -16,11 +16,11 @@ from pathlib import Path
 from holdfast.localcloud.nodes import Mount
 
 TRAINING_ENVIRONMENT = "/opt/holdfast/env"
-"""Where nodes have the Python environment of this process, for jobs that train."""
+"""Path of this process's Python environment on nodes, for training jobs."""
 ORIGINALS_AT = "/opt/holdfast/env-programs"
-"""Where the nodes see the folder as it is: programs that are no scripts are links to there."""
+"""Path of the unchanged folder on nodes: programs that are no scripts are links to it."""
 _NOT_OF_NODES = frozenset({"holdfast", "holdfast-agent", "holdfast-run"})
-"""Programs of Holdfast itself, for whoever runs the cloud; nodes have theirs from the lifecycle."""
+"""Programs of Holdfast for this machine; nodes have theirs from the lifecycle."""
 _LARGEST_SCRIPT = 1 << 20
 
 

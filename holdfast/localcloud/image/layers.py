@@ -13,10 +13,10 @@ from .stand_in import stand_ins
 
 PROGRAMS = "/usr/local/lib/holdfast"
 START_ENABLED = f"{PROGRAMS}/bin/start-enabled"
-"""What PID 1 does at a boot on AWS: it starts every unit that is enabled."""
+"""Command of PID 1 at a boot on AWS: start every enabled unit."""
 PYTHON = "/opt/holdfast/python"
 ENVIRONMENT_PYTHON = "/opt/holdfast/env/bin/python"
-"""Where the nodes see Holdfast's own environment, with boto3."""
+"""Path of Holdfast's environment on nodes, with boto3."""
 _AWS = """\
 # The AWS CLI from PyPI, in an environment of its own. sudo empties the environment: what is not set is in a file.
 python=/opt/holdfast/env/share/holdfast/aws-cli/bin/python
@@ -40,7 +40,7 @@ DEVICES = "/opt/holdfast/devices/gpu"
 """GPUs as Slurm sees them, a number after each: it refuses a GPU without a device file (gres.conf(5), "File")."""
 MOST_GPUS = 16
 MOUNT_POINTS = ("/opt/sagemaker", "/opt/dlami/nvme")
-"""Where HyperPod mounts an instance's EBS volume and instance store; ``mount`` has to show them."""
+"""Mount points of an instance's EBS volume and instance store; ``mount`` has to show them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ class NodeImage:
     mounts: tuple[Mount, ...]
     """Folders of the machine that the image's Python needs."""
     notes: tuple[str, ...]
-    """What it took from the machine in place of what the AMI has; nodes have it in /etc/holdfast-image."""
+    """Parts taken from the machine instead of the AMI; nodes have them in /etc/holdfast-image."""
     mount_points: tuple[str, ...] = MOUNT_POINTS
     """Directories on which HyperPod mounts an instance's disks."""
 

@@ -55,7 +55,7 @@ Alias=mysqld.service
 """After Debian's mariadb.service of 10.11."""
 
 MARIADB_SOCKET = "/run/mysqld/mysqld.sock"
-"""Of Ubuntu's packages, said to server, client and slurmdbd: the machine's packages and its settings may differ."""
+"""Of Ubuntu's packages, set for server, client and slurmdbd: the machine's packages may differ."""
 
 MARIADB_FILES = f"""\
 [client-server]
@@ -220,7 +220,7 @@ PLATFORM_ID="platform:al2023"
 PRETTY_NAME="Amazon Linux 2023"
 """,
 }
-"""What scripts decide by (``source /etc/os-release``). The packages below it are this machine's."""
+"""Scripts decide by it (``source /etc/os-release``). The packages below it are this machine's."""
 
 PROFILE = """\
 # /etc/profile of Ubuntu 22.04: it leaves PATH as it is, so that a login shell in a job keeps the job's.

@@ -15,7 +15,7 @@ MPI_PROGRAMS = (
 )  # fmt: skip
 
 NO_ACCOUNTING = "# Accounting is not configured.\n"
-"""accounting.conf until somebody configures it. Newer commands complain of an included file that is empty."""
+"""accounting.conf without accounting. Newer commands reject an empty included file."""
 
 SLURMD = """\
 #!/bin/sh

@@ -1,6 +1,6 @@
 """Prometheus and Alertmanager beside the nodes of a local cloud: ``python -m holdfast.localcloud.monitor``."""
 
-from holdfast.localcloud.monitor.access import MonitorAccess, access_of, asked, bcrypt, is_ready, write_access
+from holdfast.localcloud.monitor.access import MonitorAccess, access_of, bcrypt, fetch, is_ready, write_access
 from holdfast.localcloud.monitor.configuration import (
     ScrapeTarget,
     alertmanager_configuration,
@@ -15,9 +15,9 @@ __all__ = [
     "ScrapeTarget",
     "access_of",
     "alertmanager_configuration",
-    "asked",
     "bcrypt",
     "check_rules",
+    "fetch",
     "is_ready",
     "missing",
     "prometheus_configuration",

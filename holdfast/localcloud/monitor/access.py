@@ -34,11 +34,11 @@ def access_of(home: Path) -> MonitorAccess | None:
 def is_ready(home: Path) -> bool:
     access = access_of(home)
     return access is not None and all(
-        asked(url, "/-/ready", access=access) is not None for url in (access.prometheus, access.alertmanager)
+        fetch(url, "/-/ready", access=access) is not None for url in (access.prometheus, access.alertmanager)
     )
 
 
-def asked(url: str, path: str, *, access: MonitorAccess) -> bytes | None:
+def fetch(url: str, path: str, *, access: MonitorAccess) -> bytes | None:
     import urllib.request  # slow to load
 
     token = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()

@@ -15,9 +15,9 @@ from holdfast.localcloud.nodes.kernel.namespaces import in_namespace, in_thread
 from .spec import NodeError
 
 METADATA_ADDRESS = "169.254.169.254"
-"""Where EC2 instances find what they are; ``Fabric.listen`` can serve it."""
+"""Instance metadata of EC2; ``Fabric.listen`` can serve it."""
 POD_IDENTITY_ADDRESS = "169.254.170.23"
-"""Where pods of EKS find credentials (EKS user guide, pod-identities); the same."""
+"""Credentials of pods on EKS (EKS user guide, pod-identities); the same."""
 
 
 @dataclass(frozen=True, kw_only=True)

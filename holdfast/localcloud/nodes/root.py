@@ -40,7 +40,7 @@ _ENGINES = ("/var/lib/docker", "/var/lib/containers", "/var/lib/containerd", "/v
 _LOGIN_UIDS = range(1000, 60000)  # Debian gives packages 60000-64999 and counts nobody from 65534
 UBUNTU_UID = 1000
 SHIPPING_LOCK = "/run/holdfast/shipping.lock"
-"""Held by whoever ships the node's events: its health agent, or the control plane from outside."""
+"""Held by the shipper of the node's events: its health agent, or the control plane from outside."""
 JOBS_SHIPPING_LOCK = "/run/holdfast/shipping-jobs.lock"
 """The same, for the events of jobs."""
 

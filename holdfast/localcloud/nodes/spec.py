@@ -33,7 +33,7 @@ class FileSpec:
     content: bytes
     mode: int = 0o644
     owner: str = "root:root"
-    """``user:group`` as the node knows them, or numbers."""
+    """``user:group`` by the node's names, or numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,16 +49,16 @@ def main() -> int:
             directory = fleet.directory / node.spec.instance_id
             records.folder(directory).mkdir(exist_ok=True)
             records.write(directory, planted)
-            _say({"planted": asdict(planted)})
+            _report({"planted": asdict(planted)})
             holding.wait()
     except (NodeError, KernelLogError, OSError, ValueError, subprocess.SubprocessError) as error:
-        _say({"refused": str(error)})
+        _report({"refused": str(error)})
         return 1
     records.path_of(fleet.directory / options.node, fault.name).unlink(missing_ok=True)
     return 0
 
 
-def _say(document: dict[str, object]) -> None:
+def _report(document: dict[str, object]) -> None:
     """Report to the waiting caller once; later reports are dropped."""
     if sys.stdout.closed:
         return

@@ -19,9 +19,9 @@ class FaultError(ValueError):
 class Fault:
     name: str
     what: str
-    """What happens, for people."""
+    """Effect, for people."""
     lasts: bool
-    """Whether it holds until its time or its node ends; else it is over at once, as a line in a log is."""
+    """True if it lasts until its time or its node ends; else it is momentary, like a log line."""
     needs_gpus: bool = False
     xid: int = 0
     """The Xid of its line; 0: none, or not only one."""

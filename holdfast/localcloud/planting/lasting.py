@@ -15,9 +15,9 @@ from holdfast.localcloud.planting.effects import (
     hung_driver,
     lossy_link,
     read_only_disk,
-    say,
     stalled_mount,
     victim,
+    write_kernel_lines,
 )
 from holdfast.localcloud.planting.faults import Fault
 
@@ -34,7 +34,7 @@ def held(fault: Fault, *, node: Node, fleet: Fleet, gpu: int, holding: FaultHold
     with contextlib.ExitStack() as planted:
         detail = _plant(fault, node=node, gpu=gpu, holding=holding, planted=planted)
         if reported := _lines(fault, node=node, device=device, gpu=gpu):
-            say(node, reported, logs=fleet.kernel_logs)
+            write_kernel_lines(node, reported, logs=fleet.kernel_logs)
         yield device, "; ".join([*reported[:1], detail])
 
 

@@ -15,7 +15,7 @@ from holdfast.localcloud.kernel_log import KernelLogError
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
 from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.planting import lines, records
-from holdfast.localcloud.planting.effects import device_of, run_out_of_memory, say, victim
+from holdfast.localcloud.planting.effects import device_of, run_out_of_memory, victim, write_kernel_lines
 from holdfast.localcloud.planting.faults import Fault
 from holdfast.localcloud.planting.records import ActiveFault
 
@@ -106,7 +106,7 @@ def _plant_momentary(fleet: Fleet, node: Node, fault: Fault, *, gpu: int) -> Act
         return replace(found, detail="powered off")
     if fault.name == "oom":
         reported, code = run_out_of_memory(node)
-        say(node, reported, logs=fleet.kernel_logs)
+        write_kernel_lines(node, reported, logs=fleet.kernel_logs)
         return replace(found, detail=f"{reported[-1]} (exit code {code})")
     device, known = device_of(node, gpu=gpu, required=False)
     process = victim(node)
@@ -115,7 +115,7 @@ def _plant_momentary(fleet: Fleet, node: Node, fault: Fault, *, gpu: int) -> Act
     else:
         reported = [lines.xid(fault.xid, address=device, gpu=gpu, process=process)]
     found = replace(found, since_ns=time.time_ns())
-    say(node, reported, logs=fleet.kernel_logs)
+    write_kernel_lines(node, reported, logs=fleet.kernel_logs)
     return replace(
         found, device=device, detail=reported[0] if len(reported) == 1 else f"{len(reported)} times: {reported[0]}"
     )

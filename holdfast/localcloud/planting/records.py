@@ -16,7 +16,7 @@ class ActiveFault:
     fault: str
     what: str
     detail: str
-    """What exactly, such as the line or the path."""
+    """Details, such as the line or the path."""
     device: str = ""
     """PCI address of the GPU that it is about; empty: of none."""
     since_ns: int

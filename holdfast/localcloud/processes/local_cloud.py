@@ -43,7 +43,7 @@ OF_COMMANDS = ("cdk", "synth")
 """Processes that end with the command that started them."""
 
 _OWN_EVENT = re.compile(r"^[\d-]+ [\d:,]+ INFO \S*events: (\{.*)$", re.MULTILINE)
-"""A record that is an event of the control plane; one that only quotes another's words begins otherwise."""
+"""Start of a record that is an event of the control plane, not a quotation."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from holdfast.localcloud.processes.detached import Process, record_path, start_ticks, stat_fields
 
 STALL_S = 30.0
-"""A process that is starting and has done nothing for this long is given up."""
+"""A starting process that is idle for this long is killed."""
 LEAST_SHARE = 0.02
 """Of a processor, by which a process counts as doing something; to be asked whether it is ready takes less."""
 LEAST_BYTES = 1 << 20

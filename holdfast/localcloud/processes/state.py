@@ -11,7 +11,7 @@ from holdfast.localcloud.roster import named
 from holdfast.localcloud.supervision import ProcessPasses, passes_path, read_passes
 
 SILENT_AFTER_S = 15.0
-"""A process that writes its passes every second and has not for this long does not work, whatever its state is."""
+"""A process without progress file for this long is hung, whatever its state."""
 KERNEL_LOG = "kernel-log"
 
 State = Literal["running", "stopped", "gone"]
@@ -23,7 +23,7 @@ class ProcessState:
     pid: int
     """0 when there is none."""
     state: State
-    """``stopped``: by a signal; it is there and does nothing."""
+    """``stopped``: by a signal."""
     passed_s_ago: dict[str, float] = field(default_factory=dict)
     """Thread -> seconds since its last pass."""
     problems: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 
 MOST_KEPT = 1000
-"""Things that are told apart; of more only the number is known."""
+"""Objects kept apart; beyond that only their number."""
 AGAIN_AFTER_S = 5.0
 """Between two attempts at what failed: a pass comes several times a second."""
 
@@ -36,7 +36,7 @@ class Complaints:
         self._again_at: dict[str, float] = {}
         self._beyond: set[int] = set()
 
-    def tell(self, about: str, why: str) -> None:
+    def record(self, about: str, why: str) -> None:
         """Record a failure of ``about``; the same reason is logged once."""
         with self._lock:
             fresh = self._known.get(about) != why
@@ -70,7 +70,7 @@ class Complaints:
         try:
             done = work()
         except failures as error:
-            self.tell(about, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+            self.record(about, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
             return False
         if done:
             self.settled(about)

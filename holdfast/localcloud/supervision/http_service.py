@@ -78,7 +78,7 @@ class HttpService:
 class _Connection:
     line: socket.socket
     waits_since_s: float | None
-    """None: it has asked, and is answered."""
+    """None: its request is being answered."""
 
 
 class _Server(http.server.ThreadingHTTPServer):

@@ -24,11 +24,11 @@ class Pass:
     late_after_s: float
     restarts: int = 0
     why: str = ""
-    """Why it was started again last."""
+    """Reason of the last restart."""
     restarted_at: float = 0.0
     kind: str = "thread"
     problem: str = ""
-    """What it could not do; empty when all was done."""
+    """Current problem, or ""."""
 
     def problems(self, *, now: float) -> list[str]:
         found = [self.problem] if self.problem else []

@@ -168,7 +168,7 @@ def test_names_that_s3_cannot_hold_and_deep_folders_stop_nothing(lab: Lab, caplo
     lab.run()
 
     assert lab.bucket.objects == {"p/b": b"fine"}
-    assert sum("is not exported" in line for line in caplog.messages) == 2
+    assert sum("not exported" in line for line in caplog.messages) == 2
 
 
 def test_an_object_whose_place_is_taken_stops_no_other(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
@@ -187,7 +187,7 @@ def test_an_object_whose_place_is_taken_stops_no_other(lab: Lab, caplog: pytest.
 
     assert (lab.root / "data/z").read_bytes() == b"fine"
     assert not (lab.root / "up").exists()
-    assert sum("is not imported" in line for line in caplog.messages) == 3
+    assert sum("not imported" in line for line in caplog.messages) == 3
 
 
 @pytest.mark.parametrize("path", ["/..", "/../../..", "/a/../b", "/a/./b", "/a//b", "/a/.."])

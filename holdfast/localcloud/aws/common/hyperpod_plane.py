@@ -48,7 +48,7 @@ class Plane:
         self._members: dict[tuple[str, str], ClusterService] = {}
         self._control_planes: dict[tuple[str, str], ControlPlanes] = {}
         self.kubernetes = ""
-        """The version that clusters of EKS run, as the control plane said last; empty: they are records."""
+        """Kubernetes version of EKS clusters, as last reported by the control plane; "": they are records."""
 
     def join(self, member: ClusterService) -> None:
         with self._changed:

@@ -8,10 +8,10 @@ class Mishaps:
     """Creations that fail after the resource exists, or are late."""
 
     failing: dict[str, str] = field(default_factory=dict)
-    """Logical id to what the service says."""
+    """Logical id to the service's message."""
 
     late: set[str] = field(default_factory=set)
-    """Logical ids of what begins only when everything that does not wait for it is over."""
+    """Logical ids of resources that start only when all independent ones are done."""
 
     def strike(self, logical_id: str) -> str:
         """Return the failure of this creation, once; or ""."""

@@ -41,8 +41,10 @@ DEFAULT_VERSIONS = {
     "snapshot-controller": "v8.3.0-eksbuild.1",
     "vpc-cni": "v1.20.1-eksbuild.1",
 }
-"""The names that the service knows (EKS user guide, "AWS add-ons" and "Community add-ons", and the HyperPod add-ons
-named in awslabs/awsome-distributed-ai, 2026-07-23), and the version one gets without asking for one."""
+"""
+Names of the service (EKS user guide, "AWS add-ons" and "Community add-ons", and the HyperPod add-ons
+named in awslabs/awsome-distributed-ai, 2026-07-23), with their versions.
+"""
 
 VERSION = re.compile(r"v\d+\.\d+\.\d+(-[a-z]+[.\d]*)?-eksbuild\.\d+")
 NO_INLINE_IDENTITY = {"amazon-sagemaker-hyperpod-training-operator": (1, 2, 1)}
@@ -69,8 +71,10 @@ PRIVATE = ("broken", "inline", "settling", "started")
 """Of a record's content, for this service alone."""
 
 LOG_GROUPS = {"amazon-cloudwatch-observability": ("application", "dataplane", "host", "performance")}
-"""What the agent writes to, under /aws/containerinsights/CLUSTER, and makes where it is missing (CloudWatch user guide,
-Container-Insights-reference and Container-Insights-setup-logs-FluentBit)."""
+"""
+Log groups of the agent, under /aws/containerinsights/CLUSTER, created if missing (CloudWatch user guide,
+Container-Insights-reference and Container-Insights-setup-logs-FluentBit).
+"""
 
 
 class Addons:

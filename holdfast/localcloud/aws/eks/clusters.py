@@ -12,7 +12,7 @@ from holdfast.localcloud.aws.common import Record, RecordStore, now
 from holdfast.localcloud.aws.eks import errors
 
 CREATOR = "creator"
-"""Who made the cluster, kept until EKS makes an access entry of it; the API does not tell it."""
+"""Creator of the cluster, kept until EKS makes an access entry of it; not in the API."""
 PRIVATE = ("awaits", CREATOR, "runs")
 """
 Of a record's content, for this service alone: the status that it keeps until its control plane is ready (empty

@@ -26,7 +26,7 @@ from holdfast.localcloud.aws.iam import Rights
 from holdfast.localcloud.kubernetes.addons import Place
 
 VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
-"""What CreateCluster takes: ``KubernetesVersion`` of aws-cdk-lib 2.275.0, looked at on 2026-11-20."""
+"""Versions of CreateCluster: ``KubernetesVersion`` of aws-cdk-lib 2.275.0, read 2026-11-20."""
 
 DEFAULT_VERSION = "1.35"
 NO_AUTHORITY = "ZW1iZWRkZWQ="
@@ -43,7 +43,7 @@ CHANGEABLE = {
     "deletionProtection": "DeletionProtectionUpdate",
     "controlPlaneScalingConfig": "ControlPlaneScalingConfigUpdate",
 }
-"""What UpdateClusterConfig changes, and the type of the update. One type per call, as the service has it."""
+"""Changes of UpdateClusterConfig, with the type of the update. One type per call, as in the service."""
 
 
 class Eks:

@@ -22,7 +22,7 @@ class CallerIdentity:
     policy: str = ""
     """Of a session: the JSON of the policy that limits it. Default: the role's policies alone."""
     own: bool = False
-    """Whether it is the embedded AWS itself."""
+    """True for the embedded AWS itself."""
 
 
 class Callers:

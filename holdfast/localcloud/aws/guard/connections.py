@@ -16,7 +16,7 @@ from werkzeug.serving import ThreadedWSGIServer
 
 MOST_CONNECTIONS = 128
 FOR_HEALTH = 8
-"""More than that, for who asks how it is while all are being answered."""
+"""Extra connections for health requests when all others are in use."""
 HEAD_S = 15.0
 BODY_S = 300.0
 SILENT_S = 30.0
@@ -30,10 +30,10 @@ class BoundedServer(ThreadedWSGIServer):
         super().__init__(host, port, app, GuardedHandler, fd=fd)
         self._guard = threading.Lock()
         self._waiting: dict[socket.socket, float] = {}
-        """Connections that have not said all that they want -> when they have to have."""
+        """Connections with an incomplete request -> their deadline."""
         self._open: set[socket.socket] = set()
         self._beyond: set[socket.socket] = set()
-        """Those of them that came when there was no room, and may only ask for health."""
+        """Connections beyond the limit, for health requests only."""
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Accept a connection; at the limit, drop the one that is most behind."""
@@ -50,7 +50,7 @@ class BoundedServer(ThreadedWSGIServer):
                 self._open.add(request)
                 self._waiting[request] = time.monotonic() + HEAD_S
         if behind is not None:
-            _hang_up(behind)
+            _shut_down(behind)
         if room:
             super().process_request(request, client_address)
             return
@@ -75,7 +75,7 @@ class BoundedServer(ThreadedWSGIServer):
             for one in late:
                 del self._waiting[one]
         for one in late:
-            _hang_up(one)
+            _shut_down(one)
 
     def is_full(self, connection: socket.socket) -> bool:
         """Return True if only health requests may be answered."""
@@ -137,6 +137,6 @@ class _Rest:
         return bool(self._source.closed)
 
 
-def _hang_up(connection: socket.socket) -> None:
+def _shut_down(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

@@ -29,8 +29,8 @@ ALGORITHM = "AWS4-HMAC-SHA256"
 SKEW_S = 900
 LONGEST_PRESIGNED_S = 7 * 24 * 3600
 OF_STS_S = 900
-"""How long a presigned request to STS holds, whatever its X-Amz-Expires (kubernetes-sigs/aws-iam-authenticator,
-pkg/token/token.go at 81b1dab, 2026-07-14). ``aws eks get-token`` says 60 s, and that its token lasts 14 minutes."""
+"""Validity of a presigned request to STS, whatever its X-Amz-Expires (kubernetes-sigs/aws-iam-authenticator,
+pkg/token/token.go at 81b1dab, 2026-07-14). ``aws eks get-token`` sets 60 s; its token lasts 14 minutes."""
 NOT_HASHED = ("UNSIGNED-PAYLOAD", "STREAMING-")
 QUERY_SCOPE = re.compile(
     r"(?P<key>[^/]+)/(?P<date>\d{8})/(?P<region>[a-z0-9-]+)/(?P<service>[A-Za-z0-9.-]+)/aws4_request"

@@ -78,11 +78,11 @@ class Front:
         judge: Authorizer,
     ) -> None:
         self.ready = False
-        """Until it is, only our own services are answered: a caller must never take what is not restored for gone."""
+        """Until then only own services answer: unrestored resources must not seem deleted."""
         self.changed: Callable[[str], None] = lambda _name: None
         self.changed_moto: Callable[[str], None] = lambda _name: None
         self.refusal: Callable[..., str] = lambda **_: ""
-        """Why a change that brings so many bytes cannot be kept; empty when it can."""
+        """Returns why a change of so many bytes cannot be saved, or ""."""
         self._services = services
         self._private = private
         self._gate = gate

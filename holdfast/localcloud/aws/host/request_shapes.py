@@ -20,7 +20,7 @@ from holdfast.localcloud.aws.host.validation import violations
 
 NOT_VALID = {"json": "ValidationException", "rest-json": "ValidationException", "ec2": "InvalidParameterValue"}
 READ = ("json", "query", "ec2")
-"""Protocols whose requests are read here: paths of the others are moto's to understand."""
+"""Protocols parsed here: moto parses the paths of the others."""
 
 
 def must_fit(request: Request, *, names: Iterable[str], operation: str) -> None:

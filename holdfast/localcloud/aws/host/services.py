@@ -48,7 +48,7 @@ def hosted(
     by_name: dict[str, HostedService] = {}
 
     def machine(caller: Caller) -> Any:
-        return _load("cloudformation.resources.handlers", "Machine")(
+        return _load("cloudformation.resources.handlers", "LocalMachine")(
             home=home, endpoint=f"http://127.0.0.1:{port}", runs=lambda name: by_name["eks"].at(caller).runs(name)
         )
 

@@ -47,7 +47,7 @@ class HyperPodClusters:
             for node in body.get("nodes", ()):
                 self._report_node(cluster, node)
             for event in body.get("events", ()):
-                self.tell(
+                self.add_event(
                     cluster,
                     kind=event["resource_type"],
                     description=event.get("description", ""),
@@ -183,7 +183,7 @@ class HyperPodClusters:
         for node in cluster.nodes.values():
             if node.status == "Pending" and now() - node.created >= PROVISIONING:
                 node.status = "Running"
-                self.tell(
+                self.add_event(
                     cluster,
                     kind="Instance",
                     description="The instance is in service.",
@@ -191,7 +191,7 @@ class HyperPodClusters:
                     instance_id=node.instance_id,
                 )
 
-    def tell(self, cluster: store.ClusterRecord, **event: str) -> None:
+    def add_event(self, cluster: store.ClusterRecord, **event: str) -> None:
         self._notices.cluster_event(cluster, cluster.add_event(**event))
 
     def add_nodes(

@@ -40,7 +40,7 @@ class HealthChecks:
             for node, checks in desired.values():
                 node.request, node.checks = "check", checks
                 node.begin("deep health check")
-                self._clusters.tell(
+                self._clusters.add_event(
                     cluster,
                     kind="Instance",
                     description=f"Deep health check {', '.join(checks)} of instance {node.instance_id} in Cluster "

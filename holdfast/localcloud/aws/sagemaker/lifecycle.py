@@ -14,9 +14,9 @@ from holdfast.localcloud.aws.sagemaker.store import RESTRICTED
 
 FIRST_COMPATIBLE_AMI = "20260101"
 """
-AMIs of before cannot make a node ready by themselves. Assumed: of AMIs the guide says only "compatible"; Slurm's
+Older AMIs cannot make a node ready by themselves. Assumed: the guide requires "compatible" AMIs only; Slurm's
 configuration through the API "requires a SageMaker HyperPod AMI released in January 2026 or later" (page
-sagemaker-hyperpod-slurm-api-config-migration), so that no older one is.
+sagemaker-hyperpod-slurm-api-config-migration), so no older one is compatible.
 """
 _DATE_IN_NAME = re.compile(r"\b20\d{6}\b")
 

@@ -12,15 +12,15 @@ from holdfast.localcloud.aws.sagemaker.checks import References
 from holdfast.localcloud.aws.sagemaker.clusters import HyperPodClusters
 
 OPERATIONS = {"replace": "replacement", "reboot": "reboot", "delete": "deletion", "check": "deep health check"}
-"""What is asked for, as messages and events call what is under way then."""
+"""Operations as messages and events name them."""
 ALLOWED = {
     "reboot": ("Running", "Failure"),
     "replace": ("Running", "Failure"),
     "delete": ("Running", "Failure", "Pending"),
 }
 """
-Statuses in which it may be asked for. The API names none ("a state that does not allow ..."): assumed. What a cluster
-waits for in vain can be deleted.
+Statuses that allow the operation. The API names none ("a state that does not allow ..."): assumed. A stuck
+cluster can be deleted.
 """
 
 
@@ -227,7 +227,7 @@ class NodeOperations:
             cluster.groups[node.group] = {**group, "InstanceCount": max(0, group["InstanceCount"] - 1)}
         node.request = action
         node.begin(OPERATIONS[action])
-        self._clusters.tell(
+        self._clusters.add_event(
             cluster,
             kind="Instance",
             description=_asked(cluster, node, action),

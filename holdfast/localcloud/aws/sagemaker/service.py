@@ -111,7 +111,7 @@ class SageMaker:
             for name, group in groups.items():
                 self._clusters.add_nodes(cluster, name, group["InstanceCount"], networks[name])
             self._clusters.by_name[ClusterName] = cluster
-            self._clusters.tell(cluster, kind="Cluster", description="Cluster creation started.")
+            self._clusters.add_event(cluster, kind="Cluster", description="Cluster creation started.")
             self._clusters.caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 
@@ -146,7 +146,7 @@ class SageMaker:
                 trial.scale_in(name, group["InstanceCount"])
             for name in leaving:
                 trial.scale_in(name, 0)
-            self._clusters.tell(trial, kind="Cluster", description="Cluster update started.")
+            self._clusters.add_event(trial, kind="Cluster", description="Cluster update started.")
             self._clusters.by_name[cluster.name] = trial
             self._clusters.caller_changed(trial)
             return {"ClusterArn": trial.arn}
@@ -200,7 +200,7 @@ class SageMaker:
             cluster.status = "Deleting"
             for node in cluster.nodes.values():
                 node.request = "delete"
-            self._clusters.tell(cluster, kind="Cluster", description="Cluster deletion started.")
+            self._clusters.add_event(cluster, kind="Cluster", description="Cluster deletion started.")
             self._clusters.caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 

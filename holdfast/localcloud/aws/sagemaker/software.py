@@ -43,7 +43,7 @@ class SoftwareUpdates:
             for name, group in desired.items():
                 self._patch(cluster, name, group.get("ImageReleaseVersion", ""), ImageId)
             cluster.status, cluster.failure = "Updating", ""
-            self._clusters.tell(cluster, kind="Cluster", description="Cluster software update started.")
+            self._clusters.add_event(cluster, kind="Cluster", description="Cluster software update started.")
             self._clusters.caller_changed(cluster)
             return {"ClusterArn": cluster.arn}
 

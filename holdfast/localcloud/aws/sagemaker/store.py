@@ -34,10 +34,10 @@ class ClusterNode:
     request: str = ""
     new_in_update: bool = False
     operation: str = ""
-    """What is under way with it: reboot, replacement, deletion, deep health check; it ends with Running or Failure."""
+    """Operation in progress: reboot, replacement, deletion, deep health check; it ends with Running or Failure."""
     operation_since: datetime | None = None
     checks: list[str] = field(default_factory=list)
-    """Deep health checks that were asked for."""
+    """Requested deep health checks."""
 
     def begin(self, operation: str) -> None:
         self.operation, self.operation_since = operation, now()

@@ -18,7 +18,7 @@ PREFIXED = {
     "workspaceNotificationDestinations": "notificationDestinations",
     "workspaceOrganizationalUnits": "organizationalUnits",
 }
-"""Members that requests call otherwise than answers."""
+"""Members with different names in requests and answers."""
 
 
 class Grafana:

@@ -29,7 +29,7 @@ from holdfast.localcloud.supervision import Worker
 log = logging.getLogger(__name__)
 
 FORMAT = 2
-"""Raised when what is kept of our own services changes so that the tree before or after cannot read it."""
+"""Raised when the state of own services changes incompatibly."""
 COMPARED = ("format", "moto", "python")
 NAMED = ("holdfast", "moto", "python")
 DEBOUNCE_S = 0.2

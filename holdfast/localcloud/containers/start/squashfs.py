@@ -31,7 +31,7 @@ _SUPERBLOCK = struct.Struct("<4s36xQ")
 """The magic number and the bytes of the whole file (kernel, Documentation/filesystems/squashfs.rst, squashfs_fs.h)."""
 _MAX_FILE_BYTES = 1 << 20
 _MAY_FAIL = re.compile(r"superuser|xattr|device|write_file: .*socket", re.IGNORECASE)
-"""What only root could unpack."""
+"""Files that only root could unpack."""
 
 
 def unpack(given: str, *, request: StepRequest) -> Path:

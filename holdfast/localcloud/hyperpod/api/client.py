@@ -164,8 +164,8 @@ class PlaneClient:
         answer = self._call(f"watch?{query}", timeout_s=timeout_s + 5)
         return int(answer["version"])
 
-    def tell(self, became: ClusterState) -> None:
-        """Record what became of a cluster of EKS."""
+    def report_control_plane(self, became: ClusterState) -> None:
+        """Report the state of an EKS cluster."""
         try:
             self._call("kubernetes", body=json.dumps(asdict(became)).encode())
         except urllib.error.HTTPError as error:

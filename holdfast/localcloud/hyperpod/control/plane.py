@@ -92,7 +92,7 @@ class ControlPlane:
             fleet=self._fleet,
             account=Account(region=region, endpoint=endpoint, client=self._aws.client),
             binaries=binaries,
-            tell=self._plane.tell,
+            tell=self._plane.report_control_plane,
             on_change=wake,
         )
         self._service = Service(
@@ -137,7 +137,7 @@ class ControlPlane:
         self._storage = Storage(home=home, aws=self._aws, events=self._events, clusters=lambda: self._service.clusters)
         self._recovery_share = recovery_share
         self._held: set[str] = set()
-        """Instances that are left alone though they seem to be broken, and were told of."""
+        """Instances that are left alone though they seem broken, already reported."""
         self._upkeep = Upkeep(kept=self._in_service, events=self._events, pool=self._work.pool)
         self._complaints = Complaints(log=_log, what="control loop", again_after_s=0.0)
         self._looped_at = time.monotonic()

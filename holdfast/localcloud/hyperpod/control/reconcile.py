@@ -30,13 +30,13 @@ from holdfast.localcloud.hyperpod.model import (
 )
 
 REST_S, LONGEST_REST_S = 10.0, 60.0
-"""Continuous provisioning names no last attempt: the rest before one more doubles. Assumed: AWS tells no pace."""
+"""Continuous provisioning has no last attempt: the pause before the next one doubles. Assumed: AWS documents none."""
 
 SHARE = 0.1
 """Of a cluster's instances that may be repaired within an hour when several seem to be broken at once; at least one."""
 
 GATHER_S = 5.0
-"""After the first failure of a creation or update: how long others may still fail and be named with it."""
+"""Time after the first failure of a creation or update, in which further failures are added."""
 
 
 class Health(Enum):
@@ -56,7 +56,7 @@ class Prepare:
     arn: str
     instance_id: str
     afresh: bool = False
-    """What is there of it is unusable and is destroyed first."""
+    """True if its remains are unusable and destroyed first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Replace:
     instance_id: str
     cause: str
     lost: bool = False
-    """It was found dead or frozen, not asked for."""
+    """True if it was found dead or frozen, False if requested."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Reboot:
     instance_id: str
     cause: str
     unreachable: bool = False
-    """It was found so, not asked for."""
+    """True if it was found unreachable, False if requested."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ class Observation:
     health: Mapping[str, Health] = field(default_factory=dict)
     """By instance id. Default: absent."""
     requests: Mapping[str, str] = field(default_factory=dict)
-    """Instance id -> replace, reboot, delete, or check and the names of checks, as callers of the API asked."""
+    """Instance id -> replace, reboot, delete, or check and the names of checks, as API callers requested."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Instance id -> replace, reboot, unresponsive, as nodes of Slurm or of Kubernetes show."""
     busy: frozenset[str] = frozenset()
@@ -134,17 +134,17 @@ class Observation:
     attempts: Mapping[str, int] = field(default_factory=dict)
     """Private address -> automatic replacements in a row."""
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Instance id -> why it failed."""
+    """Instance id -> reason of its failure."""
     failed_for_s: Mapping[str, float] = field(default_factory=dict)
     """Instance id -> seconds since it was seen to have failed."""
     scripts_failed: frozenset[str] = frozenset()
     """Those among them whose lifecycle script failed."""
     rollback_message: str = ""
     judged_lately: int = 0
-    """Repairs within the last hour for which somebody's word was taken, see `accused`."""
+    """Repairs of suspects within the last hour, see `accused`."""
     share: float = SHARE
     slurm_settled: bool = True
-    """Slurm's configuration is the one that the membership asks for, or there is none to be had."""
+    """True if Slurm has the configuration of the membership, or cannot have one."""
 
 
 def decide(observed: Observation) -> list[Action]:

@@ -44,7 +44,7 @@ class Service:
         self.eks_clusters: list[EksCluster] = []
         """Those of EKS; none where all of them are records."""
         self.requests: dict[str, str] = {}
-        """Instance id -> what is asked for it."""
+        """Instance id -> requested operation."""
         self.file_systems: list[FileSystem] = []
         self.is_stale = True
         self._failed_at: dict[str, float] = {}
@@ -103,7 +103,7 @@ class Service:
             try:
                 seen = self._plane.watch(version=version, kubernetes=self._kubernetes())
             except UNREACHABLE as error:
-                self._complaints.tell("embedded AWS", f"{type(error).__name__}: {error}")
+                self._complaints.record("embedded AWS", f"{type(error).__name__}: {error}")
                 self._on_loss()
                 self._stopping.wait(0.3)
                 continue

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 THREADS = 80
 REST_S = 1.0
-"""After work that failed: it is decided again, and likely fails again."""
+"""Pause after failed work, which is likely to fail again."""
 END_WITHIN_S = 3.0
 POLL_S = 0.05
 

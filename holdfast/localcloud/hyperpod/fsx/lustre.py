@@ -42,7 +42,7 @@ _HIDDEN = ".holdfast-import."
 _NO_PLACE = frozenset(
     {errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EISDIR, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL}
 )
-"""What the file system answers where a path is taken by something else, or leads out."""
+"""Errors of the file system for a path that is taken, or leads out."""
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _CONCERN_ALL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
@@ -191,7 +191,7 @@ class AssociationSync:
 
     def _refuse(self, name: str, why: str) -> None:
         self._refused.add(name)
-        self.complaints.tell(name, why)
+        self.complaints.record(name, why)
 
     def _import(self, path: str) -> bool:
         key = self.association.prefix + path
@@ -202,7 +202,7 @@ class AssociationSync:
                 answer = self._s3.get_object(Bucket=self.association.bucket, Key=key)
                 shutil.copyfileobj(answer["Body"], file, 1 << 20)
                 file.flush()
-                _dress(file.fileno(), answer.get("Metadata") or {})
+                _set_attributes(file.fileno(), answer.get("Metadata") or {})
                 info = os.fstat(file.fileno())
         except OSError as error:
             if error.errno not in _NO_PLACE:
@@ -278,7 +278,7 @@ def _concerns_all(error: ClientError) -> bool:
     return status >= 500 or error.response["Error"]["Code"] == "NoSuchBucket"
 
 
-def _dress(descriptor: int, metadata: Mapping[str, str]) -> None:
+def _set_attributes(descriptor: int, metadata: Mapping[str, str]) -> None:
     """Set owner, mode and time of an imported file, in an order that keeps all three."""
     posix = of_metadata(metadata)
     if posix.owner is not None or posix.group is not None:

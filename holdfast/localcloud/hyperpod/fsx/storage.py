@@ -91,9 +91,9 @@ class Storage:
     def _pass(self, linked: AssociationSync) -> None:
         copied = linked.run_once()
         if copied.imported or copied.exported:
-            self._tell(linked.association, copied)
+            self._report(linked.association, copied)
 
-    def _tell(self, association: Association, copied: SyncResult) -> None:
+    def _report(self, association: Association, copied: SyncResult) -> None:
         for kind, paths in ((kinds.FILE_IMPORTED, copied.imported), (kinds.FILE_EXPORTED, copied.exported)):
             if not paths:
                 continue

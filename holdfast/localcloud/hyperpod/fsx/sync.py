@@ -22,7 +22,7 @@ class FileStat:
     size: int
     mtime_ns: int
     at_rest: bool = True
-    """False: it changed so recently that it may still be written to; it is not exported yet."""
+    """False: it changed recently, may still be written to, and is not exported yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

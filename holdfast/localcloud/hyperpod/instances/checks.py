@@ -15,11 +15,11 @@ from holdfast.localcloud.nodes import Node
 STRESS = "InstanceStress"
 AGENT = "/opt/holdfast/agent/bin/holdfast-agent"
 NODE_LOG = "/var/log/aws/clusters/sagemaker-deep-health-check.log"
-"""Where AWS's checks log on a node (field notes), as the stream ``DeepHealthCheckResults/<instance id>``."""
+"""Log of AWS's checks on a node (field notes), as the stream ``DeepHealthCheckResults/<instance id>``."""
 CHECK_TIMEOUT_S = 900.0
 REACH_TIMEOUT_S = 3.0
 FREE_WITHIN_S = 5.0
-"""For how long at a time it is waited that jobs end; then it is decided anew."""
+"""Longest wait for the end of jobs before the next decision."""
 FREE_POLL_S = 0.5
 
 _STRESS = """set -u
@@ -30,10 +30,10 @@ status=0
 for place in /dev/shm /opt/sagemaker /var/tmp; do
     [ -d $place ] || continue
     one=$place/.deep-health-check.$$
-    if ! { head -c 16777216 /dev/urandom > $one.a && cp $one.a $one.b && sync $one.a $one.b; } 2> $one.said; then
-        echo "$place: cannot be written: $(cat $one.said)"; status=1
+    if ! { head -c 16777216 /dev/urandom > $one.a && cp $one.a $one.b && sync $one.a $one.b; } 2> $one.error; then
+        echo "$place: cannot be written: $(cat $one.error)"; status=1
     elif ! cmp $one.a $one.b; then
-        echo "$place: what was written is not what is read"; status=1
+        echo "$place: data read back differs from data written"; status=1
     fi
     rm -f $one.*
 done
@@ -45,7 +45,7 @@ exit $status
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     failed: tuple[str, ...] = ()
-    """What did not pass, each with what was seen. What could not be run is no failure."""
+    """Failed checks with their findings. A check that cannot run is no failure."""
     results: tuple[dict[str, object], ...] = ()
     """One per check, for the log."""
 

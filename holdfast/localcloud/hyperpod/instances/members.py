@@ -94,11 +94,11 @@ class Members:
             slurm.form(controller=controller, conf=conf, gres=gres_conf(cluster), before_start=before)
         except KNOWN_FAILURES as error:
             _log.warning("Slurm of cluster %s: %s", cluster.name, error)
-            slurm.tell(problem=str(error))
+            slurm.report_formation(problem=str(error))
             self._retry_at[cluster.arn] = time.monotonic() + RETRY_S
         except Exception as error:  # noqa: BLE001 - the thread of a pool: nobody else would say it
             _log.exception("Slurm of cluster %s", cluster.name)
-            slurm.tell(problem=f"{type(error).__name__}: {error}")
+            slurm.report_formation(problem=f"{type(error).__name__}: {error}")
             self._retry_at[cluster.arn] = time.monotonic() + RETRY_S
         finally:
             self._forming.discard(cluster.arn)

@@ -17,7 +17,7 @@ class Return:
     old: str
     """The instance id before."""
     since_ns: int
-    """When the loss was noticed or the request taken up."""
+    """Time at which the loss was noticed or the request taken up."""
 
 
 @dataclass(kw_only=True)
@@ -29,14 +29,14 @@ class ClusterMemory:
     attempts: dict[str, int] = field(default_factory=dict)
     """Private address -> automatic replacements in a row."""
     failures: dict[str, str] = field(default_factory=dict)
-    """Instance id -> why it failed."""
+    """Instance id -> reason of its failure."""
     scripts_failed: list[str] = field(default_factory=list)
     """Instance ids whose lifecycle script failed."""
     returning: dict[str, Return] = field(default_factory=dict)
-    """Instance id -> what brings it back."""
+    """Instance id -> its return into service."""
     rollback_message: str = ""
     judged: list[float] = field(default_factory=list)
-    """When instances were repaired that only seemed to be broken, in seconds since 1970."""
+    """Times of repairs of instances that only seemed broken, in seconds since 1970."""
 
 
 class Memory:

@@ -71,7 +71,7 @@ class Procedure:
     events: EventSink
     plane: PlaneClient
     status_of: Callable[[str], str]
-    """From the ARN of a cluster to its status, as the service said last."""
+    """ARN of a cluster -> its last status."""
     lifecycle_timeout_s: float
     on_boot: Callable[[], None]
     """Called when the instance's init process runs."""

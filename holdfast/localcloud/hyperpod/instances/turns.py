@@ -6,7 +6,7 @@ from pathlib import Path
 from holdfast.localcloud.nodes import Mount
 
 AT = "/opt/holdfast/turns"
-"""Where the health agent looks for them; a node with a machine of its own has none."""
+"""Where the health agent looks for them; nodes with a machine of their own have none."""
 MOST_AT_ONCE = 4
 """More, and each would be a tenth as fast as alone on the machine, which is what a broken disk is known by."""
 

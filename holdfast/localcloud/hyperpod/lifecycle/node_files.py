@@ -12,7 +12,7 @@ RESOURCE_CONFIG = "/opt/ml/config/resource_config.json"
 PROVISIONING_PARAMETERS = "/opt/ml/config/provisioning_parameters.json"
 LIFE_CYCLE_CONFIG = "/opt/ml/config/life_cycle_config.json"
 AWS_SETTINGS = "/etc/holdfast/aws"
-"""Where the image's ``aws`` finds the embedded AWS; sudo empties the environment."""
+"""Settings of the image's ``aws`` for the embedded AWS; sudo empties the environment."""
 PROVISIONING_LOG = "/var/log/provision/provisioning.log"
 EVENTS = "/var/log/holdfast/events.jsonl"
 JOB_EVENTS = str(log_of_jobs(EVENTS))

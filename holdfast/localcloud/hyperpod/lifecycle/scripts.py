@@ -32,7 +32,7 @@ PLACE = "/tmp"  # noqa: S108  where HyperPod puts them
 AGENT_LOG = "/var/log/aws/clusters/sagemaker-host-agent.log"
 AGENT_LOG_BYTES = 64 << 20
 OWN_LINES = "[SageMaker] "
-"""How HyperPod's own lines in provisioning.log begin (``instances``)."""
+"""Prefixes of HyperPod's own lines in provisioning.log (``instances``)."""
 LAST_LINES = 6
 LAST_CHARACTERS = 700
 TAIL_BYTES = 8192
@@ -114,7 +114,7 @@ class Script:
     name: str
     """Of the script, relative to the bundle."""
     uri: str
-    """Where the bundle comes from."""
+    """Source of the bundle."""
     timeout_s: float = TIMEOUT_S
     """AWS names no limit, and does end scripts that hang. Default: 600 s"""
 

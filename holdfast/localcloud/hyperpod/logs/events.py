@@ -87,19 +87,19 @@ class FileTail:
     is_events: bool = True
     """Lines carry their own time. Default: True"""
     most_bytes: int | None = None
-    """What lies beyond is not shipped, and a last line says so. None: all is."""
+    """The rest is not shipped, and a last line reports that. None: all is."""
     every_s: float = 0.0
     """Between two looks. Default: as often as there are looks."""
     next_at: float = 0.0
     to_skip: int | None = None
-    """Lines that the stream has already. None: not asked yet."""
+    """Lines that are in the stream already. None: unknown."""
     offset: int = 0
     seen: int = 0
     """Bytes of the file when all of it was in the stream."""
     torn: bytes = field(default=b"")
     is_cut_off: bool = False
     turn: Turn = field(default_factory=lambda: Turn(lock=None))
-    """Whose it is to ship. Default: nobody else's."""
+    """Arbitration with other shippers. Default: there are none."""
     collected: Callable[[str], str] = str
     """A line as it is put. Default: as it is."""
 
@@ -139,7 +139,7 @@ class FileTail:
         if self.is_cut_off:
             return []
         self.is_cut_off, self.torn = True, b""
-        return [f"[holdfast] the log goes on, on the node only: it has more than {self.most_bytes} bytes"]
+        return [f"[holdfast] log cut at {self.most_bytes} bytes; the rest is on the node only"]
 
 
 class Tailer:

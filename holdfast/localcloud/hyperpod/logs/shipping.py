@@ -22,7 +22,7 @@ MAX_LINE_BYTES = 200_000
 MAX_WAITING_LINES = 50_000
 STAND_IN = "[holdfast] CloudWatch Logs rejected a line"
 REFUSED = ("InvalidParameterException", "ValidationException", "SerializationException")
-"""Said of what was put: to put it again cannot help."""
+"""Errors of the lines themselves: no retry."""
 OWN_GROUPS = "/aws/sagemaker/Clusters/"
 
 _log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class LogShipper:
             for _ in range(excess):
                 waiting.popleft()
         if excess > 0:
-            _log.warning("dropped %d oldest lines for log group %s, which does not take them", excess, group)
+            _log.warning("log group %s: not accepting lines: dropped the oldest %d", group, excess)
 
     def waiting(self, *, group: str, stream: str) -> int:
         with self._lock:
@@ -108,7 +108,7 @@ class LogShipper:
                 self._retry_at.pop(name, None)
                 self._complaints.settled(" ".join(name))
             except Exception as error:  # noqa: BLE001 - one stream that is not taken must not keep others waiting
-                self._complaints.tell(" ".join(name), f"{error}; retrying until accepted")
+                self._complaints.record(" ".join(name), f"{error}; retrying until accepted")
                 self._retry_at[name] = time.monotonic() + RETRY_S
 
     def _put_some(self, name: Stream) -> bool:

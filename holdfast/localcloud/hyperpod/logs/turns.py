@@ -12,7 +12,7 @@ import time
 from typing import Protocol
 
 AGENT_RESTARTS_S = 5.0
-"""After an agent: how long it has to come back, and a request that it had sent to be done."""
+"""Wait for an agent's restart and its last request."""
 
 
 class Lock(Protocol):
@@ -32,12 +32,12 @@ class Turn:
     def __init__(self, *, lock: Lock | None) -> None:
         self.lock = lock
         self.is_shared = False
-        """An agent has shipped, so how far was got is asked of the stream at every turn."""
+        """True if an agent has shipped, so the position is read from the stream at every turn."""
         self._held = -1
         self._free_since: float | None = None
         self._resting = False
         self._touched = 0
-        """When an agent took its turn last; it says so by the file's time."""
+        """Last turn of an agent, from the file's time."""
 
     @property
     def held(self) -> bool:

@@ -26,7 +26,7 @@ ROLLING_BACK, DELETING, FAILED = "RollingBack", "Deleting", "Failed"
 LUSTRE, OPENZFS = "LUSTRE", "OPENZFS"
 
 ROOT_VOLUME = "fsx"
-"""What the root volume of an OpenZFS file system is exported as (FSx for OpenZFS user guide, mounting)."""
+"""Export path of an OpenZFS file system's root volume (FSx for OpenZFS user guide, mounting)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Group:
     role: str = ""
     """ARN of the execution role of its instances."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """That its Nodes of Kubernetes get."""
+    """Labels of its Kubernetes Nodes."""
     taints: tuple[Taint, ...] = ()
     has_volume: bool = False
     """Its instances have a volume beside the root's."""
@@ -96,7 +96,7 @@ class Cluster:
     instances: tuple[Instance, ...] = ()
     node_recovery: str = "Automatic"
     continuous: bool = False
-    """Instances are provisioned after the cluster is in service, and again when that fails."""
+    """True if instances are provisioned after the cluster is in service, with retries."""
     subnets: tuple[str, ...] = ()
     eks_arn: str = ""
     """Of the cluster of EKS that orchestrates it; empty under Slurm."""

@@ -77,4 +77,4 @@ def cluster_failed(instance: Instance, *, reason: str) -> str:
 CONTROLLER_NOT_READY = (
     "Cluster creation failed: controller and login nodes did not become ready within the expected time"
 )
-"""An event under Slurm ("Slurm-specific events"); that FailureMessage says the same is assumed."""
+"""An event under Slurm ("Slurm-specific events"); the same text in FailureMessage is assumed."""

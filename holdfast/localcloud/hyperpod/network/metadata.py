@@ -26,7 +26,7 @@ _ROOT = "/latest/meta-data/"
 _log = logging.getLogger(__name__)
 
 Item = str | Callable[[], str]
-"""What a path holds, or what finds that out."""
+"""Value of a path, or its function."""
 Lookup = Callable[[str], Mapping[str, Item] | None]
 """From an address to the paths below meta-data/ and what they hold; None for an unknown caller."""
 

@@ -29,7 +29,7 @@ _PROGRAMS = ("mariadbd", "mariadb-install-db", "mariadb", "slurmdbd")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _FAIL = """set -eu
-fail() { # UNIT; its name comes last, since the end of what was said is what is kept
+fail() { # UNIT; its name comes last, since only the end of the output is kept
     systemctl status --no-pager "$1" >&2 || true
     [ "$1" != slurmdbd ] || tail -n 5 /var/log/slurm/slurmdbd.log >&2 || true
     echo "$1 did not start" >&2

@@ -28,7 +28,7 @@ EXPEDITED_REQUEUE_SINCE = (25, 11)
 """Version of Slurm (slurm.conf(5), SlurmctldParameters)."""
 _MIB_PER_GIB = 1024
 _VCPUS_OF_TWO_SOCKETS = 96
-"""Assumed: a p5.48xlarge has two sockets, and EC2 tells of no type how many it has."""
+"""Assumed: a p5.48xlarge has two sockets; EC2 documents none."""
 
 _SETTINGS = (
     "SlurmUser=slurm",  # AWS's scripts give slurmdbd.conf to this user

@@ -57,7 +57,7 @@ begin() { # UNIT PROGRAM...
 """
 
 _IMAGE_UNITS = ("containerd", "dlami-nvme", "docker", "kubelet", "munge", "ssh")
-"""Enabled in the image: started below, or by whoever joins the node to Kubernetes."""
+"""Enabled in the image: started below, or when the node joins Kubernetes."""
 _SLURM_UNITS = ("mariadb", "slurmctld", "slurmd", "slurmdbd")
 
 # What the image has enabled, as systemd starts it at a boot. What a stand-in does not need a process for has none.

@@ -27,7 +27,7 @@ SNAPSHOT_AGE_S = 0.1
 SNAPSHOT_AGE_PER_NODE_S = 0.006
 
 RESERVATION = "hyperpod-deep-health-check-"
-"""What the name of a maintenance reservation begins with; AWS's name is not documented."""
+"""Prefix of a maintenance reservation's name; AWS's name is not documented."""
 
 NOT_RESPONDING = "Not responding"
 """slurmctld's own reason for a node that is lost."""
@@ -96,9 +96,9 @@ class Slurm:
             daemons.start_controller(controller)
             self._answered = controller
         self._controller, self._conf = controller, conf
-        self.tell(problem="")
+        self.report_formation(problem="")
 
-    def tell(self, *, problem: str) -> None:
+    def report_formation(self, *, problem: str) -> None:
         """Report success or failure of the cluster's formation to waiting threads."""
         with self._formed:
             self._problem = problem

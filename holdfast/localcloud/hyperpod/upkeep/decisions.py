@@ -27,7 +27,7 @@ class Daemon:
     program: str
     condition: Condition
     for_s: float
-    """How long it has been so."""
+    """Seconds in this condition."""
     reported: bool = False
 
 

@@ -121,7 +121,7 @@ class Upkeep:
             if trouble is not None:
                 del self._troubles[key]
                 if trouble.reported:
-                    self._tell(kinds.DAEMON_RESTORED, kept, program, trouble, since_s=now - trouble.since)
+                    self._report(kinds.DAEMON_RESTORED, kept, program, trouble, since_s=now - trouble.since)
             return
         if trouble is None or trouble.condition != now_is:
             trouble = self._troubles[key] = _Trouble(
@@ -141,7 +141,7 @@ class Upkeep:
                 return
             if not trouble.reported:
                 trouble.reported = True
-                self._tell(kinds.DAEMON_LOST, kept, program, trouble)
+                self._report(kinds.DAEMON_LOST, kept, program, trouble)
             if decision in _SCRIPTS:
                 done = self._on_node(kept, _SCRIPTS[decision], program)
                 if done.returncode:
@@ -158,7 +158,7 @@ class Upkeep:
         argv = ["/bin/sh", "-c", script, "holdfast", _daemon(kept, program).unit, program]
         return kept.node.run(argv, timeout_s=COMMAND_TIMEOUT_S)
 
-    def _tell(
+    def _report(
         self, kind: str, kept: WatchedNode, program: str, trouble: _Trouble, *, since_s: float | None = None
     ) -> None:
         host = kept.node.spec.hostname

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 END = 1 << 40
-"""Size that the file has for SEEK_END alone: the kernel keeps offsets to itself, and a read then tells of the seek."""
+"""File size for SEEK_END alone: the kernel handles offsets itself, and a read then shows the seek."""
 _POLLIN, _POLLPRI, _POLLERR, _POLLRDNORM = 0x1, 0x2, 0x8, 0x40
 
 
@@ -30,7 +30,7 @@ class Reader:
         self.expected = 0
         """Offset of its next read, unless it seeks."""
         self.polled = 0
-        """What the kernel calls it while somebody waits in poll."""
+        """The kernel's handle of a poll in progress."""
 
 
 class Device:

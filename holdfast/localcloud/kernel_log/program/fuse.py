@@ -15,7 +15,7 @@ _MAX_WRITE = 4096
 _REGULAR = 0o100000
 
 IN = struct.Struct("<IIQQIIII")
-"""Length, opcode, unique, node, user, group, process, and what matters to nobody here."""
+"""Length, opcode, unique, node, user, group, process, and unused fields."""
 OUT = struct.Struct("<IiQ")
 U32, U64 = struct.Struct("<I"), struct.Struct("<Q")
 GETATTR_IN, POLL_IN, WRITE_IN = struct.Struct("<IIQ"), struct.Struct("<QQII"), struct.Struct("<QQIIQII")

@@ -7,7 +7,7 @@ Numbers and escapes are those of ``kernel/printk/printk.c`` of Linux 6.18.
 from __future__ import annotations
 
 BYTES = 1 << 18
-"""What is kept, as with ``CONFIG_LOG_BUF_SHIFT=18``, which distributions for servers take."""
+"""Size as with ``CONFIG_LOG_BUF_SHIFT=18``, the default of server distributions."""
 LONGEST = 1024
 """Of what a program may write at once (``PRINTKRB_RECORD_MAX``)."""
 USER = 1

@@ -19,8 +19,8 @@ kernel takes nothing else of it from a PID namespace.
 
 FOR_CONTAINERS = {"mknod": 27}
 """
-Beside these, on a node that runs containers: a runtime makes the device nodes of each. Which of them open is said by
-the node's devices cgroup, whatever a privileged container may do.
+Also on a node that runs containers: a runtime makes the device nodes of each. The node's devices cgroup limits which
+of them open, whatever a privileged container may do.
 """
 
 DENIED_DEVICES = ("b *:* rw", "c 1:1 rw", "c 1:2 rw", "c 1:4 rw", "c 1:11 rw")

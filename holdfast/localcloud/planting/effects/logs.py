@@ -13,7 +13,7 @@ _SYSLOG = ("/var/log/messages", "/var/log/syslog", "/var/log/kern.log")
 _ERROR, _WARNING = 3, 4
 
 
-def say(node: Node, lines: Sequence[str], *, logs: KernelLogs, level: int = _ERROR) -> None:
+def write_kernel_lines(node: Node, lines: Sequence[str], *, logs: KernelLogs, level: int = _ERROR) -> None:
     """Write kernel messages, also to existing files of syslog: HyperPod's agent reads /var/log/messages."""
     logs.write(node.spec.instance_id, lines, level=level)
     stamp = time.strftime("%b %e %H:%M:%S")

@@ -66,7 +66,7 @@ class ChangeSet:
     changes: list[dict[str, Any]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     problems: tuple[dict[str, str], ...] = ()
-    """What the validation before a deployment found, as DescribeEvents tells it."""
+    """Findings of the validation before a deployment, for DescribeEvents."""
 
 
 @dataclass(kw_only=True)

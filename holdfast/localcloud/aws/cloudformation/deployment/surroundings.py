@@ -20,7 +20,7 @@ class Surroundings:
     account: str
     region: str
     skip: bool = False
-    """Whether waits are skipped."""
+    """True if waits are skipped."""
     mishaps: Mishaps = field(default_factory=Mishaps)
     machine: LocalMachine | None = None
     """Default: none, everything is a record."""

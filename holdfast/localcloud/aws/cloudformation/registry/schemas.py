@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 HOME_REGIONS = ("us-west-2", "us-east-1")
-"""Where a type is looked for when no region is asked about: what it is called and made of is the same everywhere."""
+"""Regions in which a type is looked up if none is given: names and schemas are the same everywhere."""
 
 CUSTOM: Mapping[str, Any] = {
     "typeName": "AWS::CloudFormation::CustomResource",

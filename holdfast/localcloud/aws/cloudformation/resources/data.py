@@ -111,7 +111,7 @@ class FileSystemHandler(GenericHandler):
 
 
 DEFAULT_ENGINE_VERSIONS = {"mariadb": "11.4.8"}
-"""For engines that moto knows no default version of."""
+"""For engines without a default version in moto."""
 
 
 class DbInstance(GenericHandler):

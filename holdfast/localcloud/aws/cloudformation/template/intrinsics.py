@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.localcloud.aws.cloudformation.template.parsing import TemplateError
 
 KNOWN_AFTER_APPLY = "{{changeSet:KNOWN_AFTER_APPLY}}"
-"""What AWS shows in a change set for a value that only the deployment will tell."""
+"""AWS's value in a change set for what only the deployment reveals."""
 
 DYNAMIC = re.compile(r"\{\{resolve:([^:}]+):([^}]+)\}\}")
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 class Course:
     seconds: float
     user: bool = False
-    """Whether the others matter when it begins; else it matters to the others when it is over."""
+    """True if its surroundings matter at its start; else it matters to others at its end."""
 
 
 _PROVIDERS: dict[str, float] = {

@@ -28,7 +28,7 @@ class Switch:
     stopping: threading.Event
     failed: threading.Event = field(default_factory=threading.Event)
     skip: bool = False
-    """Whether time passes without a wait."""
+    """True if time passes without a wait."""
 
     @property
     def over(self) -> bool:

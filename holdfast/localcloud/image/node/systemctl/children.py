@@ -57,7 +57,7 @@ class ChildWatch:
         self.dumped: set[int] = set()
         self.messages: dict[str, str] = {}
         self.fed_at = 0.0
-        """When the service last said that it is well."""
+        """Time of the service's last watchdog message."""
         self.asked: list[socket.socket] = []
         """Connections of callers that want the service stopped, and an answer when it is."""
         self._control, self._notify = control, notify

@@ -59,7 +59,7 @@ class Supervisor:
                 self._settle(result)
                 return self._finish()
             self._write(active="activating", sub="auto-restart", result=result, main_pid=0)
-            self._tell(ok=False, result=result)
+            self._report(ok=False, result=result)
             if self._watch.until(self._stopping, timeout=span(self.unit, "RestartSec", 0.1)):
                 self._settle("success")
                 return self._finish()
@@ -99,7 +99,7 @@ class Supervisor:
             spawn.remove_folders(self.root, self.unit)
         self._record["supervised"] = False
         self._write()
-        self._tell(ok=self._record["active"] == "active", result=self._record["result"])
+        self._report(ok=self._record["active"] == "active", result=self._record["result"])
         for ending in (".sock", ".notify"):
             try:
                 os.unlink(f"{self.root.state}/{self.unit.name}{ending}")
@@ -131,14 +131,14 @@ class Supervisor:
         if self.unit.type == "oneshot":
             if stays:
                 self._write(active="active", sub="exited", main_pid=0)
-            self._tell(ok=True, result="success")
+            self._report(ok=True, result="success")
             if not stays:
                 self._run_all("ExecStopPost", timeout=self._stop_timeout())
             return _FINE
         self._write(active="active", sub="running", main_pid=self._main, entered=time.time())
-        self._tell(ok=True, result="success")
+        self._report(ok=True, result="success")
         if not self._serve():
-            return self._bite()
+            return self._kill_hung()
         if stays and self._main_ended() and self._ended_outcome() == _FINE and not self._stopping():
             self._write(active="active", sub="exited", main_pid=0)
             return _FINE
@@ -155,7 +155,7 @@ class Supervisor:
                 return False
         return True
 
-    def _bite(self) -> Outcome:
+    def _kill_hung(self) -> Outcome:
         """Kill a service that missed its watchdog; SIGABRT first, for a core dump."""
         self._log(f"{self.unit.name}: Watchdog timeout (limit {self.unit.one('Service', 'WatchdogSec')})!")
         number = signal_number(self.unit.one("Service", "WatchdogSignal", "SIGABRT"))
@@ -346,7 +346,7 @@ class Supervisor:
         self._record.update(changes)
         records.write(self.root, self.unit.name, self._record)
 
-    def _tell(self, *, ok: bool, result: str) -> None:
+    def _report(self, *, ok: bool, result: str) -> None:
         if self._reported >= 0:
             try:
                 os.write(self._reported, json.dumps({"ok": ok, "result": result}).encode())

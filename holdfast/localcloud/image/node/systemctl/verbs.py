@@ -56,7 +56,7 @@ class Verbs:
                 found.append(self.root.full_name(argument))
         return found
 
-    def _say(self, text: str, *, error: bool = False) -> None:
+    def _print(self, text: str, *, error: bool = False) -> None:
         if text and "quiet" not in self.options.flags:
             (sys.stderr if error else sys.stdout).write(text + "\n")
 
@@ -119,18 +119,18 @@ class Verbs:
         reported = enable.enable(self.root, name)
         unit = self.root.load(name)
         if not reported and enable.state(self.root, name) == "static":
-            self._say(
+            self._print(
                 "The unit files have no installation config (WantedBy=, RequiredBy=, Also=,\nAlias= settings in the "
                 "[Install] section, and DefaultInstance= for template\nunits). This means they are not meant to be "
                 "enabled using systemctl.",
                 error=True,
             )
-        self._say("\n".join(reported), error=True)
+        self._print("\n".join(reported), error=True)
         if "now" in self.options.flags:
             self.manager.start(unit.name, wait="no-block" not in self.options.flags)
 
     def _disable(self, name: str) -> None:
-        self._say("\n".join(enable.disable(self.root, name)), error=True)
+        self._print("\n".join(enable.disable(self.root, name)), error=True)
         if "now" in self.options.flags:
             self.manager.stop(name)
 
@@ -139,12 +139,12 @@ class Verbs:
         self._enable(name)
 
     def _mask(self, name: str) -> None:
-        self._say("\n".join(enable.mask(self.root, name, runtime="runtime" in self.options.flags)), error=True)
+        self._print("\n".join(enable.mask(self.root, name, runtime="runtime" in self.options.flags)), error=True)
         if "now" in self.options.flags:
             self.manager.stop(name)
 
     def _unmask(self, name: str) -> None:
-        self._say("\n".join(enable.unmask(self.root, name)), error=True)
+        self._print("\n".join(enable.unmask(self.root, name)), error=True)
 
     def _reset_failed(self) -> int:
         for name in self._names() or records.known(self.root):
@@ -164,7 +164,7 @@ class Verbs:
         found = otherwise
         for name in self._names():
             state = str(records.read(self.root, self.root.load(name).name)["active"])
-            self._say(state)
+            self._print(state)
             found = 0 if state in good else found
         return found
 
@@ -175,14 +175,14 @@ class Verbs:
             if not state:
                 sys.stderr.write(f"Failed to get unit file state for {name}: No such file or directory\n")
                 continue
-            self._say(state)
+            self._print(state)
             if state in ("enabled", "enabled-runtime", "static", "alias", "indirect", "generated"):
                 found = 0
         return found
 
     def _is_system_running(self) -> int:
         failed = any(records.read(self.root, name)["active"] == "failed" for name in records.known(self.root))
-        self._say("degraded" if failed else "running")
+        self._print("degraded" if failed else "running")
         return 1 if failed else 0
 
     def _status(self) -> int:

@@ -18,7 +18,7 @@ class Answers:
 
     def __init__(self) -> None:
         self.answer: dict[str, Any] | None = None
-        """What the function has answered. Default: nothing yet."""
+        """Answer of the function. Default: none yet."""
         self._path = f"/{secrets.token_urlsafe(32)}"
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True

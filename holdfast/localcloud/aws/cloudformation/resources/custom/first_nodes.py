@@ -13,7 +13,7 @@ from holdfast.localcloud.aws.cloudformation.resources.handlers import (
 
 PAUSE_S = 0.5
 QUESTIONS = 80
-"""So many pauses are 40 s: nodes boot in seconds here, and the function on AWS waits for 14 minutes."""
+"""40 s of pauses: nodes boot in seconds here; the function on AWS waits for 14 minutes."""
 
 
 class FirstNodes(ResourceHandler):

@@ -29,7 +29,7 @@ from holdfast_common import KubernetesClient, KubernetesError
 SHA256 = re.compile(r"[0-9a-f]{64}")
 COMMIT = re.compile(r"/[0-9a-f]{40}(?:[/.]|$)")
 REACH_S = 5.0
-"""For a name's address and a connection: a machine without a way out may be slow to say that it has none."""
+"""For a name's address and a connection: slow on a machine without internet access."""
 
 
 class HelmRelease(ResourceHandler):

@@ -31,7 +31,7 @@ class Made:
     physical_id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
     remark: str = ""
-    """What of it is not here although it would be on AWS. Default: nothing; the event of its completion says it."""
+    """Missing parts compared with AWS; shown in the resource's last event. Default: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class LocalMachine:
     endpoint: str
     """Of the embedded AWS, for what runs on this machine."""
     runs: Callable[[str], str]
-    """The version of Kubernetes that really runs behind an EKS cluster, such as "1.20.2"; "" behind a mere record."""
+    """Kubernetes version that really runs behind an EKS cluster, such as "1.20.2"; "" for a record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +56,13 @@ class ResourceContext:
     pause: Callable[[float], None]
     """Sleep; raises Stopped when the process is being stopped."""
     function: Callable[[str], Properties] = lambda _: {}
-    """The properties of a function that a custom resource names; {} when no stack has made it."""
+    """Properties of a custom resource's function; {} if no stack made it."""
     layer: Callable[[str], Properties] = lambda _: {}
     """The same of a layer of a function."""
     machine: LocalMachine | None = None
     """Default: none, everything is a record."""
     note: Callable[[str], None] = lambda _: None
-    """Tell the physical id as soon as it is known, so that a failure or a kill after that leaves no orphan."""
+    """Record the physical id as soon as it is known, so that a failure or a kill leaves no orphan."""
 
     def name(self, *, length: int = 64, lower: bool = False) -> str:
         """Return a generated name: stack, logical id and a random suffix."""

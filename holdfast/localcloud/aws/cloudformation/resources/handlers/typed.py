@@ -40,7 +40,7 @@ class TypeModel:
 
     type: str
     elsewhere: frozenset[str] = frozenset()
-    """Properties that the create and update operations need not know: further calls or other members carry them."""
+    """Properties that create and update operations need not have: further calls or other members carry them."""
 
     def __init__(
         self,

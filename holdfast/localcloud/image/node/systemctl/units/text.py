@@ -80,7 +80,7 @@ class Unit:
         self.path = path
         """The unit file; empty where there is none."""
         self.load_state = load_state
-        """As systemd says: loaded, not-found, masked or bad-setting."""
+        """systemd's states: loaded, not-found, masked or bad-setting."""
         self.host = host
         """The node's host name, for specifiers."""
         self.drop_ins: list[str] = []
