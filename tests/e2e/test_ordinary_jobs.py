@@ -175,7 +175,8 @@ def test_the_first_job_of_the_page_runs_as_it_is_pasted(jobs: Jobs, tmp_path: Pa
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nhello, world\n") == 1
-    assert re.search(r"^2 .* PENDING .* waits: its start time is in the future \(BeginTime\)", done.stdout, re.MULTILINE)
+    waits = r"^2 .* PENDING .* waits: its start time is in the future \(BeginTime\)"
+    assert re.search(waits, done.stdout, re.MULTILINE)
     assert "job 2 is CANCELLED" in done.stdout
 
 

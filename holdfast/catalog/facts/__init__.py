@@ -6,7 +6,7 @@ in
 ``pages.yaml``. docs/facts.md shows their age.
 """
 
-from holdfast.catalog.facts.forgetting import forget
+from holdfast.catalog.facts.caches import forget
 from holdfast.catalog.facts.pages import KubernetesVersion, kubernetes_support, page_fact, page_facts
 from holdfast.catalog.facts.placement import (
     REGIONS_FILE,
