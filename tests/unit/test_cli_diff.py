@@ -72,7 +72,7 @@ def test_a_refused_change_fails_and_says_what_to_do(deployed: DeployedStack, tmp
     assert answer.exit_code == 1
     assert "refused" in answer.stdout
     assert "can grow, and never shrink" in answer.stdout
-    assert answer.stdout.endswith("1 of 1 change must not be deployed\n")
+    assert answer.stdout.endswith("1 of 1 change refused\n")
 
 
 def test_a_replacement_says_how_to_allow_it(deployed: DeployedStack, tmp_path: Path) -> None:

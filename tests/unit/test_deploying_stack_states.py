@@ -17,7 +17,7 @@ from holdfast.importing import DeployedStack
     ("status", "words"),
     [
         ("UPDATE_ROLLBACK_COMPLETE", "it is unchanged; correct the cause and run holdfast up again"),
-        ("ROLLBACK_COMPLETE", "nothing of it is deployed; correct the cause"),
+        ("ROLLBACK_COMPLETE", "nothing is deployed; correct the cause"),
         ("UPDATE_ROLLBACK_FAILED", "run: aws cloudformation continue-update-rollback --stack-name lab"),
         ("UPDATE_FAILED", "see: aws cloudformation describe-stack-events --stack-name lab"),
     ],

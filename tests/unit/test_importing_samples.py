@@ -197,7 +197,7 @@ def test_two_regions_are_a_question() -> None:
         sample(Endpoint=ARNS["Endpoint"], Plan=ARNS["TrainingPlanArn"].replace("eu-west-1", "us-east-1"))
     )
 
-    assert questions(imported, "region") == ["not one region: Endpoint is in eu-west-1, Plan is in us-east-1; say it"]
+    assert questions(imported, "region") == ["not one region: Endpoint is in eu-west-1, Plan is in us-east-1; set it"]
 
 
 def test_another_region_than_was_asked_for_is_a_question() -> None:

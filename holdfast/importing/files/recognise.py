@@ -146,7 +146,7 @@ def _check(parts: _Parts, origins: Sequence[str]) -> None:
             f"{where}: more than one instance group has the name {', '.join(twice)}; each needs its own"
         )
     if "ClusterName" not in parts.request:
-        raise NotUsableError(f"{where}: no ClusterName; say it with --name, such as --name my-cluster")
+        raise NotUsableError(f"{where}: no ClusterName; add --name, such as --name my-cluster")
 
 
 def _all_have(value: Any, member: str) -> bool:
