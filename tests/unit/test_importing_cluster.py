@@ -10,7 +10,7 @@ from known_settings import known_to_aws
 
 from holdfast.config import Environment, Team, load
 from holdfast.config import InstanceGroup as Group
-from holdfast.importing import ImportedEnvironment, ObservedCluster, from_observed, render
+from holdfast.importing import Draft, ObservedCluster, from_observed, render
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 VPC, SUBNET, CONTROL_PLANE = "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1"
@@ -262,7 +262,7 @@ def associations(environment: Environment) -> tuple[dict[str, Any], ...]:
     )
 
 
-def read_back(imported: ImportedEnvironment) -> Environment:
+def read_back(imported: Draft) -> Environment:
     return Environment.model_validate(yaml.safe_load(render(imported, origin="the test")))
 
 
@@ -318,7 +318,7 @@ def observed() -> ObservedCluster:
     return answers(load(ENVIRONMENTS / "slurm-p5.yaml"))
 
 
-def notes(imported: ImportedEnvironment) -> list[str]:
+def notes(imported: Draft) -> list[str]:
     return [str(note) for note in imported.notes]
 
 

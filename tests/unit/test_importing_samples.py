@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from holdfast.config import load
-from holdfast.importing import ImportedEnvironment, from_samples, render
+from holdfast.importing import Draft, from_samples, render
 
 CASES = Path(__file__).parents[1] / "cases" / "import"
 CONFIG: dict[str, Any] = json.loads((CASES / "cluster-config.json").read_text())
@@ -166,7 +166,7 @@ def sample(**more: Any) -> dict[str, Any]:
     return {"ClusterName": "a", "InstanceGroups": [group], **more}
 
 
-def questions(imported: ImportedEnvironment, path: str) -> list[str]:
+def questions(imported: Draft, path: str) -> list[str]:
     return [note.text for note in imported.notes if note.decide and note.path == path]
 
 

@@ -1,12 +1,12 @@
 """Imported environment file, with notes and questions."""
 
-from holdfast.importing.draft.imported import ImportedEnvironment, Note, render, short
+from holdfast.importing.draft.imported import Draft, Note, render, short
 from holdfast.importing.draft.kept_parts import PARTS, KeptParts, Part, most_common, roles
 from holdfast.importing.draft.questions import ask_about_values
 
 __all__ = [
     "PARTS",
-    "ImportedEnvironment",
+    "Draft",
     "KeptParts",
     "Note",
     "Part",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.importing.draft import ImportedEnvironment, KeptParts, most_common, roles
+from holdfast.importing.draft import Draft, KeptParts, most_common, roles
 from holdfast.importing.sections.groups import instance_group, restricted_group, restricted_lustre
 from holdfast.importing.sections.lifecycle import Scripts
 
@@ -33,7 +33,7 @@ def cluster(
     environment: str,
     scripts: Scripts,
     keeping: KeptParts,
-    imported: ImportedEnvironment,
+    imported: Draft,
 ) -> dict[str, Any]:
     """Return the ``cluster`` section; ``scripts`` has the lifecycle of all groups, a group only differences."""
     for key in sorted(set(request) - KNOWN):

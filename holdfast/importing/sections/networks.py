@@ -5,14 +5,14 @@ from typing import Any
 
 from holdfast.catalog import instance_types
 from holdfast.importing.account import ObservedCluster
-from holdfast.importing.draft import ImportedEnvironment, KeptParts
+from holdfast.importing.draft import Draft, KeptParts
 
 DEFAULT_CIDR = "10.1.0.0/16"
 ALL_TRAFFIC = "-1"
 YOURS = "the network that is there is used; its routes and endpoints are yours to keep right"
 
 
-def network(observed: ObservedCluster, *, keeping: KeptParts, imported: ImportedEnvironment) -> dict[str, Any]:
+def network(observed: ObservedCluster, *, keeping: KeptParts, imported: Draft) -> dict[str, Any]:
     """``network`` section: the existing network, or the settings of Holdfast's own."""
     request = observed.cluster.get("VpcConfig")
     if not observed.subnets or observed.vpc is None:
@@ -35,13 +35,13 @@ def network(observed: ObservedCluster, *, keeping: KeptParts, imported: Imported
     return {**section, "existing": _existing(observed, subnet, keeping, imported)}
 
 
-def named_network(vpc: Mapping[str, Any], *, imported: ImportedEnvironment) -> dict[str, Any]:
+def named_network(vpc: Mapping[str, Any], *, imported: Draft) -> dict[str, Any]:
     """Network of which only ids are known, as in a CreateCluster request."""
     imported.note("network.existing", YOURS)
     return {"existing": _ids(vpc["Subnets"], vpc["SecurityGroupIds"])}
 
 
-def new_network(region: str, *, imported: ImportedEnvironment, why: str) -> dict[str, Any]:
+def new_network(region: str, *, imported: Draft, why: str) -> dict[str, Any]:
     """Network of the usual size, to be reviewed."""
     imported.note("network", f"{why}; a new one is made, or name the one to use in network.existing", decide=True)
     return {"cidr": DEFAULT_CIDR, "availability_zone": f"{region}a"}
@@ -65,7 +65,7 @@ def _control_plane_subnets(observed: ObservedCluster) -> list[str]:
 
 
 def _existing(
-    observed: ObservedCluster, subnet: Mapping[str, Any], keeping: KeptParts, imported: ImportedEnvironment
+    observed: ObservedCluster, subnet: Mapping[str, Any], keeping: KeptParts, imported: Draft
 ) -> dict[str, Any]:
     assert observed.vpc is not None
     subnets = [each["SubnetId"] for each in observed.subnets]
@@ -120,7 +120,7 @@ def _has_efa(observed: ObservedCluster) -> bool:
     return any(known[each].efa_interfaces for each in types & set(known))
 
 
-def _check_group(group: Mapping[str, Any], imported: ImportedEnvironment) -> None:
+def _check_group(group: Mapping[str, Any], imported: Draft) -> None:
     for way, rules in (("from", group.get("IpPermissions", [])), ("to", group.get("IpPermissionsEgress", []))):
         if not any(
             rule.get("IpProtocol") == ALL_TRAFFIC

@@ -285,7 +285,9 @@ def test_counting_ends_where_a_folder_has_far_too_many_files(tmp_path: Path, mon
     for number in range(20):
         (tmp_path / f"{number:02}").touch()
 
-    with pytest.raises(CommandError, match=r"has more than 8 files, and at most 5 travel .* in the folder itself;"):
+    with pytest.raises(
+        CommandError, match=r"has more than 8 files, and at most 5 can be uploaded; .* in the folder itself;"
+    ):
         read_folder(tmp_path, always="00")
 
 

@@ -24,7 +24,7 @@ from holdfast.cli.deployed import (
     read_service_events,
     stream_events,
 )
-from holdfast.cli.terminal import FILTER, OUTPUT, CommandError, console, error_console
+from holdfast.cli.terminal import FILTER, FOLLOW, OUTPUT, SINCE, TAIL, CommandError, console, error_console
 from holdfast.cli.views import EventLine
 
 POLL_S = 0.5
@@ -34,20 +34,15 @@ FOLLOWED_BACK_NS = 2 * 3600 * 1_000_000_000
 
 
 def events(
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Wait for new events.", rich_help_panel=OUTPUT)
-    ] = False,
+    follow: Annotated[bool, FOLLOW] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per line.", rich_help_panel=OUTPUT)
     ] = False,
     kind: Annotated[list[str] | None, typer.Option(help="Event kind; repeatable.", rich_help_panel=FILTER)] = None,
     node: Annotated[str | None, typer.Option(help="Instance id or host name.", rich_help_panel=FILTER)] = None,
     job: Annotated[str | None, typer.Option(help="Job id.", rich_help_panel=FILTER)] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Start time or age: 2026-11-22T18:00, 30m, 2h, 1d.", rich_help_panel=FILTER),
-    ] = None,
-    tail: Annotated[int | None, typer.Option(help="Number of newest events.", min=0, rich_help_panel=FILTER)] = None,
+    since: Annotated[str | None, SINCE] = None,
+    tail: Annotated[int | None, TAIL] = None,
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
