@@ -1,5 +1,5 @@
 """File of an environment name. holdfast.config reads it."""
 
-from holdfast.environments.finding import FOLDER, NoSuchEnvironmentError, environment_file
+from holdfast.environments.files import FOLDER, NoSuchEnvironmentError, environment_file
 
 __all__ = ["FOLDER", "NoSuchEnvironmentError", "environment_file"]

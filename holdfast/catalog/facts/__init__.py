@@ -5,7 +5,7 @@ What packages know (``regions.json``, ``versions.json``) is written by ``python 
 AWS's pages say is in ``pages.yaml``. docs/reference/facts.md says how old they are.
 """
 
-from holdfast.catalog.facts.forgetting import forget
+from holdfast.catalog.facts.caches import forget
 from holdfast.catalog.facts.pages import KubernetesVersion, kubernetes_support, page_fact, page_facts
 from holdfast.catalog.facts.placement import (
     REGIONS_FILE,

@@ -2,6 +2,7 @@
 
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,13 @@ VARIABLE = "HOLDFAST_ENVIRONMENT"
 TARGET = "Cluster"
 """Panel of the options in the help texts."""
 _WHICH = "Deployed environment, name in environments/, or path. Default: $HOLDFAST_ENVIRONMENT, or the current one."
-ENVIRONMENT = typer.Option("--environment", "-e", metavar="ENV", help=_WHICH, rich_help_panel=TARGET)
-LONG_ENVIRONMENT = typer.Option("--environment", metavar="ENV", help=_WHICH, rich_help_panel=TARGET)
+_option = partial(typer.Option, rich_help_panel=TARGET)
+ENVIRONMENT = _option("--environment", "-e", metavar="ENV", help=_WHICH)
+LONG_ENVIRONMENT = _option("--environment", metavar="ENV", help=_WHICH)
 """Without the letter, for a command that passes on options of another program."""
-CLUSTER = typer.Option("--cluster", metavar="NAME", help="Name or ARN of any cluster on AWS.", rich_help_panel=TARGET)
-REGION = typer.Option(
-    "--region", help="AWS region of the cluster. Default: that of the profile.", rich_help_panel=TARGET
-)
-PROFILE = typer.Option(
-    "--profile", help="Profile of the AWS configuration. Default: as the AWS CLI chooses.", rich_help_panel=TARGET
-)
+CLUSTER = _option("--cluster", metavar="NAME", help="Name or ARN of any cluster on AWS.")
+REGION = _option("--region", help="AWS region of the cluster. Default: that of the profile.")
+PROFILE = _option("--profile", help="Profile of the AWS configuration. Default: as the AWS CLI chooses.")
 
 _ARN = re.compile(r"arn:[a-z0-9-]+:sagemaker:([a-z0-9-]+):\d{12}:cluster/[a-z0-9]+")
 _NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")

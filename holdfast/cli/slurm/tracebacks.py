@@ -79,7 +79,7 @@ def _host_of(lines: Sequence[str], *, rank: str) -> str:
             return found[1]
     for place, line in enumerate(lines):
         if (found := _TORCHRUN_HOST.search(line)) and any(
-            (found := _TORCHRUN_RANK.search(after)) and found[1] == rank for after in lines[place : place + 3]
+            (ranked := _TORCHRUN_RANK.search(after)) and ranked[1] == rank for after in lines[place : place + 3]
         ):
             return found[1]
     return ""

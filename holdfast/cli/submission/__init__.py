@@ -7,7 +7,7 @@ from holdfast.cli.submission.job_text import JobTextError, check_text, late_opti
 from holdfast.cli.submission.manifests import check_fits, submit_manifests
 from holdfast.cli.submission.packages import Environment, check_requirements, make_environment, move_scripts
 from holdfast.cli.submission.plain_files import check_plain, check_submission
-from holdfast.cli.submission.sbatch_options import CommandWithArguments, Words, arguments_after_dashes
+from holdfast.cli.submission.sbatch_options import CommandWithArguments, SbatchArguments, arguments_after_dashes
 from holdfast.cli.submission.submitting import submit_any
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Environment",
     "FromCaller",
     "JobTextError",
-    "Words",
+    "SbatchArguments",
     "arguments_after_dashes",
     "check_fits",
     "check_job_file",

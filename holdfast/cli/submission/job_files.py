@@ -33,8 +33,8 @@ from holdfast.cli.submission.job_text import late_options, options_of, value_of
 from holdfast.cli.submission.links import leads_nowhere
 from holdfast.cli.submission.manifests import is_manifest, read_manifests
 from holdfast.cli.submission.plain_files import JobFile, check_batch_file, check_plain, job_file, names_outside
-from holdfast.cli.submission.sbatch_options import Words
-from holdfast.cli.submission.telling import left_out_line, shown, tell
+from holdfast.cli.submission.remarks import left_out_line, shown, tell
+from holdfast.cli.submission.sbatch_options import SbatchArguments
 from holdfast.cli.terminal import CommandError, step
 from holdfast.localcloud.fsx import to_metadata
 from holdfast_common import kinds
@@ -80,19 +80,19 @@ def submit_job(
     *,
     file: Path,
     user: str,
-    words: Words | None = None,
+    words: SbatchArguments | None = None,
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:
     """Upload and unpack a job folder, run sbatch, and return the job id. Raises: CommandError: one of these failed."""
-    words = words or Words()
+    words = words or SbatchArguments()
     job = job_file(file, folder=folder)
     text = job.read().decode(errors="replace")
     caller = from_caller(os.environ, text=text, options=words.options, script_options=options_of(text))
     with step(f"submit {job.name}") as progress:
         listed = read_folder(job.folder, always=job.path)
         _check_working_folder(listed, words=words, text=text)
-        sent = _Sent.begin(context, folder=listed, user=user)
+        sent = _UploadedFolder.begin(context, folder=listed, user=user)
         with tempfile.TemporaryFile() as archive:
             pointers = write_archive(listed, archive, progress=progress.update)
             progress.update(
@@ -109,7 +109,7 @@ def submit_job(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Sent:
+class _UploadedFolder:
     """Uploaded job folder; no two submissions share one."""
 
     context: Context
@@ -122,7 +122,7 @@ class _Sent:
     folder: str
 
     @staticmethod
-    def begin(context: Context, *, folder: JobFolder, user: str) -> "_Sent":
+    def begin(context: Context, *, folder: JobFolder, user: str) -> "_UploadedFolder":
         bucket, prefix, directory = jobs_prefix(context)
         controller = controller_hostname(context)
         answer = run(context, node=controller, argv=["/bin/sh", "-c", "id -u && id -g"], user=user)
@@ -131,7 +131,7 @@ class _Sent:
         uid, gid = (int(word) for word in answer.stdout.split())
         token = secrets.token_hex(4)
         name = f"{os.fsdecode(os.fsencode(folder.root.name)[:LONGEST_NAME])}-{token}"
-        return _Sent(
+        return _UploadedFolder(
             context=context,
             controller=controller,
             user=user,
@@ -197,7 +197,9 @@ class _Sent:
             tell(f"{self.folder} could not be removed: {error}")
 
 
-def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, submission: str | None) -> str:
+def _sbatch(
+    sent: _UploadedFolder, *, file: JobFile, words: SbatchArguments, caller: FromCaller, submission: str | None
+) -> str:
     # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
     environment = {**caller.passed, "HOLDFAST_TOKEN": secrets.token_hex(32)}
     if submission is not None:
@@ -221,7 +223,7 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
     return str(answer.stdout.strip().partition(";")[0])
 
 
-def _check_working_folder(folder: JobFolder, *, words: Words, text: str) -> None:
+def _check_working_folder(folder: JobFolder, *, words: SbatchArguments, text: str) -> None:
     chdir = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
     if chdir is None or (chdir.startswith("/") and not Path(chdir).is_relative_to(folder.root)):
         return

@@ -30,7 +30,7 @@ from holdfast.cli.kubernetes import (
 from holdfast.cli.submission.archives import read_entry
 from holdfast.cli.submission.folders import Entry, JobFolder, read_folder
 from holdfast.cli.submission.plain_files import read_plain
-from holdfast.cli.submission.telling import left_out_line, tell
+from holdfast.cli.submission.remarks import left_out_line, tell
 from holdfast.cli.terminal import CommandError, step
 from holdfast_common import KubernetesClient, KubernetesError, kinds
 
@@ -122,7 +122,7 @@ def _text(folder: JobFolder, entry: Entry) -> str:
         ) from None
 
 
-class _Served:
+class _ServedKinds:
     """Kinds of the cluster, each API version requested once."""
 
     def __init__(self, client: KubernetesClient) -> None:
@@ -153,7 +153,7 @@ _RUNS = "allowed: kinds of Kubernetes, such as Job, and of operators that are in
 def _check_served(client: KubernetesClient, objects: Sequence[Object]) -> None:
     """Refuse a job whose controller does not run, before anything is applied. Raises: CommandError."""
     defined = any(one["kind"] == "CustomResourceDefinition" for one in objects)
-    served, rights = _Served(client), None
+    served, rights = _ServedKinds(client), None
     for one in objects:
         if defined or not any(pod_specs(one)):
             continue
@@ -183,7 +183,7 @@ def _rights(client: KubernetesClient) -> Rights:
 
 
 def _apply(client: KubernetesClient, objects: Sequence[Object]) -> None:
-    served = _Served(client)
+    served = _ServedKinds(client)
     for one in objects:
         metadata = one["metadata"]
         resource = served.resource(one)

@@ -34,14 +34,14 @@ _FORM = "allowed: options with their values; arguments of the job file after --"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
+class SbatchArguments:
     """Options of sbatch, and arguments of the job file."""
 
     options: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
 
     @staticmethod
-    def parse(words: Sequence[str], *, arguments: Sequence[str] | None) -> "Words":
+    def parse(words: Sequence[str], *, arguments: Sequence[str] | None) -> "SbatchArguments":
         """
         Separate options from arguments.
 
@@ -53,7 +53,7 @@ class Words:
             CommandError: an ambiguous word, or an option of sbatch without meaning here.
         """
         if words and not words[0].startswith("-"):
-            return Words(arguments=(*words, *(arguments or ())))
+            return SbatchArguments(arguments=(*words, *(arguments or ())))
         takes_value = False
         for word in words:
             if _is_refused(word):
@@ -63,7 +63,7 @@ class Words:
             takes_value = not takes_value and _takes_value(word)
         if takes_value:
             raise CommandError(f"got sbatch's option {words[-1]} without its value; {_FORM}")
-        return Words(options=tuple(words), arguments=tuple(arguments or ()))
+        return SbatchArguments(options=tuple(words), arguments=tuple(arguments or ()))
 
 
 def _is_refused(word: str) -> bool:

@@ -3,7 +3,7 @@ from pathlib import Path
 from holdfast.cli.deployed import Context
 from holdfast.cli.submission.job_files import submit_job
 from holdfast.cli.submission.manifests import submit_manifests
-from holdfast.cli.submission.sbatch_options import Words
+from holdfast.cli.submission.sbatch_options import SbatchArguments
 
 
 def submit_any(
@@ -11,7 +11,7 @@ def submit_any(
     *,
     file: Path,
     user: str,
-    words: Words | None = None,
+    words: SbatchArguments | None = None,
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:

@@ -1,6 +1,6 @@
 """Console, JSON output, progress steps, errors, exit codes, version."""
 
-from holdfast.cli.terminal.command import FILTER, JSON, OUTPUT, Command, command_of
+from holdfast.cli.terminal.command import FILTER, FOLLOW, JSON, OUTPUT, SINCE, TAIL, Command, command_of
 from holdfast.cli.terminal.errors import CommandError, Interrupted
 from holdfast.cli.terminal.output import (
     PIPE_WIDTH,
@@ -18,9 +18,12 @@ from holdfast.cli.terminal.version import installed_version
 
 __all__ = [
     "FILTER",
+    "FOLLOW",
     "JSON",
     "OUTPUT",
     "PIPE_WIDTH",
+    "SINCE",
+    "TAIL",
     "Command",
     "CommandError",
     "Interrupted",

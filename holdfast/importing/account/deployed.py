@@ -10,7 +10,7 @@ NOTHING_DEPLOYED = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployed:
+class DeployedStack:
     """
     Result of the request.
 
@@ -28,7 +28,7 @@ class Deployed:
 
 def deployed_environment(
     *, stack_name: str, region: str, client: Mapping[str, str] | None = None, timeout_s: float = 3.0
-) -> Deployed:
+) -> DeployedStack:
     """
     Return the environment of a stack.
 
@@ -43,19 +43,19 @@ def deployed_environment(
         asked = _client(region=region, arguments=client or {}, timeout_s=timeout_s)
         status = asked.describe_stacks(StackName=stack_name)["Stacks"][0]["StackStatus"]
         if status in NOTHING_DEPLOYED:
-            return Deployed(state="absent", why=f"stack {stack_name} is in {status}: nothing of it is deployed")
+            return DeployedStack(state="absent", why=f"stack {stack_name} is in {status}: nothing of it is deployed")
         template = asked.get_template(StackName=stack_name)["TemplateBody"]
     except ClientError as error:
         if "does not exist" in str(error):
-            return Deployed(state="absent", why=f"there is no stack {stack_name} in {region}")
-        return Deployed(state="not checked", why=f"AWS refused: {error}")
+            return DeployedStack(state="absent", why=f"there is no stack {stack_name} in {region}")
+        return DeployedStack(state="not checked", why=f"AWS refused: {error}")
     except BotoCoreError as error:
-        return Deployed(state="not checked", why=f"AWS did not answer: {error}")
+        return DeployedStack(state="not checked", why=f"AWS did not answer: {error}")
     environment = environment_of(template) if isinstance(template, Mapping) else None
     if environment is None:
         why = f"stack {stack_name} was deployed without its environment in the template's metadata"
-        return Deployed(state="unmarked", why=why, stack_status=status)
-    return Deployed(state="read", environment=environment, stack_status=status)
+        return DeployedStack(state="unmarked", why=why, stack_status=status)
+    return DeployedStack(state="read", environment=environment, stack_status=status)
 
 
 def _client(*, region: str, arguments: Mapping[str, str], timeout_s: float) -> Any:

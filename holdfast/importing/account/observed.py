@@ -13,7 +13,7 @@ Client = Callable[[str], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observed:
+class ObservedCluster:
     """Answers of AWS, and failed requests."""
 
     region: str
@@ -48,7 +48,7 @@ class Observed:
     """(setting, why) of what AWS did not answer."""
 
 
-def read_cluster(client: Client, *, cluster_name: str, region: str, embedded: bool = False) -> Observed:
+def read_cluster(client: Client, *, cluster_name: str, region: str, embedded: bool = False) -> ObservedCluster:
     """Describe a cluster, with ``client`` as factory. Raises: ClientError: no such cluster, or no access."""
     return _Reader(client=client, region=region, embedded=embedded).read(cluster_name)
 
@@ -58,7 +58,7 @@ class _Reader:
         self._client, self._region, self._embedded = client, region, embedded
         self._unasked: list[tuple[str, str]] = []
 
-    def read(self, cluster_name: str) -> Observed:
+    def read(self, cluster_name: str) -> ObservedCluster:
         sagemaker = self._client("sagemaker")
         cluster = sagemaker.describe_cluster(ClusterName=cluster_name)
         cluster.pop("ResponseMetadata", None)
@@ -67,7 +67,7 @@ class _Reader:
         tags = {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
         stack = self._stack(tags)
         file_systems = self._file_systems(cluster, stack)
-        return Observed(
+        return ObservedCluster(
             region=self._region,
             account=arn.split(":")[4],
             embedded=self._embedded,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.importing.draft import Imported, short
+from holdfast.importing.draft import Draft, short
 
 PARTITION = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
 LEGACY_KNOWN = frozenset(
@@ -25,9 +25,7 @@ LEGACY_KNOWN = frozenset(
 )
 
 
-def with_provisioning(
-    request: dict[str, Any], provisioning: Mapping[str, Any], *, imported: Imported
-) -> dict[str, Any]:
+def with_provisioning(request: dict[str, Any], provisioning: Mapping[str, Any], *, imported: Draft) -> dict[str, Any]:
     """
     Merge provisioning_parameters.json into a request.
 
@@ -63,7 +61,7 @@ def _legacy_strategy(request: Mapping[str, Any]) -> dict[str, Any]:
     return {} if request.get("NodeProvisioningMode") == "Continuous" else {"SlurmConfigStrategy": "Merge"}
 
 
-def _roles(provisioning: Mapping[str, Any], imported: Imported) -> dict[str, dict[str, Any]]:
+def _roles(provisioning: Mapping[str, Any], imported: Draft) -> dict[str, dict[str, Any]]:
     roles: dict[str, dict[str, Any]] = {}
     for key, node_type in (("controller_group", "Controller"), ("login_group", "Login")):
         if provisioning.get(key):

@@ -30,7 +30,7 @@ class Note:
 
 
 @dataclass(kw_only=True)
-class Imported:
+class Draft:
     """Settings in the file's order, and notes."""
 
     document: dict[str, Any]
@@ -55,7 +55,7 @@ def short(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def render(imported: Imported, *, origin: str) -> str:
+def render(imported: Draft, *, origin: str) -> str:
     """Render YAML; a note stands above its setting, or above the nearest one. ``origin`` is for the first line."""
     places = set(_places(imported.document, ""))
     by_place: dict[str, list[Note]] = {}

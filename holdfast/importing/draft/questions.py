@@ -3,10 +3,10 @@
 from typing import Any
 
 from holdfast.config.reading import Document, parse
-from holdfast.importing.draft.imported import Imported
+from holdfast.importing.draft.imported import Draft
 
 
-def ask_about_values(imported: Imported) -> None:
+def ask_about_values(imported: Draft) -> None:
     """Note values that no file may have, such as placeholder ids."""
     for problem in parse(Document(file="imported", data=imported.document))[1]:
         text = f"got {problem.given}; allowed: {problem.allowed}; {problem.fix}"

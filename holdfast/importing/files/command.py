@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.importing.files.json import NotUsableError, read_json, value_of
-from holdfast.importing.files.recognise import Given, together
+from holdfast.importing.files.recognise import ClusterDefinition, together
 from holdfast.importing.files.shape import request_shape
 from holdfast.importing.files.shorthand_syntax import shorthand
 
@@ -17,7 +17,9 @@ GLOBAL = TIMEOUTS | {"ca-bundle", "color", "endpoint-url", "output", "profile", 
 FLAGS = frozenset({"debug", "no-cli-pager", "no-paginate", "no-sign-request", "no-verify-ssl"})
 
 
-def cluster_of(*, files: Sequence[Path] = (), command: Sequence[str] = (), name: str | None = None) -> Given:
+def cluster_of(
+    *, files: Sequence[Path] = (), command: Sequence[str] = (), name: str | None = None
+) -> ClusterDefinition:
     """
     Merge files and a command.
 

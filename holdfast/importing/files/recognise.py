@@ -15,7 +15,7 @@ COMMENT = "_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class ClusterDefinition:
     """Cluster from files and options."""
 
     request: Mapping[str, Any]
@@ -37,7 +37,9 @@ class _Parts:
     """File of each member."""
 
 
-def together(values: Sequence[tuple[str, Any]], *, name: str | None = None, more: Mapping[str, Any]) -> Given:
+def together(
+    values: Sequence[tuple[str, Any]], *, name: str | None = None, more: Mapping[str, Any]
+) -> ClusterDefinition:
     """
     Merge values, whose types are detected by content.
 
@@ -58,7 +60,7 @@ def together(values: Sequence[tuple[str, Any]], *, name: str | None = None, more
     _check(parts, [origin for origin, _ in values])
     arn = (parts.arn or "").split(":")
     region, account = (arn[3], arn[4]) if len(arn) > 4 else (None, None)
-    return Given(request=parts.request, provisioning=parts.provisioning, region=region, account=account)
+    return ClusterDefinition(request=parts.request, provisioning=parts.provisioning, region=region, account=account)
 
 
 def _take(origin: str, value: Any, parts: _Parts) -> None:
@@ -144,7 +146,7 @@ def _check(parts: _Parts, origins: Sequence[str]) -> None:
             f"{where}: more than one instance group has the name {', '.join(twice)}; each needs its own"
         )
     if "ClusterName" not in parts.request:
-        raise NotUsableError(f"{where}: no ClusterName; say it with --name, such as --name my-cluster")
+        raise NotUsableError(f"{where}: no ClusterName; add --name, such as --name my-cluster")
 
 
 def _all_have(value: Any, member: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.importing.draft import Imported, Keeping, most_common, roles
+from holdfast.importing.draft import Draft, KeptParts, most_common, roles
 from holdfast.importing.sections.groups import instance_group, restricted_group, restricted_lustre
 from holdfast.importing.sections.lifecycle import Scripts
 
@@ -32,8 +32,8 @@ def cluster(
     *,
     environment: str,
     scripts: Scripts,
-    keeping: Keeping,
-    imported: Imported,
+    keeping: KeptParts,
+    imported: Draft,
 ) -> dict[str, Any]:
     """Return the ``cluster`` section; ``scripts`` has the lifecycle of all groups, a group only differences."""
     for key in sorted(set(request) - KNOWN):
@@ -69,7 +69,7 @@ def cluster(
 
 
 def _settings(
-    request: Mapping[str, Any], environment: str, tags: Mapping[str, str], keeping: Keeping
+    request: Mapping[str, Any], environment: str, tags: Mapping[str, str], keeping: KeptParts
 ) -> dict[str, Any]:
     section: dict[str, Any] = {"name": request["ClusterName"]} if request["ClusterName"] != environment else {}
     section["node_recovery"] = request.get("NodeRecovery", "Automatic")

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.catalog import bounds, limits, steps
 from holdfast.config.models import Home, Lustre
 from holdfast.importing.account import file_system_id, mounts
-from holdfast.importing.draft import Imported, Keeping
+from holdfast.importing.draft import Draft, KeptParts
 from holdfast.importing.sections.settings import read_back, without_defaults
 
 CAPACITY_GIB = steps("lustre_capacity_gib")["PERSISTENT_2"]
@@ -23,9 +23,9 @@ def storage(
     file_systems: Sequence[Mapping[str, Any]],
     associations: Sequence[Mapping[str, Any]],
     region: str,
-    keeping: Keeping,
+    keeping: KeptParts,
     preload: Sequence[str] | None,
-    imported: Imported,
+    imported: Draft,
 ) -> dict[str, Any]:
     """
     Return the ``storage`` section.
@@ -80,7 +80,7 @@ def _kept_lustre(
     described: Mapping[str, Any] | None,
     groups: Sequence[Mapping[str, Any]],
     region: str,
-    imported: Imported,
+    imported: Draft,
 ) -> dict[str, Any]:
     config = _mounted("FsxLustreConfig", groups, fs_id)
     of_fsx = (described or {}).get("LustreConfiguration") or {}
@@ -95,7 +95,7 @@ def _kept_lustre(
     return section | ({"efa": True} if "efa" in settings else {})
 
 
-def _kept_home(fs_id: str, groups: Sequence[Mapping[str, Any]], region: str, imported: Imported) -> dict[str, Any]:
+def _kept_home(fs_id: str, groups: Sequence[Mapping[str, Any]], region: str, imported: Draft) -> dict[str, Any]:
     config = _mounted("FsxOpenZfsConfig", groups, fs_id)
     imported.note("storage.home.existing", "the file system that is there is mounted")
     section: dict[str, Any] = {"existing": {"file_system_id": fs_id, **_dns_name(fs_id, config, region)}}
@@ -116,7 +116,7 @@ def _dns_name(fs_id: str, config: Mapping[str, Any], region: str) -> dict[str, s
     return {} if name in (None, f"{fs_id}.fsx.{region}.{suffix}") else {"dns_name": name}
 
 
-def _made(association: Mapping[str, Any], keeping: Keeping) -> bool:
+def _made(association: Mapping[str, Any], keeping: KeptParts) -> bool:
     return keeping.owns(association.get("AssociationId", ""))
 
 
@@ -126,7 +126,7 @@ def _chosen(
     groups: Sequence[Mapping[str, Any]],
     known: Mapping[str, Mapping[str, Any]],
     path: str,
-    imported: Imported,
+    imported: Draft,
 ) -> tuple[str, Mapping[str, Any] | None] | None:
     configs = [config[kind] for group in groups for config in _configs(group) if kind in config]
     ids = [file_system_id(config["DnsName"]) for config in mounts(groups) if config in configs]
@@ -138,7 +138,7 @@ def _chosen(
 
 
 def _lustre(
-    fs_id: str, described: Mapping[str, Any] | None, groups: Sequence[Mapping[str, Any]], imported: Imported
+    fs_id: str, described: Mapping[str, Any] | None, groups: Sequence[Mapping[str, Any]], imported: Draft
 ) -> dict[str, Any]:
     path = "storage.lustre"
     section: dict[str, Any] = {}
@@ -151,7 +151,7 @@ def _lustre(
     return section | ({"mount_path": mount_path} if mount_path not in (None, "/fsx") else {})
 
 
-def _lustre_of(described: Mapping[str, Any], imported: Imported) -> dict[str, Any]:
+def _lustre_of(described: Mapping[str, Any], imported: Draft) -> dict[str, Any]:
     path, config = "storage.lustre", described["LustreConfiguration"]
     kind = f"{config['DeploymentType']} on {described.get('StorageType', 'SSD')}"
     if kind != "PERSISTENT_2 on SSD":
@@ -174,7 +174,7 @@ def _lustre_of(described: Mapping[str, Any], imported: Imported) -> dict[str, An
 
 
 def _datasets(
-    associations: Sequence[Mapping[str, Any]], fs_id: str, keeping: Keeping, imported: Imported
+    associations: Sequence[Mapping[str, Any]], fs_id: str, keeping: KeptParts, imported: Draft
 ) -> list[dict[str, Any]]:
     datasets: list[dict[str, Any]] = []
     for association in associations:
@@ -199,7 +199,7 @@ def _datasets(
 
 
 def _home(
-    fs_id: str, described: Mapping[str, Any] | None, groups: Sequence[Mapping[str, Any]], imported: Imported
+    fs_id: str, described: Mapping[str, Any] | None, groups: Sequence[Mapping[str, Any]], imported: Draft
 ) -> dict[str, Any]:
     path = "storage.home"
     section: dict[str, Any] = dict(UNKNOWN_HOME)
@@ -218,7 +218,7 @@ def _home(
     return section | ({"mount_path": mount_path} if mount_path not in (None, "/home") else {})
 
 
-def _ask_about_homes(groups: Sequence[Mapping[str, Any]], imported: Imported) -> None:
+def _ask_about_homes(groups: Sequence[Mapping[str, Any]], imported: Draft) -> None:
     without = [
         group["InstanceGroupName"]
         for group in groups
@@ -233,7 +233,7 @@ def _configs(group: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return group.get("InstanceStorageConfigs") or []
 
 
-def _mount_path(kind: str, groups: Sequence[Mapping[str, Any]], path: str, imported: Imported) -> str | None:
+def _mount_path(kind: str, groups: Sequence[Mapping[str, Any]], path: str, imported: Draft) -> str | None:
     configs = [config[kind] for group in groups for config in _configs(group) if kind in config]
     paths = list(dict.fromkeys(config["MountPath"] for config in configs if config.get("MountPath")))
     for other in paths[1:]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.config import LifecycleMode, mode_of
-from holdfast.importing.draft import Imported, Keeping, most_common
+from holdfast.importing.draft import Draft, KeptParts, most_common
 
 FIRST_UID, LAST_UID = 1001, 59999
 LEGACY_FILE = "provisioning_parameters.json"
@@ -15,7 +15,7 @@ HOOKS = {"OnCreate": "on_create", "OnInitComplete": "on_init_complete"}
 class Scripts:
     """Lifecycle scripts of a cluster: kept ones by group, and settings of the others."""
 
-    def __init__(self, request: Mapping[str, Any], files: Mapping[str, str], keeping: Keeping) -> None:
+    def __init__(self, request: Mapping[str, Any], files: Mapping[str, str], keeping: KeptParts) -> None:
         self._request, self._files = request, files
         self._groups = request.get("InstanceGroups") or []
         self.ours = own_settings(files)
@@ -36,7 +36,7 @@ class Scripts:
             return {"lifecycle_mode": "none"}
         return {} if config == self._shared else {"life_cycle_config": config}
 
-    def section(self, *, legacy: bool, imported: Imported) -> dict[str, Any]:
+    def section(self, *, legacy: bool, imported: Draft) -> dict[str, Any]:
         """Return the ``lifecycle`` section under its name; empty if all is default."""
         self._ask_about_hooks(imported)
         if self.kept:
@@ -52,7 +52,7 @@ class Scripts:
         section = {**mode_section, **({"users": users} if users else {})}
         return {"lifecycle": section} if section else {}
 
-    def _existing(self, *, legacy: bool, imported: Imported) -> dict[str, Any]:
+    def _existing(self, *, legacy: bool, imported: Draft) -> dict[str, Any]:
         uri = self._shared["source_s3_uri"]
         imported.note("lifecycle.existing", "the scripts that are there are used; what they do is theirs")
         if legacy:
@@ -65,7 +65,7 @@ class Scripts:
             imported.note("lifecycle.existing.source_s3_uri", text, decide=True)
         return dict(self._shared)
 
-    def _as_others_have_it(self, imported: Imported) -> list[dict[str, Any]]:
+    def _as_others_have_it(self, imported: Draft) -> list[dict[str, Any]]:
         for uri, script in sorted(_named_scripts(self._groups)):
             text = f"{script} of {uri} is not read: put what it does beside creating users into lifecycle.scripts"
             imported.note("lifecycle", text, decide=True)
@@ -74,7 +74,7 @@ class Scripts:
             imported.note("lifecycle.mode", text)
         return _sample_users(self._files.get("shared_users.txt", ""), imported)
 
-    def _ask_about_hooks(self, imported: Imported) -> None:
+    def _ask_about_hooks(self, imported: Draft) -> None:
         for group in self._groups:
             config = group.get("LifeCycleConfig")
             if config is None:
@@ -135,7 +135,7 @@ def _named_scripts(groups: list[Mapping[str, Any]]) -> set[tuple[str, str]]:
     }
 
 
-def _sample_users(text: str, imported: Imported) -> list[dict[str, Any]]:
+def _sample_users(text: str, imported: Draft) -> list[dict[str, Any]]:
     users = []
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, rest = line.partition(",")

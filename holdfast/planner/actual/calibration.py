@@ -84,14 +84,14 @@ class PlanAgainstActual:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learned:
+class LearnedValues:
     """Failures and accounts of jobs, from events."""
 
     calibration: Calibration
     ledgers: tuple[Ledger, ...]
 
 
-def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Learned:
+def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> LearnedValues:
     """Calibrate from events in any order, repeats included, in one pass."""
     reader, hours, checkpoints, books = IncidentReader(), _InstanceHours(), _CheckpointSeconds(), Books()
     for event in in_order(events):
@@ -107,7 +107,7 @@ def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Learned
         stages={name: each for name in STAGES if (each := estimates[name]) is not None},
         injected=sum(each.injected_ns is not None for each in incidents),
     )
-    return Learned(calibration=calibration, ledgers=books.ledgers())
+    return LearnedValues(calibration=calibration, ledgers=books.ledgers())
 
 
 def calibrate(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Calibration:
@@ -128,7 +128,7 @@ def _failures(incidents: Iterable[Incident]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class KnownValues:
     """Known values that replace assumptions; None if unknown."""
 
     per_instance_hour: float | None = None
@@ -137,7 +137,7 @@ class Known:
     resume_s: float | None = None
     write_s: float | None = None
 
-    def but(self, better: "Known") -> "Known":
+    def but(self, better: "KnownValues") -> "KnownValues":
         """Return the same, overridden by the known values of ``better``."""
         return replace(self, **{name: value for name, value in vars(better).items() if value is not None})
 
@@ -153,11 +153,11 @@ class Known:
         return replace(strategy, replace_s=max(0.0, measured.detect_s + measured.replace_s - strategy.detect_s))
 
 
-def known(calibration: Calibration) -> Known:
+def known(calibration: Calibration) -> KnownValues:
     """Measured values; the rate only if failures were seen."""
     rate = calibration.rate
     means = {name: each.mean_s for name, each in calibration.stages.items()}
-    return Known(
+    return KnownValues(
         per_instance_hour=min(1.0, rate.per_instance_hour) if rate is not None and rate.failures > 0 else None,
         detect_s=means.get("detect"),
         replace_s=means.get("replace"),
@@ -166,7 +166,9 @@ def known(calibration: Calibration) -> Known:
     )
 
 
-def compare(scenario: Scenario, learned: Learned, *, percentile_90_s: Mapping[str, float] = EMPTY) -> PlanAgainstActual:
+def compare(
+    scenario: Scenario, learned: LearnedValues, *, percentile_90_s: Mapping[str, float] = EMPTY
+) -> PlanAgainstActual:
     """
     Compare the plan with measurements.
 

@@ -73,7 +73,7 @@ def invoke(*words: str) -> Any:
         ((NODE, "xid-79", "--for", "3"), "xid-79 is momentary, got --for 3"),
         ((NODE, "cut", "--for", "nan"), "got --for nan; allowed: a number of seconds above 0"),
         ((NODE, "--list", "--end"), "allowed: one of them"),
-        ((NODE, "--list", "--for", "3"), "--for is for planting"),
+        ((NODE, "--list", "--for", "3"), "got --for with --end or --list"),
         (("i-9", "cut"), "there is no node 'i-9'; the nodes are: ip-10-1-0-1 (i-1)"),
     ],
 )

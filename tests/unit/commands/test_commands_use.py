@@ -82,7 +82,7 @@ def test_use_in_a_shell_that_has_the_variable_says_that_it_comes_first(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_ENVIRONMENT", "green")
     done = CliRunner().invoke(cli.app, ["use", "blue"])
-    assert "this shell has HOLDFAST_ENVIRONMENT=green, which comes first" in " ".join(done.stdout.split())
+    assert "this shell has HOLDFAST_ENVIRONMENT=green, which takes precedence" in " ".join(done.stdout.split())
 
 
 def test_use_of_an_environment_that_is_gone_is_refused_and_changes_nothing(home: Path) -> None:

@@ -104,7 +104,7 @@ def test_unavailable_nodes_are_named() -> None:
     said = waits("ReqNodeNotAvail, UnavailableNodes:ip-10-1-0-[11-12]", job="7")
     assert said.endswith("(unavailable: ip-10-1-0-[11-12]) (ReqNodeNotAvail)")
     said = waits("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority", job="7")
-    assert "nodes that it needs are down, drained or reserved" in said
+    assert "required nodes are down, drained or reserved" in said
 
 
 def test_a_job_that_could_not_open_its_output_says_so() -> None:

@@ -26,9 +26,9 @@ from holdfast.cli.deployed import (
 )
 from holdfast.cli.planning import events_of
 from holdfast.cli.terminal import (
-    FILTER,
     JSON,
     OUTPUT,
+    SINCE,
     CommandError,
     console,
     error_console,
@@ -72,13 +72,8 @@ def incidents(
     events: Annotated[
         Path | None, typer.Option(help="Event file (JSON lines) instead of a cluster.", rich_help_panel=TARGET)
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Start time or age: 2026-11-22T18:00, 30m, 2h, 1d.", rich_help_panel=FILTER),
-    ] = None,
-    price: Annotated[
-        str, typer.Option(help="Dollars per instance-hour, or an offer of the price list.", rich_help_panel=OUTPUT)
-    ] = LIST_PRICE,
+    since: Annotated[str | None, SINCE] = None,
+    price: Annotated[str, typer.Option(help="Dollars per instance-hour, or an offer of the price list.")] = LIST_PRICE,
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,

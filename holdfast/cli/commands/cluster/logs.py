@@ -29,7 +29,7 @@ from holdfast.cli.deployed import (
     stream_lines,
     written_so_far,
 )
-from holdfast.cli.terminal import FILTER, OUTPUT, console, print_json, print_output
+from holdfast.cli.terminal import FILTER, FOLLOW, OUTPUT, SINCE, TAIL, console, print_json, print_output
 
 POLL_S = 0.5
 
@@ -39,10 +39,8 @@ def logs(
         str | None, typer.Argument(help="Instance id, host name or address. Default: list the log streams.")
     ] = None,
     job: Annotated[str | None, typer.Option(help="Print the output of this job.")] = None,
-    tail: Annotated[
-        int | None, typer.Option(help="Number of last lines of each file.", min=0, rich_help_panel=FILTER)
-    ] = None,
-    since: Annotated[str | None, typer.Option(help="Start time, or age such as 30m.", rich_help_panel=FILTER)] = None,
+    tail: Annotated[int | None, TAIL] = None,
+    since: Annotated[str | None, SINCE] = None,
     grep: Annotated[
         str | None, typer.Option(help="Regular expression that lines must match.", rich_help_panel=FILTER)
     ] = None,
@@ -50,9 +48,7 @@ def logs(
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
     profile: Annotated[str | None, PROFILE] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Wait for new lines, until the job ends.", rich_help_panel=OUTPUT)
-    ] = False,
+    follow: Annotated[bool, FOLLOW] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON; with --follow one string per line.", rich_help_panel=OUTPUT)
     ] = False,

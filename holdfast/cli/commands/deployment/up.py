@@ -23,26 +23,17 @@ from holdfast.cli.views import render_status
 from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
-REHEARSAL = "Rehearsal"
-
 
 def up(
     environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or path.")],
     rehearse: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Job file to rehearse once the cluster is in service; repeatable.", rich_help_panel=REHEARSAL
-        ),
+        typer.Option(help="Job file to rehearse once the cluster is in service; repeatable."),
     ] = None,
-    prepare: Annotated[
-        Path | None, typer.Option(help="Program that uploads data to the bucket first.", rich_help_panel=REHEARSAL)
-    ] = None,
+    prepare: Annotated[Path | None, typer.Option(help="Program that uploads data to the bucket first.")] = None,
     monitor: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RULES",
-            help="Start a local Prometheus with these alert rules; it scrapes the health agents.",
-        ),
+        typer.Option(metavar="RULES", help="Start a local Prometheus with these alert rules."),
     ] = None,
     json: Annotated[bool, JSON] = False,
 ) -> None:

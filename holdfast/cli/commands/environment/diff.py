@@ -12,7 +12,7 @@ from holdfast.localcloud import from_environment
 
 if TYPE_CHECKING:
     from holdfast.config import Environment
-    from holdfast.importing import Deployed
+    from holdfast.importing import DeployedStack
 
 
 def diff(
@@ -46,14 +46,14 @@ def diff(
         raise typer.Exit(1)
 
 
-def _read_deployed(desired: "Environment") -> "Deployed":
+def _read_deployed(desired: "Environment") -> "DeployedStack":
     from holdfast.importing import deployed_environment
 
     client = from_environment().client_arguments() if desired.cloud == "embedded" else None
     return deployed_environment(stack_name=desired.stack_name, region=desired.region, client=client, timeout_s=10.0)
 
 
-def _nothing_to_compare(deployed: "Deployed") -> str:
+def _nothing_to_compare(deployed: "DeployedStack") -> str:
     if deployed.state == "absent":
         return f"{deployed.why}; everything in the file is new"
     if deployed.state == "unmarked":

@@ -17,7 +17,7 @@ from holdfast.cli.planning.inputs.prices import price_of
 from holdfast.cli.planning.inputs.scenarios import RARE_INTERVAL_S, Inputs
 from holdfast.cli.planning.options import Options
 from holdfast.config import Environment
-from holdfast.planner.actual import Known, known, learn
+from holdfast.planner.actual import KnownValues, known, learn
 from holdfast.planner.model import ASSUMED_WRITE_S, Failures, PlanError, assumed_rate
 from holdfast_common import Event
 
@@ -55,7 +55,7 @@ def gather(
     interval_s = _or(options.checkpoint_interval_s, expected.checkpoint_interval_s if expected else None)
     target = _or(options.target_percent, expected.target_percent if expected else None)
     notes.append(f"goodput target {_or(target, TARGET_PERCENT):g} %" + ("" if target is not None else ": default"))
-    given = Known(
+    given = KnownValues(
         per_instance_hour=None if options.failure_rate_percent is None else options.failure_rate_percent / 100,
         detect_s=options.detect_s,
         replace_s=options.replace_s,
@@ -79,7 +79,7 @@ def gather(
         write_s=_or(options.checkpoint_write_s, ASSUMED_WRITE_S),
         known=given,
         assumptions=notes,
-        origins=_origins(given, Known(), counted=counted, interval_given=interval_s is not None),
+        origins=_origins(given, KnownValues(), counted=counted, interval_given=interval_s is not None),
     )
     _note_recovery(inputs, notes)
     if events is None:
@@ -141,7 +141,7 @@ def _failures(
     return failures, counted
 
 
-def _origins(given: Known, measured: Known, *, counted: str, interval_given: bool) -> dict[str, str]:
+def _origins(given: KnownValues, measured: KnownValues, *, counted: str, interval_given: bool) -> dict[str, str]:
     published = "assumed: as AWS published it"
     names = {
         "failure rate": ("per_instance_hour", counted),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.catalog.goodput import RecoveryStages
 from holdfast.cli.planning.options import Options
-from holdfast.planner.actual import Known, Learned, PlanAgainstActual, compare
+from holdfast.planner.actual import KnownValues, LearnedValues, PlanAgainstActual, compare
 from holdfast.planner.advice import best_interval_s
 from holdfast.planner.model import Checkpoints, Failures, Scenario, Strategy, strategy_at
 from holdfast.planner.plans import Plan, make_plan
@@ -33,14 +33,14 @@ class Inputs:
     interval_s: float | None
     """None: the best one for each size."""
     write_s: float
-    known: Known
+    known: KnownValues
     """What was given or measured. It enters every row of the plan that it is true of."""
     assumptions: list[str]
     origins: Mapping[str, str]
     """Where each input that advice may hang on comes from, in a few words."""
     before: "Inputs | None" = None
     """The same before anything was learned from the events. None without events."""
-    learned: Learned | None = None
+    learned: LearnedValues | None = None
 
     @property
     def strategies(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.importing.draft import Imported
+from holdfast.importing.draft import Draft
 
 REGION = r"[a-z]{2}(?:-[a-z]+)+-\d"
 ARN = re.compile(rf"arn:aws[a-z-]*:[a-z0-9-]+:({REGION})?:(?:(\d{{12}})|[^:]*):")
@@ -53,7 +53,7 @@ def _in_text(text: str, path: str) -> Iterator[Evidence]:
         yield Evidence(where=path, region=bucket[1], account=bucket[2], certain=False)
 
 
-def region_of(found: list[Evidence], *, given: str | None, likely: str | None, imported: Imported) -> str:
+def region_of(found: list[Evidence], *, given: str | None, likely: str | None, imported: Draft) -> str:
     """Region; ``given`` overrides all. A question if there is none, or more than one."""
     named = _values((each.region, each) for each in found)
     if given is not None:
@@ -76,7 +76,7 @@ def region_of(found: list[Evidence], *, given: str | None, likely: str | None, i
     return SOME_REGION
 
 
-def account_of(found: list[Evidence], *, given: str | None, imported: Imported) -> str:
+def account_of(found: list[Evidence], *, given: str | None, imported: Draft) -> str:
     """Account; keys and training plans may be another account's, execution roles may not."""
     named = _values((each.account, each) for each in found if each.where.endswith("ExecutionRole"))
     named = named or _values((each.account, each) for each in found)

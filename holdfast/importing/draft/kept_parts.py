@@ -10,7 +10,7 @@ PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keeping:
+class KeptParts:
     stack: frozenset[str] = frozenset()
     """Physical ids of what the stack of this environment made: it makes them again. Default: nothing"""
     create: frozenset[Part] = frozenset()
@@ -25,7 +25,7 @@ class Keeping:
         return any(each in self.stack or each.rpartition("/")[2] in self.stack for each in ids)
 
 
-def roles(request: Mapping[str, Any], keeping: Keeping) -> dict[str, str]:
+def roles(request: Mapping[str, Any], keeping: KeptParts) -> dict[str, str]:
     """Kept execution roles by group."""
     groups = [*(request.get("InstanceGroups") or []), *(request.get("RestrictedInstanceGroups") or [])]
     found = {group["InstanceGroupName"]: group.get("ExecutionRole") for group in groups}
