@@ -123,7 +123,7 @@ def test_a_launcher_that_speaks_of_another_users_process_is_not_heard(
         finally:
             other.kill()
 
-    assert f"process {other.pid}, which is of user 65534" in agent.last_refusal
+    assert f"process {other.pid} of user 65534" in agent.last_refusal
 
 
 def test_without_the_question_to_the_kernel_a_launcher_could_accuse_anybody(
