@@ -109,7 +109,7 @@ def test_a_launcher_that_speaks_of_a_process_that_it_has_not_started_is_not_hear
 ) -> None:
     assert heard(agent, line, report(os.getppid())) == ()
     assert agent.refused == {"lie": 1}
-    assert "has not started" in agent.last_refusal or "is of user" in agent.last_refusal
+    assert "did not start" in agent.last_refusal or "of user" in agent.last_refusal
     assert is_closed(line)
 
 
