@@ -48,7 +48,7 @@ class _Reporter:
 def main(arguments: Sequence[str], *, steps: Sequence[Step] = STEPS, root: Path = Path("/")) -> int:
     """Run the lifecycle; 0 on success, 1 if a step failed, 2 on wrong usage."""
     parser = ArgumentParser(prog="holdfast_lifecycle", description="Prepare this node: idempotent steps, in parallel.")
-    parser.add_argument("--hook", choices=HOOKS, required=True, help="what HyperPod runs this for; the script says it")
+    parser.add_argument("--hook", choices=HOOKS, required=True, help="lifecycle hook; set by the script")
     parser.add_argument("--config", type=Path, required=True, help="config.json of the lifecycle bundle")
     parser.add_argument("--plan", action="store_true", help="print the steps for this node and change nothing")
     parser.add_argument("--only", metavar="STEP", default="", help="run this step alone, taking its needs as met")

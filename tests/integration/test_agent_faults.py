@@ -348,5 +348,5 @@ def test_another_nodes_state_is_set_aside_by_a_running_agent(agent: RunningAgent
     agent.end()
     agent.settings["node.instance_id"] = "i-00000000000000002"
     agent.start()
-    assert "is of another node" in agent.said()
+    assert "belongs to another node" in agent.said()
     agent.end()

@@ -278,7 +278,7 @@ def test_what_apt_cannot_install_is_said_in_a_sentence(bench: Bench, says: str, 
     code, said = bench.slurm()
 
     assert code == 1
-    assert said[1:] == [f"apt-get could not install Slurm: {why}; correct this and run make again"]
+    assert said[1:] == [f"apt-get could not install Slurm: {why}; fix this and run make again"]
 
 
 @pytest.mark.root

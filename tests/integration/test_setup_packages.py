@@ -123,7 +123,7 @@ def test_a_machine_with_a_gpu_gets_cuda(install: Install, index: Index) -> None:
 def test_where_pytorchs_index_is_out_of_reach_pypi_is_taken_and_its_size_said(install: Install) -> None:
     assert install(cpu_index="http://127.0.0.1:9/cpu") == (
         "installing PyTorch for CPUs: 200 MB to download\n"
-        "http://127.0.0.1:9/cpu has no build for this machine or is out of reach: PyPI's is taken\n"
+        "http://127.0.0.1:9/cpu has no build for this machine or is unreachable: using PyPI\n"
         "installing PyTorch with CUDA: 2700 MB to download\n",
         "2.13.0 1.0",
     )

@@ -52,7 +52,7 @@ class Board:
             if view.foreign:
                 return Answer(**answer, outcome="in-use" if view.asks else "refused", why=view.foreign, view=view)
             if view.is_asked:
-                return Answer(**answer, outcome="in-use", why="the node is asked for already", view=view)
+                return Answer(**answer, outcome="in-use", why="request already pending for this node", view=view)
             if me not in self.marks or self.marks[me].stage is not Stage.ALLOW:
                 self._mark(me, Stage.CLAIM)
         elif request.deed == "go":

@@ -172,7 +172,7 @@ def test_the_scripts_run_from_anywhere_without_modes_and_say_their_hook(
         timeout=30,
     )
     assert done.returncode == 1, done.stderr
-    assert f"but {resources} knows only none" in done.stdout
+    assert f"but {resources} has only none" in done.stdout
     parsed = subprocess.run(
         ["bash", "-x", str(place / script), "--only", "users"],
         env={"PATH": "/usr/bin:/bin", "HOLDFAST_PYTHON": "/bin/true", "HOLDFAST_PROVISIONING_LOG": ""},

@@ -246,7 +246,7 @@ def test_the_slurm_node_type_decides_before_the_name(node: Node) -> None:
 
 def test_fails_when_the_node_is_not_in_the_resource_configuration(node: Node) -> None:
     with pytest.raises(
-        LifecycleError, match=r"has the addresses 10\.9\.9\.9, but .* knows only 10\.1\.0\.4, 10\.1\.0\.12"
+        LifecycleError, match=r"has the addresses 10\.9\.9\.9, but .* has only 10\.1\.0\.4, 10\.1\.0\.12"
     ):
         node.context(address="10.9.9.9")
 

@@ -64,7 +64,7 @@ def test_a_cluster_that_nobody_changed_is_no_finding(described: Mapping[str, Any
     ("changes", "words"),
     [
         ({"InstanceGroups": [group("workers", TargetCount=4), group("head")]}, "group workers"),
-        ({"InstanceGroups": [group("head")]}, "group workers was taken away"),
+        ({"InstanceGroups": [group("head")]}, "group workers was removed"),
         ({"InstanceGroups": [group("workers"), group("head"), group("more")]}, "group more is new"),
         ({"NodeRecovery": "None"}, "the cluster's own settings"),
     ],

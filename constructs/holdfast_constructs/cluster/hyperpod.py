@@ -139,6 +139,9 @@ class HyperPodCluster(ClusterBase):
         if self._scaler is not None:
             self._scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
         self._add_dependencies(eks, instance_groups, mounts=every)
+        self.nodes = self._first_nodes(eks, instance_groups)
+        if eks is not None:
+            eks.install_after(self.nodes)
         acknowledge_schema_gaps(resource, instance_groups)
         register_rules(self, subnets=[network.subnet])
 
@@ -181,9 +184,6 @@ class HyperPodCluster(ClusterBase):
         )
         if eks is not None:
             self._resource.node.add_dependency(eks.dependencies, *_entries(eks, self._allowed.values()))
-        self.nodes = self._first_nodes(eks, groups)
-        if eks is not None:
-            eks.install_after(self.nodes)
 
     def _first_nodes(self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup]) -> IDependable:
         """The cluster itself, unless it is in service before its nodes."""

@@ -8,7 +8,7 @@ from constructs import Construct
 TYPE_NAME = "AWS::SageMaker::Cluster"
 OF_ONE = ("VpcConfig", "Orchestrator")
 PROVIDER = "cc-api-provider"
-"""As the CDK CLI knows it (cloud-assembly-schema, ContextProvider); jsii gives Python the name of the member alone."""
+"""Name in the CDK CLI (cloud-assembly-schema, ContextProvider); jsii gives Python only the member's name."""
 
 
 def looked_up(scope: Construct, *, cluster_name: str | None, cluster_arn: str | None) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class AccountingDatabase:
     name: str | None = None
     """Of the schema. Default: ``slurm_acct_db_`` and the cluster's id."""
     tls: bool = False
-    """Whether the server refuses connections without TLS; slurmdbd is told to use it then, where the lifecycle scripts
+    """True if the server refuses connections without TLS; slurmdbd then uses it, where the lifecycle scripts
     start it. Default: False, its client library decides."""
 
 

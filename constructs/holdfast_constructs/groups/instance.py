@@ -35,7 +35,7 @@ class InstanceGroup:
     instance_type: str | None = None
     """Such as ``ml.p5.48xlarge``. Default: none, and ``instance_types`` are given."""
     instance_types: Sequence[str] = ()
-    """Types of a flexible group, the most wanted first. Default: none, and ``instance_type`` is given."""
+    """Types of a flexible group, the preferred one first. Default: none, and ``instance_type`` is given."""
     min_instance_count: int | None = None
     """Nodes that must be there within three hours for the group to come into service. Default: all of them, or with
     continuous provisioning as many as there are."""

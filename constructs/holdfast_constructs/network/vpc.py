@@ -36,7 +36,7 @@ class IHyperPodNetwork(IConstruct, Protocol):
     security_groups: Sequence[ec2.ISecurityGroup]
     """All that nodes are members of: ``security_group`` and those beside it."""
     control_plane_subnets: Sequence[ec2.ISubnet]
-    """Small subnets in two zones, for what AWS wants in two: the control plane of EKS, a database. Empty when the
+    """Small subnets in two zones, for services that require two: the control plane of EKS, a database. Empty when the
     network has one zone only."""
     closed: bool
     """Whether nodes have no way to the internet, and reach services of AWS through endpoints."""

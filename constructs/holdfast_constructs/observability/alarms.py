@@ -66,7 +66,7 @@ class WatchedFileSystem:
     file_system_id: str
     storage_capacity_gib: int
     name: str = "Lustre"
-    """Default: "Lustre". Tells several apart; part of ids, so a change makes alarms anew."""
+    """Default: "Lustre". Distinguishes several; part of ids, so a change replaces alarms."""
 
 
 class ClusterAlarms(Construct):

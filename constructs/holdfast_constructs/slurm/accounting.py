@@ -60,7 +60,7 @@ class SlurmAccountingDatabase(Construct):
         if not network.control_plane_subnets:
             raise ValueError(
                 "slurm accounting database: got a network with one zone; allowed: one with subnets in two, which RDS "
-                "wants; give the network second_availability_zone, or control_plane_subnets if it is imported"
+                "requires; give the network second_availability_zone, or control_plane_subnets if it is imported"
             )
         kept = removal_policy is not RemovalPolicy.DESTROY
         guarded = removal_policy is RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE

@@ -32,7 +32,7 @@ class DataRepositoryAssociation:
     name: str
     """Becomes part of the association's logical id: changing it replaces the association."""
     bucket: s3.IBucket
-    """A key of this app that encrypts it is told to serve FSx; the policy of any other key has to say so already."""
+    """A key of this app is extended for FSx; the policy of any other key must allow it already."""
     prefix: str
     """Without slashes at its ends."""
     file_system_path: str

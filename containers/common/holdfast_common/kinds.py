@@ -7,7 +7,7 @@ The page of events lists them. A reader keeps events of unknown kinds, so a newe
 CLUSTER_CREATING = "cluster_creating"
 """control-plane: a new cluster record was seen"""
 CLUSTER_IN_SERVICE = "cluster_in_service"
-"""control-plane: all nodes run and Slurm responds; after a rollback `evidence` says why"""
+"""control-plane: all nodes run and Slurm responds; after a rollback `evidence` has the reason"""
 CLUSTER_UPDATING = "cluster_updating"
 """control-plane: node counts or settings are being changed, or taken back"""
 CLUSTER_FAILED = "cluster_failed"

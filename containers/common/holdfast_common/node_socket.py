@@ -24,13 +24,13 @@ COMMANDS = ("hand-over", "quarantine", "dump", "restart", "abandon")
 """
 hand-over: give the ranks of this node to the spare at the next common step, and end. quarantine: no process of this
 node gets a rank of this run any more; those that have one keep it. dump: write where each rank is, for people.
-restart: end the processes of some ranks, which stand still; they begin anew. abandon: end at once, with all ranks,
-since the node is taken; the job is not told to stop.
+restart: kill the processes of some ranks, which hang; they are restarted. abandon: exit at once, with all ranks,
+since the node is taken; the job continues.
 """
 OUTCOMES = ("begun", "done", "later", "refused", "failed")
 """
-later: it cannot be now, and whoever asks again may be luckier. refused: it can never be. Nothing was changed in either.
-failed: it was begun, and the job goes on as it was.
+later: not possible now, a retry may succeed. refused: never possible. Nothing was changed in either.
+failed: it was started, and the job continues unchanged.
 """
 
 

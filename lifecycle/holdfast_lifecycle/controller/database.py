@@ -66,7 +66,7 @@ def start_database() -> None:
         raise StepError(
             expected=f"MariaDB answers within {_READY_S:g} s",
             seen="it does not",
-            action="read 'journalctl -u mariadb' on this node; MariaDB's own log says whether its data can be read",
+            action="read 'journalctl -u mariadb' on this node; MariaDB's own log reports unreadable data",
         )
 
 

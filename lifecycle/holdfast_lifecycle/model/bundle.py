@@ -38,9 +38,9 @@ class Health(NamedTuple):
     """Mode of the health agent, and duration of the burn-in."""
 
     enabled: bool = False
-    """Default: false, as with bundles of somebody else's"""
+    """Default: false, as with external bundles"""
     acts: bool = False
-    """Whether it repairs, or only says what it would do. Default: false"""
+    """True: it requests repairs. False: it only reports them. Default: false"""
     breaker_share: float = 0.1
     checks: tuple[str, ...] = ()
     """File names below ``checks`` in the bundle. Default: none"""

@@ -191,7 +191,7 @@ def _find_self(resources: Any, own: Collection[str], path: Path) -> tuple[Any, A
             f"{path} is not a HyperPod resource configuration: {error!r} is missing or wrong"
         ) from error
     raise LifecycleError(
-        f"this node has the addresses {', '.join(sorted(own)) or 'none'}, but {path} knows only"
+        f"this node has the addresses {', '.join(sorted(own)) or 'none'}, but {path} has only"
         f" {', '.join(known) or 'none'}; the file is stale or belongs to another node"
     )
 

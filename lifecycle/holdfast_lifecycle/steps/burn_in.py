@@ -30,7 +30,7 @@ _PASSED = "/var/lib/holdfast/burn-in.json"
 _LOCAL = "/var/lib/holdfast-burn-in"
 _GPUS = "/proc/driver/nvidia/gpus"
 _UNHEALTHY = 1
-"""The exit code of a check that has found something; any other but 0 says that it could not be done."""
+"""Exit code of a check with findings; any other but 0 means that it could not run."""
 _LONGEST = 1000
 
 

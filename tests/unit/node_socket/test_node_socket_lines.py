@@ -77,7 +77,7 @@ def test_no_bytes_do_anything_but_be_refused(data: bytes) -> None:
         ({"version": 2}, "version must be 1"),
         ({"version": True}, "version must be 1"),
         ({"type": "hello"}, "type must be one of"),
-        ({"job": 7}, "report.job must be a text"),
+        ({"job": 7}, "report.job must be a string"),
         ({"job": "x" * 129}, "at most 128 characters"),
         ({"step": -1}, "report.step must be a whole number from 0 on"),
         ({"step": 1.0}, "report.step must be a whole number"),

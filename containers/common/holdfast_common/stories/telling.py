@@ -46,7 +46,7 @@ def name_of(event: Event) -> str:
 class Stories:
     def __init__(self) -> None:
         self.groups: dict[str, str] = {}
-        """Instance group of each node of which an event says it."""
+        """Instance group of each node, if an event has it."""
         self._drafts = Drafts()
         self._hosts: dict[str, str] = {}
         self._predecessors: dict[str, str] = {}

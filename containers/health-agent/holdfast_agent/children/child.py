@@ -23,7 +23,7 @@ AGAIN_AFTER_S = 5.0
 """Minimum time between starts."""
 
 Phase = Callable[[str], None]
-"""Called in the child before each step, so that the agent knows where it hangs."""
+"""Called in the child before each step, so that the agent can name where it hangs."""
 Serve = Callable[[Any, Phase], Any]
 
 

@@ -33,7 +33,7 @@ class Program:
     def run(self, argv: Sequence[str]) -> str:
         """Output; raises SlurmError."""
         if self._hung is not None and self._hung.poll() is None:
-            raise SlurmError(f"an earlier {self._hung.args!r} hangs in the kernel; no second one is started")
+            raise SlurmError(f"an earlier {self._hung.args!r} is stuck in the kernel; not starting another")
         self._hung = None
         try:
             process = subprocess.Popen(
