@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.localcloud.monitor import access_of, asked, missing
+from holdfast.localcloud.monitor import access_of, fetch, missing
 
 pytestmark = [
     pytest.mark.e2e,
@@ -42,7 +42,7 @@ class Monitored:
         self.hosts = {one["instance_id"]: one["hostname"] for one in product.status()["nodes"]}
 
     def ask(self, url: str, path: str) -> Any:
-        return json.loads(asked(url, path, access=self.access) or b"null")
+        return json.loads(fetch(url, path, access=self.access) or b"null")
 
     def scraped(self) -> set[str]:
         """Instance ids of the agents that answered the last time."""
