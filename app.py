@@ -20,9 +20,8 @@ from holdfast_stacks import HyperPodStack, check_changes
 ENVIRONMENTS = Path(__file__).resolve().parent / "environments"
 
 
-def main() -> int:
-    """Synthesise the environment that the context names; 2 when it cannot be."""
-    app = App(analytics_reporting=False)
+def synthesise(app: App) -> int:
+    """Synthesise the environment that the app's context names; return 2 if it cannot be."""
     name = app.node.try_get_context("environment")
     try:
         path = environment_file(name if isinstance(name, str) else "", folder=ENVIRONMENTS)
@@ -59,4 +58,4 @@ def missing_environment(name: object, *, known: tuple[str, ...]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(synthesise(App(analytics_reporting=False)))

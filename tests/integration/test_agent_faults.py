@@ -18,6 +18,8 @@ from waiting import eventually
 
 from holdfast_agent.children import started_at
 
+pytestmark = pytest.mark.e2e
+
 STAND_IN = Path(__file__).parents[2] / "holdfast/localcloud/gpus/nvml.c"
 
 

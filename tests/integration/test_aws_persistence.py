@@ -22,6 +22,8 @@ from waiting import eventually
 
 from holdfast.localcloud.home import keys_of
 
+pytestmark = pytest.mark.e2e
+
 ENFORCE_SSL = json.dumps(
     {
         "Version": "2012-10-17",

@@ -16,6 +16,8 @@ from warm import Program, Warm, warm
 
 from holdfast_common import Event, kinds, parse_events
 
+pytestmark = pytest.mark.e2e
+
 pytest.importorskip("torch")
 REPOSITORY = Path(__file__).parents[2]
 FOLDER = REPOSITORY / "examples/bytelm"

@@ -14,7 +14,7 @@ from holdfast.localcloud.nodes import Node
 from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.roster import Place, SystemProcess, upkept
 
-pytestmark = [pytest.mark.root, pytest.mark.slurm]
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm]
 
 WITHOUT_LIFECYCLE = ("holdfast-agent", "witness")
 """They come with our lifecycle scripts, which this cluster has none of."""

@@ -14,6 +14,8 @@ import pytest
 from holdfast.localcloud.aws import serve
 from holdfast_constructs import ContainerImage
 
+pytestmark = pytest.mark.e2e
+
 BUCKET = "cdk-hnb659fds-assets-123456789012-us-west-2"
 IMAGES = "cdk-hnb659fds-container-assets-123456789012-us-west-2"
 VERSION = "/cdk-bootstrap/hnb659fds/version"

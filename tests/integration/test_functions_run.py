@@ -23,7 +23,7 @@ from holdfast.localcloud.aws import serve
 from holdfast.localcloud.aws.cloudformation.resources.custom import Answers
 from holdfast.localcloud.functions import FunctionError, LambdaFunction, PackageError, Packages, Run, run
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
 PLACE = {"Bucket": BUCKET, "Key": "charts/a.tar.gz"}
 PIN = {"path": "charts/demo", "digest": "a" * 64}

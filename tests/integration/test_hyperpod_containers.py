@@ -16,6 +16,7 @@ from holdfast.localcloud.containers import missing
 from holdfast.localcloud.nodes import Node
 
 pytestmark = [
+    pytest.mark.e2e,
     pytest.mark.root,
     pytest.mark.slurm,
     pytest.mark.skipif(bool(missing()), reason="; ".join(missing())),

@@ -11,7 +11,7 @@ from waiting import eventually
 from holdfast.localcloud.hyperpod.instances import AGENT
 from holdfast_agent.burn_in import TURNS
 
-pytestmark = [pytest.mark.root, pytest.mark.slurm]
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm]
 
 NODE_LOG = "/var/log/aws/clusters/sagemaker-deep-health-check.log"
 CHECKED = ["InstanceStress", "InstanceConnectivity"]

@@ -11,7 +11,7 @@ from holdfast.localcloud.aws import serve
 from holdfast.localcloud.hyperpod import ControlPlane
 from holdfast.localcloud.nodes import Fleet
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
 ON_CREATE = b"#!/bin/bash\nset -eu\n! command -v kubelet\ntouch /etc/created\n"
 BROKEN = b"#!/bin/bash\nexit 3\n"

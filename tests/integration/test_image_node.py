@@ -7,7 +7,7 @@ import aws_nodes
 import pytest
 from aws_nodes import FSX_DNS, FSX_NAME, WORKER, Node, ok
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ import pytest
 from systemctl_machine import Machine, alive, systemctl_machine
 from waiting import eventually
 
+pytestmark = pytest.mark.e2e
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:

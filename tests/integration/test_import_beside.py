@@ -17,6 +17,8 @@ from holdfast.localcloud.aws import serve
 from holdfast.updates import compare
 from holdfast.validation.imports import request_of
 
+pytestmark = pytest.mark.e2e
+
 REGION = "us-west-2"
 EXTENSION = {"SourceS3Uri": f"s3://{BUCKET}/base", "OnInitComplete": "extend.sh"}
 CUSTOM = {"SourceS3Uri": f"s3://{BUCKET}/base", "OnCreate": "on_create.sh"}

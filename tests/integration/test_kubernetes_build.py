@@ -24,6 +24,8 @@ from holdfast.localcloud.kubernetes.binaries import (
     only_one,
 )
 
+pytestmark = pytest.mark.e2e
+
 BUILDING = "holdfast.localcloud.kubernetes.binaries"
 CUT_OFF = """
 import os, pathlib, sys

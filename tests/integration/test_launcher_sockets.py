@@ -30,6 +30,7 @@ REPOSITORY = Path(__file__).parents[2]
 PLACES = [str(REPOSITORY / "containers" / part) for part in ("training", "common")]
 
 pytestmark = [
+    pytest.mark.e2e,
     pytest.mark.root,
     pytest.mark.skipif(not os.access(PYTHON, os.X_OK), reason=f"there is no {PYTHON} that other users can run"),
     pytest.mark.skipif(

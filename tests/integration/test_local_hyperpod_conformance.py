@@ -10,7 +10,7 @@ from waiting import eventually
 
 from holdfast.localcloud.nodes import Node
 
-pytestmark = [pytest.mark.root, pytest.mark.slurm]
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm]
 
 REPORT = """#!/bin/bash
 set -u

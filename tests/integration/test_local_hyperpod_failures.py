@@ -11,7 +11,7 @@ from waiting import eventually
 
 from holdfast.localcloud.nodes import NodeError
 
-pytestmark = [pytest.mark.root, pytest.mark.slurm]
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm]
 
 RUNS = "echo run >> /root/runs\n"
 CONTROLLER = """#!/bin/bash

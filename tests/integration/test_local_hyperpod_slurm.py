@@ -9,7 +9,7 @@ from waiting import eventually
 
 from holdfast.localcloud.nodes import Node
 
-pytestmark = [pytest.mark.root, pytest.mark.slurm]
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm]
 
 EXTENSION = """#!/bin/bash
 scontrol --oneliner show node "$(hostname)" | tr ' ' '\\n' | grep ^State= > /root/seen || true

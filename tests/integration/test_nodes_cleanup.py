@@ -17,7 +17,7 @@ from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.nodes import Fleet, Node, NodeError, NodeSpec
 from holdfast.localcloud.nodes.kernel import proc
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
 REPOSITORY = Path(__file__).parents[2]
 OWNER = """

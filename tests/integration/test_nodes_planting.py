@@ -17,7 +17,7 @@ from holdfast.localcloud.nodes import Fleet, Mount, Node, NodeSpec, kill_group
 from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.planting import ActiveFault, PlantingError, end, end_all, fault_named, plant, planted
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
 ASK = """
 import ctypes, sys

@@ -130,6 +130,7 @@ def test_a_second_command_says_in_one_line_who_has_the_home(words: tuple[str, ..
     assert first.poll() is None
 
 
+@pytest.mark.e2e
 def test_readers_take_no_lock_and_say_what_goes_on(up: Start, home: Path) -> None:
     first = up()
     assert holdfast("images", "list", home=home).returncode == 0
@@ -138,6 +139,7 @@ def test_readers_take_no_lock_and_say_what_goes_on(up: Start, home: Path) -> Non
     )
 
 
+@pytest.mark.e2e
 def test_a_second_down_says_who_takes_the_home_down(start: Start, home: Path) -> None:
     claim(home)
     first = start(DOWN, "down")
@@ -150,6 +152,7 @@ def test_a_second_down_says_who_takes_the_home_down(start: Start, home: Path) ->
     assert first.poll() is None
 
 
+@pytest.mark.e2e
 def test_down_ends_an_up_that_runs_and_nothing_is_left(up: Start, home: Path) -> None:
     victim = up()
 
@@ -165,6 +168,7 @@ def test_down_ends_an_up_that_runs_and_nothing_is_left(up: Start, home: Path) ->
 STUBBORN = "[signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)]"
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("stopped", [False, True], ids=["deaf", "stopped"])
 def test_down_kills_an_up_that_does_not_end_and_takes_its_home_down(
     stopped: bool, up: Start, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -182,6 +186,7 @@ def test_down_kills_an_up_that_does_not_end_and_takes_its_home_down(
     assert not home.exists()
 
 
+@pytest.mark.e2e
 def test_an_up_that_is_killed_leaves_no_child_to_the_next_command(up: Start, home: Path) -> None:
     child = f"processes.spawn(name='cdk', argv={SLEEP!r}, home=local.home, log=local.home / 'log/cdk.log')"
     victim = up(child)
@@ -228,6 +233,7 @@ def processes_that_name(text: str) -> list[str]:
     return found
 
 
+@pytest.mark.e2e
 def test_a_control_plane_that_a_killed_up_has_just_started_is_waited_for(tmp_path: Path) -> None:
     local = LocalCloud(home=tmp_path / "home")
     local.claim()
@@ -242,6 +248,7 @@ def test_a_control_plane_that_a_killed_up_has_just_started_is_waited_for(tmp_pat
         processes.stop(name="hyperpod", home=local.home)
 
 
+@pytest.mark.e2e
 def test_an_embedded_aws_that_a_killed_up_has_just_started_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +269,7 @@ def test_an_embedded_aws_that_a_killed_up_has_just_started_is_waited_for(
         processes.stop(name="aws", home=local.home)
 
 
+@pytest.mark.e2e
 def test_a_process_that_ends_before_it_is_ready_is_told_with_its_log(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", "print('no such bucket'); import time; time.sleep(0.2)"]
     process = processes.start(name="aws", argv=argv, home=tmp_path, ready=lambda: True)
@@ -285,6 +293,7 @@ main()
 """A `holdfast down` that is killed when it comes to one of the folders."""
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("at", ["auto-resume", "hyperpod", "sessions"])
 def test_a_down_that_is_killed_is_finished_by_the_next_command(at: str, home: Path) -> None:
     local = LocalCloud(home=home)
@@ -303,6 +312,7 @@ def test_a_down_that_is_killed_is_finished_by_the_next_command(at: str, home: Pa
     assert not home.exists()
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_home_that_a_struck_up_leaves_is_taken_down_and_taken_again(
     sign: signal.Signals, up: Start, home: Path

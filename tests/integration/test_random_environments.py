@@ -16,6 +16,8 @@ from holdfast.config import load
 from holdfast.validation.from_environment import check
 from holdfast_stacks import HyperPodStack
 
+pytestmark = pytest.mark.e2e
+
 LINT_ACCEPTED = {
     "W3005": "the CDK expands a dependency on a construct to all in it, also to what a Ref names anyway",
     "W3010": "the zone is part of the environment file, on purpose",

@@ -9,6 +9,8 @@ from clean_environment import CleanEnvironment
 
 from build_wheels import build
 
+pytestmark = pytest.mark.e2e
+
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> CleanEnvironment:

@@ -18,6 +18,8 @@ from waiting import eventually
 
 from holdfast_runtime.groups import Opening, poll_once, sockets_of
 
+pytestmark = pytest.mark.e2e
+
 NUMBERS = 64 << 20
 """256 MB: whoever sends them is stopped long before the last one."""
 TRIES = 5

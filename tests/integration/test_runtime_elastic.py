@@ -15,6 +15,7 @@ from elastic_jobs import PROGRAM, asking, elastic, written, wrong
 from killing import PYTHONPATH, run_job
 
 pytestmark = [
+    pytest.mark.e2e,
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch"),
     pytest.mark.timeout(600),
 ]

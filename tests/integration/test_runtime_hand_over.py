@@ -11,7 +11,7 @@ from holdfast_common import kinds, timeline
 FIVE = {"nodes": 5, "ranks": 1, "spares": 0, "spare_nodes": 1, "deadlines": PATIENT}
 STEPS = 16
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 def test_a_node_gives_its_rank_to_the_spare_between_two_steps(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def test_a_script_that_says_nothing_is_started_again_as_a_whole_on_another_port(
     assert "rank 1 of node 0 is lost: it was killed by SIGKILL" in said
 
 
+@pytest.mark.e2e
 def test_three_launchers_start_all_ranks_again_when_one_dies(launchers: Launchers) -> None:
     peers = ",".join(f"127.0.0.1:{port}" for port in free_ports(3))
 
@@ -151,6 +152,7 @@ def test_a_program_that_is_not_python_is_run_too(launchers: Launchers) -> None:
     assert sorted(out.splitlines()) == ["rank 0", "rank 1"]
 
 
+@pytest.mark.e2e
 def test_a_rank_that_hangs_is_replaced_after_the_progress_deadline(tmp_path: Path) -> None:
     fault = {"kind": "SIGSTOP", "phase": "forward", "rank": 1, "step": 3}
 
@@ -280,6 +282,7 @@ def test_a_rank_that_ends_right_after_it_has_finished_is_not_called_lost(launche
     assert "is lost" not in said
 
 
+@pytest.mark.e2e
 @pytest.mark.timeout(300)
 def test_many_launchers_end_together(launchers: Launchers, tmp_path: Path) -> None:
     script = tmp_path / "ends.py"

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from killing import Job, Outcome, differences, run_job
 
+pytestmark = pytest.mark.e2e
+
 if importlib.util.find_spec("pytorch_lightning") is None:
     pytest.skip("needs pytorch_lightning", allow_module_level=True)
 

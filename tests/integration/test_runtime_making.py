@@ -8,6 +8,7 @@ from killing import PATIENT, ROOT, Job, Outcome, differences, run_job
 from sharded_jobs import PRELOADED
 
 pytestmark = [
+    pytest.mark.e2e,
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch"),
     pytest.mark.timeout(300),
 ]

@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
 from killing import PATIENT, Job, run_job
+
+pytestmark = pytest.mark.e2e
 
 AT_THE_START, PER_RECOVERY = 12, 6
 

@@ -62,6 +62,7 @@ def broken(folder: Path, what: str, *, faults: tuple[matrix.Spec, ...] = (), unt
     )
 
 
+@pytest.mark.e2e
 def test_training_goes_on_bit_for_bit_after_some_of_every_fault(tmp_path: Path) -> None:
     cases = some_cases()
     plan = matrix.plan(cases, spacing=4)
@@ -90,6 +91,7 @@ def test_samples_of_committed_updates_have_no_gap_and_no_repeat(tmp_path: Path) 
     assert [(tmp_path / f"done{rank}").read_text() for rank in range(4)] == [str(wanted)] * 4
 
 
+@pytest.mark.e2e
 def test_a_step_whose_only_finisher_dies_before_the_others_have_its_sums_is_done_again_bit_for_bit(
     tmp_path: Path, calm: Outcome
 ) -> None:
@@ -117,6 +119,7 @@ def test_without_the_digest_replicas_that_differ_would_train_on(tmp_path: Path, 
     assert differences(outcome, calm) != []
 
 
+@pytest.mark.e2e
 def test_ranks_that_are_at_different_steps_end_the_job(tmp_path: Path) -> None:
     outcome = broken(tmp_path, "ahead")
 

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import pytest
 from warm import warm
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")]
 WORLD = 2
 
 

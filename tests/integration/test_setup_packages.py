@@ -18,6 +18,8 @@ import pytest
 import install_packages
 from install_packages import CPU, SetupError, check_room, has_gpu, reason, said_where
 
+pytestmark = pytest.mark.e2e
+
 CALL = """
 import sys
 from pathlib import Path

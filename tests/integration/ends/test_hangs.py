@@ -14,6 +14,7 @@ from waiting import eventually
 from holdfast_runtime.launcher.ranks import kernel_state
 
 pytestmark = [
+    pytest.mark.e2e,
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch"),
     pytest.mark.timeout(300),
 ]

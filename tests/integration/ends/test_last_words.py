@@ -9,6 +9,7 @@ from killing import Outcome, run_job
 from sharded_jobs import sharded
 
 pytestmark = [
+    pytest.mark.e2e,
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch"),
     pytest.mark.timeout(300),
 ]

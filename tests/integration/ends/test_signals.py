@@ -15,6 +15,8 @@ from waiting import eventually
 
 from holdfast_runtime.launcher.node import ask
 
+pytestmark = pytest.mark.e2e
+
 
 @pytest.fixture
 def launchers(tmp_path: Path) -> Iterator[Launchers]:

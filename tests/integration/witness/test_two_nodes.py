@@ -14,7 +14,7 @@ from witnesses import NODE_LOST, witness
 
 STEPS = 8
 
-pytestmark = pytest.mark.timeout(500)
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500)]
 
 
 def test_with_a_witness_the_node_that_is_left_trains_on_to_the_same_bits(tmp_path: Path) -> None:
