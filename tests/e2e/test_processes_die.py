@@ -103,7 +103,7 @@ def kill_own(product: Any, name: str) -> None:
         product.run("up", "local")
     else:
         eventually(lambda: pid_of(product, name) != old and "is not running" not in problem(product), within_s=20.0)
-        told(product, f"process {name} ended and was started again", within_s=RESTORED_WITHIN_S)
+        told(product, f"process {name} failed and was restarted", within_s=RESTORED_WITHIN_S)
 
 
 def stop_own(product: Any, name: str) -> None:

@@ -223,7 +223,7 @@ def test_an_image_file_is_read_with_the_rights_of_the_user(lab: Lab) -> None:
         (["--container-image=absent:1"], "pyxis: failed to import docker image: absent:1"),
         (["--container-image=/tmp/file.sqsh"], "/tmp/file.sqsh: no such file on this node"),
         (["--container-image=../../etc"], "../../etc: it is not a file; name a squashfs file"),
-        (["--container-image=small/../small"], "is not an image's name"),
+        (["--container-image=small/../small"], "is not an image name"),
         (["--container-mounts=/absent:/x"], "pyxis: --container-mounts: source path does not exist: /absent"),
         ([f"--container-mounts={CLOSED}/file:/x"], f"--container-mounts: {CLOSED}/file: Permission denied"),
         (["--container-mounts=/proc/self/fd/0:/x"], "--container-mounts: /proc/self/fd/0:"),

@@ -80,7 +80,7 @@ def test_a_capability_that_is_not_to_be_had_is_named_and_the_service_starts_with
         "CapabilityBoundingSet=~CAP_SYSLOG", f"ExecStart={STATUS}",
     )  # fmt: skip
     machine.ok("start", "a")
-    assert "a.service: AmbientCapabilities=CAP_SYSLOG: a node has not got it" in said(machine)
+    assert "a.service: AmbientCapabilities=CAP_SYSLOG: not available on a node" in said(machine)
     assert status(machine)["CapAmb"] == bits(5)
 
 

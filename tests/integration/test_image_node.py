@@ -130,7 +130,7 @@ def test_docker_keeps_containers_while_its_service_runs(node: Node):
     ],
 )
 def test_a_usage_that_no_script_of_aws_has_is_refused(node: Node, argv: tuple[str, ...]):
-    assert "stand-in does not know" in failed(node, *argv)[1]
+    assert "stand-in does not support" in failed(node, *argv)[1]
 
 
 def test_what_is_not_there_is_not_found(node: Node):
@@ -152,7 +152,7 @@ def test_ansible_is_there_once_installed_and_does_what_it_says(node: Node):
     )
     assert (code, "localhost | FAILED! =>" in said, "Error mounting /srv/x" in said) == (2, True, True)
     assert failed(node, *run, "ansible.builtin.command", "-a", "mountpoint /srv/x")[0] == 2
-    assert "stand-in does not know" in failed(node, *run, "ansible.builtin.ping")[1]
+    assert "stand-in does not support" in failed(node, *run, "ansible.builtin.ping")[1]
 
 
 def test_aws_calls_the_endpoint_that_the_node_was_given_even_under_sudo(node: Node):
@@ -161,4 +161,4 @@ def test_aws_calls_the_endpoint_that_the_node_was_given_even_under_sudo(node: No
     # Version 2 ends with 254 where the service refuses, and so does the stand-in; version 1 with 255.
     is_real = "aws-cli/1." in ok(node, "sh", "-c", "aws --version 2>&1 || true")
     assert failed(node, "aws", "ec2", "describe-vpcs", "--vpc-ids", "vpc-00000000")[0] == (255 if is_real else 254)
-    assert ("Invalid choice" if is_real else "does not know") in failed(node, "aws", "ec2", "make-coffee")[1]
+    assert ("Invalid choice" if is_real else "does not support") in failed(node, "aws", "ec2", "make-coffee")[1]

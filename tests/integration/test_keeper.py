@@ -166,7 +166,7 @@ def test_the_process_behind_the_kernel_logs_is_started_again_and_its_death_is_to
     assert cloud.started == ["kernel-log"]
     assert server(logs) != old
     (told,) = [one for one in keeper._reported() if one.name == "kernel-log"]
-    assert (told.restarts, told.why) == (1, "it had died; see nodes/kernel-log/log")
+    assert (told.restarts, told.why) == (1, "it exited; see nodes/kernel-log/log")
     assert process_state("kernel-log", home=cloud.home).state == "running"
 
 
