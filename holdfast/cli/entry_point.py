@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NamedTuple, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.text import Text
@@ -70,64 +70,38 @@ def _whole(
     pass
 
 
-class Verb(NamedTuple):
-    """A command with its example."""
-
-    run: Callable[..., None]
-    example: str
-    name: str | None = None
-    kind: type[Command] = Command
-    settings: dict[str, bool] | None = None
-
-
-_VERBS = {
-    "Environments": (
-        Verb(check.check, "holdfast check slurm-p5"),
-        Verb(explain.explain, "holdfast explain HF041"),
-        Verb(diff.diff, "holdfast diff slurm-p5"),
-        Verb(plan.plan, "holdfast plan slurm-p5 --price ec2-on-demand"),
-        Verb(import_.import_cluster, "holdfast import --cluster my-cluster --output my-cluster.yaml", name="import"),
-    ),
-    "Deployments": (
-        Verb(up.up, "sudo holdfast up local"),
-        Verb(use.use, "holdfast use lab"),
-        Verb(down.down, "sudo holdfast down"),
-        Verb(env.env, 'eval "$(holdfast env)"'),
-    ),
-    "Cluster": (
-        Verb(status.status, "holdfast status --environment slurm-p5"),
-        Verb(events.events, "holdfast events --kind node_lost --since 2h"),
-        Verb(logs.logs, "holdfast logs --job 7 --follow"),
-        Verb(ssh.ssh, "sudo holdfast ssh ip-10-1-0-11 -- nvidia-smi"),
-    ),
-    "Jobs": (
-        Verb(
-            submit.submit,
-            "holdfast submit train.sbatch --nodes=2 -- --lr 3e-4",
-            kind=CommandWithArguments,
-            settings={"ignore_unknown_options": True},
-        ),
-        Verb(packages.packages, "sudo holdfast packages requirements.txt", kind=CommandWithArguments),
-        Verb(jobs.jobs, "holdfast jobs --failed --days 30"),
-        Verb(jobs.cancel, "holdfast cancel 7"),
-        Verb(scale.scale, "holdfast scale 7 4"),
-    ),
-    "Faults and recovery": (
-        Verb(incidents.incidents, "holdfast incidents --since 1d --html incidents.html"),
-        Verb(kill_node.kill_node, "sudo holdfast kill-node ip-10-1-0-11 --fault freeze"),
-        Verb(inject.inject, "sudo holdfast inject ip-10-1-0-11 xid-79 --for 60"),
-        Verb(rehearse.rehearse, "sudo holdfast rehearse train.sbatch"),
-    ),
+_VERBS: tuple[tuple[str, Callable[..., None], str], ...] = (
+    ("Environments", check.check, "holdfast check slurm-p5"),
+    ("Environments", explain.explain, "holdfast explain HF041"),
+    ("Environments", diff.diff, "holdfast diff slurm-p5"),
+    ("Environments", plan.plan, "holdfast plan slurm-p5 --price ec2-on-demand"),
+    ("Environments", import_.import_cluster, "holdfast import --cluster my-cluster --output my-cluster.yaml"),
+    ("Deployments", up.up, "sudo holdfast up local"),
+    ("Deployments", use.use, "holdfast use lab"),
+    ("Deployments", down.down, "sudo holdfast down"),
+    ("Deployments", env.env, 'eval "$(holdfast env)"'),
+    ("Cluster", status.status, "holdfast status --environment slurm-p5"),
+    ("Cluster", events.events, "holdfast events --kind node_lost --since 2h"),
+    ("Cluster", logs.logs, "holdfast logs --job 7 --follow"),
+    ("Cluster", ssh.ssh, "sudo holdfast ssh ip-10-1-0-11 -- nvidia-smi"),
+    ("Jobs", submit.submit, "holdfast submit train.sbatch --nodes=2 -- --lr 3e-4"),
+    ("Jobs", packages.packages, "sudo holdfast packages requirements.txt"),
+    ("Jobs", jobs.jobs, "holdfast jobs --failed --days 30"),
+    ("Jobs", jobs.cancel, "holdfast cancel 7"),
+    ("Jobs", scale.scale, "holdfast scale 7 4"),
+    ("Faults and recovery", incidents.incidents, "holdfast incidents --since 1d --html incidents.html"),
+    ("Faults and recovery", kill_node.kill_node, "sudo holdfast kill-node ip-10-1-0-11 --fault freeze"),
+    ("Faults and recovery", inject.inject, "sudo holdfast inject ip-10-1-0-11 xid-79 --for 60"),
+    ("Faults and recovery", rehearse.rehearse, "sudo holdfast rehearse train.sbatch"),
+)
+_SETTINGS: dict[Callable[..., None], dict[str, Any]] = {
+    import_.import_cluster: {"name": "import"},
+    packages.packages: {"cls": CommandWithArguments},
+    submit.submit: {"cls": CommandWithArguments, "context_settings": {"ignore_unknown_options": True}},
 }
-for panel, verbs in _VERBS.items():
-    for verb in verbs:
-        app.command(
-            verb.name,
-            cls=verb.kind,
-            rich_help_panel=panel,
-            epilog=f"Example: {verb.example}",
-            context_settings=verb.settings,
-        )(verb.run)
+for panel, run, example in _VERBS:
+    settings = {"cls": Command, **_SETTINGS.get(run, {})}
+    app.command(rich_help_panel=panel, epilog=f"Example: {example}", **settings)(run)
 app.add_typer(images.app, name="images", rich_help_panel="Local cloud")
 app.add_typer(kubernetes.app, name="kubernetes", rich_help_panel="Local cloud")
 

@@ -23,8 +23,6 @@ from holdfast.cli.deployed.events import (
 )
 from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
 from holdfast.cli.deployed.kubernetes import (
-    EksCluster,
-    SignedIn,
     cancel_workloads,
     check_kubernetes_job,
     credential,
@@ -91,7 +89,6 @@ __all__ = [
     "Choice",
     "Context",
     "DetectorView",
-    "EksCluster",
     "FileSystemView",
     "IncidentView",
     "JobRow",
@@ -101,7 +98,6 @@ __all__ = [
     "OutputFiles",
     "ServiceEvent",
     "Session",
-    "SignedIn",
     "StatusView",
     "UnreachableError",
     "ask_for_size",

@@ -187,9 +187,5 @@ class Scenario:
     def with_spares(self, spares: int) -> "Scenario":
         return replace(self, spares=spares)
 
-    def with_instances(self, instances: int) -> "Scenario":
-        """Same scenario at another size, with at most as many spares."""
-        return replace(self, instances=instances, spares=min(self.spares, instances))
-
     def with_interval(self, interval_s: float) -> "Scenario":
         return replace(self, checkpoints=replace(self.checkpoints, interval_s=interval_s))

@@ -5,8 +5,6 @@ from typing import Any
 from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, vanishes
 from holdfast.updates.policies.modes import changes_modes
 
-GROUP_TYPE = "AWS::SageMaker::Cluster"
-
 CREATE_ONLY = "CloudFormation registry, AWS::SageMaker::Cluster createOnlyProperties"
 UPDATE_CLUSTER = "SageMaker API, UpdateCluster"
 SLURM_MIGRATION = "SageMaker guide, sagemaker-hyperpod-slurm-api-config-migration"

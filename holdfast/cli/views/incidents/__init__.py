@@ -3,7 +3,6 @@
 from holdfast.cli.views.incidents.costs import LIST_PRICE, Fleet, Price
 from holdfast.cli.views.incidents.rows import IncidentRow, chosen, rows_of
 from holdfast.cli.views.incidents.tables import (
-    REPORTED,
     incident_detail,
     incident_figures,
     incident_table,
@@ -18,7 +17,6 @@ from holdfast.cli.views.incidents.tables import (
 
 __all__ = [
     "LIST_PRICE",
-    "REPORTED",
     "Fleet",
     "IncidentRow",
     "Price",
