@@ -36,11 +36,7 @@ class Draft:
 
     @property
     def is_open(self) -> bool:
-        return (
-            self.known.restored_ns is None
-            and self.known.withdrawn_ns is None
-            and self.known.removed_ns is None
-        )
+        return self.known.restored_ns is None and self.known.withdrawn_ns is None and self.known.removed_ns is None
 
     @property
     def is_of_process(self) -> bool:
