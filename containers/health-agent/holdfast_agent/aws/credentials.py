@@ -1,5 +1,5 @@
 """
-Credentials in the order of the AWS clients: environment, container, instance role.
+Credentials in the order of the AWS clients: environment, container, metadata of the instance.
 
 Source: AWS SDKs and tools reference guide, "Container credential provider" and "IMDS credential provider".
 """

@@ -228,10 +228,7 @@ def node_recovery(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """Any other word is refused, lower case included."""
     if cluster.node_recovery not in (None, "Automatic", "None"):
         yield refused(
-            cluster.at("node_recovery"),
-            show(cluster.node_recovery),
-            allowed="Automatic or None",
-            fix="write Automatic",
+            cluster.at("node_recovery"), show(cluster.node_recovery), allowed="Automatic or None", fix="write Automatic"
         )
 
 

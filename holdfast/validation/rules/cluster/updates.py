@@ -29,10 +29,7 @@ def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken
         return
     if patch.strategy not in STRATEGIES:
         yield refused(
-            patch.at("strategy"),
-            show(patch.strategy),
-            allowed=f"one of {', '.join(STRATEGIES)}",
-            fix="write WhenIdle",
+            patch.at("strategy"), show(patch.strategy), allowed=f"one of {', '.join(STRATEGIES)}", fix="write WhenIdle"
         )
     if patch.strategy != "DrainFirst":
         return
@@ -153,10 +150,7 @@ def patch_day(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
         datetime.date.fromisoformat(patch.next_patch_date[:10])
     except ValueError:
         yield refused(
-            patch.at("next_patch_date"),
-            show(patch.next_patch_date),
-            allowed="a day of the calendar",
-            fix="correct it",
+            patch.at("next_patch_date"), show(patch.next_patch_date), allowed="a day of the calendar", fix="correct it"
         )
 
 

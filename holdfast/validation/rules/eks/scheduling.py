@@ -62,10 +62,7 @@ def taint_syntax(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
         yield from _syntax(taint.at("key"), taint.key, taint.value or "")
         if taint.effect not in EFFECTS:
             yield refused(
-                taint.at("effect"),
-                show(taint.effect),
-                allowed=f"one of {', '.join(EFFECTS)}",
-                fix="write NoSchedule",
+                taint.at("effect"), show(taint.effect), allowed=f"one of {', '.join(EFFECTS)}", fix="write NoSchedule"
             )
         if (taint.key, taint.effect) in seen:
             yield refused(

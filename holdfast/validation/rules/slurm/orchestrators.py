@@ -159,10 +159,7 @@ def node_type_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator
         )
     elif group.node_type not in NODE_TYPES:
         yield refused(
-            group.at("node_type"),
-            show(group.node_type),
-            allowed=f"one of {', '.join(NODE_TYPES)}",
-            fix="write Compute",
+            group.at("node_type"), show(group.node_type), allowed=f"one of {', '.join(NODE_TYPES)}", fix="write Compute"
         )
 
 
@@ -176,10 +173,7 @@ def node_type_on_eks(group: InstanceGroup, deployment: Deployment) -> Iterator[B
     """SlurmConfig belongs to Slurm."""
     if deployment.cluster.eks is not None and group.node_type is not None:
         yield refused(
-            group.at("node_type"),
-            show(group.node_type),
-            allowed="no node type on EKS",
-            fix="remove the group's slurm",
+            group.at("node_type"), show(group.node_type), allowed="no node type on EKS", fix="remove the group's slurm"
         )
 
 

@@ -91,10 +91,7 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
         text = text_of(arn.value) or ""
         if text.startswith("arn:") and ":eks:" not in text and text.count(":") >= 3:
             yield refused(
-                arn.path,
-                show(text),
-                allowed="the ARN of an EKS cluster, arn:aws:eks:...",
-                fix="name the EKS cluster",
+                arn.path, show(text), allowed="the ARN of an EKS cluster, arn:aws:eks:...", fix="name the EKS cluster"
             )
 
 

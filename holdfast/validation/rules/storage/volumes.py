@@ -128,10 +128,7 @@ def mount_names(mount: Mount, _: Deployment) -> Iterator[Broken]:
     """DnsName is fs-... and its domain, MountName the 1 to 8 characters that FSx has given it."""
     if mount.dns_name is not None and not DNS_NAME.fullmatch(mount.dns_name):
         yield refused(
-            mount.at("dns_name"),
-            show(mount.dns_name),
-            allowed="fs-....fsx.REGION.amazonaws.com",
-            fix="take FSx's name",
+            mount.at("dns_name"), show(mount.dns_name), allowed="fs-....fsx.REGION.amazonaws.com", fix="take FSx's name"
         )
     if mount.mount_name is not None and not MOUNT_NAME.fullmatch(mount.mount_name):
         yield refused(
