@@ -32,4 +32,4 @@ def test_a_changed_test_is_selected(repository: Path) -> None:
 
 
 def test_a_changed_page_selects_the_tests_of_pages_alone(repository: Path) -> None:
-    assert {path.name[:10] for path in quick.touched([repository / "docs/gpu.md"])} == {"test_docs_"}
+    assert {path.name[:10] for path in quick.touched([repository / "docs/concepts/gpu.md"])} == {"test_docs_"}
