@@ -8,7 +8,6 @@ nobody what is deployed.
 
 import gc
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,53 +23,23 @@ with ThreadPoolExecutor(max_workers=1) as node:
     # The validator that the CDK gives every app takes Node as long to make as Python needs to load what follows.
     # Only one at a time may talk to Node: what is loaded here asks it nothing.
     validator = node.submit(CloudFormationValidatePlugin) if VALIDATION else None
-    from holdfast.config import EnvironmentFileError
-    from holdfast.environments import NoSuchEnvironmentError, environment_file
-    from holdfast.validation.from_environment import load_checked
-    from holdfast_stacks import HyperPodStack, check_changes
+    from holdfast_stacks import HyperPodStack, environment_of
 
 ENVIRONMENTS = Path(__file__).resolve().parent / "environments"
 
 
-def main() -> int:
-    """Synthesise the environment that the context names; 2 when it cannot be."""
+def main() -> None:
+    """Synthesise the environment that the context names; exits with 2 when it cannot be."""
     app = App(analytics_reporting=False)
-    name = app.node.try_get_context("environment")
-    try:
-        path = environment_file(name if isinstance(name, str) else "", folder=ENVIRONMENTS)
-        environment, report = load_checked(path, errors_only=True)
-    except NoSuchEnvironmentError as error:
-        print(told_of(name, known=error.known), file=sys.stderr)
-        return 2
-    except EnvironmentFileError as error:
-        print(error, file=sys.stderr)
-        return 2
-    errors = [str(finding) for finding in report.findings]
-    if not errors and app.node.try_get_context("changes") != "unchecked":
-        changes = check_changes(environment, endpoint=os.environ.get("AWS_ENDPOINT_URL"))
-        errors = list(changes.errors)
-        for note in changes.notes:
-            print(note, file=sys.stderr)
-    if errors:
-        print("\n".join(errors), file=sys.stderr)
-        return 2
+    environment, path = environment_of(app, folder=ENVIRONMENTS)
     if validator is not None:
         Validations.of(app).add_plugins(validator.result())
     HyperPodStack(app, environment.stack_name, environment=environment, folder=path.parent)
     app.synth()
-    return 0
-
-
-def told_of(name: object, *, known: tuple[str, ...]) -> str:
-    """What to do about an environment that was not named, or that does not exist."""
-    given = f"environment {name!r}" if name else "no environment"
-    return (
-        f"got {given}; allowed: {', '.join(known)}, or the path of a YAML file; "
-        f"add -c environment=NAME to the cdk command"
-    )
 
 
 if __name__ == "__main__":
-    status = main()
-    gc.freeze()
-    sys.exit(status)
+    try:
+        main()
+    finally:
+        gc.freeze()

@@ -30,6 +30,7 @@ class Distribution:
         extras: What more it can do, by name, and what that takes.
         scripts: Commands, and the function behind each.
         data: Folders of the repository that are shipped as files, by their place in the wheel.
+        files: Single files of the repository that are shipped, by the folder in the wheel.
         left_out: Files and folders of its packages that are not shipped.
     """
 
@@ -42,6 +43,7 @@ class Distribution:
     extras: Mapping[str, tuple[str, ...]]
     scripts: Mapping[str, str]
     data: Mapping[str, str]
+    files: Mapping[str, tuple[str, ...]]
     left_out: tuple[str, ...] = ()
 
     def folders(self) -> Mapping[str, Path]:
@@ -106,8 +108,9 @@ def table() -> str:
     rows = ["| wheel | what it is | packages | needs |", "|---|---|---|---|"]
     for each in distributions().values():
         packages = ", ".join(f"`{name}`" for name in each.packages)
-        if each.data:
-            packages += "; as files " + ", ".join(f"`{folder}/`" for folder in each.data.values())
+        shipped = [*(f"{folder}/" for folder in each.data.values()), *sum(each.files.values(), ())]
+        if shipped:
+            packages += "; as files " + ", ".join(f"`{name}`" for name in shipped)
         rows.append(f"| `{each.name}` | {each.summary} | {packages} | {_needs(each)} |")
     return "\n".join(rows) + "\n"
 
@@ -129,6 +132,7 @@ def _distribution(name: str, said: Mapping[str, Any]) -> Distribution:
         extras={extra: tuple(needs) for extra, needs in said.get("extras", {}).items()},
         scripts=said.get("scripts", {}),
         data=said.get("data", {}),
+        files={place: tuple(names) for place, names in said.get("files", {}).items()},
         left_out=tuple(said.get("left-out", ())),
     )
 

@@ -2,7 +2,8 @@
 
 from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.capacity import Capacity
-from holdfast.cli.deploying.cdk import PROJECT, Cdk
+from holdfast.cli.deploying.app import BUILT_IN, app_folder
+from holdfast.cli.deploying.cdk import Cdk
 from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, settle, taken_down_on
 from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
 from holdfast.cli.deploying.preflight import check_machine, check_system
@@ -11,13 +12,14 @@ from holdfast.cli.deploying.stack_states import ROLLED_BACK, STUCK, after_failur
 from holdfast.cli.deploying.stages import Stage
 
 __all__ = [
-    "PROJECT",
+    "BUILT_IN",
     "ROLLED_BACK",
     "STUCK",
     "Capacity",
     "Cdk",
     "Stage",
     "after_failure",
+    "app_folder",
     "check_machine",
     "check_monitor",
     "check_system",

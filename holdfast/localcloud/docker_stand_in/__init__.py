@@ -2,6 +2,11 @@
 Stands in for ``docker`` where there is no container engine, so that the CDK can publish images to the embedded AWS.
 """
 
+from pathlib import Path
+
 from holdfast.localcloud.docker_stand_in.program import Images, StandInError, check, instructions, main, manifest_of
 
-__all__ = ["Images", "StandInError", "check", "instructions", "main", "manifest_of"]
+SCRIPT = Path(__file__).resolve().parent / "docker.sh"
+"""For ``CDK_DOCKER``, which takes a program without arguments."""
+
+__all__ = ["SCRIPT", "Images", "StandInError", "check", "instructions", "main", "manifest_of"]
