@@ -30,7 +30,7 @@ from holdfast.cli.commands.cluster import (
     submit,
 )
 from holdfast.cli.commands.deployment import down, env, images, kubernetes, up, use
-from holdfast.cli.commands.environment import check, diff, import_, plan
+from holdfast.cli.commands.environment import check, diff, import_, init, plan
 from holdfast.cli.deployed import AwsError, UnreachableError
 from holdfast.cli.submission import CommandWithArguments
 from holdfast.cli.terminal import Command, CommandError, Interrupted, error_console, installed_version
@@ -82,6 +82,7 @@ class Verb(NamedTuple):
 
 _VERBS = {
     "Environments": (
+        Verb(init.init, "holdfast init lab --name lab --region us-east-2 --yes"),
         Verb(check.check, "holdfast check slurm-p5"),
         Verb(diff.diff, "holdfast diff slurm-p5"),
         Verb(plan.plan, "holdfast plan slurm-p5 --price ec2-on-demand"),
