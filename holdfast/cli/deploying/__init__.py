@@ -6,7 +6,7 @@ from holdfast.cli.deploying.app import BUILT_IN, app_folder
 from holdfast.cli.deploying.cdk import Cdk
 from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, settle, taken_down_on
 from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
-from holdfast.cli.deploying.preflight import check_machine, check_system
+from holdfast.cli.deploying.preflight import check_machine, check_system, install_command, install_packages
 from holdfast.cli.deploying.remarks import not_here
 from holdfast.cli.deploying.stack_states import ROLLED_BACK, STUCK, after_failure, is_under_way, stuck
 from holdfast.cli.deploying.stages import Stage
@@ -24,6 +24,8 @@ __all__ = [
     "check_monitor",
     "check_system",
     "deploy",
+    "install_command",
+    "install_packages",
     "is_under_way",
     "make_missing_roles",
     "node_count",

@@ -7,6 +7,7 @@ deploys. Running it again brings everything back to what the file says, after a 
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,15 @@ import typer
 
 from holdfast.cli.definitions import judged_definition
 from holdfast.cli.deployed import VARIABLE, Session, read_status, recorded
-from holdfast.cli.deploying import check_monitor, check_system, deploy, start_monitor, taken_down_on
+from holdfast.cli.deploying import (
+    check_monitor,
+    check_system,
+    deploy,
+    install_command,
+    install_packages,
+    start_monitor,
+    taken_down_on,
+)
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_fits, check_job_file
 from holdfast.cli.terminal import JSON, CommandError, Interrupted, console, print_json
@@ -44,6 +53,7 @@ def up(
             help="Start a local Prometheus with these alert rules; it scrapes the health agents.",
         ),
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Install missing system packages with apt-get.")] = False,
     json: Annotated[bool, JSON] = False,
 ) -> None:
     """Deploy an environment and wait until its cluster is in service."""
@@ -59,6 +69,7 @@ def up(
     embedded = definition.cloud == "embedded"
     if embedded:
         check_system()
+        _install_missing(yes=yes)
     before = recorded(local.home)
     with local.held(verb="up") as home:
         begun_here = embedded and home.fresh
@@ -83,6 +94,14 @@ def up(
     of_shell = os.environ.get(VARIABLE)
     if not json and of_shell and of_shell != definition.name:
         console.print(f"this shell has {VARIABLE}={of_shell}, which comes first; to end that: unset {VARIABLE}")
+
+
+def _install_missing(*, yes: bool) -> None:
+    """Install missing system packages, after a question on a terminal; whatever stays missing is refused later."""
+    if not (command := install_command()):
+        return
+    if yes or (sys.stdin.isatty() and typer.confirm(f"system packages are missing; run: {command}")):
+        install_packages()
 
 
 @contextlib.contextmanager
