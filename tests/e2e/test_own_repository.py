@@ -91,9 +91,7 @@ def test_an_empty_folder_becomes_a_rehearsed_node_loss(newcomer: Newcomer) -> No
 
 def test_without_the_stacks_wheel_up_names_the_package_to_install(tmp_path: Path) -> None:
     build(tmp_path / "wheels")
-    environment = CleanEnvironment(
-        tmp_path / "venv", distribution="holdfast-hyperpod", wheels=tmp_path / "wheels"
-    )
+    environment = CleanEnvironment(tmp_path / "venv", distribution="holdfast-hyperpod", wheels=tmp_path / "wheels")
     variables = {"HOLDFAST_HOME": str(tmp_path / "home"), "HOLDFAST_PORT": str(free_port())}
 
     done = environment.run("holdfast", "up", "local", cwd=tmp_path, **variables)

@@ -59,7 +59,10 @@ def test_a_user_without_root_gets_the_command_for_missing_packages_too(
 
 @pytest.mark.parametrize(
     ("code", "stderr", "refused"),
-    [(0, "", None), (100, "W: x\nE: Unable to fetch some archives\nE: more", "munge: E: Unable to fetch some archives$")],
+    [
+        (0, "", None),
+        (100, "W: x\nE: Unable to fetch some archives\nE: more", "munge: E: Unable to fetch some archives$"),
+    ],
 )
 def test_missing_packages_are_installed_by_apt_after_an_update(
     code: int, stderr: str, refused: str | None, monkeypatch: pytest.MonkeyPatch

@@ -47,7 +47,9 @@ def test_a_machine_without_node_is_told_two_ways_to_get_one(tmp_path: Path) -> N
 def test_an_old_node_is_refused_with_its_version(said: str, tmp_path: Path) -> None:
     program(tmp_path, "node", f"echo {said}")
 
-    with pytest.raises(CommandError, match=rf"got Node {said or 'without a version'} \(.*/node\); allowed: 20 or newer"):
+    with pytest.raises(
+        CommandError, match=rf"got Node {said or 'without a version'} \(.*/node\); allowed: 20 or newer"
+    ):
         find_node(wheel=tmp_path, path=str(tmp_path))
 
 

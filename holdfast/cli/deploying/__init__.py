@@ -1,8 +1,8 @@
 """From a definition to a deployed stack: this machine's programs, the CDK as a child, the wait for nodes."""
 
 from holdfast.cli.deploying.administrators import make_missing_roles
-from holdfast.cli.deploying.capacity import Capacity
 from holdfast.cli.deploying.app import BUILT_IN, app_folder
+from holdfast.cli.deploying.capacity import Capacity
 from holdfast.cli.deploying.cdk import Cdk
 from holdfast.cli.deploying.deployment import deploy, node_count, refuse_replacements, settle, taken_down_on
 from holdfast.cli.deploying.monitoring import check_monitor, start_monitor
