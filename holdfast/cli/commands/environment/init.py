@@ -37,7 +37,7 @@ def init(
     Asks for what no option gives, on a terminal. Nothing is overwritten.
     """
     given = {"name": name, "account": account, "region": region, "orchestrator": orchestrator}
-    refused = [told for field, value in given.items() if value is not None and (told := refusal(field, value))]
+    refused = [problem for field, value in given.items() if value is not None and (problem := refusal(field, value))]
     if refused:
         raise CommandError("\n".join(refused))
     asks = sys.stdin.isatty() and not yes
@@ -63,6 +63,6 @@ def init(
 def _ask(field: str, default: str) -> str:
     while True:
         value = str(typer.prompt(QUESTIONS[field], default=default)).strip()
-        if not (told := refusal(field, value)):
+        if not (problem := refusal(field, value)):
             return value
-        error_console.print(told)
+        error_console.print(problem)
