@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.deploying import BUILT_IN, app_folder
-from holdfast.cli.deploying.node import (
+from holdfast.cli.deploying import (
+    BUILT_IN,
+    app_folder,
     find_cdk_cli,
     find_node,
     install_cdk_cli,

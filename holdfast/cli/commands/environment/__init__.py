@@ -1,3 +1,3 @@
-"""Verbs about an environment file: check, diff, plan, import."""
+"""Verbs about an environment file: init, check, diff, plan, import."""
 
-__all__ = ["check", "diff", "import_", "plan"]
+__all__ = ["check", "diff", "import_", "init", "plan"]
