@@ -1,7 +1,7 @@
 """What a repository is written from, and which answers are refused."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 Orchestrator = Literal["slurm", "eks"]
 ORCHESTRATORS: tuple[str, ...] = get_args(Orchestrator)
@@ -37,8 +37,9 @@ def refusal(field: str, value: str) -> str:
     from holdfast.config import Environment
 
     info = Environment.model_fields[field]
+    rule: Any = Annotated[info.annotation, info]
     try:
-        TypeAdapter(Annotated[info.annotation, info]).validate_python(value)
+        TypeAdapter(rule).validate_python(value)
     except ValidationError:
         allowed = next(one.text for one in info.metadata if hasattr(one, "text"))
         return f"got --{field} {value!r}; allowed: {allowed.removesuffix(', in quotes')}"

@@ -47,7 +47,7 @@ def repository_files(answers: Answers, *, version: str) -> Mapping[str, str]:
         "region": answers.region,
         "holdfast": compatible(version),
         "job": job,
-        "prepare": "" if answers.orchestrator == "slurm" else "holdfast kubernetes build --for local\n",
+        "prepare": "" if answers.orchestrator == "slurm" else "sudo .venv/bin/holdfast kubernetes build --for local\n",
     }
     files = {path: _rendered(name, values) for path, name in templates.items()}
     return {**files, "environments/environment.schema.json": schema_text()}
