@@ -1,4 +1,4 @@
-"""Knowledge as data: what AWS offers, each figure with its source. Judging it is left to others."""
+"""Facts about AWS as data, each with its source. No judgement."""
 
 from holdfast.catalog.access_policies import ACCESS_POLICIES_FILE, AccessPolicy, AccessRule, access_policies
 from holdfast.catalog.addresses import LARGEST_SUBNET, SMALLEST_SUBNET, addresses_needed, prefix_length_for

@@ -1,4 +1,4 @@
-"""``python -m holdfast.catalog``: write what is known of instance types."""
+"""``python -m holdfast.catalog``: write the instance types."""
 
 from holdfast.catalog.refresh import write_instance_types
 

@@ -1,8 +1,8 @@
 """
-What EKS's access policies allow: the tables of AWS's page, and what it says in words of HyperPod's own policies.
+EKS access policies: AWS's tables, and its text on HyperPod's own policies.
 
-The data is in the JSON, each policy with its source and with how much of it is told (``told``). What AWS tells only by
-name, or in words about parts of EKS that HyperPod does not use, has no rules here, so it allows nothing.
+Data in the JSON, each policy with its source and its level of detail (``told``). Policies that AWS only names, or
+describes for parts of EKS that HyperPod does not use, have no rules, and so allow nothing.
 """
 
 import functools
@@ -17,7 +17,7 @@ PREFIX = "arn:aws:eks::aws:cluster-access-policy/"
 
 @dataclass(frozen=True, kw_only=True)
 class AccessRule:
-    """One row of a policy's table: Kubernetes' own words, ``*`` for all, and the core API group is empty."""
+    """Row of a policy's table in Kubernetes' terms; ``*`` for all, and an empty core API group."""
 
     verbs: tuple[str, ...]
     api_groups: tuple[str, ...] = ()
@@ -29,8 +29,6 @@ class AccessRule:
 
 @dataclass(frozen=True, kw_only=True)
 class AccessPolicy:
-    """One of AWS's access policies."""
-
     name: str
     rules: tuple[AccessRule, ...]
     service_linked_only: bool
@@ -45,7 +43,7 @@ class AccessPolicy:
 
 @functools.cache
 def access_policies() -> Mapping[str, AccessPolicy]:
-    """All of them by ARN, in the order of their names."""
+    """All policies by ARN, sorted by name."""
     data = json.loads(ACCESS_POLICIES_FILE.read_text())["policies"]
     found = (
         AccessPolicy(

@@ -1,4 +1,4 @@
-"""How many addresses a cluster takes from its subnet. A subnet cannot grow later, so it is judged before it is made."""
+"""Addresses that a cluster needs in its subnet, which cannot grow later."""
 
 import math
 from collections.abc import Iterable
@@ -20,11 +20,11 @@ LARGEST_SUBNET, SMALLEST_SUBNET = 16, 28
 
 def addresses_needed(groups: Iterable[tuple[str, int]], *, orchestrator: Orchestrator = "slurm") -> int:
     """
-    Addresses that the subnet of a cluster must have, what AWS reserves included.
+    Addresses that a cluster's subnet needs, AWS's reserved ones included.
 
     Args:
         groups: Instance type and number of nodes of each instance group.
-        orchestrator: Default: "slurm". Under "eks" a node's pods need addresses too.
+        orchestrator: Default: "slurm". Under "eks" pods need addresses too.
     """
     total = RESERVED_BY_AWS + OTHER_INTERFACES
     for instance_type, count in groups:
@@ -36,5 +36,5 @@ def addresses_needed(groups: Iterable[tuple[str, int]], *, orchestrator: Orchest
 
 
 def prefix_length_for(addresses: int) -> int:
-    """The prefix length of the smallest subnet with so many addresses; below 16 when no subnet can have them."""
+    """Prefix length of the smallest sufficient subnet; below 16 if none is."""
     return min(SMALLEST_SUBNET, 32 - math.ceil(math.log2(max(1, addresses))))

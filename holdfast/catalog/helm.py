@@ -1,4 +1,4 @@
-"""The Helm charts that a HyperPod cluster on EKS needs, each pinned by commit and digest; the data is in the JSON."""
+"""Helm charts of HyperPod on EKS, pinned by commit and digest; data in the JSON."""
 
 import functools
 import json
@@ -31,6 +31,5 @@ class Chart:
 
 @functools.cache
 def charts() -> Mapping[str, Chart]:
-    """All charts by name."""
     rows = json.loads(CHARTS_FILE.read_text())["charts"]
     return {name: Chart(name=name, **row) for name, row in rows.items()}

@@ -1,4 +1,4 @@
-"""What is known about each instance type that HyperPod offers; the data and its source are in the JSON beside it."""
+"""Instance types of HyperPod; data and source in the JSON."""
 
 import functools
 import json
@@ -13,8 +13,6 @@ Orchestrator = Literal["slurm", "eks"]
 
 
 class Facts(TypedDict):
-    """One line of the data file."""
-
     vcpus: int
     threads_per_core: int
     memory_gib: int
@@ -26,8 +24,6 @@ class Facts(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceType:
-    """An instance type of HyperPod."""
-
     name: str
     """With the prefix of SageMaker: ``ml.p5.48xlarge``."""
     vcpus: int
@@ -47,12 +43,13 @@ class InstanceType:
 
     def addresses(self, orchestrator: Orchestrator) -> int:
         """
-        Subnet addresses that one node takes.
+        Subnet addresses of one node.
 
-        HyperPod attaches an interface per EFA. Under Slurm each has one address; under EKS the first has as many as the
-        type allows, because pods get theirs from it. AWS documents the results for one type: 32 and 81 per P5, of which
-        50 on the first interface (SageMaker developer guide, "SageMaker HyperPod prerequisites"). The rest follows from
-        the same rule, and the 14 pods that ml.g5.xlarge was seen to take agree with it (issue 142 of
+        HyperPod attaches an interface per EFA. Under Slurm each has one address; under EKS the first has the type's
+        maximum,
+        for pods. AWS documents one type: 32 and 81 per P5, 50 of them on the first interface (SageMaker developer
+        guide,
+        "SageMaker HyperPod prerequisites"). The 14 pods seen on ml.g5.xlarge agree (issue 142 of
         awslabs/ai-on-sagemaker-hyperpod).
         """
         first = self.ipv4_per_interface if orchestrator == "eks" else 1
@@ -61,6 +58,5 @@ class InstanceType:
 
 @functools.cache
 def instance_types() -> Mapping[str, InstanceType]:
-    """All instance types by name."""
     rows: dict[str, Facts] = json.loads(INSTANCE_TYPES_FILE.read_text())["instance_types"]
     return {name: InstanceType(name=name, **facts) for name, facts in rows.items()}

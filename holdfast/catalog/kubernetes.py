@@ -1,4 +1,4 @@
-"""What HyperPod needs of Kubernetes: versions, EKS add-ons, image registries; the data and sources are in the JSON."""
+"""Kubernetes on HyperPod: versions, EKS add-ons, image registries; data and sources in the JSON."""
 
 import functools
 import json
@@ -13,8 +13,6 @@ KUBERNETES_FILE = Path(__file__).with_name("kubernetes.json")
 
 @dataclass(frozen=True, kw_only=True)
 class Addon:
-    """An EKS add-on."""
-
     name: str
     source: str
     date: str
@@ -25,34 +23,34 @@ class Addon:
     """Default: none is known."""
 
     def accepts(self, version: str) -> bool:
-        """Whether a version such as ``v1.18.3-eksbuild.1`` is at least the minimum."""
+        """Return True if a version such as ``v1.18.3-eksbuild.1`` is at least the minimum."""
         return self.minimum_version is None or _numbers(version) >= _numbers(self.minimum_version)
 
 
 def kubernetes_versions() -> tuple[str, ...]:
-    """The Kubernetes versions that HyperPod accepts, oldest first."""
+    """Kubernetes versions of HyperPod, oldest first."""
     return tuple(_data()["kubernetes_versions"]["values"])
 
 
 @functools.cache
 def eks_addons() -> Mapping[str, Addon]:
-    """The add-ons that a HyperPod cluster on EKS can have, by name."""
+    """EKS add-ons of HyperPod by name."""
     return {name: Addon(name=name, **facts) for name, facts in _data()["addons"].items()}
 
 
 def health_monitoring_agent_regions() -> tuple[str, ...]:
-    """The regions that have an image of the health monitoring agent."""
+    """Regions with an image of the health monitoring agent."""
     return tuple(_data()["health_monitoring_agent_regions"]["values"])
 
 
 def eks_image_account(region: str) -> str:
-    """The account of the registry from which nodes in a region pull images of EKS."""
+    """Registry account of EKS images in a region."""
     accounts = _data()["eks_image_accounts"]
     return str(accounts["values"].get(region, accounts["default"]))
 
 
 def nvidia_device_plugin_mirror(region: str) -> tuple[str, str] | None:
-    """Repository and tag of AWS's copy of NVIDIA's device plugin in a region; None where there is none."""
+    """Repository and tag of AWS's mirror of NVIDIA's device plugin; None without one."""
     mirrors = _data()["nvidia_device_plugin_mirrors"]
     account = mirrors["values"].get(region)
     if account is None:

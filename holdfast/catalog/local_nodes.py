@@ -1,4 +1,4 @@
-"""Memory and processors of the nodes of a local cloud, as they were measured."""
+"""Measured memory and CPU needs of local nodes."""
 
 import functools
 import json
@@ -12,13 +12,13 @@ LOCAL_NODES_FILE = Path(__file__).with_name("local_nodes.json")
 @dataclass(frozen=True, kw_only=True)
 class LocalNodes:
     """
-    Of one orchestrator.
+    Needs of one orchestrator.
 
     Args:
-        base_mib: Of the local cloud, a controller and a deployment.
-        node_mib: Of each node.
-        nodes_per_core: How many come up beside each other without failing their own checks.
-        source: Of the figures, with their date.
+        base_mib: Local cloud, controller and deployment.
+        node_mib: Each node.
+        nodes_per_core: Nodes that start in parallel without failing their checks.
+        source: Source and date of the figures.
     """
 
     base_mib: int
@@ -30,6 +30,5 @@ class LocalNodes:
 
 @functools.cache
 def local_nodes() -> Mapping[str, LocalNodes]:
-    """Orchestrator to figures."""
     found = json.loads(LOCAL_NODES_FILE.read_text(encoding="utf-8"))
     return {name: LocalNodes(**figures) for name, figures in found.items()}

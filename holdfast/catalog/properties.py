@@ -1,4 +1,4 @@
-"""What ties a setting, what rules judge and a template together: the CloudFormation property that all three mean."""
+"""CloudFormation property of a setting, of a rule's field, and of a template."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
@@ -33,32 +33,30 @@ class Property:
 
     @property
     def type(self) -> str:
-        """The type of the resource."""
         return self.resource.partition(".")[0]
 
     @property
     def structure(self) -> str:
-        """The structure in the resource; empty where the resource itself has the property."""
+        """Structure in the resource; empty for the resource itself."""
         return self.resource.partition(".")[2]
 
     @property
     def name(self) -> str:
-        """What the API calls it."""
         return self.path.rpartition(".")[2]
 
     @property
     def pointer(self) -> str:
-        """As CloudFormation's registry writes it: ``LustreConfiguration/EfaEnabled``."""
+        """Pointer of CloudFormation's registry: ``LustreConfiguration/EfaEnabled``."""
         return self.path.replace(".", "/")
 
     def read(self, described: Any) -> Any:
-        """The value in what an API tells of a resource, or in its properties; the default where it says nothing."""
+        """Value in an API answer or in properties; the default if absent."""
         for part in self.path.split("."):
             described = described.get(part) if isinstance(described, dict) else None
         return self.default if described is None else described
 
 
 def property_in(annotation: Any) -> Property | None:
-    """The property that the annotation of a field names."""
+    """Property in the annotation of a field."""
     found = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     return next((each for each in found if isinstance(each, Property)), None)

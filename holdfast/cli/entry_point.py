@@ -1,4 +1,4 @@
-"""The ``holdfast`` command: its verbs, and what becomes of an error."""
+"""The ``holdfast`` command: verbs, errors, exit codes."""
 
 import atexit
 import contextlib
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NamedTuple, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.text import Text
@@ -48,8 +48,8 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - as the library calls it
-    if wanted:
+def _print_version(given: bool) -> None:  # noqa: FBT001 - as the library calls it
+    if given:
         print(f"holdfast {installed_version()}")
         raise typer.Exit
 
@@ -70,70 +70,44 @@ def _whole(
     pass
 
 
-class Verb(NamedTuple):
-    """A command with its example."""
-
-    run: Callable[..., None]
-    example: str
-    name: str | None = None
-    kind: type[Command] = Command
-    settings: dict[str, bool] | None = None
-
-
-_VERBS = {
-    "Environments": (
-        Verb(init.init, "holdfast init lab --name lab --region us-east-2 --yes"),
-        Verb(check.check, "holdfast check slurm-p5"),
-        Verb(diff.diff, "holdfast diff slurm-p5"),
-        Verb(plan.plan, "holdfast plan slurm-p5 --price ec2-on-demand"),
-        Verb(import_.import_cluster, "holdfast import --cluster my-cluster --output my-cluster.yaml", name="import"),
-    ),
-    "Deployments": (
-        Verb(up.up, "sudo holdfast up local"),
-        Verb(use.use, "holdfast use lab"),
-        Verb(down.down, "sudo holdfast down"),
-        Verb(env.env, 'eval "$(holdfast env)"'),
-    ),
-    "Cluster": (
-        Verb(status.status, "holdfast status --environment slurm-p5"),
-        Verb(events.events, "holdfast events --kind node_lost --since 2h"),
-        Verb(logs.logs, "holdfast logs --job 7 --follow"),
-        Verb(ssh.ssh, "sudo holdfast ssh ip-10-1-0-11 -- nvidia-smi"),
-    ),
-    "Jobs": (
-        Verb(
-            submit.submit,
-            "holdfast submit train.sbatch --nodes=2 -- --lr 3e-4",
-            kind=CommandWithArguments,
-            settings={"ignore_unknown_options": True},
-        ),
-        Verb(packages.packages, "sudo holdfast packages requirements.txt", kind=CommandWithArguments),
-        Verb(jobs.jobs, "holdfast jobs --failed --days 30"),
-        Verb(jobs.cancel, "holdfast cancel 7"),
-        Verb(scale.scale, "holdfast scale 7 4"),
-    ),
-    "Faults and recovery": (
-        Verb(incidents.incidents, "holdfast incidents --since 1d --html incidents.html"),
-        Verb(kill_node.kill_node, "sudo holdfast kill-node ip-10-1-0-11 --fault freeze"),
-        Verb(inject.inject, "sudo holdfast inject ip-10-1-0-11 xid-79 --for 60"),
-        Verb(rehearse.rehearse, "sudo holdfast rehearse train.sbatch"),
-    ),
+_VERBS: tuple[tuple[str, Callable[..., None], str], ...] = (
+    ("Environments", init.init, "holdfast init lab --name lab --region us-east-2 --yes"),
+    ("Environments", check.check, "holdfast check slurm-p5"),
+    ("Environments", diff.diff, "holdfast diff slurm-p5"),
+    ("Environments", plan.plan, "holdfast plan slurm-p5 --price ec2-on-demand"),
+    ("Environments", import_.import_cluster, "holdfast import --cluster my-cluster --output my-cluster.yaml"),
+    ("Deployments", up.up, "sudo holdfast up local"),
+    ("Deployments", use.use, "holdfast use lab"),
+    ("Deployments", down.down, "sudo holdfast down"),
+    ("Deployments", env.env, 'eval "$(holdfast env)"'),
+    ("Cluster", status.status, "holdfast status --environment slurm-p5"),
+    ("Cluster", events.events, "holdfast events --kind node_lost --since 2h"),
+    ("Cluster", logs.logs, "holdfast logs --job 7 --follow"),
+    ("Cluster", ssh.ssh, "sudo holdfast ssh ip-10-1-0-11 -- nvidia-smi"),
+    ("Jobs", submit.submit, "holdfast submit train.sbatch --nodes=2 -- --lr 3e-4"),
+    ("Jobs", packages.packages, "sudo holdfast packages requirements.txt"),
+    ("Jobs", jobs.jobs, "holdfast jobs --failed --days 30"),
+    ("Jobs", jobs.cancel, "holdfast cancel 7"),
+    ("Jobs", scale.scale, "holdfast scale 7 4"),
+    ("Faults and recovery", incidents.incidents, "holdfast incidents --since 1d --html incidents.html"),
+    ("Faults and recovery", kill_node.kill_node, "sudo holdfast kill-node ip-10-1-0-11 --fault freeze"),
+    ("Faults and recovery", inject.inject, "sudo holdfast inject ip-10-1-0-11 xid-79 --for 60"),
+    ("Faults and recovery", rehearse.rehearse, "sudo holdfast rehearse train.sbatch"),
+)
+_SETTINGS: dict[Callable[..., None], dict[str, Any]] = {
+    import_.import_cluster: {"name": "import"},
+    packages.packages: {"cls": CommandWithArguments},
+    submit.submit: {"cls": CommandWithArguments, "context_settings": {"ignore_unknown_options": True}},
 }
-for panel, verbs in _VERBS.items():
-    for verb in verbs:
-        app.command(
-            verb.name,
-            cls=verb.kind,
-            rich_help_panel=panel,
-            epilog=f"Example: {verb.example}",
-            context_settings=verb.settings,
-        )(verb.run)
+for panel, run, example in _VERBS:
+    settings = {"cls": Command, **_SETTINGS.get(run, {})}
+    app.command(rich_help_panel=panel, epilog=f"Example: {example}", **settings)(run)
 app.add_typer(images.app, name="images", rich_help_panel="Local cloud")
 app.add_typer(kubernetes.app, name="kubernetes", rich_help_panel="Local cloud")
 
 
 def main() -> None:
-    """Run the command line. A user's mistake ends with one message and exit code 2; a bug keeps its traceback."""
+    """Run the command line. User errors exit with 2 and one message; bugs keep their traceback."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     # What was read may hold halves of characters, and a terminal may know few: shown escaped, as on standard error.
@@ -157,7 +131,7 @@ def main() -> None:
 
 
 def _claimed_home() -> Path | None:
-    """The home that is there when the command begins, and stays as far as anybody knows."""
+    """Return the home that exists when the command starts."""
     with contextlib.suppress(LocalCloudError, OSError):
         local = from_environment()
         return local.home if local.is_claimed() and not is_going(local.home) else None
@@ -165,18 +139,16 @@ def _claimed_home() -> Path | None:
 
 
 def _taken_down(home: Path | None) -> str:
-    """Words for the failure of a command whose home another command has taken down meanwhile; empty where none has."""
     if home is None or ((home / MARKER).exists() and not is_going(home)):
         return ""
     holder = holder_of(home)
     if holder is not None and holder.pid == os.getpid():
         return ""
     by = f" by {holder}" if holder is not None else ""
-    return f"the local cloud in {home} was taken down{by} while this command ran; start it again with: holdfast up ENV"
+    return f"the local cloud in {home} was taken down{by} while this command ran; restart it with: holdfast up ENV"
 
 
 def _known_failure(error: Exception) -> str | None:
-    """Words for failures of the floors below, imported only now because they are slow to import. None for a bug."""
     if isinstance(error, CommandError | NoSuchEnvironmentError | LocalCloudError | ProcessError):
         return str(error)
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
@@ -188,9 +160,9 @@ def _known_failure(error: Exception) -> str | None:
     if isinstance(error, AwsError):
         return f"AWS refused: {error}"
     if isinstance(error, NoCredentialsError):
-        return "there are no credentials for AWS; log in, or name a profile with AWS_PROFILE; see: aws configure list"
+        return "got no AWS credentials; log in, or set AWS_PROFILE; see: aws configure list"
     if isinstance(error, ClientError | BotoCoreError):
-        return f"AWS refused or did not answer: {error}"
+        return f"AWS request failed: {error}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"the disk is full: {error}; free some space and run the command again"
     if isinstance(error, OSError) and error.errno in OF_A_PATH and error.filename is not None:
@@ -201,7 +173,6 @@ def _known_failure(error: Exception) -> str | None:
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """Unwind once, so that everything half-made is taken down; a second Ctrl-C does not stop that."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     raise Interrupted

@@ -1,8 +1,8 @@
 """
-The environment file: the only place where a cluster is described.
+The environment file.
 
-``load`` gives a frozen ``Environment`` or an ``EnvironmentFileError`` with every problem and its line. Whether its
-values are possible together is judged in ``holdfast.validation``.
+``load`` returns a frozen ``Environment``, or raises ``EnvironmentFileError`` with all problems and their lines. Rules
+are in ``holdfast.validation``.
 """
 
 from holdfast.config.models import (

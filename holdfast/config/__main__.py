@@ -1,4 +1,4 @@
-"""Write what follows from the models, ``docs/environment.schema.json`` and ``docs/environment.md``: ``make schema``."""
+"""Write ``docs/environment.schema.json`` and ``docs/environment.md``: ``make schema``."""
 
 from holdfast.config.pages import REFERENCE, SCHEMA, reference_text, schema_text
 

@@ -1,5 +1,5 @@
-"""Which file an environment's name stands for. Reading it is left to holdfast.config."""
+"""File of an environment name. holdfast.config reads it."""
 
-from holdfast.environments.finding import EXAMPLES, NoSuchEnvironmentError, environment_file, repository_of
+from holdfast.environments.files import EXAMPLES, NoSuchEnvironmentError, environment_file, repository_of
 
 __all__ = ["EXAMPLES", "NoSuchEnvironmentError", "environment_file", "repository_of"]

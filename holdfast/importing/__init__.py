@@ -1,16 +1,22 @@
-"""What is in AWS, read back: the environment of a stack, and environment files from clusters that are there."""
+"""Import from AWS: the environment of a stack, and environment files of existing clusters."""
 
-from holdfast.importing.account import NOTHING_DEPLOYED, Deployed, Observed, deployed_environment, read_cluster
+from holdfast.importing.account import (
+    NOTHING_DEPLOYED,
+    DeployedStack,
+    ObservedCluster,
+    deployed_environment,
+    read_cluster,
+)
 from holdfast.importing.conversion import from_observed, from_samples
-from holdfast.importing.draft import PARTS, Imported, Note, Part, render
+from holdfast.importing.draft import PARTS, Draft, Note, Part, render
 
 __all__ = [
     "NOTHING_DEPLOYED",
     "PARTS",
-    "Deployed",
-    "Imported",
+    "DeployedStack",
+    "Draft",
     "Note",
-    "Observed",
+    "ObservedCluster",
     "Part",
     "deployed_environment",
     "from_observed",

@@ -1,16 +1,16 @@
 """
-What failures will cost a cluster, what to do about it, and what they did cost.
+Cost of failures of a cluster, advice, and comparison with measured events.
 
-Pure functions over frozen dataclasses: no clock, no files, no AWS. Three models of the same ``Scenario``: first order,
-renewal, simulation; docs/planner.md has the formulas and what each assumes.
+Pure functions over frozen dataclasses: no clock, no files, no AWS. Three models of one ``Scenario``: first order,
+renewal, simulation; docs/planner.md has their formulas and assumptions.
 """
 
 from holdfast.planner.actual import (
     ACCOUNTS,
     Calibration,
     Comparison,
-    Known,
-    Learned,
+    KnownValues,
+    LearnedValues,
     Ledger,
     PlanAgainstActual,
     Stretch,
@@ -93,8 +93,8 @@ __all__ = [
     "Estimate",
     "Failures",
     "IntervalAdvice",
-    "Known",
-    "Learned",
+    "KnownValues",
+    "LearnedValues",
     "Ledger",
     "Outlook",
     "Plan",

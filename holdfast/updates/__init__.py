@@ -1,8 +1,8 @@
 """
-What a change of the environment file does to a live cluster, and whether it may be deployed (guarantee G9).
+Effect of changes of the environment file on a deployed cluster (guarantee G9).
 
-Pure: what is deployed comes in as the environment that a stack's template carries. Only the command line and the CDK
-app import this package; constructs know no environment file.
+Pure: the deployed state is the environment in the stack's template. Only the command line and the CDK app import this
+package; constructs know no environment file.
 """
 
 from holdfast.updates.changes import POLICIES, Change, compare, policy_of, with_default_policies

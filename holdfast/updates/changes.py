@@ -1,4 +1,4 @@
-"""What deploying a file would do: the settings that differ from what is deployed, each judged by its policy."""
+"""Changes of a deployment, each with its update policy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,10 +44,10 @@ _WRITTEN: tuple[Policy, ...] = (
 
 def with_default_policies(written: Sequence[Policy], properties: Mapping[str, Property]) -> tuple[Policy, ...]:
     """
-    The table with a policy for each setting that has none of its own and becomes one property of a resource.
+    Add a policy for each setting without one that maps to one property of a resource.
 
-    CloudFormation's registry says whether it changes a property in place, and a test asks it. Of structures in a
-    resource, such as instance groups, it says nothing: their settings need a policy of their own.
+    CloudFormation's registry states whether a property changes in place, and a test compares. It states nothing about
+    structures, such as instance groups: their settings need their own policies.
 
     Args:
         properties: By the paths of their settings.
@@ -72,7 +72,7 @@ _BY_SETTING = {setting: policy for policy in POLICIES for setting in policy.sett
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One setting that the file has otherwise than what is deployed, and what deploying the file does about it."""
+    """Changed setting, and the effect of deploying it."""
 
     path: str
     """Such as ``cluster.instance_groups.workers.instance_count``; a group that comes or goes is a path of its own."""
@@ -89,23 +89,23 @@ class Change:
 
     @property
     def blocked(self) -> bool:
-        """Whether the file must not be deployed with this change."""
+        """Return True if the change forbids a deployment."""
         return self.effect is Effect.REFUSED or (self.effect.needs_leave and not self.allowed)
 
 
 def policy_of(setting: str) -> Policy:
-    """The policy of a setting, named as in docs/environment.md. Raises: KeyError when there is no such setting."""
+    """Policy of a setting, by its name in docs/environment.md. Raises: KeyError: no such setting."""
     return _BY_SETTING[setting]
 
 
 def compare(deployed: Mapping[str, Any], environment: Environment) -> list[Change]:
     """
-    What deploying ``environment`` changes, worst first, then in the order of the file.
+    Return the changes, worst first, then in the order of the file.
 
     Args:
-        deployed: What ``environment_of`` found. It may be of an older version: settings that it lacks had their
-            defaults, and those that are no more are passed over.
-        environment: What the file says.
+        deployed: Result of ``environment_of``. It may be older: missing settings have their defaults, removed ones are
+            ignored.
+        environment: The file.
     """
     before = completed(with_former_mode(deployed))
     after = completed(environment.model_dump(mode="json"))
@@ -118,7 +118,7 @@ def compare(deployed: Mapping[str, Any], environment: Environment) -> list[Chang
             before=difference.before,
             after=difference.after,
             deployed=before,
-            wanted=after,
+            desired=after,
         )
         verdict: Policy | Case = next((case for case in policy.cases if case.holds(edit)), policy)
         changes.append(

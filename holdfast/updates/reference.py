@@ -1,4 +1,4 @@
-"""The page docs/updates.md, rendered from the policies."""
+"""Page docs/updates.md."""
 
 from pathlib import Path
 
@@ -55,7 +55,6 @@ The first row of a setting that fits decides; the row without a condition is for
 
 
 def updates_text() -> str:
-    """The page as it is committed."""
     effects = "".join(f"| {effect.words} | {MEANINGS[effect]} | {_deployed(effect)} |\n" for effect in reversed(Effect))
     return _INTRO.format(effects=effects, policies="".join(map(_rows, POLICIES)))
 

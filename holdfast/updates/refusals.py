@@ -1,4 +1,4 @@
-"""Guarantee G9: nothing that holds data or nodes is replaced unless the file says so, setting by setting."""
+"""Guarantee G9: data and nodes are replaced only if the file allows it, setting by setting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ ALLOW_REPLACEMENT = "allow_replacement"
 
 @dataclass(frozen=True, kw_only=True)
 class GuardProblem:
-    """One change that must not be deployed, or one entry of ``allow_replacement`` that does nothing."""
+    """Forbidden change, or ineffective entry of ``allow_replacement``."""
 
     severity: Literal["error", "warning"]
     path: str
@@ -24,13 +24,7 @@ class GuardProblem:
 
 
 def guard(environment: Environment, deployed: Mapping[str, Any] | None) -> list[GuardProblem]:
-    """
-    What forbids to deploy a file, one problem a change, errors first.
-
-    Args:
-        environment: What the file says.
-        deployed: What ``environment_of`` found; None when nothing is deployed, or nobody knows what.
-    """
+    """Return the reasons against a deployment, one per change, errors first."""
     changes = [] if deployed is None else compare(deployed, environment)
     problems = [_refusal(change) for change in changes if change.blocked]
     for path in environment.allow_replacement:
@@ -68,8 +62,7 @@ def _is_setting(path: str) -> bool:
 
 
 def _matches(setting: list[str], parts: list[str]) -> bool:
-    """Whether a path is of a setting; the name of an item may itself contain no dot."""
-    wanted: list[str | None] = []
+    pattern: list[str | None] = []
     for part in setting:
-        wanted += [part.removesuffix("[]"), None] if part.endswith("[]") else [part]
-    return len(wanted) == len(parts) and all(want in (None, part) for want, part in zip(wanted, parts, strict=True))
+        pattern += [part.removesuffix("[]"), None] if part.endswith("[]") else [part]
+    return len(pattern) == len(parts) and all(name in (None, part) for name, part in zip(pattern, parts, strict=True))

@@ -1,4 +1,4 @@
-"""The settings of the environment file as the models have them: which there are, and which of two files differ."""
+"""Settings of the environment file, and differences of two files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from holdfast.config.models import property_of
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One setting that two environments have differently; None stands for a section or item that is not there."""
+    """Different setting; None for a missing section or item."""
 
     setting: str
     """``cluster.instance_groups[].volume_gib``"""
@@ -28,23 +28,22 @@ class Difference:
 
 
 def settings() -> tuple[str, ...]:
-    """Every setting that can change by itself: leaves, optional sections, and lists of named items."""
+    """Settings that change alone: leaves, optional sections, lists of named items."""
     return tuple(_settings(Environment, ""))
 
 
 def becomes() -> dict[str, Property]:
-    """The CloudFormation property that a setting becomes, by its path; only of those that become one."""
+    """CloudFormation property of each setting that maps to one, by path."""
     return dict(_becomes(Environment, ""))
 
 
 def completed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A deployed environment with the defaults of settings that it lacks, and without those that are no more."""
+    """Deployed environment with defaults of missing settings, without removed ones."""
     return _completed(Environment, document)
 
 
-def differences(deployed: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Difference]:
-    """What differs between two completed environments."""
-    yield from _differences(Environment, deployed, wanted, "", "")
+def differences(deployed: Mapping[str, Any], desired: Mapping[str, Any]) -> Iterator[Difference]:
+    yield from _differences(Environment, deployed, desired, "", "")
 
 
 def _settings(model: type[BaseModel], place: str) -> Iterator[str]:
@@ -113,7 +112,6 @@ def _item_differences(
 
 
 def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
-    """The model that a setting holds, if its parts are settings themselves; and whether it is a list of named ones."""
     annotation = _bare(field.annotation)
     many = get_origin(annotation) is tuple
     inner = _bare(get_args(annotation)[0]) if many else annotation
@@ -125,7 +123,6 @@ def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
 
 
 def _bare(annotation: Any) -> Any:
-    """Without Annotated and without None."""
     while True:
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]

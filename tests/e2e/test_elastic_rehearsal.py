@@ -34,7 +34,7 @@ def test_two_nodes_are_taken_and_given_back_and_the_summary_says_so(product: Any
     assert "give them back" in said
     assert f"2 from step {shrunk}, 4 from step {grown}" in said
     assert f"finished after {STEPS} steps" in said
-    assert ", 0 steps done again" in said
+    assert ", 0 steps redone" in said
     assert not any(one["kind"] in ("rank_lost", "launcher_lost") for one in told)
     logs = [*product.home.glob(f"fsx/*/checkpoints/recipe-{number}/*.log")]
     printed = [line for log in logs for line in log.read_text().splitlines()]

@@ -175,7 +175,8 @@ def test_the_first_job_of_the_page_runs_as_it_is_pasted(jobs: Jobs, tmp_path: Pa
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nhello, world\n") == 1
-    assert re.search(r"^2 .* PENDING .* waits: its begin time is not reached \(BeginTime\)", done.stdout, re.MULTILINE)
+    waits = r"^2 .* PENDING .* waits: its start time is in the future \(BeginTime\)"
+    assert re.search(waits, done.stdout, re.MULTILINE)
     assert "job 2 is CANCELLED" in done.stdout
 
 
@@ -280,7 +281,7 @@ def test_parts_of_a_heterogeneous_job_have_names_that_are_taken_and_steps_their_
     said = [line for line in jobs.output(job) if not line.startswith("==>")]
     assert sorted(said) == sorted(one["nodes"] for one in rows.values())
     assert [line for line in jobs.output(f"{job}+1") if "ip-" in line][-1] == rows[f"{job}+1"]["nodes"]
-    assert f"job {job}+1 is COMPLETED, which it was before" in jobs.product.run("cancel", f"{job}+1").stdout
+    assert f"job {job}+1 is COMPLETED, unchanged" in jobs.product.run("cancel", f"{job}+1").stdout
 
 
 def test_a_file_that_tasks_share_is_printed_once_and_lines_of_it_are_chosen(jobs: Jobs) -> None:
@@ -300,7 +301,7 @@ def test_the_first_traceback_says_why_with_its_rank_and_host(jobs: Jobs) -> None
 
 def test_what_never_begins_says_why(jobs: Jobs) -> None:
     (row,) = jobs.ended(jobs.submit("arguments", "--output=/etc/nowhere/x.out"))
-    assert row["why"] == "could not begin (0:53): its output file or working folder cannot be opened on the node"
+    assert row["why"] == "could not start (0:53): its output file or working folder cannot be opened on the node"
     job = jobs.submit("arguments", "--nodes=50")
     deadline = time.monotonic() + ENDS_WITHIN_S
     while "it asks for more" not in (why := jobs.rows(job)[0]["why"]):
@@ -338,7 +339,7 @@ def test_a_repository_runs_as_it_lies_there(jobs: Jobs, tmp_path: Path, monkeypa
     assert any("leak.txt: Permission denied" in line for line in said)
     assert {"keep.pt", "logs", ".gitignore", "data", "out"} <= set(said)
     assert not {"a.pt", "runs"} & set(said)
-    assert "variables that the job gets from here: STEPS;" in done.stderr
+    assert "variables passed to the job: STEPS;" in done.stderr
     assert "the link leak.txt -> /etc/shadow leads nowhere on the nodes" in done.stderr
     folder = jobs.controller("sacct", "-n", "-X", "-P", "-o", "WorkDir", "-j", job).strip()
     assert jobs.controller("stat", "-c", "%a %U", f"{folder}/src/train.py") == "640 ubuntu\n"
@@ -376,7 +377,7 @@ def test_cancel_ends_a_job_and_the_history_outlives_slurms_memory(jobs: Jobs) ->
         assert time.monotonic() < deadline, "the controller tells accounting in turns of seconds"
         time.sleep(0.5)
     unknown = jobs.product.run("cancel", "999999", check=False)
-    assert "Slurm knows no job 999999; nothing was cancelled" in unknown.stderr
+    assert "Slurm has no job 999999; nothing was cancelled" in unknown.stderr
 
 
 def test_the_local_cloud_is_still_whole(jobs: Jobs) -> None:

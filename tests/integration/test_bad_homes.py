@@ -200,7 +200,7 @@ def test_a_command_whose_home_is_taken_down_meanwhile_says_so_in_one_line(
     assert code == (1 if isinstance(error, CommandError) else 2)
     assert said == (
         f"holdfast: the local cloud in {home} was taken down{by} while this command ran; "
-        "start it again with: holdfast up ENV\n"
+        "restart it with: holdfast up ENV\n"
     )
 
 

@@ -11,7 +11,7 @@ from embedded_stack import Cloud, deploy
 from team_things import BUCKET, TeamThings
 
 from holdfast.config import Environment
-from holdfast.importing import Imported, deployed_environment, from_observed, from_samples, read_cluster, render
+from holdfast.importing import Draft, deployed_environment, from_observed, from_samples, read_cluster, render
 from holdfast.importing.files import cluster_of
 from holdfast.localcloud.aws import serve
 from holdfast.updates import compare
@@ -109,7 +109,7 @@ def kubernetes(things: TeamThings) -> dict[str, Any]:
 SHAPES = {"extension": extension, "custom": custom, "kubernetes": kubernetes}
 
 
-def named(imported: Imported, name: str) -> Environment:
+def named(imported: Draft, name: str) -> Environment:
     """The environment in the file, under another name, so that it is made beside."""
     document = yaml.safe_load(render(imported, origin="the test"))
     document["cluster"].pop("name", None)
@@ -148,7 +148,7 @@ def test_a_cluster_is_imported_and_deployed_beside(shape: str, world: tuple[Clou
     assert_nothing_changes(cloud, environment)
 
 
-def of_files(request: Mapping[str, Any], folder: Path) -> Imported:
+def of_files(request: Mapping[str, Any], folder: Path) -> Draft:
     """The same cluster as files say it, its network in one of its own."""
     parts = {"cluster": {**request, "VpcConfig": None}, "network": request["VpcConfig"]}
     del parts["cluster"]["VpcConfig"]

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import pytest
 
-from holdfast.cli.submission import Words, submit_job
+from holdfast.cli.submission import SbatchArguments, submit_job
 from holdfast.cli.terminal import CommandError
 
 
@@ -78,7 +78,7 @@ class Machine:
     def submit(self, name: str, *words: str, submission: str | None = None, root: Path | None = None) -> str:
         """Submit a file of the folder."""
         context: Any = SimpleNamespace(client=lambda _: self)
-        given = Words.parse(words, arguments=None)
+        given = SbatchArguments.parse(words, arguments=None)
         file = self.folder / name
         return submit_job(context, file=file, user="ubuntu", words=given, submission=submission, folder=root)
 

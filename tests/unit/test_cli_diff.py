@@ -12,7 +12,7 @@ from holdfast import importing
 from holdfast.cli.commands.environment import diff
 from holdfast.cli.terminal import CommandError
 from holdfast.config import load
-from holdfast.importing import Deployed, deployed_environment
+from holdfast.importing import DeployedStack, deployed_environment
 from holdfast.updates import environment_metadata, environment_of
 from holdfast_stacks import check_changes
 
@@ -27,14 +27,14 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def deployed(monkeypatch: pytest.MonkeyPatch) -> Deployed:
+def deployed(monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
     """slurm-p5 as it is in environments/ is deployed."""
-    found = Deployed(state="read", environment=environment_of({"Metadata": environment_metadata(load(SLURM))}))
+    found = DeployedStack(state="read", environment=environment_of({"Metadata": environment_metadata(load(SLURM))}))
     answer_with(monkeypatch, found)
     return found
 
 
-def answer_with(monkeypatch: pytest.MonkeyPatch, found: Deployed) -> None:
+def answer_with(monkeypatch: pytest.MonkeyPatch, found: DeployedStack) -> None:
     monkeypatch.setattr(importing, "deployed_environment", lambda **_: found)
 
 
@@ -50,32 +50,32 @@ def run(*arguments: str) -> Any:
     return CliRunner().invoke(APP, list(arguments))
 
 
-def test_an_unchanged_file_is_told_so(deployed: Deployed) -> None:
+def test_an_unchanged_file_is_told_so(deployed: DeployedStack) -> None:
     answer = run(str(SLURM))
 
-    assert (answer.exit_code, answer.stdout) == (0, "holdfast-slurm-p5 is as the file says\n")
+    assert (answer.exit_code, answer.stdout) == (0, "holdfast-slurm-p5 matches the file\n")
 
 
-def test_a_harmless_change_is_shown_with_its_reason(deployed: Deployed, tmp_path: Path) -> None:
+def test_a_harmless_change_is_shown_with_its_reason(deployed: DeployedStack, tmp_path: Path) -> None:
     answer = run(changed(tmp_path, "node_recovery: Automatic", 'node_recovery: "None"'))
 
     assert answer.exit_code == 0
     assert "cluster.node_recovery" in answer.stdout
     assert "in place" in answer.stdout
     assert "HyperPod heeds it from the next fault on" in answer.stdout
-    assert answer.stdout.endswith("1 change, nothing forbids to deploy\n")
+    assert answer.stdout.endswith("1 change, ready to deploy\n")
 
 
-def test_a_refused_change_fails_and_says_what_to_do(deployed: Deployed, tmp_path: Path) -> None:
+def test_a_refused_change_fails_and_says_what_to_do(deployed: DeployedStack, tmp_path: Path) -> None:
     answer = run(changed(tmp_path, "capacity_gib: 19200", "capacity_gib: 9600"))
 
     assert answer.exit_code == 1
     assert "refused" in answer.stdout
     assert "can grow, and never shrink" in answer.stdout
-    assert answer.stdout.endswith("1 of 1 change must not be deployed\n")
+    assert answer.stdout.endswith("1 of 1 change refused\n")
 
 
-def test_a_replacement_says_how_to_allow_it(deployed: Deployed, tmp_path: Path) -> None:
+def test_a_replacement_says_how_to_allow_it(deployed: DeployedStack, tmp_path: Path) -> None:
     path = changed(tmp_path, "cluster:\n", "cluster:\n  name: other\n")
 
     refused = run(path)
@@ -88,7 +88,7 @@ def test_a_replacement_says_how_to_allow_it(deployed: Deployed, tmp_path: Path) 
     assert "replaces the cluster, allowed" in allowed.stdout
 
 
-def test_json_carries_the_same(deployed: Deployed, tmp_path: Path) -> None:
+def test_json_carries_the_same(deployed: DeployedStack, tmp_path: Path) -> None:
     answer = run(changed(tmp_path, "capacity_gib: 19200", "capacity_gib: 9600"), "--json")
 
     told = json.loads(answer.stdout)
@@ -103,15 +103,20 @@ def test_json_carries_the_same(deployed: Deployed, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Deployed(state="absent", why="there is no stack x"), "there is no stack x; everything in the file is new"),
         (
-            Deployed(state="unmarked", why="no metadata"),
+            DeployedStack(state="absent", why="there is no stack x"),
+            "there is no stack x; everything in the file is new",
+        ),
+        (
+            DeployedStack(state="unmarked", why="no metadata"),
             "not checked: no metadata; the next deployment that changes a resource",
         ),
-        (Deployed(state="not checked", why="AWS did not answer"), "not checked: AWS did not answer"),
+        (DeployedStack(state="not checked", why="AWS did not answer"), "not checked: AWS did not answer"),
     ],
 )
-def test_nothing_to_compare_with_is_said_plainly(found: Deployed, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_to_compare_with_is_said_plainly(
+    found: DeployedStack, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answer_with(monkeypatch, found)
 
     answer = run(str(SLURM))
@@ -129,7 +134,7 @@ def test_without_credentials_nothing_is_checked() -> None:
 
 
 def test_the_guard_at_synthesis_refuses_the_same_changes(
-    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deployed: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast_stacks.guard.deployed_environment", lambda **_: deployed)
     smaller = load(Path(changed(tmp_path, "capacity_gib: 19200", "capacity_gib: 9600")))
@@ -142,7 +147,7 @@ def test_the_guard_at_synthesis_refuses_the_same_changes(
 
 
 def test_the_guard_says_what_it_did_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    unasked = Deployed(state="not checked", why="AWS did not answer")
+    unasked = DeployedStack(state="not checked", why="AWS did not answer")
     monkeypatch.setattr("holdfast_stacks.guard.deployed_environment", lambda **_: unasked)
     local = load(SLURM.with_name("local.yaml"))
 

@@ -105,7 +105,7 @@ def test_files_without_a_name_get_the_one_that_is_given(tmp_path: Path) -> None:
     nameless = run("--config", str(groups))
     named = run("--config", str(groups), "--name", "my-cluster", "--region", "us-west-2")
 
-    assert str(nameless.exception).endswith("no ClusterName; say it with --name, such as --name my-cluster")
+    assert str(nameless.exception).endswith("no ClusterName; add --name, such as --name my-cluster")
     assert yaml.safe_load(named.stdout)["name"] == "my-cluster"
 
 

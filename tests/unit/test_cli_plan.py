@@ -28,7 +28,7 @@ def test_an_environment_is_planned_from_its_name(capsys: pytest.CaptureFixture[s
     code, out, _ = run(capsys, "slurm-p5", "--runs", "50")
 
     assert code == 0
-    for word in ("first order", "renewal", "simulated", "checkpointless", "what to do", "no price"):
+    for word in ("first order", "renewal", "simulated", "checkpointless", "advice", "no price"):
         assert word in out
 
 

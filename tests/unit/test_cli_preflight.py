@@ -19,7 +19,7 @@ def capable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("holdfast.localcloud.nodes.Fleet.check_host", staticmethod(list[str]))
     monkeypatch.setattr("holdfast.cli.deploying.preflight._which", lambda program: f"/usr/sbin/{program}")
-    monkeypatch.setattr("holdfast.cli.deploying.preflight._said", lambda program: "slurm-wlm 24.11.5")
+    monkeypatch.setattr("holdfast.cli.deploying.preflight._version_line", lambda program: "slurm-wlm 24.11.5")
     monkeypatch.setattr("holdfast.cli.deploying.preflight.MIN_FREE_GIB", 0.0)
 
 
@@ -40,7 +40,7 @@ def test_another_operating_system_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_a_user_without_root_is_told_to_use_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
 
-    with pytest.raises(CommandError, match=r"needs root; run it with sudo"):
+    with pytest.raises(CommandError, match=r"requires root; run it with sudo"):
         check_machine(home=tmp_path)
 
 
@@ -146,7 +146,7 @@ def test_a_slurm_that_is_old_or_of_several_versions_is_refused(
         "slurmdbd": "slurmdbd: fatal: StorageType must be specified",
         "sbatch": "sbatch: fatal: Could not establish a configuration source",
     }
-    monkeypatch.setattr("holdfast.cli.deploying.preflight._said", lambda program: told[Path(program).name])
+    monkeypatch.setattr("holdfast.cli.deploying.preflight._version_line", lambda program: told[Path(program).name])
 
     with pytest.raises(CommandError) as caught:
         check_machine(home=tmp_path)

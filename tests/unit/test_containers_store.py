@@ -126,9 +126,8 @@ def test_the_plugin_is_required_since_slurm_ignores_an_optional_ones_refusal() -
 
 def test_the_command_lists_what_jobs_may_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
-    assert "no images; holdfast images build" in CliRunner().invoke(images_module.app, ["list"]).stdout.replace(
-        "\n", " "
-    )
+    listed = CliRunner().invoke(images_module.app, ["list"]).stdout.replace("\n", " ")
+    assert "no images; to add some: holdfast images build" in listed
     store_with(tmp_path, ("a", FIRST))
     assert json.loads(CliRunner().invoke(images_module.app, ["list", "--json"]).stdout) == [
         {"name": "a:latest", "digest": FIRST}
@@ -138,7 +137,7 @@ def test_the_command_lists_what_jobs_may_name(tmp_path: Path, monkeypatch: pytes
 def test_a_change_of_the_images_needs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path))
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    with pytest.raises(CommandError, match="need root; run it with sudo"):
+    with pytest.raises(CommandError, match="requires root; run it with sudo"):
         CliRunner().invoke(images_module.app, ["remove", "a"], catch_exceptions=False)
 
 

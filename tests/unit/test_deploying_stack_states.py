@@ -10,14 +10,14 @@ from botocore.exceptions import ClientError
 from holdfast.cli.commands.environment import diff
 from holdfast.cli.deploying import after_failure, is_under_way, refuse_replacements, settle
 from holdfast.cli.terminal import CommandError
-from holdfast.importing import Deployed
+from holdfast.importing import DeployedStack
 
 
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("UPDATE_ROLLBACK_COMPLETE", "it is as it was before this update; correct the cause and run holdfast up again"),
-        ("ROLLBACK_COMPLETE", "nothing of it is deployed; correct the cause"),
+        ("UPDATE_ROLLBACK_COMPLETE", "it is unchanged; correct the cause and run holdfast up again"),
+        ("ROLLBACK_COMPLETE", "nothing is deployed; correct the cause"),
         ("UPDATE_ROLLBACK_FAILED", "run: aws cloudformation continue-update-rollback --stack-name lab"),
         ("UPDATE_FAILED", "see: aws cloudformation describe-stack-events --stack-name lab"),
     ],
@@ -29,9 +29,9 @@ def test_a_failure_ends_with_the_state_of_the_stack_and_what_to_do(status: str, 
 
 
 def test_diff_and_up_refuse_a_stack_whose_rollback_failed_in_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    stuck = Deployed(state="read", environment={}, stack_status="UPDATE_ROLLBACK_FAILED")
+    stuck = DeployedStack(state="read", environment={}, stack_status="UPDATE_ROLLBACK_FAILED")
     monkeypatch.setattr("holdfast.importing.deployed_environment", lambda **_: stuck)
-    monkeypatch.setattr("holdfast.cli.commands.environment.diff._ask", lambda _: stuck)
+    monkeypatch.setattr("holdfast.cli.commands.environment.diff._read_deployed", lambda _: stuck)
     definition = SimpleNamespace(cloud="aws", stack_name="holdfast-local", region="us-west-2")
     with pytest.raises(CommandError) as by_up:
         refuse_replacements(definition, SimpleNamespace())  # type: ignore[arg-type]

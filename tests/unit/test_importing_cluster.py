@@ -10,7 +10,7 @@ from known_settings import known_to_aws
 
 from holdfast.config import Environment, Team, load
 from holdfast.config import InstanceGroup as Group
-from holdfast.importing import Imported, Observed, from_observed, render
+from holdfast.importing import Draft, ObservedCluster, from_observed, render
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 VPC, SUBNET, CONTROL_PLANE = "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1"
@@ -120,7 +120,7 @@ def mounted(group: Group, environment: Environment) -> list[dict[str, Any]]:
     return configs
 
 
-def answers(environment: Environment) -> Observed:
+def answers(environment: Environment) -> ObservedCluster:
     """What AWS would answer about an environment that Holdfast deployed."""
     cluster, network = environment.cluster, environment.network
     zone, second = network.availability_zone, network.control_plane_availability_zone
@@ -132,7 +132,7 @@ def answers(environment: Environment) -> Observed:
     owned = {LUSTRE, HOME, BUCKET, SECRET, KEY, "nodes", "x", "sagemaker-x", "vpce-1"}
     own_network = network.existing is None
     stack = frozenset(owned | ({VPC, SUBNET, CONTROL_PLANE} if own_network else set()))
-    return Observed(
+    return ObservedCluster(
         region=environment.region,
         account=environment.account,
         embedded=False,
@@ -262,7 +262,7 @@ def associations(environment: Environment) -> tuple[dict[str, Any], ...]:
     )
 
 
-def read_back(imported: Imported) -> Environment:
+def read_back(imported: Draft) -> Environment:
     return Environment.model_validate(yaml.safe_load(render(imported, origin="the test")))
 
 
@@ -309,20 +309,20 @@ def test_custom_is_no_news_where_nothing_else_is_taken() -> None:
         assert "mode" not in imported.get("lifecycle", {})
 
 
-def changed(observed: Observed, **changes: Any) -> Observed:
-    return Observed(**{**vars(observed), **changes})
+def changed(observed: ObservedCluster, **changes: Any) -> ObservedCluster:
+    return ObservedCluster(**{**vars(observed), **changes})
 
 
 @pytest.fixture
-def observed() -> Observed:
+def observed() -> ObservedCluster:
     return answers(load(ENVIRONMENTS / "slurm-p5.yaml"))
 
 
-def notes(imported: Imported) -> list[str]:
+def notes(imported: Draft) -> list[str]:
     return [str(note) for note in imported.notes]
 
 
-def test_a_network_of_somebody_else_is_used_and_not_made(observed: Observed) -> None:
+def test_a_network_of_somebody_else_is_used_and_not_made(observed: ObservedCluster) -> None:
     no_rules = {"GroupId": SECURITY_GROUP, "IpPermissions": SELF, "IpPermissionsEgress": []}
 
     imported = from_observed(
@@ -346,7 +346,7 @@ def test_a_network_of_somebody_else_is_used_and_not_made(observed: Observed) -> 
     )
 
 
-def test_another_kind_of_file_system_becomes_the_nearest_and_asks_to_be_looked_at(observed: Observed) -> None:
+def test_another_kind_of_file_system_becomes_the_nearest_and_asks_to_be_looked_at(observed: ObservedCluster) -> None:
     scratch = {
         "FileSystemId": LUSTRE,
         "FileSystemType": "LUSTRE",
@@ -365,13 +365,13 @@ def test_another_kind_of_file_system_becomes_the_nearest_and_asks_to_be_looked_a
     )
 
 
-def test_what_aws_did_not_answer_is_said(observed: Observed) -> None:
+def test_what_aws_did_not_answer_is_said(observed: ObservedCluster) -> None:
     imported = from_observed(changed(observed, unasked=(("storage", "AccessDenied"),)))
 
     assert "storage: DECIDE: not checked, AWS did not answer: AccessDenied" in notes(imported)
 
 
-def test_users_of_aws_samples_become_users_and_impossible_ones_are_said(observed: Observed) -> None:
+def test_users_of_aws_samples_become_users_and_impossible_ones_are_said(observed: ObservedCluster) -> None:
     files = {"shared_users.txt": "alice,2001,/fsx/alice\nbob,2002,/data/bob\nroot,0,/root\n"}
 
     imported = from_observed(changed(observed, files=files), create={"scripts"})
@@ -381,7 +381,7 @@ def test_users_of_aws_samples_become_users_and_impossible_ones_are_said(observed
     assert "lifecycle: DECIDE: user root with id 0 is left out; allowed: 1001 to 59999" in notes(imported)
 
 
-def test_the_name_of_a_running_cluster_is_taken_unless_its_stack_is_updated(observed: Observed) -> None:
+def test_the_name_of_a_running_cluster_is_taken_unless_its_stack_is_updated(observed: ObservedCluster) -> None:
     taken = (
         "cluster: a cluster of this name is not made while another one has it: "
         "take another name, or delete that one first"
@@ -398,7 +398,7 @@ def test_scripts_of_your_own_are_named() -> None:
     assert "lifecycle.scripts: DECIDE: tune.sh ran after Holdfast's scripts: add its path" in notes(imported)
 
 
-def test_a_setting_without_a_place_in_the_file_is_never_dropped_silently(observed: Observed) -> None:
+def test_a_setting_without_a_place_in_the_file_is_never_dropped_silently(observed: ObservedCluster) -> None:
     cluster = dict(observed.cluster)
     cluster["InstanceGroups"] = [{**cluster["InstanceGroups"][0], "FutureConfig": {"Mode": "On"}}]
     cluster["FutureSetting"] = 1
@@ -412,13 +412,13 @@ def test_a_setting_without_a_place_in_the_file_is_never_dropped_silently(observe
     )
 
 
-def of_a_team(name: str, **changes: Any) -> Observed:
+def of_a_team(name: str, **changes: Any) -> ObservedCluster:
     """A cluster like that of an environment, which somebody made otherwise."""
     known = answers(load(ENVIRONMENTS / f"{name}.yaml"))
     return changed(known, stack=frozenset(), tags={"team": "a"}, files={}, **changes)
 
 
-def test_what_a_team_has_is_used_and_not_made(observed: Observed) -> None:
+def test_what_a_team_has_is_used_and_not_made(observed: ObservedCluster) -> None:
     document = from_observed(of_a_team("slurm-p5")).document
 
     assert document["cluster"]["execution_role_arn"] == "arn:aws:iam::111122223333:role/nodes"
@@ -455,7 +455,7 @@ def test_what_is_asked_for_anew_is_made(part: Any, path: tuple[str, ...], kept: 
     assert value is kept
 
 
-def test_groups_say_only_the_role_and_the_scripts_that_others_do_not_have(observed: Observed) -> None:
+def test_groups_say_only_the_role_and_the_scripts_that_others_do_not_have(observed: ObservedCluster) -> None:
     cluster = dict(observed.cluster)
     controller, *workers = cluster["InstanceGroups"]
     other = {"SourceS3Uri": "s3://sagemaker-y/base", "OnCreate": "on_create.sh"}
@@ -471,7 +471,7 @@ def test_groups_say_only_the_role_and_the_scripts_that_others_do_not_have(observ
     assert not {"execution_role_arn", "life_cycle_config", "lifecycle_mode"} & set(groups[2])
 
 
-def test_further_subnets_and_groups_of_a_network_are_kept(observed: Observed) -> None:
+def test_further_subnets_and_groups_of_a_network_are_kept(observed: ObservedCluster) -> None:
     second = {**observed.subnets[0], "SubnetId": "subnet-0123456789abcdef9", "AvailabilityZone": "us-west-2b"}
     group = {**observed.security_groups[0], "GroupId": "sg-0123456789abcdef9"}
 
@@ -487,7 +487,7 @@ def test_further_subnets_and_groups_of_a_network_are_kept(observed: Observed) ->
     assert network["additional_security_group_ids"] == ["sg-0123456789abcdef9"]
 
 
-def test_the_route_table_of_a_team_gets_no_endpoint_by_itself(observed: Observed) -> None:
+def test_the_route_table_of_a_team_gets_no_endpoint_by_itself(observed: ObservedCluster) -> None:
     imported = from_observed(of_a_team("slurm-p5", endpoints=()))
 
     assert "route_table_id" not in imported.document["network"]["existing"]
@@ -505,7 +505,7 @@ def test_a_link_that_the_stack_did_not_make_stays_and_is_not_made_again() -> Non
     assert [dataset["file_system_path"] for dataset in lustre["datasets"]] == [links[0]["FileSystemPath"]]
 
 
-def test_a_link_with_a_bucket_of_somebody_else_names_it(observed: Observed) -> None:
+def test_a_link_with_a_bucket_of_somebody_else_names_it(observed: ObservedCluster) -> None:
     link = {"FileSystemId": LUSTRE, "FileSystemPath": "/data", "DataRepositoryPath": "s3://theirs/a/"}
 
     lustre = from_observed(changed(observed, associations=(link,))).document["storage"]["lustre"]
@@ -515,7 +515,7 @@ def test_a_link_with_a_bucket_of_somebody_else_names_it(observed: Observed) -> N
 
 @pytest.mark.parametrize("config", [{}, {"SourceS3Uri": BUNDLE}, {**HOOKS["custom"], "OnInitComplete": "b.sh"}])  # type: ignore[dict-item]
 def test_a_lifecycle_configuration_that_hyperpod_refuses_is_a_question(
-    config: dict[str, str], observed: Observed
+    config: dict[str, str], observed: ObservedCluster
 ) -> None:
     cluster = dict(observed.cluster)
     cluster["InstanceGroups"] = [{**cluster["InstanceGroups"][0], "LifeCycleConfig": config}]
@@ -525,14 +525,14 @@ def test_a_lifecycle_configuration_that_hyperpod_refuses_is_a_question(
     assert any("DECIDE" in note and "which HyperPod refuses; say what it runs" in note for note in told)
 
 
-def test_a_config_of_somebody_elses_scripts_is_not_taken_for_our_own(observed: Observed) -> None:
+def test_a_config_of_somebody_elses_scripts_is_not_taken_for_our_own(observed: ObservedCluster) -> None:
     for text in ("no json", "[1]", '{"ENABLE": true}'):
         document = from_observed(of_a_team("slurm-p5", cluster=observed.cluster)).document
         again = from_observed(changed(of_a_team("slurm-p5"), files={"config.json": text})).document
         assert again["lifecycle"] == document["lifecycle"]
 
 
-def test_the_legacy_file_beside_kept_scripts_is_a_question(observed: Observed) -> None:
+def test_the_legacy_file_beside_kept_scripts_is_a_question(observed: ObservedCluster) -> None:
     cluster = {key: value for key, value in observed.cluster.items() if key != "Orchestrator"}
     legacy = {"controller_group": "controller", "worker_groups": [{"instance_group_name": "workers"}]}
     files = {"provisioning_parameters.json": json.dumps(legacy)}
@@ -545,7 +545,7 @@ def test_the_legacy_file_beside_kept_scripts_is_a_question(observed: Observed) -
     )
 
 
-def test_a_value_that_no_file_may_say_is_a_question_at_its_setting(observed: Observed) -> None:
+def test_a_value_that_no_file_may_say_is_a_question_at_its_setting(observed: ObservedCluster) -> None:
     cluster = dict(observed.cluster)
     cluster["InstanceGroups"] = [{**cluster["InstanceGroups"][0], "InstanceType": "ml.p99.large"}]
 

@@ -139,7 +139,7 @@ def test_two_groups_of_one_name_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        (REQUEST, [GROUP], "InstanceGroups is said by"),
+        (REQUEST, [GROUP], "got InstanceGroups in"),
         (LEGACY, LEGACY, "is a second provisioning_parameters.json"),
     ],
 )

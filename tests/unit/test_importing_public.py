@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from public_configurations import FOLDER, PublicConfiguration, fetched, public_configurations
 
-from holdfast.importing import Imported, from_samples, render
+from holdfast.importing import Draft, from_samples, render
 from holdfast.importing.files import NotUsableError, cluster_of
 from holdfast.validation.from_environment import check
 
@@ -23,7 +23,7 @@ def row(request: pytest.FixtureRequest) -> PublicConfiguration:
     return found
 
 
-def imported(row: PublicConfiguration, folder: Path) -> Imported:
+def imported(row: PublicConfiguration, folder: Path) -> Draft:
     paths = fetched(row, folder)
     if paths is None:
         pytest.skip(f"{FOLDER} names no folder with the files of {row.repository}")

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from holdfast.config import load
-from holdfast.importing import Imported, from_samples, render
+from holdfast.importing import Draft, from_samples, render
 
 CASES = Path(__file__).parents[1] / "cases" / "import"
 CONFIG: dict[str, Any] = json.loads((CASES / "cluster-config.json").read_text())
@@ -166,7 +166,7 @@ def sample(**more: Any) -> dict[str, Any]:
     return {"ClusterName": "a", "InstanceGroups": [group], **more}
 
 
-def questions(imported: Imported, path: str) -> list[str]:
+def questions(imported: Draft, path: str) -> list[str]:
     return [note.text for note in imported.notes if note.decide and note.path == path]
 
 
@@ -197,14 +197,14 @@ def test_two_regions_are_a_question() -> None:
         sample(Endpoint=ARNS["Endpoint"], Plan=ARNS["TrainingPlanArn"].replace("eu-west-1", "us-east-1"))
     )
 
-    assert questions(imported, "region") == ["not one region: Endpoint is in eu-west-1, Plan is in us-east-1; say it"]
+    assert questions(imported, "region") == ["not one region: Endpoint is in eu-west-1, Plan is in us-east-1; set it"]
 
 
 def test_another_region_than_was_asked_for_is_a_question() -> None:
     imported = from_samples(sample(Endpoint=ARNS["Endpoint"]), region="us-east-1")
 
     assert imported.document["region"] == "us-east-1"
-    assert questions(imported, "region") == ["us-east-1 was asked for, but Endpoint is in eu-west-1"]
+    assert questions(imported, "region") == ["us-east-1 was requested, but Endpoint is in eu-west-1"]
 
 
 def test_without_any_name_the_region_is_that_of_the_aws_settings() -> None:

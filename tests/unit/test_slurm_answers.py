@@ -102,7 +102,7 @@ def test_squeue_has_the_exit_codes_of_jobs(version: str) -> None:
     assert (jobs["fails"].exit_code, jobs["fails"].exit_signal, jobs["fails"].why) == (3, 0, "exit code 3")
     assert (jobs["by signal"].exit_code, jobs["by signal"].exit_signal) == (0, 9)
     assert jobs["by signal"].why == "ended by signal 9 (SIGKILL)"
-    assert (jobs["waits"].started_s, jobs["waits"].why) == (None, "waits: its begin time is not reached (BeginTime)")
+    assert (jobs["waits"].started_s, jobs["waits"].why) == (None, "waits: its start time is in the future (BeginTime)")
     assert jobs["on a marked node"].nodes == BUSY
 
 

@@ -1,11 +1,12 @@
 """
-Facts about AWS that move, each with a source and a date: where what is, and until when.
+Changing facts about AWS, each with source and date.
 
-What packages know (``regions.json``, ``versions.json``) is written by ``python -m holdfast.catalog.refresh``; what only
-AWS's pages say is in ``pages.yaml``. docs/facts.md says how old they are.
+``regions.json`` and ``versions.json`` are written by ``python -m holdfast.catalog.refresh``; facts of AWS's pages are
+in
+``pages.yaml``. docs/facts.md shows their age.
 """
 
-from holdfast.catalog.facts.forgetting import forget
+from holdfast.catalog.facts.caches import forget
 from holdfast.catalog.facts.pages import KubernetesVersion, kubernetes_support, page_fact, page_facts
 from holdfast.catalog.facts.placement import (
     REGIONS_FILE,

@@ -1,4 +1,4 @@
-"""Facts that only AWS's pages say; the data, the pages and the day on which each was read are in ``pages.yaml``."""
+"""Facts from AWS's pages, each with page and date in ``pages.yaml``."""
 
 import functools
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ DATA = Path(__file__).with_name("pages.yaml")
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesVersion:
-    """How long EKS supports a version."""
+    """EKS support dates of a version."""
 
     released: date
     standard_until: date
@@ -21,7 +21,7 @@ class KubernetesVersion:
 
 @functools.cache
 def kubernetes_support() -> Mapping[str, KubernetesVersion]:
-    """The Kubernetes versions that EKS has, with their dates."""
+    """EKS's Kubernetes versions with their dates."""
     return {
         version: KubernetesVersion(released=each[0], standard_until=each[1], extended_until=each[2])
         for version, each in page_fact("kubernetes_support").items()
@@ -29,7 +29,6 @@ def kubernetes_support() -> Mapping[str, KubernetesVersion]:
 
 
 def page_fact(name: str) -> Any:
-    """The values of an entry."""
     return page_facts()[name]["values"]
 
 

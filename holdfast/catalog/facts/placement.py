@@ -1,4 +1,4 @@
-"""Where what is: regions and their partitions, CloudFormation's types and HyperPod's instance types by region."""
+"""Regions, partitions, and availability of CloudFormation types and HyperPod instance types."""
 
 import functools
 import json
@@ -13,33 +13,32 @@ REGIONS_FILE = Path(__file__).with_name("regions.json")
 
 @functools.cache
 def regions() -> Mapping[str, str]:
-    """The partition of every region."""
+    """Partition of every region."""
     return {region: name for name, facts in _data()["partitions"].items() for region in facts["regions"]}
 
 
 def partition_of(region: str) -> str | None:
-    """The partition of a region; None for one that does not exist."""
+    """Partition of a region; None for an unknown one."""
     return regions().get(region)
 
 
 def dns_suffix(partition: str) -> str:
-    """The domain of AWS's endpoints in a partition."""
+    """DNS suffix of AWS's endpoints in a partition."""
     return str(_data()["partitions"][partition]["suffix"])
 
 
 def is_type(name: str) -> bool:
-    """Whether CloudFormation has a resource type."""
+    """Return True for a resource type of CloudFormation."""
     return name in _data()["types"]
 
 
 def type_names() -> Mapping[str, Any]:
-    """All resource types of CloudFormation."""
     names: Mapping[str, Any] = _data()["types"]
     return names
 
 
 def has_type(name: str, region: str) -> bool | None:
-    """Whether a region has a resource type; None where no list tells."""
+    """Return True if a region has a resource type; None if unknown."""
     order, types = _order(), _data()["types"]
     if name not in types or region not in order:
         return None
@@ -47,18 +46,18 @@ def has_type(name: str, region: str) -> bool | None:
 
 
 def regions_of(name: str) -> tuple[str, ...]:
-    """The public regions that have a resource type."""
+    """Public regions with a resource type."""
     return tuple(each for each in _data()["order"] if has_type(name, each) and not _is_secret(each))
 
 
 def hyperpod_regions() -> tuple[str, ...]:
-    """The public regions in which CloudFormation makes HyperPod clusters."""
+    """Public regions in which CloudFormation creates HyperPod clusters."""
     return regions_of("AWS::SageMaker::Cluster")
 
 
 @functools.cache
 def hyperpod_types(region: str) -> frozenset[str]:
-    """The instance types that HyperPod has in a region; empty where no list tells."""
+    """HyperPod's instance types in a region; empty if unknown."""
     data = _data()
     if region not in data["instance_order"]:
         return frozenset()
@@ -69,7 +68,7 @@ def hyperpod_types(region: str) -> frozenset[str]:
 
 
 def last_zone(region: str) -> str | None:
-    """The last letter of a region's zones; None where no list tells."""
+    """Last letter of a region's zones; None if unknown."""
     letters = _data()["zones"].get(region)
     return letters[-1] if letters else None
 

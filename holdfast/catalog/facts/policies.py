@@ -1,4 +1,4 @@
-"""AWS managed policies: their paths, and which of the actions that HyperPod's nodes need they allow."""
+"""AWS managed policies: paths, and allowed actions of those that nodes need."""
 
 import functools
 import json
@@ -35,8 +35,6 @@ ASKED = tuple(sorted({*VPC_ACTIONS, *EKS_ACTIONS, *NODE_ACTIONS, "kms:CreateGran
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedPolicy:
-    """An AWS managed policy."""
-
     name: str
     """With what is before it in its ARN: ``service-role/AmazonEBSCSIDriverPolicy``."""
     allows: frozenset[str]
@@ -44,13 +42,13 @@ class ManagedPolicy:
 
     @property
     def service_linked(self) -> bool:
-        """Whether it can be attached to a service-linked role only."""
+        """Return True if only a service-linked role can have it."""
         return self.name.startswith("aws-service-role/")
 
 
 @functools.cache
 def managed_policies() -> Mapping[str, ManagedPolicy]:
-    """All of them, by the name without what is before it."""
+    """All policies, by name without path."""
     data = json.loads(POLICIES_FILE.read_text())
     return {
         name: ManagedPolicy(name=f"{path}{name}", allows=_actions(int(bits, 16)))

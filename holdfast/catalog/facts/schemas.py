@@ -1,8 +1,4 @@
-"""
-The registry schemas of CloudFormation's resource types, as the installed ``cfn-lint`` carries them.
-
-Read from its data files; the package itself is not imported, which would take a second.
-"""
+"""CloudFormation registry schemas, from the data files of ``cfn-lint``, whose import would take a second."""
 
 import functools
 import importlib.util
@@ -15,20 +11,20 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """What a resource of a type may say, and what it gives."""
+    """Schema of a resource type."""
 
     type: str
     body: Mapping[str, Any]
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """Schemas of its properties by name."""
+        """Property schemas by name."""
         found: Mapping[str, Any] = self.body.get("properties", {})
         return found
 
     @property
     def attributes(self) -> frozenset[str]:
-        """What Fn::GetAtt can ask for."""
+        """Attributes for Fn::GetAtt."""
         return frozenset(
             pointer.removeprefix("/properties/").replace("/", ".")
             for pointer in self.body.get("readOnlyProperties", ())
@@ -36,11 +32,11 @@ class Schema:
 
     @property
     def reference(self) -> tuple[str, ...]:
-        """The properties that Ref gives back, joined by ``|`` where there are several."""
+        """Properties that Ref returns, joined by ``|``."""
         return tuple(pointer.removeprefix("/properties/") for pointer in self.body.get("primaryIdentifier", ()))
 
     def resolved(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A part of the schema, with what its ``$ref`` names in its place."""
+        """Resolve the ``$ref`` of a part."""
         for _ in range(10):
             pointer = node.get("$ref")
             if not isinstance(pointer, str) or not pointer.startswith("#/"):
@@ -54,7 +50,7 @@ class Schema:
 
 @functools.cache
 def schema_of(kind: str) -> Schema | None:
-    """The schema of a resource type; None when the registry has none."""
+    """Schema of a resource type; None if the registry has none."""
     name = _names().get(kind)
     if name is None:
         return None
@@ -63,7 +59,7 @@ def schema_of(kind: str) -> Schema | None:
 
 @functools.cache
 def iam_actions(service: str) -> frozenset[str]:
-    """The actions of a service that IAM policies can name, in lower case; empty for an unknown prefix."""
+    """IAM actions of a service in lower case; empty for an unknown prefix."""
     return frozenset(_policies().get(service.lower(), {}).get("Actions", ()))
 
 

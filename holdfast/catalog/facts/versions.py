@@ -1,4 +1,4 @@
-"""Until when what: runtimes of Lambda and versions of databases, and how old these facts are."""
+"""End dates of Lambda runtimes and database versions, and the age of the facts."""
 
 import functools
 import json
@@ -13,8 +13,6 @@ VERSIONS_FILE = Path(__file__).with_name("versions.json")
 
 @dataclass(frozen=True, kw_only=True)
 class LambdaRuntime:
-    """A runtime of Lambda."""
-
     deprecated: date | None
     """From when it gets no more patches."""
     create_block: date | None
@@ -24,7 +22,7 @@ class LambdaRuntime:
 
 @functools.cache
 def lambda_runtimes() -> Mapping[str, LambdaRuntime]:
-    """The runtimes whose end is known or which are current."""
+    """Current runtimes, and those with an end date."""
     return {
         name: LambdaRuntime(
             deprecated=_date(each["deprecated"]), create_block=_date(each["create_block"]), successor=each["successor"]
@@ -34,17 +32,17 @@ def lambda_runtimes() -> Mapping[str, LambdaRuntime]:
 
 
 def rds_versions(engine: str) -> tuple[str, ...]:
-    """The versions of a database engine that RDS offers; empty where no list tells."""
+    """RDS versions of an engine; empty if unknown."""
     return tuple(_data()["rds_versions"].get(engine, ()))
 
 
 def facts_date() -> date:
-    """The day that the region lists and schemas are of."""
+    """Date of region lists and schemas."""
     return date.fromisoformat(_data()["date"])
 
 
 def sources() -> Mapping[str, str]:
-    """Which package each part was taken from."""
+    """Source package of each part."""
     return dict(_data()["sources"])
 
 

@@ -1,4 +1,4 @@
-"""Published failure rates, recovery times and prices that planner and rules reckon with. (Not in the top face.)"""
+"""Published failure rates, recovery times and prices, for planner and rules. (Not in the top face.)"""
 
 from holdfast.catalog.goodput.failures import FailureRates, ObservedFailures, failure_rates
 from holdfast.catalog.goodput.price_list import Price, prices

@@ -1,4 +1,4 @@
-"""How often instances fail, as others have counted it; the counts and their sources are in the JSON beside it."""
+"""Published failure counts; data and sources in the JSON."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ DATA = Path(__file__).with_name("failure_rates.json")
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedFailures:
-    """Failures that stopped a training job, counted over many hours of many instances."""
+    """Failures that stopped a training job, counted over many instance-hours."""
 
     name: str
     accelerator: str
@@ -25,13 +25,12 @@ class ObservedFailures:
 
     @property
     def per_instance_hour(self) -> float:
-        """The rate that the counts give."""
         return self.failures / self.instance_hours
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentFailures:
-    """How many of the counted failures came from one component."""
+    """Share of one component in the counted failures."""
 
     component: str
     failures: int
@@ -41,8 +40,6 @@ class ComponentFailures:
 
 @dataclass(frozen=True, kw_only=True)
 class FailureRates:
-    """All that is known."""
-
     observations: tuple[ObservedFailures, ...]
     stand_ins: Mapping[str, str]
     """Accelerator without an observation: the one whose observations stand in."""
@@ -51,16 +48,7 @@ class FailureRates:
 
 
 def failure_rates(path: Path | None = None) -> FailureRates:
-    """
-    Read the rates.
-
-    Args:
-        path: A file of the same form. Default: the one that Holdfast carries.
-
-    Raises:
-        ValueError: the file has another form.
-        OSError: it cannot be read.
-    """
+    """Read the rates. Default: Holdfast's own. Raises: ValueError: another form. OSError: unreadable."""
     document: dict[str, Any] = json.loads((path or DATA).read_text())
     try:
         components = document.get("components")

@@ -1,4 +1,4 @@
-"""What an instance-hour costs, by offer; the figures, their dates and their sources are in the JSON beside it."""
+"""Price of an instance-hour by offer; data, dates and sources in the JSON."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ DATA = Path(__file__).with_name("prices.json")
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """One row: what one instance costs per hour under an offer."""
+    """Hourly price of an instance type under an offer."""
 
     offer: str
     instance_type: str
@@ -24,16 +24,7 @@ class Price:
 
 
 def prices(path: Path | None = None) -> tuple[Price, ...]:
-    """
-    Read the prices.
-
-    Args:
-        path: A file of the same form. Default: the one that Holdfast carries.
-
-    Raises:
-        ValueError: the file has another form.
-        OSError: it cannot be read.
-    """
+    """Read the prices. Default: Holdfast's own. Raises: ValueError: another form. OSError: unreadable."""
     document: dict[str, Any] = json.loads((path or DATA).read_text())
     try:
         offers = document["offers"]

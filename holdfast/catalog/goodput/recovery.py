@@ -1,4 +1,4 @@
-"""How long recoveries take, by strategy and cluster size; the figures and their sources are in the JSON beside it."""
+"""Recovery times by strategy and cluster size; data and sources in the JSON."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ DATA = Path(__file__).with_name("recovery_stages.json")
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRecovery:
-    """Seconds of each stage on a cluster of so many instances."""
+    """Seconds of each stage at a cluster size."""
 
     instances: int
     detect_s: float
@@ -23,7 +23,7 @@ class MeasuredRecovery:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryStages:
-    """One way to recover."""
+    """Recovery strategy."""
 
     name: str
     title: str
@@ -44,7 +44,7 @@ class RecoveryStages:
     """What nine of ten recoveries stayed below, where it is known; never taken for a mean."""
 
     def percentile_90_at(self, instances: int) -> MeasuredRecovery | None:
-        """The row of the size that is nearest in ratio. None where nothing is known."""
+        """Row of the nearest size by ratio; None if unknown."""
         return min(
             self.percentile_90,
             key=lambda row: max(row.instances, instances) / min(row.instances, instances),
@@ -53,16 +53,7 @@ class RecoveryStages:
 
 
 def recovery_stages(path: Path | None = None) -> Mapping[str, RecoveryStages]:
-    """
-    Read the strategies by name, the plainest first.
-
-    Args:
-        path: A file of the same form. Default: the one that Holdfast carries.
-
-    Raises:
-        ValueError: the file has another form.
-        OSError: it cannot be read.
-    """
+    """Read strategies, the plainest first. Default: Holdfast's own. Raises: ValueError: another form. OSError."""
     document: dict[str, Any] = json.loads((path or DATA).read_text())
     try:
         return {name: _stages(name, row) for name, row in document["strategies"].items()}

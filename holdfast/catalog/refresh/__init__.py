@@ -1,7 +1,4 @@
-"""
-Writes the data that packages know, for developers. Only the two programs that run it and tests load this room; what
-the data say is read in the rooms around it.
-"""
+"""Generated data of packages, for developers. Loaded by two programs and by tests only."""
 
 from holdfast.catalog.refresh.from_packages import (
     PAGE,

@@ -1,4 +1,4 @@
-"""``python -m holdfast.catalog.refresh``: write the facts that packages know, and the page about them."""
+"""``python -m holdfast.catalog.refresh``: write facts of packages, and their page."""
 
 from holdfast.catalog.refresh import write_facts
 

@@ -1,7 +1,7 @@
 """
-Write the facts that packages know, and the page about them: ``python -m holdfast.catalog.refresh``.
+Facts of packages, and their page: ``python -m holdfast.catalog.refresh``.
 
-For developers, after cfn-lint or botocore were upgraded; a test says when that was forgotten.
+To run after upgrades of cfn-lint or botocore; a test detects that it was forgotten.
 """
 
 import fnmatch
@@ -58,7 +58,6 @@ _PAGES = """
 
 
 def write_facts() -> None:
-    """Write the data and the page."""
     REGIONS_FILE.write_text(regions_text())
     VERSIONS_FILE.write_text(versions_text())
     POLICIES_FILE.write_text(policies_text())
@@ -67,7 +66,6 @@ def write_facts() -> None:
 
 
 def regions_text() -> str:
-    """``regions.json`` by the installed packages."""
     folder = _data_of("cfnlint") / "data"
     lists = {
         path.stem: json.loads(path.read_text())
@@ -110,7 +108,6 @@ def regions_text() -> str:
 
 
 def versions_text() -> str:
-    """``versions.json`` by the installed packages."""
     folder = _data_of("cfnlint") / "data"
     schemas = json.loads((folder / "schemas/version.json").read_text())["schema_date"][:10]
     runtimes = json.loads((folder / "AdditionalSpecs/LmbdRuntimeLifecycle.json").read_text())
@@ -143,7 +140,6 @@ def versions_text() -> str:
 
 
 def policies_text() -> str:
-    """``policies.json`` by the installed packages."""
     from moto.iam.aws_managed_policies import aws_managed_policies_data
 
     policies = json.loads(aws_managed_policies_data)
@@ -157,7 +153,6 @@ def policies_text() -> str:
 
 
 def _allowed(document: Mapping[str, Any]) -> str:
-    """Which of the actions asked about some statement allows; conditions and resources are not looked at."""
     statements = document["Statement"]
     patterns: list[str] = []
     for each in statements if isinstance(statements, list) else [statements]:
@@ -168,7 +163,6 @@ def _allowed(document: Mapping[str, Any]) -> str:
 
 
 def page_text() -> str:
-    """``docs/facts.md``."""
     day = facts_date().isoformat()
     parts = [f"| {what} | {source} | {day} |\n" for what, source in sources().items()]
     pages = [
@@ -183,7 +177,6 @@ def _ec2(folder: Path) -> dict[str, Any]:
 
 
 def _zones() -> dict[str, str]:
-    """The letters of each region's zones."""
     from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
     return {
@@ -193,7 +186,6 @@ def _zones() -> dict[str, str]:
 
 
 def _engines(data: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The versions that the schema of an instance lists for each engine."""
     found: dict[str, list[str]] = {}
     for branch in data["allOf"]:
         engine = branch["if"]["properties"].get("Engine", {}).get("const")
@@ -208,7 +200,6 @@ def _bits(there: Any) -> str:
 
 
 def _lines(data: Mapping[str, Any]) -> str:
-    """JSON with a line per entry of the sections, so that a refresh reads as a list of changes."""
     sections = []
     for name, value in data.items():
         if isinstance(value, dict):

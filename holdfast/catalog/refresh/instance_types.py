@@ -1,8 +1,8 @@
 """
-Write ``instance_types.json``: ``python -m holdfast.catalog``, after botocore or moto were upgraded.
+Instance types: ``python -m holdfast.catalog``, after upgrades of botocore or moto.
 
-The names come from botocore's enum of HyperPod instance types, the facts from moto's copy of the answer of
-EC2 ``DescribeInstanceTypes``. Both are pinned dependencies, so the catalog is the same wherever it is written.
+Names come from botocore's enum of HyperPod instance types, facts from moto's copy of EC2 ``DescribeInstanceTypes``.
+Both are pinned, so the result is reproducible.
 """
 
 import gzip
@@ -25,7 +25,6 @@ NOT_IN_EC2_COPY: dict[str, Facts] = {
 
 
 def write_instance_types() -> None:
-    """Write the catalog's instance types."""
     names = botocore_instance_types()
     ec2 = json.loads(gzip.decompress((files("moto") / "ec2/resources/instance_types.json.gz").read_bytes()))
     types = {name: NOT_IN_EC2_COPY.get(name) or _facts(ec2[name.removeprefix("ml.")]) for name in sorted(names)}
@@ -41,7 +40,7 @@ def write_instance_types() -> None:
 
 
 def botocore_instance_types() -> list[str]:
-    """The instance types that HyperPod's API accepts, by the installed botocore."""
+    """Instance types of HyperPod's API by botocore."""
     import botocore.session
 
     shape = botocore.session.get_session().get_service_model("sagemaker").shape_for("ClusterInstanceType")

@@ -1,4 +1,1 @@
-"""
-The verbs of ``holdfast``, a thin file each: options, one call, what is printed, the exit code. No verb imports a
-verb.
-"""
+"""Verbs of ``holdfast``: options, one call, output, exit code. No verb imports another."""

@@ -1,7 +1,4 @@
-"""
-Reads the environment file that a command speaks of, once, with its problems as the command's last word. Which file
-that is, is left to holdfast.environments.
-"""
+"""Environment files of commands, with their problems as errors of the command."""
 
 from holdfast.cli.definitions.reading import judged_definition, read_definition
 

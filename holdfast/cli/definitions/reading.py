@@ -1,4 +1,4 @@
-"""An environment file as its model, or its problems as an error of the command. Its model is slow to load."""
+"""Environment file as a model, or its problems as CommandError. The model is slow to load."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +10,7 @@ if TYPE_CHECKING:
 
 
 def read_definition(path: Path) -> "Environment":
-    """
-    What a file describes.
-
-    Raises:
-        CommandError: it describes no environment; the message has every problem with its line.
-    """
+    """Load a file. Raises: CommandError: all problems of the file, each with its line."""
     from holdfast.config import EnvironmentFileError, load
 
     try:
@@ -25,12 +20,7 @@ def read_definition(path: Path) -> "Environment":
 
 
 def judged_definition(path: Path) -> "Environment":
-    """
-    What a file describes, where no rule finds an error in it.
-
-    Raises:
-        CommandError: it describes no environment, or one with errors.
-    """
+    """Load a file and check it. Raises: CommandError: problems, or findings of severity error."""
     from holdfast.config import EnvironmentFileError
     from holdfast.validation.from_environment import load_checked
 

@@ -1,7 +1,4 @@
-"""
-Asks AWS, the local cloud and the nodes what is there, and which cluster a command speaks of. It changes nothing but
-the event log and what jobs are asked for, and prints nothing.
-"""
+"""Deployed clusters: locate, read, and request. Writes only events and resize requests; prints nothing."""
 
 from holdfast.cli.deployed.aws import AwsError, UnreachableError
 from holdfast.cli.deployed.by_hand import refuse_on_aws
@@ -26,8 +23,6 @@ from holdfast.cli.deployed.events import (
 )
 from holdfast.cli.deployed.finished_jobs import JobRow, row, rows
 from holdfast.cli.deployed.kubernetes import (
-    EksCluster,
-    SignedIn,
     cancel_workloads,
     check_kubernetes_job,
     credential,
@@ -94,7 +89,6 @@ __all__ = [
     "Choice",
     "Context",
     "DetectorView",
-    "EksCluster",
     "FileSystemView",
     "IncidentView",
     "JobRow",
@@ -104,7 +98,6 @@ __all__ = [
     "OutputFiles",
     "ServiceEvent",
     "Session",
-    "SignedIn",
     "StatusView",
     "UnreachableError",
     "ask_for_size",

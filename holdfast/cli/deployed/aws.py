@@ -1,9 +1,8 @@
 """
-One question to an AWS service: an operation, its parameters, its answer.
+Requests to AWS: an operation, its parameters, its answer.
 
-On AWS botocore asks. The embedded AWS is on this machine, so it is asked directly in AWS's JSON protocol, signed here:
-importing botocore and reading its service models costs more time than ``holdfast status`` may take. Both give the same
-answers and raise the same error. Commands that ask nothing load no HTTP client (6 % of ``holdfast --help``).
+On AWS they go through botocore. The embedded AWS is called in AWS's JSON protocol, signed here, because loading
+botocore takes longer than ``holdfast status`` may. Answers and errors are the same.
 """
 
 import contextlib
@@ -34,7 +33,7 @@ TIMEOUT_S = 30.0
 
 
 class AwsError(Exception):
-    """A service refused: ``code`` is AWS's own, such as ResourceNotFoundException."""
+    """Error of an AWS service; ``code`` is AWS's own, such as ResourceNotFoundException."""
 
     def __init__(self, *, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -46,7 +45,6 @@ class UnreachableError(Exception):
 
 
 def ask_botocore(client: Any, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Ask through a botocore client."""
     from botocore import xform_name
     from botocore.exceptions import ClientError
 
@@ -59,7 +57,7 @@ def ask_botocore(client: Any, operation: str, parameters: dict[str, Any]) -> dic
 
 @dataclass(frozen=True, kw_only=True)
 class Embedded:
-    """The embedded AWS as one of its owner's clients sees it."""
+    """Endpoint, keys and region of the embedded AWS."""
 
     endpoint: str
     keys: Keys
@@ -67,7 +65,6 @@ class Embedded:
 
 
 def ask_json(aws: Embedded, *, service: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Ask a JSON service of the embedded AWS."""
     headers = {"X-Amz-Target": f"{TARGETS[service]}.{operation}", "Content-Type": "application/x-amz-json-1.1"}
     status, body = _send(aws, service=service, body=json.dumps(parameters), headers=headers)
     answer: dict[str, Any] = json.loads(body or b"{}")
@@ -78,7 +75,7 @@ def ask_json(aws: Embedded, *, service: str, operation: str, parameters: dict[st
 
 
 def ask_eks(aws: Embedded, *, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Read something of EKS, which speaks REST."""
+    """Send a read request to EKS, which speaks REST."""
     place = PATHS[operation]
     query = {name: value for name, value in parameters.items() if f"{{{name}}}" not in place}
     path = place.format(**parameters) + (f"?{urllib.parse.urlencode(query)}" if query else "")
@@ -91,7 +88,7 @@ def ask_eks(aws: Embedded, *, operation: str, parameters: dict[str, Any]) -> dic
 
 
 def ask_assume_role(aws: Embedded, *, parameters: dict[str, Any]) -> dict[str, Any]:
-    """AssumeRole, of an STS that answers in XML as the real one does."""
+    """Send AssumeRole to STS, which answers in XML."""
     root = _ask_query(aws, service="sts", fields={"Action": "AssumeRole", "Version": STS_VERSION, **parameters})
     credentials = root.find(".//{*}Credentials")
     assert credentials is not None
@@ -99,7 +96,7 @@ def ask_assume_role(aws: Embedded, *, parameters: dict[str, Any]) -> dict[str, A
 
 
 def ask_describe_stack(aws: Embedded, *, stack_name: str) -> dict[str, Any]:
-    """DescribeStacks for one stack of the embedded AWS, whose CloudFormation answers in XML as the real one does."""
+    """Send DescribeStacks for one stack to CloudFormation, which answers in XML."""
     fields = {"Action": "DescribeStacks", "Version": CLOUDFORMATION_VERSION, "StackName": stack_name}
     root = _ask_query(aws, service="cloudformation", fields=fields)
     stack = root.find(".//{*}Stacks/{*}member")
@@ -109,7 +106,7 @@ def ask_describe_stack(aws: Embedded, *, stack_name: str) -> dict[str, Any]:
 
 
 def ask_template(aws: Embedded, *, stack_name: str) -> str:
-    """GetTemplate for one stack of the embedded AWS: its text."""
+    """Return the template of a stack, as text."""
     fields = {"Action": "GetTemplate", "Version": CLOUDFORMATION_VERSION, "StackName": stack_name}
     return _text(_ask_query(aws, service="cloudformation", fields=fields), ".//{*}TemplateBody")
 

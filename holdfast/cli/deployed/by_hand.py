@@ -1,4 +1,4 @@
-"""What cannot be done on AWS from here yet, and how it is done by hand."""
+"""Refusals on AWS, with the command for SSM."""
 
 from holdfast.cli.deployed.cluster import cluster_arn, cluster_nodes, controller_group
 from holdfast.cli.deployed.sessions import Context
@@ -6,16 +6,7 @@ from holdfast.cli.terminal import CommandError
 
 
 def refuse_on_aws(context: Context, *, what: str, node: str | None = None) -> None:
-    """
-    Do nothing for the local cloud.
-
-    Args:
-        what: What is not done, such as ``holdfast submit``.
-        node: Instance id, host name or address of the node that is meant. Default: Slurm's controller.
-
-    Raises:
-        CommandError: the cluster is on AWS; the message has the target for SSM.
-    """
+    """Raise CommandError with the target for SSM for a cluster on AWS; do nothing for the local cloud."""
     if context.session.cloud != "aws":
         return
     raise CommandError(
@@ -26,10 +17,7 @@ def refuse_on_aws(context: Context, *, what: str, node: str | None = None) -> No
 
 def ssm_target(context: Context, *, node: str | None = None) -> str:
     """
-    ``sagemaker-cluster:<cluster id>_<group>-<instance id>`` of a node (SageMaker guide, "Accessing cluster nodes").
-
-    Raises:
-        CommandError: there is no such node.
+    Return the SSM target of a node (SageMaker guide, "Accessing cluster nodes"). Raises: CommandError: no such node.
     """
     nodes = cluster_nodes(context)
     if node is not None:

@@ -1,4 +1,4 @@
-"""Which events, and which lines of a log, are wanted. Pure: the time of now is given."""
+"""Filters of events and of log lines. Pure: the current time is an argument."""
 
 import re
 from collections import deque
@@ -20,7 +20,7 @@ _FORM = "allowed: a time such as 2026-11-22T18:00 (UTC unless it names a zone), 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What of the cluster's events is shown."""
+    """Filter of the cluster's events."""
 
     kinds: frozenset[str] = frozenset()
     node: str = ""
@@ -29,22 +29,17 @@ class Choice:
     since_ns: int = 0
 
     def of(self, events: Iterable[Event]) -> Iterator[Event]:
-        """
-        Those that are wanted, in their order.
-
-        Raises:
-            CommandError: nobody writes a kind that was asked for.
-        """
+        """Filter events, in their order. Raises: CommandError: no component writes one of the kinds."""
         unknown = set(self.kinds - KINDS)
         for event in events:
             if unknown:
                 unknown.discard(event.kind)
-            if self.wants(event):
+            if self.matches(event):
                 yield event
         if unknown:
             raise CommandError(f"got --kind {', '.join(sorted(unknown))}; allowed: {', '.join(sorted(KINDS))}")
 
-    def wants(self, event: Event) -> bool:
+    def matches(self, event: Event) -> bool:
         return (
             (not self.kinds or event.kind in self.kinds)
             and (not self.node or self.node in (event.node, event.detail.get("host"), event.detail.get("replaces")))
@@ -54,12 +49,7 @@ class Choice:
 
 
 def parse_since(text: str, *, now: datetime) -> int:
-    """
-    Nanoseconds since 1970.
-
-    Raises:
-        CommandError: it is neither a time nor an age.
-    """
+    """Return nanoseconds since 1970. Raises: CommandError: the text is neither a time nor an age."""
     if span := _SPAN.fullmatch(text.strip()):
         try:
             at = now - timedelta(seconds=int(span[1]) * _UNITS_S[span[2]])
@@ -79,7 +69,7 @@ def parse_since(text: str, *, now: datetime) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class LineChoice:
-    """What of each file is shown."""
+    """Filter of the lines of each file."""
 
     tail: int | None = None
     since_ns: int | None = None
@@ -95,20 +85,15 @@ class LineChoice:
         return LineChoice(tail=tail, since_ns=since_ns, pattern=pattern)
 
     def of(self, lines: Iterable[str]) -> list[str]:
-        """
-        The lines that are wanted, of lines whose times are in themselves.
-
-        Raises:
-            CommandError: times are wanted, and no line has one.
-        """
+        """Filter lines that carry their times. Raises: CommandError: no line has a time to filter by."""
         return self._of_timed(lines if self.since_ns is None else since(list(lines), self.since_ns))
 
     def of_timed(self, lines: Iterable[tuple[int, str]]) -> list[str]:
-        """The same of (nanoseconds since 1970, line)."""
+        """Filter (nanoseconds since 1970, line)."""
         return self._of_timed(line for at_ns, line in lines if self.since_ns is None or at_ns >= self.since_ns)
 
     def matching(self, lines: Iterable[str]) -> list[str]:
-        """Those that the pattern finds, for lines that come later."""
+        """Filter further lines by the pattern alone."""
         return [line for line in lines if self.pattern is None or self.pattern.search(line)]
 
     def _of_timed(self, lines: Iterable[str]) -> list[str]:
@@ -117,12 +102,7 @@ class LineChoice:
 
 
 def since(lines: Sequence[str], since_ns: int) -> list[str]:
-    """
-    The lines from the first that begins with a time at or after ``since_ns``.
-
-    Raises:
-        CommandError: no line begins with a time.
-    """
+    """Return the lines since ``since_ns``. Raises: CommandError: no line begins with a time."""
     times = ((place, time_ns(line)) for place, line in enumerate(lines))
     known = [(place, at_ns) for place, at_ns in times if at_ns is not None]
     if lines and not known:
@@ -132,7 +112,7 @@ def since(lines: Sequence[str], since_ns: int) -> list[str]:
 
 
 def time_ns(line: str) -> int | None:
-    """Of a line that begins with a time as ISO 8601 has it, in UTC unless it names a zone; None without one."""
+    """Time of a line that begins with one (ISO 8601; UTC unless it names a zone); None without one."""
     found = _TIME.match(line)
     if found is None:
         return None

@@ -1,8 +1,4 @@
-"""
-The deployed truth, read from AWS APIs and from Slurm, never from the environment file.
-
-Gathers what the commands show; how it looks is theirs.
-"""
+"""Deployed state of a cluster, read from AWS APIs and from Slurm, never from the environment file."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,7 +10,6 @@ from holdfast.cli.terminal import CommandError
 
 
 def stack_outputs(context: Context) -> dict[str, str]:
-    """Outputs of the environment's stack by key."""
     return {output["OutputKey"]: output["OutputValue"] for output in describe_stack(context).get("Outputs", [])}
 
 
@@ -24,12 +19,7 @@ def cluster_nodes(context: Context) -> list[dict[str, Any]]:
 
 
 def cluster_arn(context: Context) -> str:
-    """
-    ARN of the cluster.
-
-    Raises:
-        CommandError: there is none of this name.
-    """
+    """Return the ARN of the cluster. Raises: CommandError: no such cluster."""
     cluster, _ = describe_cluster(context)
     if not cluster:
         raise _gone(context)
@@ -46,7 +36,6 @@ def _gone(context: Context) -> CommandError:
 
 
 def controller_group(context: Context) -> str:
-    """Name of the instance group of Slurm's controller; empty where there is none."""
     cluster, _ = describe_cluster(context)
     return next(
         (
@@ -59,12 +48,7 @@ def controller_group(context: Context) -> str:
 
 
 def controller_hostname(context: Context) -> str:
-    """
-    Host name of the Slurm controller.
-
-    Raises:
-        CommandError: the cluster has none.
-    """
+    """Return the controller's host name. Raises: CommandError: the cluster has none."""
     cluster, nodes = describe_cluster(context)
     if not cluster:
         raise _gone(context)
@@ -81,10 +65,7 @@ def controller_hostname(context: Context) -> str:
 
 def jobs_prefix(context: Context) -> tuple[str, str, str]:
     """
-    Where job files go: (bucket, prefix in it, directory on the nodes).
-
-    Raises:
-        CommandError: no data repository association imports a directory called ``jobs``.
+    Return (bucket, prefix, directory on nodes) for job files. Raises: CommandError: no association imports ``jobs``.
     """
     cluster, _ = describe_cluster(context)
     mount_path = next(
@@ -106,7 +87,7 @@ def jobs_prefix(context: Context) -> tuple[str, str, str]:
 
 
 def mount_paths(context: Context) -> list[str]:
-    """Where the nodes mount file systems, such as /fsx (InstanceStorageConfigs of DescribeCluster)."""
+    """Mount paths of the nodes, such as /fsx (InstanceStorageConfigs of DescribeCluster)."""
     cluster, _ = describe_cluster(context)
     defaults = {"FsxLustreConfig": "/fsx", "FsxOpenZfsConfig": "/home"}
     found = {
@@ -120,30 +101,29 @@ def mount_paths(context: Context) -> list[str]:
 
 
 def instance_id_of(context: Context, *, node: str) -> str:
-    """Of a node by any of its names: instance id, host name, address, or name in Kubernetes; the name itself else."""
-    wanted = node.removeprefix("hyperpod-").partition(".")[0] if not node[:1].isdecimal() else node
+    """Instance id for an id, host name, address or Kubernetes name; the name itself if unknown."""
+    short = node.removeprefix("hyperpod-").partition(".")[0] if not node[:1].isdecimal() else node
     for one in cluster_nodes(context):
         hostname = hostname_of(one)
-        if wanted in (one["InstanceId"], hostname, hostname.removeprefix("ip-").replace("-", ".")):
+        if short in (one["InstanceId"], hostname, hostname.removeprefix("ip-").replace("-", ".")):
             return str(one["InstanceId"])
-    return wanted
+    return short
 
 
 def node_names(context: Context) -> set[str]:
-    """Instance ids and host names of the cluster's nodes."""
     nodes = cluster_nodes(context)
     return {name for one in nodes for name in (one["InstanceId"], hostname_of(one)) if name}
 
 
 def instance_types_of(context: Context) -> tuple[dict[str, str], dict[str, str]]:
-    """The instance type of each instance there is, and of each group."""
+    """Instance type of each instance, and of each group."""
     cluster, nodes = describe_cluster(context)
     groups = {one["InstanceGroupName"]: one.get("InstanceType", "") for one in cluster.get("InstanceGroups", [])}
     return {one["InstanceId"]: one["InstanceType"] for one in nodes}, {name: of for name, of in groups.items() if of}
 
 
 def by_name(context: Context) -> Context:
-    """The same cluster by its name, where its ARN was given: log groups are called after the name."""
+    """Return the context with the cluster's name in place of its ARN: log groups carry the name."""
     if not context.session.cluster_name.startswith("arn:"):
         return context
     cluster, _ = describe_cluster(context)
@@ -181,7 +161,6 @@ def describe_cluster(context: Context) -> tuple[dict[str, Any], list[dict[str, A
 
 
 def _pages(context: Context, service: str, operation: str, *, items: str, **parameters: Any) -> Iterator[Any]:
-    """The items of every page of a SageMaker list operation."""
     while True:
         page = context.ask(service, operation, **parameters)
         yield from page[items]

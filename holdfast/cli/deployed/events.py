@@ -1,4 +1,4 @@
-"""The event log of a cluster, read and written."""
+"""Event log of a cluster: read and write."""
 
 import bisect
 import contextlib
@@ -22,12 +22,12 @@ _TIME = attrgetter("time_ns")
 
 
 def read_events(context: Context, *, since_ns: int = 0) -> "list[Event]":
-    """Every event of the cluster since ``since_ns``, in time order; none that its stream does not speak for."""
+    """All events since ``since_ns`` in time order, without those whose source does not own their stream."""
     return list(stream_events(context, since_ns=since_ns))
 
 
 def stream_events(context: Context, *, since_ns: int = 0) -> "Iterator[Event]":
-    """The same, each as soon as its page was read: pages are in the order of time, to the millisecond."""
+    """Yield the same events page by page; pages are in time order, to the millisecond."""
     from holdfast_common import EventError, Problems
 
     held: list[Event] = []
@@ -49,12 +49,7 @@ def stream_events(context: Context, *, since_ns: int = 0) -> "Iterator[Event]":
 
 
 def _event_of(entry: dict[str, Any]) -> "Event":
-    """
-    The event of a line of a stream.
-
-    Raises:
-        EventError: it is none, or of a source that does not write into that stream.
-    """
+    """Parse a line. Raises: EventError: no event, or one of a source that does not own the stream."""
     from holdfast_common import Event, EventError, is_of_stream
 
     event, stream = Event.from_json(entry["message"]), entry["logStreamName"]
@@ -64,22 +59,12 @@ def _event_of(entry: dict[str, Any]) -> "Event":
 
 
 def stored_events(context: Context, *, since_ns: int = 0) -> "StoredEvents":
-    """
-    The same in a temporary file without a name, for readers of all of them that know them in order only.
-
-    Raises:
-        CommandError: they cannot be stored.
-    """
+    """Store the events in an unnamed temporary file. Raises: CommandError: it cannot be written."""
     return stored(_lines(context, since_ns=since_ns), of=LOG)
 
 
 def stored(lines: Iterable[bytes], *, of: str) -> "StoredEvents":
-    """
-    Events of lines that can be read once.
-
-    Raises:
-        CommandError: they cannot be stored.
-    """
+    """Store lines that can be read only once. Raises: CommandError: they cannot be stored."""
     from holdfast_common import StoredEvents
 
     with contextlib.ExitStack() as unless_stored:
@@ -129,11 +114,7 @@ _named: set[str] = set()
 
 
 def name_problems(problems: "Problems | None", *, of: str) -> None:
-    """
-    Count the lines that are no events, and name the first of them, once: they end nothing.
-
-    Any user of a node can write such lines, and a node that dies leaves its newest one torn.
-    """
+    """Report invalid lines once. Any user of a node can write them, and a dying node leaves a torn line."""
     if problems is not None and problems.count and of not in _named:
         _named.add(of)
         lines = "1 line" if problems.count == 1 else f"{problems.count:,} lines"
@@ -152,7 +133,7 @@ def record_event(
     time_ns: int | None = None,
     detail: Mapping[str, str | int] | None = None,
 ) -> None:
-    """Write an event of the command line's own into the cluster's event log; ``time_ns`` as it is now by default."""
+    """Write an event of the command line into the cluster's event log. Default of ``time_ns``: now."""
     from holdfast_common import Event, events_log_group
 
     event = Event(

@@ -1,18 +1,18 @@
-"""Jobs that are over, as people and programs are told of them."""
+"""Finished jobs, with their exit codes, reasons and last lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from holdfast.cli.deployed.sessions import Context
-from holdfast.cli.deployed.slurm_jobs import accounting, said_at_the_end
+from holdfast.cli.deployed.slurm_jobs import accounting, last_lines_of
 from holdfast.cli.slurm import Failure, JobRecord, newest_first
 
 LINES = 3
-MOST_TOLD = 3
+MOST_SHOWN = 3
 """Failed jobs whose last lines are read: each is a visit to the cluster."""
 
-SUDO_SAYS = 'The "no new privileges" flag is set'
+SUDO_ERROR = 'The "no new privileges" flag is set'
 SUDO_HINT = (
     "jobs of the local cloud cannot use sudo, which jobs on HyperPod can; give the job to root with "
     "holdfast submit --user root, or do it on the nodes with holdfast ssh"
@@ -21,8 +21,6 @@ SUDO_HINT = (
 
 @dataclass(frozen=True, kw_only=True)
 class JobRow:
-    """One job of the past or of now."""
-
     job_id: str
     name: str
     user: str
@@ -43,27 +41,26 @@ class JobRow:
 
 
 def ended_jobs(context: Context, *, since: str = "now-1days", most: int = 20) -> list[JobRow]:
-    """Jobs that ended since then: those that failed first, each newest first. Raises: CommandError."""
+    """Jobs that ended since then: failed ones first, each newest first. Raises: CommandError."""
     ended = (one for one in accounting(context, since=since) if one.has_ended)
     return rows(context, newest_first(ended)[:most])
 
 
 def rows(context: Context, records: Iterable[JobRecord]) -> list[JobRow]:
-    """Records with what the newest failed ones said at the end."""
-    told = 0
+    """Rows of records; the newest failed ones have their last lines."""
+    explained = 0
     found = []
     for record in records:
         lines: list[str] = []
         failure: Failure | None = None
-        if record.has_failed and record.started_s is not None and told < MOST_TOLD:
-            told += 1
-            lines, failure = said_at_the_end(context, record, count=LINES)
-        found.append(row(record, said=lines, failure=failure))
+        if record.has_failed and record.started_s is not None and explained < MOST_SHOWN:
+            explained += 1
+            lines, failure = last_lines_of(context, record, count=LINES)
+        found.append(row(record, last_lines=lines, failure=failure))
     return found
 
 
-def row(record: JobRecord, *, said: list[str], failure: Failure | None = None) -> JobRow:
-    """A record in the words that are shown."""
+def row(record: JobRecord, *, last_lines: list[str], failure: Failure | None = None) -> JobRow:
     why = record.why
     if failure is not None:
         why = ": ".join(filter(None, (why, failure.where, failure.error)))
@@ -79,8 +76,8 @@ def row(record: JobRecord, *, said: list[str], failure: Failure | None = None) -
         elapsed=shown_span(record.elapsed_s),
         nodes=record.nodes,
         why=why,
-        last_lines=said,
-        hint=SUDO_HINT if any(SUDO_SAYS in line for line in said) else "",
+        last_lines=last_lines,
+        hint=SUDO_HINT if any(SUDO_ERROR in line for line in last_lines) else "",
     )
 
 
@@ -89,7 +86,7 @@ def shown_time(seconds: int | None) -> str:
 
 
 def shown_span(seconds: int) -> str:
-    """As squeue writes it: days-hours:minutes:seconds."""
+    """Format as squeue does: days-hours:minutes:seconds."""
     days, rest = divmod(seconds, 86400)
     hours, rest = divmod(rest, 3600)
     minutes, rest = divmod(rest, 60)

@@ -1,4 +1,4 @@
-"""``holdfast logs``: the lifecycle log of a node from CloudWatch, or the output of a job."""
+"""Lifecycle logs from CloudWatch, and output of jobs."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ OutputFiles = list[tuple[str, list[str]]]
 
 
 class _NothingYetError(CommandError):
-    """A job that waits, or that has only begun, has no output."""
+    """A pending job, or one that has just started, has no output."""
 
 
 def lifecycle_streams(context: Context) -> list[tuple[str, str]]:
-    """(log group, log stream) of every lifecycle log of clusters of this name."""
+    """Return (log group, log stream) of each lifecycle log of clusters of this name."""
     client = context.client("logs")
     # HyperPod names a group after the cluster's name; an ARN has only its id, with which the group ends.
     name = context.session.cluster_name
@@ -37,23 +37,18 @@ def lifecycle_streams(context: Context) -> list[tuple[str, str]]:
 
 
 def lifecycle_stream(context: Context, *, node: str) -> tuple[str, str]:
-    """
-    (log group, log stream) of a node by its instance id, also of one that is gone, or else by any of its names.
-
-    Raises:
-        CommandError: it has no lifecycle log.
-    """
+    """Return (log group, log stream) of a node, also of a removed one. Raises: CommandError: no lifecycle log."""
     streams = lifecycle_streams(context)
-    wanted = {node, instance_id_of(context, node=node)}
+    names = {node, instance_id_of(context, node=node)}
     for group, stream in streams:
-        if stream.rpartition("/")[2] in wanted:
+        if stream.rpartition("/")[2] in names:
             return group, stream
     known = ", ".join(stream.rpartition("/")[2] for _, stream in streams) or "none yet"
     raise CommandError(f"there is no lifecycle log of {node!r}; instances with one: {known}")
 
 
 def stream_lines(context: Context, *, group: str, stream: str) -> list[tuple[int, str]]:
-    """(nanoseconds since 1970, line) of each event."""
+    """Return (nanoseconds since 1970, line) of each event."""
     client = context.client("logs")
     lines: list[tuple[int, str]] = []
     token: dict[str, str] = {}
@@ -66,37 +61,28 @@ def stream_lines(context: Context, *, group: str, stream: str) -> list[tuple[int
 
 
 def job_output(context: Context, *, job: str, choice: LineChoice | None = None) -> list[str]:
-    """
-    The lines a job has written so far; those of several files, as an array has them, under the name of each.
-
-    Args:
-        choice: Which lines of each file. Default: all.
-
-    Raises:
-        CommandError: Slurm has never heard of the job, or its output is not there.
-    """
-    wanted = choice or LineChoice()
-    found = [(path, wanted.of(lines)) for path, lines in _job_files(context, job=job)]
+    """Return the output of a job, several files under headings. Raises: CommandError: no such job, or no output."""
+    chosen = choice or LineChoice()
+    found = [(path, chosen.of(lines)) for path, lines in _job_files(context, job=job)]
     if len(found) == 1:
         return found[0][1]
     return [line for path, lines in found if lines for line in (heading(path), *lines)]
 
 
 def _job_files(context: Context, *, job: str) -> OutputFiles:
-    paths = output_paths(context, job=job)
-    found = [file for path in dict.fromkeys(path for path, _ in paths) for file in _read_all(context, path, paths)]
+    known = output_paths(context, job=job)
+    found = [file for path in dict.fromkeys(path for path, _ in known) for file in _read_all(context, path, known)]
     if all(lines is None for _, lines in found):
-        said = ", ".join(path for path, _ in found)
+        paths = ", ".join(path for path, _ in found)
         if not job_outcome(context, job=job):
             raise _NothingYetError(
-                f"job {job} has written nothing to {said} yet; wait for it with: holdfast logs --job {job} --follow"
+                f"job {job} has written nothing to {paths} yet; wait for it with: holdfast logs --job {job} --follow"
             )
-        raise CommandError(f"job {job} has no output at {said}; what Slurm knows of it: holdfast jobs {job}")
+        raise CommandError(f"job {job} has no output at {paths}; see: holdfast jobs {job}")
     return [(path, lines or []) for path, lines in found]
 
 
 def _read_all(context: Context, path: str, paths: Sequence[tuple[str, str]]) -> list[tuple[str, list[str] | None]]:
-    """A file that several tasks write to on a shared file system is one; elsewhere each host has its own."""
     hosts = [host for one, host in paths if one == path]
     if len(hosts) == 1:
         return [(path, read_output(context, path=path, host=hosts[0]))]
@@ -107,7 +93,7 @@ def _read_all(context: Context, path: str, paths: Sequence[tuple[str, str]]) -> 
 
 
 def written_so_far(context: Context, *, job: str) -> OutputFiles:
-    """The same; nothing for a job that has not written yet."""
+    """Return the output files; empty for a job without output yet."""
     try:
         return _job_files(context, job=job)
     except _NothingYetError:

@@ -1,8 +1,7 @@
 """
-Commands on a node from outside it, as an operator would have them over SSM.
+Commands on a node from outside.
 
-Only instances of the local HyperPod can be entered from here; on AWS the same is done with
-``aws ssm start-session``, whose target this module spells out.
+Local instances are entered directly; on AWS the message names the target of ``aws ssm start-session``.
 """
 
 import subprocess
@@ -18,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def instance(context: Context, *, node: str) -> "Node":
-    """
-    The instance called ``node``: an instance id, host name, private address, or name of its Node in Kubernetes.
-
-    Raises:
-        CommandError: there is no such instance, or it is not a local one.
-    """
+    """Return the local instance of any of its names. Raises: CommandError: no such instance, or a cluster on AWS."""
     from holdfast.localcloud.nodes import Fleet
 
     if context.session.cloud == "aws":
@@ -44,7 +38,7 @@ def instance(context: Context, *, node: str) -> "Node":
 
 
 def instance_status(context: Context, *, instance_id: str) -> str:
-    """As HyperPod says it, such as Running; empty where the cluster has no such instance."""
+    """HyperPod's status, such as Running; empty if the cluster has no such instance."""
     nodes = cluster_nodes(context)
     return next((str(one["InstanceStatus"]["Status"]) for one in nodes if one["InstanceId"] == instance_id), "")
 
@@ -62,10 +56,10 @@ def run(
     """
     Run ``argv`` on ``node`` and return its output.
 
-    A script of a shell in ``argv`` is a constant: what it works on follows as ``"$1"`` or comes as ``text``.
+    Shell scripts in ``argv`` are constants: values are passed as ``"$1"`` or as ``text``.
 
     Raises:
-        CommandError: there is no such node, or it did not answer in time.
+        CommandError: no such node, or no answer in time.
     """
     from holdfast.localcloud.nodes import NodeError
 
@@ -76,4 +70,4 @@ def run(
             f"{argv[0]} on node {node} did not end within {timeout_s:g} s; see: holdfast status", exit_code=1
         ) from None
     except (NodeError, OSError) as error:
-        raise CommandError(f"node {node} cannot be asked: {error}; see: holdfast status", exit_code=1) from None
+        raise CommandError(f"node {node} does not answer: {error}; see: holdfast status", exit_code=1) from None

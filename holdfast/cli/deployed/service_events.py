@@ -1,4 +1,4 @@
-"""HyperPod's own events, from ListClusterEvents: all there is of a cluster on AWS, where nothing of ours is shipped."""
+"""HyperPod's own events (ListClusterEvents): the only events of a cluster on AWS."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,8 +13,6 @@ COLOURS = {"Error": "bold red", "Warn": "yellow"}
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceEvent:
-    """One event, under the names of the API."""
-
     event_id: str
     time: str
     """ISO 8601, UTC."""
@@ -29,7 +27,6 @@ class ServiceEvent:
         return int(datetime.fromisoformat(self.time).timestamp()) * 1_000_000_000
 
     def line(self) -> Text:
-        """For people."""
         what = " ".join(part for part in (self.resource_type, self.instance_group, self.instance_id) if part)
         return Text.assemble(
             (self.time.replace("T", " ").rstrip("Z"), "dim"),
@@ -41,7 +38,7 @@ class ServiceEvent:
 
 
 def read_service_events(context: Context, *, since_ns: int = 0, node: str = "") -> list[ServiceEvent]:
-    """All of the cluster since then, or of one instance, oldest first. Raises: AwsError."""
+    """Events since a time, or of one instance, oldest first. Raises: AwsError."""
     asked: dict[str, object] = {
         "ClusterName": context.session.cluster_name,
         "SortBy": "EventTime",

@@ -1,9 +1,8 @@
 """
-Which deployment the commands speak to, and the AWS clients for it.
+Deployed environments of a home, and AWS clients for them.
 
-``holdfast up`` records the session in its home directory once the cluster is in service, and makes it the current
-one; the other commands read it there and learn everything else from AWS APIs. ``holdfast use`` makes another one
-current. A missing session is the user's mistake, not a crash.
+``holdfast up`` records a session once the cluster is in service and makes it current; ``holdfast use`` changes the
+current one. All other commands read it, and take everything else from AWS APIs.
 """
 
 import functools
@@ -22,8 +21,6 @@ from holdfast.localcloud.processes import holder_of
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """One deployed environment."""
-
     environment: str
     cloud: Literal["embedded", "aws"]
     region: str
@@ -34,7 +31,6 @@ class Session:
     """Of AWS's configuration files; empty: as botocore chooses."""
 
     def save(self, *, home: Path) -> None:
-        """Record the session under the name of its environment, and make it the current one."""
         for path in (_path_of(home, self.environment), _path(home)):
             path.parent.mkdir(parents=True, exist_ok=True)
             fresh = path.with_suffix(".new")
@@ -44,22 +40,17 @@ class Session:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """A session with its local cloud and AWS clients. A client is made on first use: it costs tens of milliseconds."""
+    """Session with its local cloud and AWS clients, which are created on first use (tens of milliseconds)."""
 
     session: Session
     local: LocalCloud
 
     def client(self, service: str) -> Any:
-        """A botocore client, for what is not a single question: uploads, paginators."""
+        """Return a botocore client, for uploads and paginators."""
         return _client(service, self.session, self.local)
 
     def ask(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
-        """
-        The answer of one operation of SageMaker, FSx, CloudWatch Logs or EKS, or of AssumeRole of STS.
-
-        Raises:
-            AwsError: the service refused.
-        """
+        """Call an operation of SageMaker, FSx, Logs or EKS, or AssumeRole of STS. Raises: AwsError: it was refused."""
         if self.session.cloud == "aws":
             return aws.ask_botocore(self.client(service), operation, parameters)
         if service == "eks":
@@ -70,18 +61,12 @@ class Context:
 
     @property
     def sts_endpoint(self) -> str:
-        """Where a signed question to STS is sent, in the cluster's region."""
         if self.session.cloud == "embedded":
             return self.local.endpoint
         return str(self.client("sts").meta.endpoint_url)
 
     def keys(self) -> Keys:
-        """
-        Who asks.
-
-        Raises:
-            NoCredentialsError: of botocore, for AWS: nobody is logged in.
-        """
+        """Return the caller's keys. Raises: NoCredentialsError: no AWS login."""
         if self.session.cloud == "embedded":
             return self.local.keys()
         import botocore.session
@@ -97,7 +82,7 @@ class Context:
 
     @functools.cached_property
     def orchestrator(self) -> Literal["slurm", "eks"]:
-        """Of the cluster, as DescribeCluster tells it; Slurm's where there is no such cluster."""
+        """Orchestrator by DescribeCluster; Slurm if the cluster does not exist."""
         try:
             described = self.ask("sagemaker", "DescribeCluster", ClusterName=self.session.cluster_name)
         except aws.AwsError as error:
@@ -107,13 +92,7 @@ class Context:
         return "eks" if "Eks" in described.get("Orchestrator", {}) else "slurm"
 
     def template(self) -> dict[str, Any]:
-        """
-        The template of the stack.
-
-        Raises:
-            AwsError: there is none, or it may not be read.
-            ValueError: it is not JSON.
-        """
+        """Return the stack's template. Raises: AwsError: none, or no access. ValueError: it is not JSON."""
         if self.session.cloud != "aws":
             return dict(json.loads(aws.ask_template(self._embedded, stack_name=self.session.stack_name)))
         answer = self.ask("cloudformation", "GetTemplate", StackName=self.session.stack_name)
@@ -121,7 +100,7 @@ class Context:
         return dict(json.loads(body) if isinstance(body, str) else body)
 
     def describe_stack(self) -> dict[str, Any]:
-        """StackStatus and Outputs of the environment's stack. Raises: AwsError when there is none."""
+        """StackStatus and Outputs of the stack. Raises: AwsError: no such stack."""
         name = self.session.stack_name
         if self.session.cloud == "aws":
             answer = aws.ask_botocore(self.client("cloudformation"), "DescribeStacks", {"StackName": name})
@@ -158,28 +137,18 @@ def _client(service: str, session: Session, local: LocalCloud) -> Any:
 
 
 def load() -> Context:
-    """
-    The current session, with its local cloud.
-
-    Raises:
-        CommandError: there is none, or its local cloud does not run.
-    """
+    """Return the current session. Raises: CommandError: none, or its local cloud does not run."""
     local = from_environment()
     session = recorded(local.home)
     if session is None:
         if holder := holder_of(local.home):
-            raise CommandError(f"nothing is up in {local.home} yet: {holder} has it")
+            raise CommandError(f"nothing is up in {local.home} yet: {holder} holds it")
         raise CommandError(f"nothing is up in {local.home}; start with: holdfast up local")
     return context_of(session, local)
 
 
 def context_of(session: Session, local: LocalCloud) -> Context:
-    """
-    A session with its clients.
-
-    Raises:
-        CommandError: its local cloud does not run.
-    """
+    """Return a session with its clients. Raises: CommandError: its local cloud does not run."""
     if session.cloud == "embedded":
         local = LocalCloud(home=local.home, port=session.port)
         _refuse_dead(local, environment=session.environment)
@@ -188,24 +157,18 @@ def context_of(session: Session, local: LocalCloud) -> Context:
 
 
 def _refuse_dead(local: LocalCloud, *, environment: str) -> None:
-    """A control plane that is stopped by a signal is a matter of ``status``; an AWS that is, answers nothing."""
     processes = {one.name: one for one in local.processes()}
     gone = ", ".join(name for name in ("aws", "hyperpod") if processes[name].state == "gone")
     if gone:
         kept = processes["keeper"].state == "running"
-        how = "it is being started again, try again in some seconds, or" if kept else "bring it back with"
+        how = "it is restarting: retry in some seconds, or" if kept else "restore it with"
         raise CommandError(f"the local cloud is not running (stopped: {gone}); {how}: holdfast up {environment}")
     if processes["aws"].state == "stopped":
         raise CommandError(f"{processes['aws'].problems[0]}, or: holdfast up {environment}")
 
 
 def recorded(home: Path, *, environment: str | None = None) -> Session | None:
-    """
-    The session of an environment in a home, by default the current one; None when there is none.
-
-    Raises:
-        CommandError: it cannot be read.
-    """
+    """Return the session of an environment or the current one; None without one. Raises: CommandError: unreadable."""
     path = _path(home) if environment is None else _path_of(home, environment)
     try:
         return Session(**json.loads(path.read_text()))
@@ -221,7 +184,6 @@ def recorded(home: Path, *, environment: str | None = None) -> Session | None:
 
 
 def environments(home: Path) -> list[str]:
-    """Names of the environments that have a session in a home."""
     try:
         return sorted(path.stem for path in (home / "sessions").glob("*.json"))
     except PermissionError:

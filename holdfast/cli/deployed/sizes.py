@@ -1,4 +1,4 @@
-"""Asks an elastic job for another size, by the launcher of one of its nodes or pods."""
+"""Resize requests for elastic jobs, sent to the launcher of one node or pod."""
 
 import json
 
@@ -18,7 +18,7 @@ _FORBIDDEN = 403
 # the kernel has it. What it is told; what it answers, within 5 s and 64 KiB.
 _ASK = """
 import os, pwd, socket, stat, struct, sys, time
-user, run, said = sys.argv[1:]
+user, run, request = sys.argv[1:]
 uid = os.geteuid() if not user else int(user) if user.isdecimal() else pwd.getpwnam(user).pw_uid
 until = time.monotonic() + 5
 for folder in (f"/run/user/{uid}/holdfast", f"/tmp/holdfast-{uid}"):
@@ -37,7 +37,7 @@ for folder in (f"/run/user/{uid}/holdfast", f"/tmp/holdfast-{uid}"):
                 line.connect(f"{folder}/{name}")
                 if struct.unpack("iII", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1] != uid:
                     continue
-                line.sendall(f"{said}\\n".encode())
+                line.sendall(f"{request}\\n".encode())
                 answer = b""
                 while len(answer) < 65536:
                     line.settimeout(max(until - time.monotonic(), 0.01))
@@ -53,22 +53,17 @@ _OF_THE_POD = ("", "")
 
 
 def ask_for_size(context: Context, *, job: str, nodes: int) -> None:
-    """
-    The job is told; it changes after a step that all its ranks have made.
-
-    Raises:
-        CommandError: there is no such job, it does not run, or it refuses.
-    """
+    """Resize a job after its next step. Raises: CommandError: no such job, it does not run, or it refuses."""
     ask = _ask_pods if context.orchestrator == "eks" else _ask_nodes
-    refused = ask(context, job=job, said=f"scale {nodes}")
+    refused = ask(context, job=job, request=f"scale {nodes}")
     if refused:
         raise CommandError(f"job {job}: {refused}", exit_code=1)
 
 
-def _ask_nodes(context: Context, *, job: str, said: str) -> str:
+def _ask_nodes(context: Context, *, job: str, request: str) -> str:
     record = _running(context, check_job_id(job))
     host = _first_host(context, record)
-    answer = run(context, node=host, argv=["python3", "-c", _ASK, record.user, job.partition("_")[0], said])
+    answer = run(context, node=host, argv=["python3", "-c", _ASK, record.user, job.partition("_")[0], request])
     refused = _refused(answer.stdout)
     if refused is None:
         raise CommandError(
@@ -81,7 +76,7 @@ def _running(context: Context, job: str) -> JobRecord:
     refuse_on_aws(context, what="holdfast scale")
     found = [one for one in known_jobs(context, jobs=[job]) if one.job_id == job or one.job_id.startswith(f"{job}_")]
     if not found:
-        raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
+        raise CommandError(f"Slurm has no job {job}; to list jobs: holdfast jobs")
     running = [one for one in found if one.state == "RUNNING" and one.nodes]
     if not running:
         raise CommandError(_does_not_run(job, found[0].state))
@@ -89,7 +84,6 @@ def _running(context: Context, job: str) -> JobRecord:
 
 
 def _first_host(context: Context, record: JobRecord) -> str:
-    """Of its nodes; Slurm writes them as ip-10-1-0-[11-12]."""
     answer = run(context, node=controller_hostname(context), argv=["scontrol", "show", "hostnames", record.nodes])
     hosts = answer.stdout.split()
     if answer.returncode or not hosts:
@@ -97,10 +91,9 @@ def _first_host(context: Context, record: JobRecord) -> str:
     return hosts[0]
 
 
-def _ask_pods(context: Context, *, job: str, said: str) -> str:
-    """The first container with a launcher answers for all."""
+def _ask_pods(context: Context, *, job: str, request: str) -> str:
     pods, client = _running_pods(context, job), sign_in(context).client
-    argv = ["python3", "-c", _ASK, *_OF_THE_POD, said]
+    argv = ["python3", "-c", _ASK, *_OF_THE_POD, request]
     silent = []
     for pod in pods:
         for container in reversed(pod.containers):
@@ -109,7 +102,7 @@ def _ask_pods(context: Context, *, job: str, said: str) -> str:
             except KubernetesError as error:
                 if error.code == _FORBIDDEN:
                     raise CommandError(
-                        f"job {job} is somebody else's, as the cluster says: {error}; it takes the right to get and "
+                        f"job {job} may not be resized by this user: {error}; required: the right to get and "
                         f"create pods/exec in namespace {pod.namespace}",
                         exit_code=1,
                     ) from None
@@ -127,7 +120,7 @@ def _ask_pods(context: Context, *, job: str, said: str) -> str:
 def _running_pods(context: Context, job: str) -> list[PodRecord]:
     found = workload(context, job=job)
     if found is None:
-        raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")
+        raise CommandError(f"Kubernetes has no job {job}; to list jobs: holdfast jobs")
     running = [pod for pod in found.pods if pod.phase == RUNNING]
     if found.has_ended or not running:
         raise CommandError(_does_not_run(job, found.state))
@@ -139,7 +132,6 @@ def _does_not_run(job: str, state: str) -> str:
 
 
 def _refused(answer: str) -> str | None:
-    """Why a launcher refuses, empty where it does not; None where none has answered."""
     try:
         return str(json.loads(answer)["refused"])
     except (ValueError, KeyError, TypeError):

@@ -1,7 +1,7 @@
 """
-Jobs that Slurm knows: its controller for minutes, its accounting for good.
+Jobs of Slurm: its controller keeps them for minutes, its accounting for good.
 
-Works for any job, whoever submitted it and whether or not it writes events.
+Works for any job, with or without events.
 """
 
 import contextlib
@@ -61,12 +61,7 @@ _READ_FILE = '[ -r "$1" ] || exit 3; cat -- "$1"'
 
 
 def check_job_id(job: str) -> str:
-    """
-    ``job``, where it is one.
-
-    Raises:
-        CommandError: it is none of the names that ``holdfast jobs`` prints.
-    """
+    """Return ``job``. Raises: CommandError: not a name that ``holdfast jobs`` prints."""
     if not JOB_ID.fullmatch(job):
         raise CommandError(
             f"got {job!r} for a job; allowed: a number as holdfast submit prints it, NUMBER_TASK of an array, or "
@@ -76,12 +71,7 @@ def check_job_id(job: str) -> str:
 
 
 def expand_job_id(job: str) -> list[str]:
-    """
-    ``21_[0-2,5%1]``, as the queue names tasks that wait, as one name for each task; any other name as it is.
-
-    Raises:
-        CommandError: it is not the name of a job.
-    """
+    """Split ``21_[0-2,5%1]``, as the queue names pending tasks, into tasks. Raises: CommandError: no job's name."""
     number, bracket, rest = check_job_id(job).partition("_[")
     if not bracket:
         return [job]
@@ -94,12 +84,7 @@ def expand_job_id(job: str) -> list[str]:
 
 
 def accounting(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
-    """
-    What Slurm has of these jobs, or of all since then: accounting, and its controller for what that does not know yet.
-
-    Raises:
-        CommandError: the cluster has no accounting, or Slurm does not answer.
-    """
+    """Return jobs of accounting, completed by the controller. Raises: CommandError: no accounting, or no answer."""
     controller = controller_hostname(context)
     # Asked first, so that a job that the controller forgets meanwhile is in accounting.
     queued = _queued(context, controller=controller, jobs=jobs)
@@ -112,24 +97,18 @@ def accounting(context: Context, *, jobs: Sequence[str] = (), since: str = "now-
 
 
 def known_jobs(context: Context, *, jobs: Sequence[str] = (), since: str = "now-7days") -> list[JobRecord]:
-    """
-    The same, and where there is no accounting what the controller has, with a word about it to people.
-
-    Raises:
-        CommandError: neither answers.
-    """
+    """Return the same, or the controller's jobs with a warning. Raises: CommandError: neither answers."""
     try:
         return accounting(context, jobs=jobs, since=since)
     except CommandError as error:
         queued = _queued(context, controller=controller_hostname(context), jobs=jobs)
         if queued is None:
             raise
-        error_console.print(f"{error}; known are only the jobs that Slurm's controller still has", style="yellow")
+        error_console.print(f"{error}; showing only jobs that Slurm's controller still has", style="yellow")
         return queued
 
 
 def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[JobRecord] | None:
-    """What the controller has; None where it does not answer."""
     which = ["--jobs", ",".join(jobs)] if jobs else []
     argv = ["env", "SLURM_TIME_FORMAT=%s", *SQUEUE, *which]
     try:
@@ -144,7 +123,7 @@ def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[J
 
 
 def job_outcome(context: Context, *, job: str) -> str:
-    """How a job has ended, whatever it is; empty while it goes on, or while nobody can tell."""
+    """Outcome of a finished job; empty while it runs, or if no source knows it."""
     with contextlib.suppress(CommandError):
         argv = ["scontrol", "--oneliner", "show", "job", check_job_id(job)]
         shown = run(context, node=controller_hostname(context), argv=argv, timeout_s=_TIMEOUT_S)
@@ -155,7 +134,6 @@ def job_outcome(context: Context, *, job: str) -> str:
 
 
 def _states(shown: str) -> list[str]:
-    """Of each task. One that has handed its ranks over is about to be requeued, whatever Slurm calls it till then."""
     states = []
     for fields in slurm_answers.parse_jobs(shown):
         if state := fields.get("JobState", ""):
@@ -166,19 +144,19 @@ def _states(shown: str) -> list[str]:
 
 def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
     """
-    (path, host on which it was written) of the output of a job, of each task or part where it has several.
+    Return (path, host) of the output of a job, of each task or part if it has several.
 
-    The error output follows, where it has a file of its own, and then the files of steps that have theirs.
+    The error output follows if it has its own file, and then the files of steps.
 
     Raises:
-        CommandError: Slurm has never heard of the job, or it has no file.
+        CommandError: Slurm has no such job, or the job has no file.
     """
     job = check_job_id(job).partition("_[")[0]
     controller = controller_hostname(context)
     found = _of_controller(context, controller=controller, job=job)
     records = known_jobs(context, jobs=[job])
     if not records and not found:
-        raise CommandError(f"Slurm knows no job {job}; those it knows: holdfast jobs")
+        raise CommandError(f"Slurm has no job {job}; to list jobs: holdfast jobs")
     if not found:
         found = [file for one in records for file in _remembered(context, controller=controller, record=one)]
     steps = (file for one in records for file in step_paths(context, record=one))
@@ -186,7 +164,7 @@ def output_paths(context: Context, *, job: str) -> list[tuple[str, str]]:
 
 
 def step_paths(context: Context, *, record: JobRecord) -> list[tuple[str, str]]:
-    """The same of the files that steps of srun have of their own; nothing where nobody can tell."""
+    """Output files of srun steps; empty if no source knows them."""
     controller = controller_hostname(context)
     try:
         asked = run(context, node=controller, argv=[*_STEPS, "--jobs", record.number], timeout_s=_TIMEOUT_S)
@@ -210,7 +188,6 @@ def _matching(context: Context, *, controller: str, record: JobRecord, files: St
 
 
 def _by_numbers(name: str) -> list[tuple[int, str]]:
-    """The tenth task after the second."""
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
@@ -220,7 +197,7 @@ def _of_controller(context: Context, *, controller: str, job: str) -> list[tuple
 
 
 def parse_scontrol(text: str) -> list[tuple[str, str]]:
-    """The same from ``scontrol show job``; a job without a file has none."""
+    """Parse ``scontrol show job``; a job without a file has no path."""
     found = []
     for block in text.split("\n\n"):
         host = re.search(r"^ *BatchHost=(\S+)$", block, re.MULTILINE)
@@ -230,12 +207,11 @@ def parse_scontrol(text: str) -> list[tuple[str, str]]:
 
 
 def read_output(context: Context, *, path: str, host: str) -> list[str] | None:
-    """The lines of a file, on the controller or else where the job ran; None where there is no such file."""
+    """Lines of a file on the controller, or on the job's host; None if it does not exist."""
     return _printed(context, argv=["/bin/sh", "-c", _READ_FILE, "read", path], host=host)
 
 
 def _ends_of(context: Context, *, path: str, host: str) -> list[str]:
-    """The same, of a long file its two ends; empty where there is no such file."""
     return _printed(context, argv=["/bin/sh", "-c", _READ_ENDS, "read", path], host=host) or []
 
 
@@ -253,8 +229,8 @@ def _printed(context: Context, *, argv: list[str], host: str) -> list[str] | Non
     return None
 
 
-def said_at_the_end(context: Context, record: JobRecord, *, count: int) -> tuple[list[str], Failure | None]:
-    """The first traceback of a job, and its end, or else the last lines of its output; empty where nobody can tell."""
+def last_lines_of(context: Context, record: JobRecord, *, count: int) -> tuple[list[str], Failure | None]:
+    """First traceback of a job and its end, or else the last lines of its output."""
     try:
         controller = controller_hostname(context)
         known = _of_controller(context, controller=controller, job=record.job_id)
@@ -262,21 +238,21 @@ def said_at_the_end(context: Context, record: JobRecord, *, count: int) -> tuple
     except CommandError:
         return [], None
     host = record.nodes if record.nodes and record.nodes == first_host(record.nodes) else ""
-    said: list[str] = []
+    last: list[str] = []
     # The error output is the last, and says why where there is one; steps may have files of their own.
     for path, where in [*reversed(files), *step_paths(context, record=record)]:
         lines = [line for line in _ends_of(context, path=path, host=where) if line.strip()]
         if failure := first_failure(lines, host=host):
             return list(failure.lines), failure
-        said = said or lines[-count:]
-    return said, None
+        last = last or lines[-count:]
+    return last, None
 
 
 def _remembered(context: Context, *, controller: str, record: JobRecord) -> list[tuple[str, str]]:
     submission = parse_submission(record.submit_line)
     if submission.program not in ("sbatch", ""):
         raise CommandError(
-            f"job {record.job_id} was started by {submission.program}; its output went to whoever started it"
+            f"job {record.job_id} was started by {submission.program}; its output went to the terminal that started it"
         )
     script = _script(context, controller=controller, record=record, submission=submission)
     host = first_host(record.nodes)

@@ -1,8 +1,4 @@
-"""
-The status of what is deployed, from AWS APIs, Slurm and the processes of a local cloud.
-
-How it looks is left to the views.
-"""
+"""Status of a deployment, from AWS APIs, Slurm or Kubernetes, and the local cloud's processes."""
 
 import time
 from collections.abc import Callable
@@ -41,11 +37,7 @@ STAND_IN_TAG = "holdfast:stand-in:"
 
 @dataclass(frozen=True, kw_only=True)
 class NodeView:
-    """
-    One instance, as HyperPod and as its orchestrator see it.
-
-    ``slurm`` is empty for a node Slurm does not schedule on, ``kubernetes`` for one that has not joined a cluster.
-    """
+    """Instance; ``slurm`` is empty for nodes that Slurm does not schedule, ``kubernetes`` before a node joins."""
 
     instance_id: str
     instance_group: str
@@ -63,8 +55,6 @@ class NodeView:
 
 @dataclass(frozen=True, kw_only=True)
 class JobView:
-    """One job that waits or goes on."""
-
     job_id: str
     name: str
     state: str
@@ -91,7 +81,7 @@ class FileSystemView:
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentView:
-    """One that is open; all of it: ``holdfast incidents ID``."""
+    """Open incident, in short; in full: ``holdfast incidents ID``."""
 
     id: str
     node: str
@@ -102,7 +92,7 @@ class IncidentView:
 
 @dataclass(frozen=True, kw_only=True)
 class DetectorView:
-    """A detector of a health agent that worked on its node and works no more."""
+    """Detector of a health agent that has stopped working."""
 
     node: str
     host: str
@@ -113,8 +103,6 @@ class DetectorView:
 
 @dataclass(frozen=True, kw_only=True)
 class StatusView:
-    """All that ``holdfast status`` shows."""
-
     environment: str
     cloud: str
     endpoint: str
@@ -151,12 +139,7 @@ class StatusView:
 
 
 def read_status(context: Context) -> StatusView:
-    """
-    One consistent enough picture of stack, cluster, nodes, orchestrator and jobs, and what could not be seen of it.
-
-    Raises:
-        CommandError: there is no such cluster, where nothing else was asked for.
-    """
+    """Read the status, and list what is unreadable. Raises: CommandError: no such cluster, and nothing else to show."""
     session = context.session
     unseen: list[str] = []
     stack: dict[str, Any] = _seen(lambda: describe_stack(context), what="the stack", otherwise={}, unseen=unseen)
@@ -170,7 +153,7 @@ def read_status(context: Context) -> StatusView:
     kubernetes = _read_kubernetes(context, unseen=unseen) if is_eks else _Kubernetes()
     events: list[Event] = _seen(lambda: _events(context), what="events", otherwise=[], unseen=unseen)
     if not session.stack_name:
-        unseen.append("the stack, the file system and incidents, which no --environment names")
+        unseen.append("stack, file system and incidents: without --environment")
     return StatusView(
         environment=session.environment,
         cloud=session.cloud,
@@ -201,7 +184,6 @@ def read_status(context: Context) -> StatusView:
 
 
 def _events(context: Context) -> "list[Event]":
-    """Those of a week: a cluster of years has more than is read in a moment."""
     if not context.session.stack_name:
         return []
     try:
@@ -213,7 +195,6 @@ def _events(context: Context) -> "list[Event]":
 
 
 def open_incidents(events: "list[Event]") -> list[IncidentView]:
-    """Those that are not over."""
     from holdfast_common import timeline
 
     return [
@@ -224,7 +205,7 @@ def open_incidents(events: "list[Event]") -> list[IncidentView]:
 
 
 def lost_on(nodes: list[dict[str, Any]], events: "list[Event]") -> list[DetectorView]:
-    """Of the nodes that the cluster has now."""
+    """Lost detectors of the cluster's present nodes."""
     from holdfast_common import in_order, lost_detectors
 
     hosts = {node["InstanceId"]: hostname_of(node) for node in nodes}
@@ -236,9 +217,9 @@ def lost_on(nodes: list[dict[str, Any]], events: "list[Event]") -> list[Detector
 
 
 def with_training(jobs: list[JobView], events: "list[Event]") -> list[JobView]:
-    """The same jobs with what their events tell of them, those that run first."""
-    told = [replace(job, training=training_of(job.job_id, events) if job.state == "RUNNING" else "") for job in jobs]
-    return sorted(told, key=lambda job: job.state not in ("RUNNING", "Running"))
+    """Add training progress from events; running jobs first."""
+    shown = [replace(job, training=training_of(job.job_id, events) if job.state == "RUNNING" else "") for job in jobs]
+    return sorted(shown, key=lambda job: job.state not in ("RUNNING", "Running"))
 
 
 def _planted(context: Context) -> list[str]:
@@ -251,7 +232,6 @@ def _planted(context: Context) -> list[str]:
 
 
 def _problem(context: Context) -> str:
-    """What is wrong with the local cloud itself."""
     if context.session.cloud != "embedded":
         return ""
     health = context.local.health()
@@ -260,7 +240,6 @@ def _problem(context: Context) -> str:
 
 
 def _seen(ask: Callable[[], T], *, what: str, otherwise: T, unseen: list[str]) -> T:
-    """What AWS answers, or ``otherwise`` where it refuses: the rest of the picture is worth having without it."""
     try:
         return ask()
     except AwsError as error:
@@ -270,8 +249,6 @@ def _seen(ask: Callable[[], T], *, what: str, otherwise: T, unseen: list[str]) -
 
 @dataclass(frozen=True, kw_only=True)
 class _Kubernetes:
-    """What an API server tells."""
-
     version: str = ""
     nodes: dict[str, str] = field(default_factory=dict)
     """Name of a Node -> how it is."""
@@ -334,8 +311,6 @@ def _node_view(node: dict[str, Any], slurm: "_SlurmView", kubernetes: dict[str, 
 
 @dataclass(frozen=True, kw_only=True)
 class _SlurmView:
-    """What Slurm's controller and accounting tell."""
-
     states: dict[str, str] = field(default_factory=dict)
     """Host name -> state."""
     drained: dict[str, str] = field(default_factory=dict)
@@ -345,7 +320,6 @@ class _SlurmView:
 
 
 def _read_slurm(context: Context, nodes: list[dict[str, Any]], *, unseen: list[str]) -> "_SlurmView":
-    """Node states, the queue and the jobs that are over; what cannot be asked for is told in ``unseen``."""
     if context.session.cloud == "aws":
         unseen.append("Slurm's nodes and jobs: on AWS only SSM reaches its controller, which is not done yet")
         return _SlurmView()
@@ -359,20 +333,20 @@ def _read_slurm(context: Context, nodes: list[dict[str, Any]], *, unseen: list[s
         unseen.append(f"Slurm's nodes and jobs: {error}")
         return _SlurmView()
     if answer.returncode:
-        said = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
-        unseen.append(f"Slurm's nodes and jobs: {said}")
+        reason = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
+        unseen.append(f"Slurm's nodes and jobs: {reason}")
     states, jobs = parse_slurm(answer.stdout)
     drained = parse_drained(answer.stdout, controller=controller_hostname(context))
     try:
         ended = ended_jobs(context)
     except (CommandError, OSError) as error:
-        unseen.append(f"jobs that are over: {error}")
+        unseen.append(f"finished jobs: {error}")
         ended = []
     return _SlurmView(states=states, drained=drained, jobs=jobs, ended=ended)
 
 
 def parse_drained(text: str, *, controller: str) -> dict[str, str]:
-    """By host name of each node that takes no job: its reason, and the command that gives it jobs again."""
+    """By host name of each drained node: the reason, and the command that resumes it."""
     rows = [line.split("|", 3) for line in text.split("\n") if line.startswith("N|")]
     return {
         row[1]: f"{row[3]}; resume it with: holdfast ssh {controller} -- scontrol update nodename={row[1]} state=resume"
@@ -383,7 +357,7 @@ def parse_drained(text: str, *, controller: str) -> dict[str, str]:
 
 
 def parse_slurm(text: str) -> tuple[dict[str, str], list[JobView]]:
-    """Node states by host name, and the queue. A line that a name with a line break has torn off is left out."""
+    """Node states by host name, and the queue. Torn lines are left out."""
     fields = ("job_id", "state", "nodes", "elapsed", "reason", "name")
     rows = [line.split("|", len(fields)) for line in text.split("\n")]
     states = {row[1]: row[2] for row in rows if row[0] == "N" and len(row) >= 3}
@@ -414,14 +388,14 @@ def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | 
 
 
 def direction(link: dict[str, Any]) -> str:
-    """Which way a data repository association copies (FSx API, S3DataRepositoryConfiguration)."""
+    """Copy direction of an association (FSx API, S3DataRepositoryConfiguration)."""
     s3 = link.get("S3", {})
     comes, goes = (bool(s3.get(name, {}).get("Events")) for name in ("AutoImportPolicy", "AutoExportPolicy"))
     return {(True, True): "<->", (True, False): "<-", (False, True): "->", (False, False): "--"}[comes, goes]
 
 
 def _goes_with_stack(context: Context) -> bool:
-    """Whether the file system's DeletionPolicy deletes it; False where the template cannot be read."""
+    """Return True if the DeletionPolicy deletes the file system; False if the template is unreadable."""
     try:
         resources = context.template()["Resources"].values()
     except (AwsError, UnreachableError, ValueError, KeyError):

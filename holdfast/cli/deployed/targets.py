@@ -1,7 +1,8 @@
-"""From ``--environment``, ``--cluster``, ``--region`` and ``--profile`` to a cluster."""
+"""Cluster for ``--environment``, ``--cluster``, ``--region`` and ``--profile``."""
 
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,13 @@ VARIABLE = "HOLDFAST_ENVIRONMENT"
 TARGET = "Cluster"
 """Panel of the options in the help texts."""
 _WHICH = "Deployed environment, name in environments/, or path. Default: $HOLDFAST_ENVIRONMENT, or the current one."
-ENVIRONMENT = typer.Option("--environment", "-e", metavar="ENV", help=_WHICH, rich_help_panel=TARGET)
-LONG_ENVIRONMENT = typer.Option("--environment", metavar="ENV", help=_WHICH, rich_help_panel=TARGET)
+_option = partial(typer.Option, rich_help_panel=TARGET)
+ENVIRONMENT = _option("--environment", "-e", metavar="ENV", help=_WHICH)
+LONG_ENVIRONMENT = _option("--environment", metavar="ENV", help=_WHICH)
 """Without the letter, for a command that passes on options of another program."""
-CLUSTER = typer.Option("--cluster", metavar="NAME", help="Name or ARN of any cluster on AWS.", rich_help_panel=TARGET)
-REGION = typer.Option(
-    "--region", help="AWS region of the cluster. Default: that of the profile.", rich_help_panel=TARGET
-)
-PROFILE = typer.Option(
-    "--profile", help="Profile of the AWS configuration. Default: as the AWS CLI chooses.", rich_help_panel=TARGET
-)
+CLUSTER = _option("--cluster", metavar="NAME", help="Name or ARN of any cluster on AWS.")
+REGION = _option("--region", help="AWS region of the cluster. Default: that of the profile.")
+PROFILE = _option("--profile", help="Profile of the AWS configuration. Default: as the AWS CLI chooses.")
 
 _ARN = re.compile(r"arn:[a-z0-9-]+:sagemaker:([a-z0-9-]+):\d{12}:cluster/[a-z0-9]+")
 _NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
@@ -42,10 +40,7 @@ def locate(
     profile: str | None = None,
 ) -> Context:
     """
-    The cluster that the options name; without any, the one of HOLDFAST_ENVIRONMENT, or of the current session.
-
-    Raises:
-        CommandError: they contradict each other, or name nothing that is there.
+    Return the cluster of the options, of HOLDFAST_ENVIRONMENT, or the current one. Raises: CommandError: no such one.
     """
     if environment is not None and cluster is not None:
         raise CommandError("got --environment and --cluster; allowed: one of them, a file names its cluster itself")
@@ -65,7 +60,7 @@ def locate(
 
 
 def check_region(region: str) -> None:
-    """Raises: CommandError: it has not the form of one."""
+    """Raise CommandError if ``region`` has not the form of one."""
     if not _REGION.fullmatch(region):
         raise CommandError(f"got --region {region!r}; allowed: a region of AWS, such as us-west-2")
 
@@ -84,7 +79,6 @@ def _on_aws(*, cluster: str, region: str | None, profile: str | None) -> Context
 
 
 def _named(name: str, *, region: str | None, profile: str | None) -> Context:
-    """By the name of a session first: an environment that is up needs no file."""
     local = from_environment()
     session = recorded(local.home, environment=name) if Path(name).name == name else None
     if session is not None:
@@ -94,7 +88,7 @@ def _named(name: str, *, region: str | None, profile: str | None) -> Context:
     if definition.cloud == "embedded":
         return _embedded(definition, path=path, region=region, profile=profile)
     if region is not None and region != definition.region:
-        raise CommandError(f"got --region {region}, and {path.name} says {definition.region}; leave --region out")
+        raise CommandError(f"got --region {region}, and {path.name} has {definition.region}; leave --region out")
     session = Session(
         environment=definition.name,
         cloud="aws",
@@ -118,7 +112,7 @@ def _embedded(definition: Any, *, path: Path, region: str | None, profile: str |
 
 
 def _half_deployed(definition: Any, *, path: Path, current: Context) -> Context:
-    """An environment beside the current one whose deployment did not succeed: it may have a stack to look at."""
+    """Return an environment whose deployment failed: its stack can be inspected."""
     session = Session(
         environment=definition.name,
         cloud="embedded",

@@ -1,4 +1,4 @@
-"""From a definition to a deployed stack: this machine's programs, the CDK as a child, the wait for nodes."""
+"""Deployment: preflight checks, CDK as a child process, wait for nodes."""
 
 from holdfast.cli.deploying.administrators import make_missing_roles
 from holdfast.cli.deploying.app import BUILT_IN, app_folder

@@ -1,8 +1,7 @@
 """
-The organisation's roles that an environment names as administrators of Kubernetes, in an account of the embedded AWS.
+Administrator roles of Kubernetes in an account of the embedded AWS.
 
-On AWS they are there before anything is deployed. A fresh embedded account has none, so those that are missing are
-made; one that is there is left as it is.
+On AWS they exist before the deployment. In a fresh embedded account, missing ones are created; existing ones stay.
 """
 
 import json
@@ -15,16 +14,7 @@ DESCRIPTION = "Stands for a role of the organisation, which administers Kubernet
 
 
 def make_missing_roles(iam: Any, arns: Iterable[str], *, account: str) -> list[str]:
-    """
-    Make the roles of this account that are not there, which its own principals may then assume.
-
-    Args:
-        iam: A client of IAM.
-        account: Twelve digits; roles of another account are not made.
-
-    Returns:
-        Names of those that were made.
-    """
+    """Create the missing roles of this account (twelve digits), and return their names."""
     made = []
     for arn in arns:
         found = ROLE.fullmatch(arn)
@@ -44,7 +34,7 @@ def make_missing_roles(iam: Any, arns: Iterable[str], *, account: str) -> list[s
 
 
 def trust(account: str) -> dict[str, Any]:
-    """Whom such a role trusts: whoever in the account has the right to assume it."""
+    """Trust policy: the account, whose principals need the right to assume the role."""
     return {
         "Version": "2012-10-17",
         "Statement": [

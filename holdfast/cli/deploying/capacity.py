@@ -1,4 +1,4 @@
-"""How many nodes of the local cloud a machine can hold. Pure."""
+"""Capacity of a machine for local nodes. Pure."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ GIB = 1 << 30
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
     """
-    Of a machine, for one cluster.
+    Capacity of a machine for one cluster.
 
     Args:
         figures: Of the cluster's orchestrator.
-        memory_bytes: What can be used now.
-        cores: That this process may use.
-        running: Nodes of this home that run by now; what they need is no longer available.
+        memory_bytes: Available memory.
+        cores: Cores of this process.
+        running: Running nodes of this home; their memory is already taken.
     """
 
     figures: LocalNodes
@@ -27,16 +27,14 @@ class Capacity:
 
     @property
     def by_memory(self) -> int:
-        """Nodes for which there is memory."""
         return self.running + max(0, (self.memory_bytes - self._base_bytes) // (self.figures.node_mib * MIB))
 
     @property
     def by_cores(self) -> int:
-        """Nodes that come up beside each other."""
         return self.cores * self.figures.nodes_per_core
 
     def lacking(self, nodes: int) -> list[str]:
-        """Why there is no room for so many nodes, in a sentence; empty where there is."""
+        """Reason why memory does not suffice; empty if it does."""
         if nodes <= self.by_memory:
             return []
         needed = (self._base_bytes + max(0, nodes - self.running) * self.figures.node_mib * MIB) / GIB
@@ -46,7 +44,7 @@ class Capacity:
         ]
 
     def crowded(self, nodes: int) -> list[str]:
-        """What happens with so many nodes, in a sentence; empty where they are few enough."""
+        """Warning about too few cores; empty if they suffice."""
         if nodes <= self.by_cores:
             return []
         return [

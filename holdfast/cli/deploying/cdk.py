@@ -1,8 +1,7 @@
 """
-The unmodified CDK command line, run as a child: bootstrap, synth, deploy.
+CDK command line as a child process: bootstrap, synth, deploy.
 
-Its output goes to a log file; what a person sees of a deployment is read from CloudFormation meanwhile,
-so the picture is the same for the embedded AWS and the real one.
+Its output goes to a log file. Progress is read from CloudFormation, the same for the embedded AWS and the real one.
 """
 
 import json
@@ -51,9 +50,7 @@ class Cdk:
 
     @property
     def temporary(self) -> Path:
-        """
-        TMPDIR of all children. A signal leaves there what the CDK, jsii and the app unpack, and never in /tmp.
-        """
+        """TMPDIR of all children, since a signal leaves unpacked files of the CDK and jsii there."""
         return self.work / "tmp"
 
     @property
@@ -64,7 +61,7 @@ class Cdk:
         return self._start("bootstrap", f"aws://{account}/{region}")
 
     def start_synth(self) -> "subprocess.Popen[bytes]":
-        """Synthesise into the assembly folder as the CLI would, but beside the bootstrap and not after it."""
+        """Synthesise into the assembly folder, in parallel with the bootstrap."""
         shutil.rmtree(self.assembly, ignore_errors=True)
         app = app_folder(self.environment_file)
         context = json.loads((app / "cdk.json").read_text()).get("context", {})
@@ -78,12 +75,7 @@ class Cdk:
         )
 
     def wait(self, child: "subprocess.Popen[bytes]", *, what: str, progress: Callable[[], None]) -> None:
-        """
-        Wait for ``child``, calling ``progress`` meanwhile.
-
-        Raises:
-            CommandError: it failed; the message ends with the last lines of its log.
-        """
+        """Wait for ``child``, calling ``progress``. Raises: CommandError: it failed; with the last lines of its log."""
         try:
             while child.poll() is None:
                 progress()
@@ -94,7 +86,7 @@ class Cdk:
             raise CommandError(f"{what} failed with exit code {child.returncode}: {self._reason()}\n(log: {self.log})")
 
     def end(self, child: "subprocess.Popen[bytes]") -> None:
-        """End a child that still runs, with the programs it started; after the last one go its temporary files."""
+        """End a child; after the last one, remove the temporary files."""
         end(child)
         self._children[:] = [one for one in self._children if one is not child]
         if not self._children:
@@ -107,7 +99,6 @@ class Cdk:
         return self._popen("cdk", argv, cwd=self.work, extra={})
 
     def _popen(self, name: str, argv: list[str], *, cwd: Path, extra: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-        """In a session of its own: Ctrl-C reaches only this process, which ends the child in order."""
         self.temporary.mkdir(mode=0o700, exist_ok=True)
         programs = (str(Path(sys.prefix) / "bin"), str(find_node().parent), os.environ.get("PATH", os.defpath))
         path = os.pathsep.join(programs)
@@ -118,12 +109,12 @@ class Cdk:
 
     def _reason(self) -> str:
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        telling = [line for line in lines if "_FAILED" in line or "rror" in line or ".yaml:" in line]
-        return "\n".join((telling or lines)[-4:])
+        failures = [line for line in lines if "_FAILED" in line or "rror" in line or ".yaml:" in line]
+        return "\n".join((failures or lines)[-4:])
 
 
 def end(child: "subprocess.Popen[bytes]") -> None:
-    """End a child started here, with the programs it started, and wait for it: first politely, then for certain."""
+    """Terminate a child with its process group, then kill it."""
     if child.poll() is not None:
         return
     os.killpg(child.pid, signal.SIGTERM)
@@ -135,14 +126,14 @@ def end(child: "subprocess.Popen[bytes]") -> None:
 
 
 def stack_exists(cloudformation: Any, *, name: str) -> bool:
-    """Whether a stack of this name has been deployed."""
+    """Return True if the stack has been deployed."""
     return bool(status := stack_status(cloudformation, name=name)) and not status.startswith(
         ("REVIEW", "DELETE", "ROLLBACK")
     )
 
 
 def stack_status(cloudformation: Any, *, name: str) -> str:
-    """The status of a stack; empty when there is none."""
+    """Status of a stack; empty if it does not exist."""
     from botocore.exceptions import ClientError
 
     try:

@@ -1,5 +1,3 @@
-"""From a definition to a deployed stack, with the wait for its nodes."""
-
 import contextlib
 import time
 from collections.abc import Iterator
@@ -39,7 +37,7 @@ GIVEN_UP_AFTER_S = 5.0
 
 
 def refuse_replacements(definition: "Environment", context: Context) -> None:
-    """Nothing that holds data or nodes is replaced unless the file allows it (guarantee G9)."""
+    """Refuse to replace data or nodes unless the file allows it (guarantee G9)."""
     from holdfast.importing import deployed_environment
     from holdfast.updates import guard
 
@@ -55,23 +53,18 @@ def refuse_replacements(definition: "Environment", context: Context) -> None:
 
 @contextlib.contextmanager
 def taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here: bool) -> Iterator[None]:
-    """A local cloud that this command began is taken down again when the command ends this way: nothing half-made."""
+    """Take down a local cloud that this command started if it ends with this error."""
     try:
         yield
     except ending:
         if begun_here and local.is_claimed():
-            with step("take down what was begun"):
+            with step("take down the local cloud"):
                 local.remove()
         raise
 
 
 def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Context:
-    """
-    Deploy an environment and wait for its nodes; it is the current one afterwards.
-
-    Raises:
-        CommandError: it did not succeed, and what was current before still is.
-    """
+    """Deploy, wait for the nodes, and make it current. Raises: CommandError: it failed; the current one stays."""
     embedded = definition.cloud == "embedded"
     check_packages()
     session = Session(
@@ -119,11 +112,11 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
         try:
             cdk.wait(child, what="cdk deploy", progress=watch.look)
         except CommandError as error:
-            told = [watch.why_it_failed() or str(error)]
+            problems = [watch.why_it_failed() or str(error)]
             # AWS's message names the instance, not the cause, and its logs go with what was begun.
-            told += local.node_failures(since_ns=begun_ns) if embedded else []
-            told += watch.state_of_stack()
-            raise CommandError("\n".join(told), exit_code=1) from None
+            problems += local.node_failures(since_ns=begun_ns) if embedded else []
+            problems += watch.state_of_stack()
+            raise CommandError("\n".join(problems), exit_code=1) from None
         watch.look()
     if embedded:
         for line in watch.not_here():
@@ -140,14 +133,14 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
 
 
 def node_count(definition: "Environment") -> int:
-    """How many nodes a cluster will have, spares included."""
+    """Number of nodes, spares included."""
     cluster = definition.cluster
     counts = [group.total_count for group in cluster.instance_groups]
     return sum([*counts, *(group.instance_count for group in cluster.restricted_instance_groups)])
 
 
 def _is_record(context: Context) -> bool:
-    """Whether nothing runs behind the cluster of EKS."""
+    """Return True if the EKS cluster is a record only."""
     try:
         eks_cluster(context)
     except CommandError:
@@ -155,12 +148,12 @@ def _is_record(context: Context) -> bool:
     return False
 
 
-def _said_of(node: dict[str, Any]) -> str:
+def _status_line(node: dict[str, Any]) -> str:
     status = node["InstanceStatus"]
-    said = f": {status['Message']}" if status.get("Message") else ""
+    message = f": {status['Message']}" if status.get("Message") else ""
     return (
         f"instance {node['InstanceId']} of instance group {node['InstanceGroupName']} did not come into service, "
-        f"it is {status['Status']}{said}"
+        f"it is {status['Status']}{message}"
     )
 
 
@@ -175,12 +168,7 @@ def start_local_cloud(local: LocalCloud, *, region: str) -> None:
 
 
 def settle(context: Context, *, stack: str) -> None:
-    """
-    Wait for the operation of a stack that an earlier command began and did not see the end of.
-
-    Raises:
-        CommandError: it takes more than an hour.
-    """
+    """Wait for a stack operation of an earlier command. Raises: CommandError: it takes more than an hour."""
     client = context.client("cloudformation")
     if not is_under_way(stack_status(client, name=stack)):
         return
@@ -206,11 +194,11 @@ def _make_administrators(context: Context, *, definition: "Environment") -> None
         return
     with step(Stage.ADMINISTRATORS) as progress:
         made = make_missing_roles(context.client("iam"), definition.eks.admin_role_arns, account=definition.account)
-        progress.update(f"made the roles that are missing: {', '.join(made)}" if made else "all roles are there")
+        progress.update(f"created missing roles: {', '.join(made)}" if made else "all roles exist")
 
 
 class _DeploymentWatch:
-    """What CloudFormation and HyperPod say while the CDK deploys."""
+    """Progress of a deployment in CloudFormation and HyperPod."""
 
     def __init__(self, *, context: Context, progress: Step) -> None:
         self._context, self._progress = context, progress
@@ -228,10 +216,7 @@ class _DeploymentWatch:
 
     def wait_for_nodes(self, progress: Step) -> list[str]:
         """
-        Return when all nodes run: with continuous provisioning they come after the cluster is in service, or never.
-
-        Returns:
-            What HyperPod says of nodes that it has given up, a line each.
+        Wait for all nodes, which may follow after the cluster. Returns HyperPod's status of failed nodes, a line each.
         """
         failing_since: dict[str, float] = {}
         deadline = time.monotonic() + NODES_TIMEOUT_S
@@ -243,15 +228,14 @@ class _DeploymentWatch:
             failing_since = {name: failing_since.get(name, now) for name in (node["InstanceId"] for node in failed)}
             given_up = [node for node in failed if now - failing_since[node["InstanceId"]] > GIVEN_UP_AFTER_S]
             if not waiting or given_up or now > deadline:
-                return [_said_of(node) for node in given_up or waiting]
+                return [_status_line(node) for node in given_up or waiting]
             time.sleep(NODES_POLL_S)
 
     def not_here(self) -> list[str]:
-        """What of the stack is not on this machine, a line each."""
         return not_here(self._events())
 
     def why_it_failed(self) -> str:
-        """The failures CloudFormation reported for this deployment, first one first; empty when it reported none."""
+        """Failures of this deployment in CloudFormation, first one first; empty without any."""
         failures = [
             f"{event['LogicalResourceId']} ({event['ResourceType']}): {event.get('ResourceStatusReason', '')}"
             for event in reversed(self._events())
@@ -264,7 +248,7 @@ class _DeploymentWatch:
         return f"stack {self._context.session.stack_name} was not deployed and was rolled back: " + "\n".join(failures)
 
     def state_of_stack(self) -> list[str]:
-        """The state of the stack after a failure, in a line; none where it has no stack."""
+        """Stack status after a failure, in one line; empty without a stack."""
         try:
             status = str(self._context.describe_stack()["StackStatus"])
         except AwsError:

@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_monitor(rules: Path, definition: "Environment") -> None:
-    """
-    Before anything is deployed.
-
-    Raises:
-        CommandError: nothing would be scraped, or the rules are none.
-    """
+    """Check before a deployment. Raises: CommandError: nothing to scrape, or invalid rules."""
     if definition.cloud != "embedded":
         raise CommandError(
             f"--monitor scrapes nodes of this machine, and {definition.name} is on AWS; leave it out, and set "
@@ -36,7 +31,6 @@ def check_monitor(rules: Path, definition: "Environment") -> None:
 
 
 def start_monitor(rules: Path, definition: "Environment", *, local: LocalCloud) -> None:
-    """Start both, and say where they are."""
     with step(Stage.MONITOR) as progress:
         access = local.start_monitor(rules=rules, cluster=definition.cluster_name)
         progress.update(f"{access.prometheus}, {access.alertmanager}")

@@ -1,4 +1,4 @@
-"""What this machine needs for the local cloud, all that is missing at once."""
+"""Requirements of the local cloud, all missing ones at once."""
 
 import os
 import platform
@@ -35,17 +35,15 @@ _INSTALL_S = 1800.0
 
 
 def check_system() -> None:
-    """
-    Return where namespaces and mounts can be made.
-
-    Raises:
-        CommandError: this is no Linux, or the user is not root.
-    """
+    """Check for Linux and root. Raises: CommandError."""
     if platform.system() != "Linux":
         raise CommandError(f"the local cloud needs Linux (namespaces, overlay mounts); this is {platform.system()}")
     if os.geteuid() != 0:
-        first = "".join(f"; first: sudo {line}" for line in filter(None, [install_command()]))
-        raise CommandError(f"the local cloud makes namespaces and mounts and needs root; run it with sudo{first}")
+        command = install_command()
+        first = f"; first: sudo {command}" if command else ""
+        raise CommandError(
+            f"the local cloud creates namespaces and mounts, which requires root; run it with sudo{first}"
+        )
 
 
 def missing_packages() -> tuple[str, ...]:
@@ -83,15 +81,15 @@ def check_machine(
     *, home: Path, orchestrator: Literal["slurm", "eks"] = "slurm", nodes: int = 0, builds: bool = False
 ) -> str:
     """
-    Words for the progress line when everything is there.
+    Return a summary for the progress line.
 
     Args:
-        orchestrator: Default: Slurm, for which no Kubernetes is needed.
-        nodes: How many there will be, for whose memory is asked.
+        orchestrator: Default: Slurm, which needs no Kubernetes.
+        nodes: Planned nodes, which need memory.
         builds: Default: no build of Kubernetes follows, so its binaries have to exist.
 
     Raises:
-        CommandError: naming everything that is missing and what to do about each.
+        CommandError: all missing requirements, each with its remedy.
     """
     check_system()
     from holdfast.localcloud.nodes import Fleet
@@ -116,7 +114,7 @@ def check_machine(
 
 
 def capacity_of(*, home: Path, orchestrator: Literal["slurm", "eks"]) -> Capacity:
-    """What this machine can hold of a cluster beside what runs on it, but for nodes of this home."""
+    """Capacity of this machine, beside other programs and nodes of other homes."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
     from holdfast.localcloud.nodes import Fleet
 
@@ -130,7 +128,6 @@ def capacity_of(*, home: Path, orchestrator: Literal["slurm", "eks"]) -> Capacit
 
 
 def _for_kubernetes(*, builds: bool) -> tuple[list[str], list[str]]:
-    """What an EKS cluster lacks on this machine, and what will be different."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
 
     if kubernetes.wants_records(os.environ):
@@ -156,18 +153,17 @@ def _missing_programs() -> list[str]:
 
 
 def _wrong_slurm() -> list[str]:
-    """Programs of Slurm that do not start, are too old, or do not belong together."""
     versions: dict[str, str] = {}
     # Clients and slurmdbd say their version only where they have a configuration; without their library they say so.
     for program in ("slurmctld", "slurmd", "slurmdbd", "sbatch"):
-        said = _said(path) if (path := _which(program)) else ""
-        if "shared librar" in said:
-            return [f"{program} does not start ({said}); install it together with the libraries of its version"]
-        if found := re.search(r"^slurm\S* (\d+\.\d+\.\d+)", said):
+        answer = _version_line(path) if (path := _which(program)) else ""
+        if "shared librar" in answer:
+            return [f"{program} does not start ({answer}); install it together with the libraries of its version"]
+        if found := re.search(r"^slurm\S* (\d+\.\d+\.\d+)", answer):
             versions[program] = found[1]
     if len(set(versions.values())) > 1:
-        told = ", ".join(f"{program} {version}" for program, version in sorted(versions.items()))
-        return [f"Slurm's programs are of several versions ({told}); install those of one version"]
+        found_versions = ", ".join(f"{program} {version}" for program, version in sorted(versions.items()))
+        return [f"Slurm's programs are of several versions ({found_versions}); install those of one version"]
     for version in set(versions.values()):
         if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_SLURM:
             return [
@@ -176,8 +172,7 @@ def _wrong_slurm() -> list[str]:
     return []
 
 
-def _said(program: str) -> str:
-    """The last line of a program that was asked for its version."""
+def _version_line(program: str) -> str:
     try:
         done = subprocess.run([program, "-V"], capture_output=True, text=True, check=False, timeout=_ASK_S)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""What a stack has on AWS and not on this machine, as the events of the embedded CloudFormation say it."""
+"""Parts of a stack that exist on AWS only, from the events of the embedded CloudFormation."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,13 +7,7 @@ FINISHED = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 
 
 def not_here(events: Iterable[Mapping[str, Any]]) -> list[str]:
-    """
-    A line for each resource that was made without something, in the order of the lines.
-
-    Args:
-        events: All of a stack, newest first, as DescribeStackEvents gives them. The last of a resource counts: what was
-            left out once and is there by now is not told.
-    """
+    """Return a sorted line for each resource that was made without something."""
     last: dict[str, Mapping[str, Any]] = {}
     for event in events:
         last.setdefault(event["LogicalResourceId"], event)

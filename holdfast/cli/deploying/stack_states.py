@@ -1,5 +1,5 @@
 """
-The state of a stack in words: after a deployment that failed, and where the next one cannot begin. Pure.
+Stack status in words, after a failed deployment and where no update can start. Pure.
 
 Source: CloudFormation user guide, using-cfn-updating-stacks-continueupdaterollback.
 """
@@ -11,9 +11,9 @@ STUCK = "UPDATE_ROLLBACK_FAILED"
 def after_failure(stack: str, *, status: str) -> str:
     """Return what is deployed now, and what to do."""
     if status == ROLLED_BACK:
-        what = "it is as it was before this update; correct the cause and run holdfast up again"
+        what = "it is unchanged; correct the cause and run holdfast up again"
     elif status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED"):
-        what = "nothing of it is deployed; correct the cause and run holdfast up again, which makes it from the start"
+        what = "nothing is deployed; correct the cause and run holdfast up again"
     elif status == STUCK:
         what = stuck(stack)
     else:
@@ -22,13 +22,13 @@ def after_failure(stack: str, *, status: str) -> str:
 
 
 def is_under_way(status: str) -> bool:
-    """Return True where an operation runs that refuses every other one."""
+    """Return True while an operation runs that refuses others."""
     return status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS"
 
 
 def stuck(stack: str) -> str:
-    """Return why no update can begin in ``UPDATE_ROLLBACK_FAILED``, and what to do."""
+    """Return why no update can start in ``UPDATE_ROLLBACK_FAILED``, and what to do."""
     return (
-        "an update failed, and so did its rollback, so it takes no update; correct what the rollback failed on, then "
-        f"run: aws cloudformation continue-update-rollback --stack-name {stack}"
+        "an update failed, and so did its rollback, so it accepts no update; correct the cause of the failed rollback, "
+        f"then run: aws cloudformation continue-update-rollback --stack-name {stack}"
     )

@@ -1,4 +1,4 @@
-"""Reads what the planner is handed, and refuses what is not there. The planner is slow to load."""
+"""Files and events of a plan. The planner is slow to load."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def data_from(*, rates_file: Path | None, stages_file: Path | None, prices_file: Path | None) -> "Data":
-    """Rates, stages and prices from these files, each read when it is asked for. Default: those of the catalog."""
+    """Rates, stages and prices of these files, each read on demand. Default: the catalog."""
     from holdfast.catalog.goodput import failure_rates, prices, recovery_stages
     from holdfast.cli.planning.inputs import Data
 
@@ -41,20 +41,9 @@ def _read(option: str, reader: Callable[[Path | None], T], path: Path | None) ->
 def learned(
     path: Path | None, *, environment: str | None, actual: bool
 ) -> "tuple[StoredEvents | None, Environment | None]":
-    """
-    The events to learn from, and the environment to plan.
-
-    Args:
-        path: Events as JSON lines. Default: none.
-        environment: Its name or the path of its file. Default: none, or with ``actual`` the one that is deployed.
-        actual: Learn from the events of what is deployed.
-
-    Raises:
-        CommandError: there is no event, or those there are belong to another environment.
-        NoSuchEnvironmentError: there is no such environment.
-    """
+    """Events to learn from, and environment. Raises: CommandError: none, or another's. NoSuchEnvironmentError."""
     if path is not None and actual:
-        raise CommandError("--events and --actual are two sources of the same; give one of them")
+        raise CommandError("got --events and --actual; allowed: one of them")
     if actual:
         return _deployed(environment)
     events = None if path is None else events_of(path)
@@ -62,7 +51,6 @@ def learned(
 
 
 def _deployed(environment: str | None) -> "tuple[StoredEvents, Environment]":
-    """The events of what is deployed, which has to be what is planned."""
     definition = None if environment is None else read_definition(environment_file(environment))
     has_session = definition is not None and definition.name in environments(from_environment().home)
     context = locate(environment=definition.name if definition is not None and has_session else None)
@@ -83,12 +71,7 @@ def _deployed(environment: str | None) -> "tuple[StoredEvents, Environment]":
 
 
 def events_of(path: Path) -> "StoredEvents":
-    """
-    The events of a file. What is no event is left out; ``name_problems`` names it.
-
-    Raises:
-        CommandError: it cannot be read, or holds no event.
-    """
+    """Events of a file; invalid lines are set aside. Raises: CommandError: unreadable, or without events."""
     from holdfast_common import StoredEvents
 
     try:

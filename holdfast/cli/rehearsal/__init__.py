@@ -1,4 +1,4 @@
-"""Breaks a node, by hand or under a job, and watches it come back."""
+"""Rehearsals: break a node, and watch the recovery."""
 
 from holdfast.cli.rehearsal.faults import Fault, inject
 from holdfast.cli.rehearsal.jobs import rehearse_jobs

@@ -1,4 +1,4 @@
-"""Real faults for one node: it is destroyed, frozen or cut off."""
+"""Real faults of one node: destroyed, frozen or disconnected."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ from holdfast_common import kinds
 
 
 class Fault(StrEnum):
-    """What is done to the instance. Each is real: processes are killed or stopped, links are cut."""
+    """Fault of an instance: processes are killed or stopped, links are cut."""
 
     destroy = "destroy"
     freeze = "freeze"
@@ -19,7 +19,7 @@ TAXONOMY = {Fault.destroy: "instance-lost", Fault.freeze: "instance-unreachable"
 
 
 def inject(context: Context, *, node: str, fault: Fault) -> str:
-    """Do it, and record that it was done. Returns the instance id."""
+    """Inject the fault, and record it. Returns the instance id."""
     target = instance(context, node=node)
     instance_id = target.spec.instance_id
     # Recorded first: the timeline counts the seconds to notice from here.

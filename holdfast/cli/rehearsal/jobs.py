@@ -1,8 +1,7 @@
 """
-``holdfast rehearse``: train, break a node under the job, and watch it come back; or, where the job is elastic, take
-nodes from it and give them back.
+``holdfast rehearse``: break a node under a training job, or resize an elastic job, and watch the recovery.
 
-Everything it shows is read from the cluster's events; the summary is their timeline and nothing else.
+The summary is computed from the cluster's events alone.
 """
 
 import time
@@ -29,7 +28,7 @@ HEALED = "xid-79"
 def rehearse_jobs(
     context: Context, *, files: Sequence[Path], prepare: Path | None, fault: Fault = Fault.destroy
 ) -> "list[Event]":
-    """The rehearsals themselves, and one summary of all. Returns their events."""
+    """Rehearse each job, and print one summary. Returns their events."""
     for file in files:
         check_fits(file, orchestrator=context.orchestrator)
     if prepare is not None:
@@ -53,7 +52,7 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
     with step("train") as progress:
         if not watch.until(_may_begin, what="a checkpoint, or all nodes of an elastic job", progress=progress):
             raise CommandError(
-                f"job {job_id} has ended well without an event of a checkpoint, so no node was broken under it; "
+                f"job {job_id} completed without a checkpoint event, so no node was broken; "
                 f"a job for a rehearsal writes such events (docs/events.md) and trains for a while; "
                 f"its output: holdfast logs --job {job_id}",
                 exit_code=1,
@@ -68,14 +67,12 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
 
 
 def _may_begin(events: "list[Event]") -> bool:
-    """Whether the job has something to lose."""
     from holdfast_common import kinds
 
     return has_all_its_nodes(events) if sizes_of(events) else _has(events, kinds.CHECKPOINT_SAVED)
 
 
 def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
-    """A node is lost under the job and replaced; where agents act, one of them then names another node."""
     from holdfast_common import kinds
 
     victim = _last_node_of(watch.events)
@@ -85,7 +82,7 @@ def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
     with step("notice") as progress:
         watch.until(
             lambda events: _has(events, kinds.NODE_LOST),
-            what="the lost node to be noticed",
+            what="the detection of the lost node",
             progress=progress,
             job_may_end=True,
         )
@@ -104,7 +101,7 @@ def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
 
 
 def _may_heal(context: Context, events: "list[Event]") -> bool:
-    """Whether health agents act in this cluster, and launchers of the job hand ranks over."""
+    """Return True if health agents act, and launchers of the job can hand ranks over."""
     from holdfast_common import kinds
 
     acting = any(
@@ -115,12 +112,11 @@ def _may_heal(context: Context, events: "list[Event]") -> bool:
 
 
 def _heal(context: Context, watch: Watch) -> None:
-    """A GPU of a busy node falls off the bus: the agent names it, its ranks leave between two steps, the node goes."""
     from holdfast_common import kinds
 
     with step("wait for the spare") as progress:
         if not watch.until(_spare_is_back, what="the spare", progress=progress):
-            progress.update("the job ended before it was back")
+            progress.update("the job ended before the spare was ready")
             return
     victim = _last_node_of(watch.events)
     with step(f"plant {HEALED} on a busy node") as progress:
@@ -130,8 +126,8 @@ def _heal(context: Context, watch: Watch) -> None:
         if watch.until(
             lambda events: _has(events, kinds.HANDED_OVER), what="the ranks to be handed over", progress=progress
         ):
-            progress.update(_told_of_hand_over(watch.events))
-    with step("replace the node that was named") as progress:
+            progress.update(_hand_over_line(watch.events))
+    with step("replace the reported node") as progress:
         watch.until(
             lambda events: any(
                 event.kind == kinds.NODE_REPLACED and event.detail.get("replaces") == victim for event in events
@@ -143,14 +139,14 @@ def _heal(context: Context, watch: Watch) -> None:
 
 
 def _spare_is_back(events: "list[Event]") -> bool:
-    """Whether a launcher is ready that came after the loss; the spare that the job began with has a rank by now."""
+    """Return True if a launcher became ready as a spare after the loss."""
     from holdfast_common import kinds
 
     lost_ns = max(event.time_ns for event in events if event.kind == kinds.NODE_LOST)
     return any(event.kind == kinds.SPARE_READY and event.time_ns > lost_ns for event in events)
 
 
-def _told_of_hand_over(events: "list[Event]") -> str:
+def _hand_over_line(events: "list[Event]") -> str:
     from holdfast_common import kinds
 
     last = next(event for event in reversed(events) if event.kind == kinds.HANDED_OVER)
@@ -163,14 +159,9 @@ def _has(events: "list[Event]", kind: str) -> bool:
 
 
 def _last_node_of(events: "list[Event]") -> str:
-    """
-    Instance id of the last node that has a rank of the job.
-
-    Any rank may die, but this one shows that rank 0 is not spared by luck.
-    """
     from holdfast_common import kinds
 
     for event in reversed(events):
         if event.kind in (kinds.JOB_STARTED, kinds.JOB_RESUMED) and event.detail.get("nodes"):
             return str(event.detail["nodes"]).split(",")[-1]
-    raise CommandError("the job did not say on which nodes it runs; look with: holdfast events", exit_code=1)
+    raise CommandError("no event names the nodes of the job; see: holdfast events", exit_code=1)

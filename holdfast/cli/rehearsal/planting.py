@@ -1,4 +1,4 @@
-"""Plants faults on nodes of the local HyperPod, and writes into the event log that it was done."""
+"""Fault injection on local nodes, recorded in the event log."""
 
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,7 @@ IN_SERVICE = "Running"
 
 def plant_fault(context: Context, *, node: str, fault: str, for_s: float | None, gpu: int) -> "Planted":
     """
-    Plant a fault on a node that is in service, and record it.
-
-    Raises:
-        CommandError: there is no such node or fault, the node is not in service, or it cannot be done.
+    Inject a fault into a node in service, and record it. Raises: CommandError: no such node or fault, or it failed.
     """
     from holdfast.localcloud.nodes import Fleet
     from holdfast.localcloud.planting import PlantingError, fault_named, plant, planted
@@ -45,7 +42,7 @@ def plant_fault(context: Context, *, node: str, fault: str, for_s: float | None,
 
 
 def planted_faults(context: Context, *, node: str | None = None) -> "list[Planted]":
-    """What lasts now; ``node`` as the user names it. Default: on all nodes."""
+    """Active faults; ``node`` by any of its names. Default: of all nodes."""
     from holdfast.localcloud.nodes import Fleet
     from holdfast.localcloud.planting import planted
 
@@ -54,12 +51,7 @@ def planted_faults(context: Context, *, node: str | None = None) -> "list[Plante
 
 
 def end_faults(context: Context, *, node: str, fault: str | None) -> "list[Planted]":
-    """
-    End what lasts on a node before its time, or one fault of it; returns what was ended.
-
-    Raises:
-        CommandError: nothing of the kind is planted there, or it could not be ended.
-    """
+    """End the active faults of a node, or one of them, and return them. Raises: CommandError: none, or it failed."""
     from holdfast.localcloud.planting import PlantingError, end
 
     there = planted_faults(context, node=node)
@@ -77,7 +69,6 @@ def end_faults(context: Context, *, node: str, fault: str | None) -> "list[Plant
 
 
 def _record(context: Context, done: "Planted") -> None:
-    """At the time at which it was planted, since the timeline counts the seconds to notice from there."""
     known = {one.value: name for one, name in TAXONOMY.items()}
     fault = known.get(Fault(done.fault), done.fault) if done.fault in known else done.fault
     detail: dict[str, str | int] = {"planted": done.fault, "what": done.detail, "host": done.host}
@@ -97,7 +88,7 @@ def _record(context: Context, done: "Planted") -> None:
 
 def _what_stays(instance_id: str, faults: list[str]) -> str:
     if not faults:
-        return f"interrupted; no fault that lasts is planted on {instance_id}"
+        return f"interrupted; no fault is active on {instance_id}"
     return (
         f"interrupted; planted on {instance_id}, and it stays: {', '.join(faults)}; end it with: "
         f"holdfast inject {instance_id} --end"

@@ -1,4 +1,4 @@
-"""The act for an elastic job: nodes are taken from it and given back, and it trains on."""
+"""Rehearsal of an elastic job: take nodes away, and give them back."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ TAKEN = 2
 
 
 def take_and_give_back(context: Context, watch: Watch) -> None:
-    """Ask the job for fewer nodes, let it train with them, and ask for all of them again."""
+    """Resize the job to fewer nodes, let it train, and resize it back."""
     sizes = sizes_of(watch.events)
     most = sizes[-1]
     fewer = max((size for size in sizes if size <= most - TAKEN), default=sizes[0])
@@ -29,18 +29,18 @@ def take_and_give_back(context: Context, watch: Watch) -> None:
 
 
 def sizes_of(events: "Sequence[Event]") -> tuple[int, ...]:
-    """Numbers of nodes that the job may have, ascending; none where it keeps its size, or has not begun."""
+    """Allowed numbers of nodes, ascending; empty for a fixed size, or before the start."""
     return tuple(int(size) for size in _of_start(events, "sizes"))
 
 
 def has_all_its_nodes(events: "Sequence[Event]") -> bool:
-    """Whether an elastic job trains at the largest of its sizes."""
+    """Return True if an elastic job trains at its largest size."""
     sizes = sizes_of(events)
     return bool(sizes) and _trains_on(sizes[-1])(events)
 
 
 def _trains_on(nodes: int) -> "Callable[[Sequence[Event]], bool]":
-    """Whether the job has so many nodes, and has made steps since it has them."""
+    """Return True if the job has this number of nodes, and has made steps since."""
 
     def so(events: "Sequence[Event]") -> bool:
         from holdfast_common import kinds
@@ -53,13 +53,11 @@ def _trains_on(nodes: int) -> "Callable[[Sequence[Event]], bool]":
 
 
 def _of_start(events: "Sequence[Event]", name: str) -> list[str]:
-    """What the newest start of the job lists under a name."""
     at = _start(events)
     return str(events[at].detail.get(name, "")).split(",") if at >= 0 and events[at].detail.get(name) else []
 
 
 def _start(events: "Sequence[Event]") -> int:
-    """Where the newest start of the job is; -1 where it has not begun."""
     from holdfast_common import kinds
 
     starts = (kinds.JOB_STARTED, kinds.JOB_RESUMED)

@@ -1,4 +1,4 @@
-"""The events of a rehearsal as they come, and whether its job is still alive."""
+"""Events of a rehearsal, and the state of its job."""
 
 import time
 from collections.abc import Callable
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 POLL_S = 0.3
 EVENTS_WITHIN_S = 10.0
 """After the end of a job, until its last events are read."""
-TOLD_LINES = 12
+LAST_LINES = 12
 JOB_TIMEOUT_S = 600.0
 """Longest wait for any one thing: the first step, the replacement, the end of the job."""
 
 
 class Watch:
-    """The events since the rehearsal began, and whether its job is still alive."""
+    """Events since the start of the rehearsal, and the state of its job."""
 
     def __init__(self, *, context: Context, job_id: str, since_ns: int) -> None:
         self._context, self._since_ns = context, since_ns
@@ -43,13 +43,7 @@ class Watch:
         job_may_end: bool = False,
     ) -> bool:
         """
-        Wait for the events to say that something happened; False where the job ended well and they never did.
-
-        Args:
-            job_may_end: What is waited for comes whether or not the job goes on.
-
-        Raises:
-            CommandError: the job failed, or it took more than 600 s.
+        Wait for events; False if the job completed without. Raises: CommandError: it failed, or took more than 600 s.
         """
         deadline = time.monotonic() + JOB_TIMEOUT_S
         over_since: float | None = None
@@ -61,7 +55,7 @@ class Watch:
                 if time.monotonic() > over_since + EVENTS_WITHIN_S:
                     return False
             if time.monotonic() > deadline:
-                raise CommandError(f"waited {JOB_TIMEOUT_S:g} s for {what}; look with: holdfast events", exit_code=1)
+                raise CommandError(f"waited {JOB_TIMEOUT_S:g} s for {what}; see: holdfast events", exit_code=1)
             time.sleep(POLL_S)
         progress.update(self._newest())
         return True
@@ -78,7 +72,7 @@ class Watch:
         return f"job {self.job_id} is starting"
 
     def _job_has_ended(self) -> bool:
-        """Whether it has ended well; raises CommandError when it has failed."""
+        """Return True if the job has completed. Raises: CommandError: it has failed."""
         try:
             state = _outcome(self._context, job=self.job_id)
         except CommandError:
@@ -86,11 +80,11 @@ class Watch:
         if state in ("", "COMPLETED", COMPLETE):
             return bool(state)
         try:
-            said = "\n".join(_output(self._context, job=self.job_id)[-TOLD_LINES:])
+            ending = "\n".join(_output(self._context, job=self.job_id)[-LAST_LINES:])
         except CommandError as error:
-            said = f"({error})"
+            ending = f"({error})"
         raise CommandError(
-            f"job {self.job_id} is {state}; its output ends with:\n{said}\n"
+            f"job {self.job_id} is {state}; its output ends with:\n{ending}\n"
             f"all of it: holdfast logs --job {self.job_id}",
             exit_code=1,
         )
@@ -103,4 +97,4 @@ def _outcome(context: Context, *, job: str) -> str:
 def _output(context: Context, *, job: str) -> list[str]:
     if context.orchestrator == "slurm":
         return job_output(context, job=job)
-    return [line for _, lines in kubernetes_output(context, job=job) for line in lines[-TOLD_LINES:]]
+    return [line for _, lines in kubernetes_output(context, job=job) for line in lines[-LAST_LINES:]]

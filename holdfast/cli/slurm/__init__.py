@@ -1,4 +1,4 @@
-"""What Slurm says of jobs, text in and records out. Pure; asking Slurm is left to deployed."""
+"""Parsers of Slurm's answers: text in, records out. Pure."""
 
 from holdfast.cli.slurm.queue import SQUEUE, SQUEUE_FIELDS, merged, parse_squeue
 from holdfast.cli.slurm.reasons import waits

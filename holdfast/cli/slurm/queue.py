@@ -1,7 +1,7 @@
 """
-Jobs as Slurm's controller has them, for what accounting has not been told yet. Pure.
+Jobs of Slurm's controller that accounting does not have yet. Pure.
 
-slurmctld sends its records to slurmdbd in turns, and one for all tasks of an array that wait.
+slurmctld sends its records to slurmdbd in turns, and one for all pending tasks of an array.
 """
 
 import dataclasses
@@ -28,17 +28,13 @@ _CLOCK = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,2}):)?(\d{1,4}):(\d{2})", re.ASCII
 
 
 def parse_squeue(text: str) -> list[JobRecord]:
-    """The records of squeue's text, in which the delimiter ends each field, the last one, too."""
+    """Parse squeue's text, in which the delimiter ends each field, the last one too."""
     count = len(SQUEUE_FIELDS)
     return [_record(one.split(DELIMITER)[:count]) for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=count)]
 
 
 def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[JobRecord]:
-    """
-    One record for each job and task: accounting's where it knows the end, otherwise the controller's.
-
-    A job that was requeued is waiting or running for the controller, whatever accounting says of its last attempt.
-    """
+    """One record per job and task: accounting's after the end, else the controller's, which also has requeued jobs."""
     queued = {one.job_id: one for one in live}
     parts = {one.number: one.job_id for one in live if "+" in one.job_id}
     arrays = {_number_of(one) for one in live if "_" in one.job_id}
@@ -56,7 +52,6 @@ def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[J
 
 
 def _completed(remembered: JobRecord, live: JobRecord) -> JobRecord:
-    """Accounting has the end of a short job before its beginning: nameless, and root's."""
     return dataclasses.replace(
         remembered,
         job_id=live.job_id,
@@ -72,27 +67,27 @@ def _number_of(record: JobRecord) -> str:
 
 
 def _record(fields: Sequence[str]) -> JobRecord:
-    said = dict(zip(SQUEUE_FIELDS, fields, strict=True))
-    state = said["State"].strip() or "UNKNOWN"
-    exit_code, exit_signal = slurm_answers.parse_exit(said["exit_code"])
+    row = dict(zip(SQUEUE_FIELDS, fields, strict=True))
+    state = row["State"].strip() or "UNKNOWN"
+    exit_code, exit_signal = slurm_answers.parse_exit(row["exit_code"])
     return JobRecord(
-        job_id=said["JobArrayID"].strip(),
-        number=said["JobID"].strip(),
-        name=said["Name"],
-        user=said["UserName"],
+        job_id=row["JobArrayID"].strip(),
+        number=row["JobID"].strip(),
+        name=row["Name"],
+        user=row["UserName"],
         state=state,
         by="",
         exit_code=exit_code,
         exit_signal=exit_signal,
-        submitted_s=_whole(said["SubmitTime"]),
+        submitted_s=_whole(row["SubmitTime"]),
         # What waits or runs has an expected start or end here.
-        started_s=None if state in slurm_answers.BEFORE_START else _whole(said["StartTime"]),
-        ended_s=None if state in slurm_answers.WAITING else _whole(said["EndTime"]),
-        elapsed_s=_seconds(said["TimeUsed"]),
-        nodes=said["NodeList"],
-        work_dir=said["WorkDir"],
-        submit_line=f"sbatch {said['Command']}" if said["Command"] not in ("", "(null)") else "",
-        reason=said["Reason"] if state in slurm_answers.BEFORE_START and said["Reason"] != "None" else "",
+        started_s=None if state in slurm_answers.BEFORE_START else _whole(row["StartTime"]),
+        ended_s=None if state in slurm_answers.WAITING else _whole(row["EndTime"]),
+        elapsed_s=_seconds(row["TimeUsed"]),
+        nodes=row["NodeList"],
+        work_dir=row["WorkDir"],
+        submit_line=f"sbatch {row['Command']}" if row["Command"] not in ("", "(null)") else "",
+        reason=row["Reason"] if state in slurm_answers.BEFORE_START and row["Reason"] != "None" else "",
     )
 
 

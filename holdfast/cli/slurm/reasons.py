@@ -1,7 +1,7 @@
 """
-Why Slurm lets a job wait, or why it ended before it began, in words and with what to do. Pure.
+Reasons of Slurm for pending jobs, in words with a remedy. Pure.
 
-The words of squeue(1), "JOB REASON CODES", and slurm_job_reason_string() of Slurm 22.05 to 25.11.
+Sources: squeue(1), "JOB REASON CODES"; slurm_job_reason_string() of Slurm 22.05 to 25.11.
 """
 
 import re
@@ -9,30 +9,30 @@ import re
 _WORDS = {
     "AssocGrpGRES": "the account's limit of GPUs is reached",
     "BadConstraints": "no node meets its constraints; see: sinfo -o '%N %f'",
-    "BeginTime": "its begin time is not reached",
-    "Cleaning": "its last attempt is still being cleaned up",
+    "BeginTime": "its start time is in the future",
+    "Cleaning": "its previous attempt is still being cleaned up",
     "Dependency": "the job that it depends on has not ended",
     "DependencyNeverSatisfied": "the job that it depends on failed, so it never starts",
     "InvalidAccount": "its account does not exist",
     "InvalidQOS": "its QOS does not exist",
-    "JobArrayTaskLimit": "as many tasks of its array run as it allows at once",
+    "JobArrayTaskLimit": "its array runs the maximum number of tasks",
     "JobHeldAdmin": "an administrator holds it; release it with: scontrol release JOB",
     "JobHeldUser": "it is held; release it with: scontrol release JOB",
     "JobLaunchFailure": "it could not be launched on its nodes",
-    "Licenses": "a license that it asks for is in use",
-    "MaxMemPerLimit": "it asks for more memory than the partition allows",
+    "Licenses": "a requested license is in use",
+    "MaxMemPerLimit": "it requests more memory than the partition allows",
     "NodeDown": "a node that it needs is down",
     "None": "",
-    "PartitionConfig": "it asks for more than the nodes of its partition have; see: sinfo -Nel",
+    "PartitionConfig": "it requests more than the nodes of its partition have; see: sinfo -Nel",
     "PartitionDown": "the partition is down; bring it up with: scontrol update partitionname=PARTITION state=up",
     "PartitionInactive": "the partition is inactive",
-    "PartitionNodeLimit": "it asks for more nodes than its partition has up; see: sinfo -R",
-    "PartitionTimeLimit": "it asks for more time than the partition allows; see: sinfo -o '%P %l'",
+    "PartitionNodeLimit": "it requests more nodes than its partition has up; see: sinfo -R",
+    "PartitionTimeLimit": "it requests more time than the partition allows; see: sinfo -o '%P %l'",
     "Priority": "jobs of a higher priority wait for the same nodes",
     "Prolog": "the prolog of its nodes is running",
     "QOSMaxGRESPerUser": "the user's limit of GPUs is reached",
-    "ReqNodeNotAvail": "a node that it asks for is down, drained or reserved; see: sinfo -R",
-    "Reservation": "its reservation has not begun",
+    "ReqNodeNotAvail": "a requested node is down, drained or reserved; see: sinfo -R",
+    "Reservation": "its reservation has not started",
     "ReservationDeleted": "its reservation was deleted",
     "Resources": "the nodes that it needs are in use",
     "launch failed requeued held": "it could not be launched and is held; release it with: scontrol release JOB",
@@ -41,19 +41,19 @@ _DRAINED = "nodes required for job are down, drained or reserved"
 
 
 def waits(reason: str, *, job: str) -> str:
-    """Why a job waits; the reason itself in brackets, so that it is found in Slurm's pages."""
+    """Reason of a pending job in words, with Slurm's own name in brackets."""
     name, _, rest = reason.strip().strip("()").partition(",")
     key = name.replace("_", " ") if name.replace("_", " ") in _WORDS else name
-    said = _WORDS.get(key)
-    if said is None and reason.strip("( ").lower().startswith(_DRAINED):
-        said = "nodes that it needs are down, drained or reserved; see: sinfo -R"
-    if said is None:
-        said = _of_a_limit(name)
-    if not said:
+    words = _WORDS.get(key)
+    if words is None and reason.strip("( ").lower().startswith(_DRAINED):
+        words = "required nodes are down, drained or reserved; see: sinfo -R"
+    if words is None:
+        words = _of_a_limit(name)
+    if not words:
         return f"waits: {reason}" if reason.strip() not in ("", "None") else ""
     nodes = re.search(r"UnavailableNodes:\s*(\S+?)\)?$", rest)
     unavailable = f" (unavailable: {nodes[1]})" if nodes else ""
-    return f"waits: {said.replace('JOB', job)}{unavailable} ({name})"
+    return f"waits: {words.replace('JOB', job)}{unavailable} ({name})"
 
 
 def _of_a_limit(name: str) -> str:

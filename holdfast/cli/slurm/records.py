@@ -1,4 +1,4 @@
-"""What Slurm's accounting says of jobs. Pure: the text of sacct in, records out."""
+"""Records of Slurm's accounting, parsed from sacct. Pure."""
 
 import re
 import signal
@@ -27,18 +27,18 @@ CANNOT_BEGIN = 53
 RESIZED = "RESIZING"
 """Of the records that a job leaves behind when it loses a node and goes on, as with --no-kill."""
 _WHY = {
-    "TIMEOUT": "ran past its time limit",
+    "TIMEOUT": "exceeded its time limit",
     "NODE_FAIL": "lost a node",
     "OUT_OF_MEMORY": "ran out of memory",
-    "DEADLINE": "could not end before its deadline",
+    "DEADLINE": "missed its deadline",
     "BOOT_FAIL": "its nodes did not come up",
-    "PREEMPTED": "gave way to another job",
+    "PREEMPTED": "was preempted by another job",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord:
-    """One job, or one task of a job array, as accounting remembers it."""
+    """Job, or task of a job array, in accounting."""
 
     job_id: str
     """A number, NUMBER_TASK of an array, or NUMBER+PART of a heterogeneous job."""
@@ -64,7 +64,7 @@ class JobRecord:
     """Why it waits; empty where it does not, or where nobody says."""
 
     def is_of(self, job: str) -> bool:
-        """True for the job of this name, and for a task or part of it."""
+        """Return True for the job of this name, and for its tasks and parts."""
         return job in (self.job_id, self.number) or self.job_id.startswith((f"{job}_", f"{job}+"))
 
     @property
@@ -77,7 +77,7 @@ class JobRecord:
 
     @property
     def why(self) -> str:
-        """What became of it, or what it waits for, in words; empty for a job that is well."""
+        """Reason of a failure or of waiting, in words; empty for a healthy job."""
         if not self.has_failed:
             return waits(self.reason, job=self.job_id) if self.reason else ""
         if self.state == "CANCELLED":
@@ -85,9 +85,9 @@ class JobRecord:
         if self.state in _WHY:
             return _WHY[self.state]
         if self.exit_signal == CANNOT_BEGIN:
-            return "could not begin (0:53): its output file or working folder cannot be opened on the node"
+            return "could not start (0:53): its output file or working folder cannot be opened on the node"
         if not self.nodes:
-            return "was refused by sbatch, and never started"
+            return "was refused by sbatch"
         if self.exit_signal:
             return f"ended by signal {self.exit_signal} ({_signal_name(self.exit_signal)})"
         # A shell says so of a program of its own that a signal has ended.
@@ -97,7 +97,7 @@ class JobRecord:
 
 
 def parse_sacct(text: str) -> list[JobRecord]:
-    """One record for each job of sacct's text; one that was resized has several there, the newest last."""
+    """One record per job; a resized job has several in sacct's text, the newest last."""
     last = len(SACCT_FIELDS) - 1
     found: dict[str, JobRecord] = {}
     for one in (_record(text.split(DELIMITER, last)) for text in untorn(text, least=_BEFORE_FREE_TEXT, whole=last)):
@@ -112,10 +112,10 @@ def _continued(before: JobRecord, now: JobRecord) -> JobRecord:
 
 def untorn(text: str, *, least: int, whole: int) -> Iterator[str]:
     """
-    The records of a text of lines: one in which a name has a line break is put together again.
+    Yield records, joining lines of a record whose name has a line break.
 
     Args:
-        least: Delimiters before the first field in which a line break may be.
+        least: Delimiters before the first field that may have a line break.
         whole: Delimiters of a record.
     """
     pending = ""
@@ -129,7 +129,7 @@ def untorn(text: str, *, least: int, whole: int) -> Iterator[str]:
 
 
 def newest_first(records: Iterable[JobRecord]) -> list[JobRecord]:
-    """Jobs that go on or wait, then those that failed, then the others; each newest first."""
+    """Running and pending jobs, then failed ones, then the others; each newest first."""
     return sorted(records, key=lambda one: (_rank(one), -(one.ended_s or 0), -_number(one.job_id)))
 
 
@@ -138,40 +138,36 @@ def _rank(record: JobRecord) -> int:
 
 
 def outcome(states: Iterable[str]) -> str:
-    """
-    What became of a job with tasks in these states: a state that ends it badly, COMPLETED, or nothing yet.
-
-    A task that was cancelled while others did the work, as a spare is that nobody needed, does not spoil it.
-    """
-    said = {state.split()[0].rstrip("+") for state in states if state.strip()}
-    bad = sorted(said - slurm_answers.WAITING - {GOOD, "CANCELLED"})
+    """Failed state, COMPLETED, or empty while it runs. A cancelled task, such as an unused spare, is no failure."""
+    names = {state.split()[0].rstrip("+") for state in states if state.strip()}
+    bad = sorted(names - slurm_answers.WAITING - {GOOD, "CANCELLED"})
     if bad:
         return bad[0]
-    if not said or said & slurm_answers.WAITING:
+    if not names or names & slurm_answers.WAITING:
         return ""
-    return GOOD if GOOD in said else "CANCELLED"
+    return GOOD if GOOD in names else "CANCELLED"
 
 
 def _record(fields: Sequence[str]) -> JobRecord:
-    said = dict(zip(SACCT_FIELDS, fields, strict=True))
-    state, _, by = said["State"].partition(" by ")
-    exit_code, exit_signal = slurm_answers.parse_exit(said["ExitCode"])
+    row = dict(zip(SACCT_FIELDS, fields, strict=True))
+    state, _, by = row["State"].partition(" by ")
+    exit_code, exit_signal = slurm_answers.parse_exit(row["ExitCode"])
     return JobRecord(
-        job_id=said["JobID"],
-        number=said["JobIDRaw"] or said["JobID"],
-        name=said["JobName"],
-        user=said["User"],
+        job_id=row["JobID"],
+        number=row["JobIDRaw"] or row["JobID"],
+        name=row["JobName"],
+        user=row["User"],
         state=state.split()[0].rstrip("+") if state.strip() else "UNKNOWN",
         by=by,
         exit_code=exit_code,
         exit_signal=exit_signal,
-        submitted_s=_whole(said["Submit"]),
-        started_s=_whole(said["Start"]),
-        ended_s=_whole(said["End"]),
-        elapsed_s=_whole(said["ElapsedRaw"]) or 0,
-        nodes="" if said["NodeList"].startswith("None") else said["NodeList"],
-        work_dir=said["WorkDir"],
-        submit_line=said["SubmitLine"],
+        submitted_s=_whole(row["Submit"]),
+        started_s=_whole(row["Start"]),
+        ended_s=_whole(row["End"]),
+        elapsed_s=_whole(row["ElapsedRaw"]) or 0,
+        nodes="" if row["NodeList"].startswith("None") else row["NodeList"],
+        work_dir=row["WorkDir"],
+        submit_line=row["SubmitLine"],
     )
 
 
@@ -185,7 +181,6 @@ def _number(job_id: str) -> int:
 
 
 def _name_of(user: str) -> str:
-    """As accounting has it: a number."""
     return "root" if user == "0" else f"user {user}" if user.isdecimal() else user
 
 

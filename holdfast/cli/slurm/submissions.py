@@ -1,8 +1,8 @@
 """
-Where a job that Slurm's controller has forgotten wrote its output.
+Output files of jobs that Slurm's controller has forgotten. Pure.
 
-Slurm 22.05 does not keep the place, but the folder and the words of the submission; the rest is in the job file, and
-the rules are sbatch(1)'s, "filename pattern". Pure.
+Slurm 22.05 keeps the folder and the words of the submission; the rest is in the job file. Rules: sbatch(1),
+"filename pattern".
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _LONGEST_NAME = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """What the words of a submission say."""
+    """Options of a submission."""
 
     program: str
     """sbatch, srun or salloc."""
@@ -52,18 +52,17 @@ class Submission:
 
 
 def parse_submission(line: str) -> Submission:
-    """Read the words of a submission."""
     words = line.split()
     program = words[0].rpartition("/")[2] if words else ""
-    said, rest = _options(words[1:], is_srun=program == "srun")
+    options, rest = _options(words[1:], is_srun=program == "srun")
     scripts = tuple(" ".join(rest[:count]) for count in range(1, min(len(rest), 20) + 1))
     return Submission(
-        program=program, output=said["output"], error=said["error"], folder=said["chdir"], scripts=scripts
+        program=program, output=options["output"], error=options["error"], folder=options["chdir"], scripts=scripts
     )
 
 
 def options_of_script(lines: Sequence[str]) -> dict[str, str]:
-    """``output``, ``error`` and ``chdir`` of the ``#SBATCH`` lines of a job file; empty where they do not say."""
+    """``output``, ``error`` and ``chdir`` of the ``#SBATCH`` lines; empty if absent."""
     words: list[str] = []
     for line in lines:
         with contextlib.suppress(ValueError):  # a quote that is never closed
@@ -72,26 +71,24 @@ def options_of_script(lines: Sequence[str]) -> dict[str, str]:
 
 
 def output_files(record: JobRecord, *, submission: Submission, script: Sequence[str]) -> list[str]:
-    """The absolute paths of the job's output and, where it has a file of its own, of its error output."""
-    said = options_of_script(script)
+    """Absolute paths of the output, and of the error output if it has its own file."""
+    options = options_of_script(script)
     array = "_" in record.job_id
-    output = submission.output or said["output"] or ("slurm-%A_%a.out" if array else "slurm-%j.out")
-    error = submission.error or said["error"]
+    output = submission.output or options["output"] or ("slurm-%A_%a.out" if array else "slurm-%j.out")
+    error = submission.error or options["error"]
     # Where the job began: accounting's working folder is that of --chdir.
     paths = [_expanded(pattern, record) for pattern in (output, error) if pattern]
     return list(dict.fromkeys(posixpath.join(record.work_dir, path) for path in paths))
 
 
 def submit_folder(record: JobRecord, *, submission: Submission) -> str:
-    """Where sbatch was called, as far as the working folder tells."""
+    """Folder in which sbatch was called, as far as the working folder shows."""
     below = f"/{posixpath.normpath(submission.folder)}" if submission.folder else ""
     return record.work_dir.removesuffix(below) or "/"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepFiles:
-    """Files that the tasks of a step write."""
-
     folder: str
     """Absolute; without anything that differs from task to task."""
     name: re.Pattern[str]
@@ -100,18 +97,12 @@ class StepFiles:
 
 
 def step_files(line: str, *, record: JobRecord, step: str) -> list[StepFiles]:
-    """
-    Where a step writes that has an output or error file of its own, as submitit's have.
-
-    Args:
-        line: The words of srun.
-        step: Its number.
-    """
-    said = parse_submission(line)
-    if said.program != "srun":
+    """Output and error files of a step, as submitit's steps have."""
+    submission = parse_submission(line)
+    if submission.program != "srun":
         return []
-    folder = posixpath.join(record.work_dir, said.folder)
-    patterns = dict.fromkeys(one for one in (said.output, said.error) if one and one not in ("none", "all"))
+    folder = posixpath.join(record.work_dir, submission.folder)
+    patterns = dict.fromkeys(one for one in (submission.output, submission.error) if one and one not in ("none", "all"))
     return [_files_of_step(posixpath.join(folder, one), record=record, step=step) for one in patterns]
 
 
@@ -139,15 +130,14 @@ def _files_of_step(pattern: str, *, record: JobRecord, step: str) -> StepFiles:
 
 
 def _options(words: Sequence[str], *, is_srun: bool = False) -> tuple[dict[str, str], list[str]]:
-    """What is said of files and the folder, and the words from the first that is neither an option nor its value."""
-    said = {"output": "", "error": "", "chdir": ""}
+    options = {"output": "", "error": "", "chdir": ""}
     short = {"o": "output", "e": "error", "D": "chdir"}
     flags, letters = (_SRUN_FLAGS, _SRUN_FLAG_LETTERS) if is_srun else (_FLAGS, _FLAG_LETTERS)
     place = 0
     while place < len(words):
         word = words[place]
         if not word.startswith("-") or word == "-":
-            return said, list(words[place:])
+            return options, list(words[place:])
         name, sign, value = word.partition("=")
         if word.startswith("--"):
             takes = not sign and name not in flags
@@ -158,10 +148,10 @@ def _options(words: Sequence[str], *, is_srun: bool = False) -> tuple[dict[str, 
         if takes and place + 1 < len(words):
             place += 1
             value = words[place]
-        if key in said:
-            said[key] = value
+        if key in options:
+            options[key] = value
         place += 1
-    return said, []
+    return options, []
 
 
 def _expanded(pattern: str, record: JobRecord) -> str:
@@ -176,13 +166,12 @@ def _expanded(pattern: str, record: JobRecord) -> str:
 
 
 def _value(found: "re.Match[str]", values: Mapping[str, str]) -> str:
-    said = values.get(found[2], "")
+    value = values.get(found[2], "")
     width = min(int(found[1] or 0), _LONGEST_NAME)
-    return said.zfill(width) if said.isdigit() else said
+    return value.zfill(width) if value.isdigit() else value
 
 
 def _first_host(nodes: str) -> str:
-    """The first host of a list as Slurm writes it: ``ip-10-1-0-[11-13,15],other``."""
     head, bracket, rest = nodes.partition("[")
     if not bracket or "," in head:
         return head.partition(",")[0]
@@ -190,5 +179,4 @@ def _first_host(nodes: str) -> str:
 
 
 def first_host(nodes: str) -> str:
-    """The node on which a batch job's file runs."""
     return _first_host(nodes)

@@ -1,8 +1,8 @@
 """
-The first failure of a job in what its ranks wrote: the first traceback, whose rank it is, and on which host. Pure.
+First traceback in the output of a job, with its rank and host. Pure.
 
-Ranks write into one file at once. What belongs together is known by the label before each line: that of ``srun -l``
-("3: "), or torchrun's and the launcher's ("[rank3]: ").
+Ranks write into one file at once. Labels separate them: those of ``srun -l`` ("3: "), or those of torchrun and of
+the launcher ("[rank3]: ").
 """
 
 import re
@@ -21,8 +21,6 @@ _TORCHRUN_RANK = re.compile(r"rank\s*: (\d+) ")
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """One traceback."""
-
     error: str
     """Its last line, such as ``ValueError: bad shape``."""
     lines: tuple[str, ...]
@@ -32,27 +30,22 @@ class Failure:
 
     @property
     def where(self) -> str:
-        """Such as "rank 3 on ip-10-1-0-12"; empty where the output does not say."""
+        """Such as "rank 3 on ip-10-1-0-12"; empty if unknown."""
         rank = f"rank {self.rank}" if self.rank else ""
         return " on ".join(filter(None, (rank, self.host)))
 
 
 def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
-    """
-    The first traceback among the lines of a job's output; None without one.
-
-    Args:
-        host: The only one that wrote them; empty where several did.
-    """
+    """First traceback in the output of a job; None without one."""
     for place, line in enumerate(lines):
         if line.rstrip().endswith(BEGIN):
             label = line[: line.index(BEGIN)]
             found = _LABEL.fullmatch(label)
-            said = _of_label(lines[place : place + MOST_LINES], label)
+            kept = _of_label(lines[place : place + MOST_LINES], label)
             rank = (found["named"] or found["task"]) if found else ""
             return Failure(
-                error=said[-1].strip(),
-                lines=tuple(said[-SHOWN_LINES:]),
+                error=kept[-1].strip(),
+                lines=tuple(kept[-SHOWN_LINES:]),
                 rank=rank,
                 host=_host_of(lines, rank=rank) or host,
             )
@@ -60,8 +53,7 @@ def first_failure(lines: Sequence[str], *, host: str = "") -> Failure | None:
 
 
 def _of_label(lines: Sequence[str], label: str) -> list[str]:
-    """The lines of one traceback, with those that it was raised from or while handling."""
-    said: list[str] = []
+    kept: list[str] = []
     ended = chained = False
     for line in lines:
         if not line.startswith(label.rstrip()) or (not label.strip() and _LABEL.match(line)):
@@ -73,10 +65,10 @@ def _of_label(lines: Sequence[str], label: str) -> list[str]:
             chained, ended = True, False
         elif ended:
             break
-        said.append(rest)
+        kept.append(rest)
         if not rest[:1].isspace() and not rest.startswith((BEGIN, *_CHAINS)):
             ended, chained = True, False
-    return said[:-1] if chained and len(said) > 1 else said
+    return kept[:-1] if chained and len(kept) > 1 else kept
 
 
 def _host_of(lines: Sequence[str], *, rank: str) -> str:
@@ -87,14 +79,14 @@ def _host_of(lines: Sequence[str], *, rank: str) -> str:
             return found[1]
     for place, line in enumerate(lines):
         if (found := _TORCHRUN_HOST.search(line)) and any(
-            (said := _TORCHRUN_RANK.search(after)) and said[1] == rank for after in lines[place : place + 3]
+            (ranked := _TORCHRUN_RANK.search(after)) and ranked[1] == rank for after in lines[place : place + 3]
         ):
             return found[1]
     return ""
 
 
 def _is_in(number: int, ranges: str) -> bool:
-    """``0,2-5`` as srun writes it."""
+    """Return True if srun's list ``0,2-5`` has the number."""
     for one in ranges.split(","):
         first, _, last = one.partition("-")
         if first.isdecimal() and int(first) <= number <= int(last or first):

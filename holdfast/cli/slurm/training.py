@@ -1,5 +1,3 @@
-"""How far a running job is, from its events. Pure."""
-
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,10 +13,10 @@ WAITS = "waits for a spare"
 
 def training_of(job: str, events: "Sequence[Event]", *, now_ns: int | None = None) -> str:
     """
-    Return step, loss, remaining time and what is lost, as far as events have them.
+    Return step, loss, remaining time and missing nodes, as far as events have them.
 
     Args:
-        job: Its number, or that of an array with the task behind an underscore.
+        job: Number, or that of an array with the task behind an underscore.
         events: In time order.
         now_ns: Default: the machine's clock.
     """
@@ -43,7 +41,6 @@ def _progress(events: "Sequence[Event]", now_ns: int) -> str:
 
 
 def _launchers(events: "Sequence[Event]") -> str:
-    """Those that were lost and have not come back."""
     lost: dict[str, None] = {}
     for event in events:
         if event.kind in (kinds.JOB_STARTED, kinds.JOB_FINISHED, kinds.JOB_STOPPED):
@@ -61,7 +58,6 @@ def _launchers(events: "Sequence[Event]") -> str:
 
 
 def _spare(events: "Sequence[Event]") -> str:
-    """What the newest view lacks, unless a spare has come since."""
     for event in reversed(events):
         if event.kind in (kinds.SPARE_READY, kinds.JOB_FINISHED, kinds.JOB_STOPPED):
             return ""

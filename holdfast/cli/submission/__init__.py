@@ -1,28 +1,23 @@
-"""
-From a job file with its folder and options, or from manifests, to a job of Slurm or of Kubernetes; and the Python
-environment of jobs.
-"""
+"""Submission of job files to Slurm and of manifests to Kubernetes; Python environments of jobs."""
 
-from holdfast.cli.submission.caller import FromCaller, from_caller
+from holdfast.cli.submission.caller import from_caller
 from holdfast.cli.submission.folders import read_folder
 from holdfast.cli.submission.job_files import check_job_file, prepare_data, submit_job
 from holdfast.cli.submission.job_text import JobTextError, check_text, late_options, options_of
 from holdfast.cli.submission.manifests import check_fits, submit_manifests
 from holdfast.cli.submission.packages import Environment, check_requirements, make_environment, move_scripts
-from holdfast.cli.submission.plain_files import check_plain, check_submission
-from holdfast.cli.submission.sbatch_options import CommandWithArguments, Words, arguments_after_dashes
+from holdfast.cli.submission.plain_files import check_submission
+from holdfast.cli.submission.sbatch_options import CommandWithArguments, SbatchArguments, arguments_after_dashes
 from holdfast.cli.submission.submitting import submit_any
 
 __all__ = [
     "CommandWithArguments",
     "Environment",
-    "FromCaller",
     "JobTextError",
-    "Words",
+    "SbatchArguments",
     "arguments_after_dashes",
     "check_fits",
     "check_job_file",
-    "check_plain",
     "check_requirements",
     "check_submission",
     "check_text",

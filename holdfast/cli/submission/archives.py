@@ -1,7 +1,7 @@
 """
-A job folder as one archive, and what unpacks it on the cluster: the job's own account, never root.
+Archive of a job folder, unpacked on the cluster by the job's own user, never by root.
 
-So links, modes, empty folders and any name arrive as they are, and a link is read there with the rights of the job.
+Links, modes, empty folders and all names are preserved; links resolve with the rights of the job.
 """
 
 import io
@@ -32,15 +32,7 @@ LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 
 def write_archive(folder: JobFolder, file: IO[bytes], *, progress: Callable[[str], None] = lambda _: None) -> list[str]:
-    """
-    Write the archive. Returns the paths of Git LFS pointers, which stand in the place of the content.
-
-    Args:
-        progress: Is called with words now and then.
-
-    Raises:
-        CommandError: an entry is not what it was when it was listed.
-    """
+    """Write the archive, and return paths of Git LFS pointers. Raises: CommandError: an entry has changed since."""
     pointers: list[str] = []
     root = folder.root.stat()
     with tarfile.open(
@@ -62,12 +54,7 @@ def write_archive(folder: JobFolder, file: IO[bytes], *, progress: Callable[[str
 
 
 def read_entry(folder: JobFolder, entry: Entry) -> bytes:
-    """
-    The content of one file.
-
-    Raises:
-        CommandError: it is not what it was when it was listed.
-    """
+    """Return the content. Raises: CommandError: the file has changed since it was listed."""
     try:
         with os.fdopen(open_unfollowed(folder.root / entry.path), "rb") as opened:
             same = entry.is_same(os.fstat(opened.fileno()))
@@ -80,12 +67,13 @@ def read_entry(folder: JobFolder, entry: Entry) -> bytes:
 
 
 def changed(folder: JobFolder, entry: Entry, *, why: str = "") -> CommandError:
-    said = f" ({why})" if why else ""
-    return CommandError(f"{str(folder.root / entry.path)!r} changed while it was read{said}; submit again", exit_code=1)
+    cause = f" ({why})" if why else ""
+    return CommandError(
+        f"{str(folder.root / entry.path)!r} changed while it was read{cause}; submit again", exit_code=1
+    )
 
 
 def _add_file(archive: tarfile.TarFile, folder: JobFolder, entry: Entry) -> bool:
-    """Returns True for a Git LFS pointer."""
     content = read_entry(folder, entry)
     archive.addfile(_member(entry.path, entry.info, kind=tarfile.REGTYPE, size=len(content)), io.BytesIO(content))
     return len(content) < 1024 and content.startswith(LFS_POINTER)

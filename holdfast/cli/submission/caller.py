@@ -1,8 +1,8 @@
 """
-Variables of the caller that a job gets, as ``STEPS=100 sbatch job.sbatch`` gives them. Pure.
+Environment variables that a job gets from the caller, as in ``STEPS=100 sbatch job.sbatch``. Pure.
 
-sbatch hands on all of its environment. Here it runs on another machine, so only what the job file or ``--export`` names
-travels, and nothing of what describes this machine or opens a door.
+sbatch passes its whole environment. Here the job runs on another machine, so only variables that the job file or
+``--export`` names are passed, without those of this machine and without credentials.
 """
 
 import re
@@ -39,7 +39,7 @@ OWN = ("HOLDFAST_TOKEN", "HOLDFAST_SUBMISSION")
 
 @dataclass(frozen=True, kw_only=True)
 class FromCaller:
-    """What travels, and what was named and does not."""
+    """Passed and refused variables."""
 
     passed: Mapping[str, str]
     refused: tuple[str, ...] = ()
@@ -49,25 +49,17 @@ class FromCaller:
 
     @property
     def line(self) -> str:
-        """Names for people; empty where nothing was named."""
-        said = [f"variables that the job gets from here: {', '.join(sorted(self.passed))}"] if self.passed else []
+        """Summary for users; empty if no variable was named."""
+        notes = [f"variables passed to the job: {', '.join(sorted(self.passed))}"] if self.passed else []
         if self.refused:
-            said.append(f"not passed, as they belong to this machine or are credentials: {', '.join(self.refused)}")
-        return "; ".join(said)
+            notes.append(f"not passed, since they are credentials or belong to this machine: {', '.join(self.refused)}")
+        return "; ".join(notes)
 
 
 def from_caller(
     environment: Mapping[str, str], *, text: str, options: Sequence[str], script_options: Sequence[str]
 ) -> FromCaller:
-    """
-    Choose the variables.
-
-    Args:
-        environment: Of the caller.
-        text: Of the job file.
-        options: Words of sbatch on the command line, which win over those of the job file.
-        script_options: Words of the ``#SBATCH`` lines.
-    """
+    """Choose the variables; ``options`` of the command line override the ``#SBATCH`` lines in ``script_options``."""
     given = value_of(tuple(options), "--export")
     export = given if given is not None else value_of(tuple(script_options), "--export")
     listed = [] if export is None else [word for word in re.split(r",(?=\w+(?:=|,|$))", export) if word]
@@ -77,17 +69,17 @@ def from_caller(
     there = {name for name in named if name in environment}
     refused = {name for name in there if belongs_here(name, environment[name])}
     # The job's environment has a PATH and a HOME in any case: that those of the caller do not travel surprises nobody.
-    told = refused - _OF_THE_MACHINE - {name for name in refused if name.startswith(("SLURM", "HOLDFAST_"))}
+    named_refusals = refused - _OF_THE_MACHINE - {name for name in refused if name.startswith(("SLURM", "HOLDFAST_"))}
     own = ",".join([*(word for word in listed if word not in ("NONE", "NIL")), *OWN])
     return FromCaller(
         passed={name: environment[name] for name in sorted(there - refused)},
-        refused=tuple(sorted(told | (refused & names))),
+        refused=tuple(sorted(named_refusals | (refused & names))),
         export=None if hands_on_all else own,
     )
 
 
 def belongs_here(name: str, value: str) -> bool:
-    """True for what never travels: this machine's paths, accounts and sessions, and credentials."""
+    """Return True for this machine's paths, accounts and sessions, and for credentials."""
     upper = name.upper()
     return (
         upper in _OF_THE_MACHINE

@@ -1,7 +1,7 @@
 """
-A job folder: which of its entries travel, listed without following a link and before any content is read.
+Entries of a job folder, listed before any content is read, without following links.
 
-What is read later is compared with this list, so that a file that was exchanged meanwhile is refused.
+Files are compared with this list when they are read, so that an exchanged file is refused.
 """
 
 import os
@@ -21,7 +21,7 @@ COUNTED_FILES = 200_000
 MAX_DEPTH = 100
 MOST_IGNORE_BYTES = 1 << 20
 LARGEST_NAMED = 3
-_ADVICE = "name what stays here in .holdfastignore, or put data into the data bucket"
+_ADVICE = "list files to leave out in .holdfastignore, or put data into the data bucket"
 _OF_THE_SYSTEM = frozenset(
     f"/{name}"
     for name in (
@@ -39,7 +39,7 @@ _NOT_FLAT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A file, a folder or a symbolic link that travels, as it was listed."""
+    """File, folder or symbolic link to upload, as it was listed."""
 
     path: str
     """Relative to the folder."""
@@ -48,13 +48,13 @@ class Entry:
     """Of a symbolic link."""
 
     def is_same(self, info: os.stat_result) -> bool:
-        """False if the file was changed or exchanged since."""
+        """Return False if the file was changed or exchanged since."""
         return _identity(self.info) == _identity(info)
 
 
 @dataclass(kw_only=True)
 class JobFolder:
-    """What of a folder travels, and what does not."""
+    """Entries to upload, and those left out."""
 
     root: Path
     entries: list[Entry] = field(default_factory=list)
@@ -67,33 +67,17 @@ class JobFolder:
 
 
 def check_folder(folder: Path) -> None:
-    """
-    Refuse a folder that is nobody's job folder, before anything of it is read.
-
-    Raises:
-        CommandError: it does not exist, or it is a home folder or one of the system.
-    """
+    """Refuse system and home folders before anything is read. Raises: CommandError."""
     if not folder.is_dir():
         raise CommandError(f"job folder {folder} is not a folder")
     real = str(folder.resolve())
     what = "a folder of the system" if real in _OF_THE_SYSTEM else "a home folder" if real in _homes() else ""
     if what:
-        raise CommandError(
-            f"{real} is {what}, and all of it would travel with the job; put the job file into a folder of its own"
-        )
+        raise CommandError(f"{real} is {what}, and would be uploaded as a whole; put the job file into its own folder")
 
 
 def read_folder(root: Path, *, always: str, is_flat: bool = False) -> JobFolder:
-    """
-    List what travels.
-
-    Args:
-        always: Path of the job file, which travels whatever the patterns say.
-        is_flat: Leave out folders and links, as a ConfigMap does.
-
-    Raises:
-        CommandError: it cannot be listed, or is too large; names the largest entries.
-    """
+    """List the entries to upload. Raises: CommandError: unreadable, or too large; names the largest entries."""
     check_folder(root)
     found = JobFolder(root=root)
     top = repository_of(root) or root
@@ -104,18 +88,17 @@ def read_folder(root: Path, *, always: str, is_flat: bool = False) -> JobFolder:
 
 
 def open_unfollowed(path: Path) -> int:
-    """A descriptor of a file that is not a link; never waits, as for the writer of a FIFO. Raises: OSError."""
+    """Open a file that is not a link, without blocking on a FIFO. Raises: OSError."""
     return os.open(path, _OPEN)
 
 
 def repository_of(folder: Path) -> Path | None:
-    """The root of the git repository that a folder is in."""
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
 
 
 @dataclass(kw_only=True)
 class _Lister:
-    """One walk, by descriptors: a folder that becomes a link meanwhile is not followed."""
+    """Walk by descriptors: a folder that becomes a link meanwhile is not followed."""
 
     found: JobFolder
     prefix: str
@@ -157,11 +140,11 @@ class _Lister:
         source = rules.source_of("/".join(filter(None, (base, name))), is_folder=is_folder)
         leads_to_job_file = self.always == path or self.always.startswith(f"{path}/")
         if source is not None and not leads_to_job_file:
-            told = self.found.left_out[source]
+            paths = self.found.left_out[source]
             if source != BY_DEFAULT:
-                told.append(f"{path}/" if is_folder else path)
-            elif name not in told:
-                told.append(name)
+                paths.append(f"{path}/" if is_folder else path)
+            elif name not in paths:
+                paths.append(name)
             return
         kinds = {**_SPECIAL, **(_NOT_FLAT if self.is_flat else {})}
         if kind := kinds.get(stat.S_IFMT(info.st_mode)):
@@ -187,7 +170,7 @@ class _Lister:
             raise self.too_many()
 
     def too_many(self) -> CommandError:
-        """Names the folders of most files, each with those below it, and none beside one that it is in."""
+        """Folders with the most files, subfolders included, none inside another."""
         below: Counter[str] = Counter()
         for folder, count in self.files.items():
             parts = folder.split("/") if folder else []
@@ -199,7 +182,7 @@ class _Lister:
         listed = ", ".join(f"{folder} ({below[folder]:,})" for folder in named) or "the folder itself"
         many = f"more than {COUNTED_FILES:,}" if self.count == COUNTED_FILES else f"{self.count:,}"
         return CommandError(
-            f"{self.found.root} has {many} files, and at most {MAX_FILES:,} travel with a job; most of them in "
+            f"{self.found.root} has {many} files, and at most {MAX_FILES:,} can be uploaded; most of them in "
             f"{listed}; {_ADVICE}"
         )
 
@@ -213,7 +196,7 @@ def _check_size(found: JobFolder) -> None:
     if total > MAX_FOLDER_BYTES:
         largest = ", ".join(f"{name} ({_mib(size)})" for name, size in sizes.most_common(3))
         raise CommandError(
-            f"{found.root} has {_mib(total)}, and at most {MAX_FOLDER_BYTES >> 20} MiB travel with a job; "
+            f"{found.root} has {_mib(total)}, and at most {MAX_FOLDER_BYTES >> 20} MiB can be uploaded; "
             f"largest: {largest}; {_ADVICE}"
         )
 
@@ -236,7 +219,6 @@ def _ignore_files(descriptor: int) -> list[tuple[str, str]]:
 
 
 def _rules_above(top: Path, prefix: str) -> IgnoreRules:
-    """Of the repository's folders above the job folder; none of them where they leave the job folder itself out."""
     rules = IgnoreRules()
     parts = prefix.split("/") if prefix else []
     for count in range(len(parts)):

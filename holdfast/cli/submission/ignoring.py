@@ -1,8 +1,8 @@
 """
-Entries of a job folder that do not travel: ``.gitignore`` and ``.holdfastignore``, read as git reads them. Pure.
+Patterns of ``.gitignore`` and ``.holdfastignore``, read as git reads them. Pure.
 
-pathspec and not ``git ls-files``: a folder need not be a repository, git need not be installed, git runs programs that
-the configuration of a repository names, and it lists no empty folder.
+pathspec instead of ``git ls-files``: a folder need not be a repository, git need not be installed, git runs programs
+that a repository's configuration names, and it lists no empty folder.
 """
 
 import re
@@ -37,17 +37,12 @@ class _Pattern:
 
 @dataclass(frozen=True, kw_only=True)
 class IgnoreRules:
-    """Patterns of a folder and of the folders above it, which weigh less."""
+    """Patterns of a folder and of the folders above it, which have lower priority."""
 
     patterns: tuple[_Pattern, ...] = ()
 
     def with_files(self, *, base: str, files: Sequence[tuple[str, str]]) -> "IgnoreRules":
-        """
-        The rules below ``base``, a folder relative to where paths begin.
-
-        Args:
-            files: (name, text) of its ignore files.
-        """
+        """Return the rules below ``base``, a folder relative to the root of all paths."""
         if not files:
             return self
         from pathspec import GitIgnoreSpec
@@ -61,7 +56,7 @@ class IgnoreRules:
         return IgnoreRules(patterns=(*self.patterns, *found))
 
     def source_of(self, path: str, *, is_folder: bool) -> str | None:
-        """The file whose pattern leaves ``path`` out; None where it travels. Folders above it are not asked."""
+        """File whose pattern leaves ``path`` out; None if it is uploaded. Folders above are not checked."""
         if path.rpartition("/")[2] in NEVER:
             return BY_DEFAULT
         marked = f"{path}/" if is_folder else path

@@ -1,8 +1,8 @@
 """
-``holdfast submit``: hand a job file, with the folder it belongs to, to the cluster's Slurm.
+``holdfast submit`` under Slurm: upload the folder, unpack it, and run sbatch.
 
-The folder travels as one archive through the S3 prefix that the file system imports at /jobs. The job's account unpacks
-it on the controller and submits there, so the same command works wherever the cluster is.
+The folder is uploaded as one archive to the S3 prefix that the file system imports at /jobs. The job's user unpacks it
+on the controller and submits there, the same for every cloud.
 """
 
 import os
@@ -33,8 +33,8 @@ from holdfast.cli.submission.job_text import late_options, options_of, value_of
 from holdfast.cli.submission.links import leads_nowhere
 from holdfast.cli.submission.manifests import is_manifest, read_manifests
 from holdfast.cli.submission.plain_files import JobFile, check_batch_file, check_plain, job_file, names_outside
-from holdfast.cli.submission.sbatch_options import Words
-from holdfast.cli.submission.telling import left_out_line, shown, tell
+from holdfast.cli.submission.remarks import left_out_line, shown, tell
+from holdfast.cli.submission.sbatch_options import SbatchArguments
 from holdfast.cli.terminal import CommandError, step
 from holdfast.localcloud.fsx import to_metadata
 from holdfast_common import kinds
@@ -47,15 +47,7 @@ NOT_UP_YET = "(connect failure)"
 
 
 def check_job_file(file: Path, *, folder: Path | None = None) -> None:
-    """
-    Refuse what cannot be a job before anything is uploaded.
-
-    Args:
-        folder: What travels with it. Default: the folder that it stands in.
-
-    Raises:
-        CommandError: there is no such file, its folder is nobody's job folder, or it holds no job.
-    """
+    """Refuse files that cannot be a job, before any upload. Raises: CommandError."""
     found = job_file(file, folder=folder)
     if is_manifest(file):
         read_manifests(file)
@@ -64,12 +56,7 @@ def check_job_file(file: Path, *, folder: Path | None = None) -> None:
 
 
 def prepare_data(context: Context, *, program: Path) -> None:
-    """
-    Run a program on this machine that puts the job's data into the data bucket.
-
-    Raises:
-        CommandError: it does not exist, is a link, or fails.
-    """
+    """Run a program here that uploads data to the bucket. Raises: CommandError: none, a link, or it fails."""
     check_plain(program, what="prepare program")
     bucket = stack_outputs(context)["DataBucketName"]
     environment = None
@@ -93,28 +80,19 @@ def submit_job(
     *,
     file: Path,
     user: str,
-    words: Words | None = None,
+    words: SbatchArguments | None = None,
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:
-    """
-    Send the folder of a job file, unpack it where all nodes see it, sbatch it there. Returns the job id.
-
-    Args:
-        folder: What travels, and where the job begins. Default: the folder that the file stands in.
-        submission: Whose run folders the job goes on with; None: its own, known by its number.
-
-    Raises:
-        CommandError: the folder cannot travel, it does not arrive, or sbatch refuses the job.
-    """
-    words = words or Words()
+    """Upload and unpack a job folder, run sbatch, and return the job id. Raises: CommandError: one of these failed."""
+    words = words or SbatchArguments()
     job = job_file(file, folder=folder)
     text = job.read().decode(errors="replace")
     caller = from_caller(os.environ, text=text, options=words.options, script_options=options_of(text))
     with step(f"submit {job.name}") as progress:
         listed = read_folder(job.folder, always=job.path)
         _check_working_folder(listed, words=words, text=text)
-        sent = _Sent.begin(context, folder=listed, user=user)
+        sent = _UploadedFolder.begin(context, folder=listed, user=user)
         with tempfile.TemporaryFile() as archive:
             pointers = write_archive(listed, archive, progress=progress.update)
             progress.update(
@@ -131,8 +109,8 @@ def submit_job(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Sent:
-    """A job folder on its way to the nodes, and there. No two submissions share one."""
+class _UploadedFolder:
+    """Uploaded job folder; no two submissions share one."""
 
     context: Context
     controller: str
@@ -144,7 +122,7 @@ class _Sent:
     folder: str
 
     @staticmethod
-    def begin(context: Context, *, folder: JobFolder, user: str) -> "_Sent":
+    def begin(context: Context, *, folder: JobFolder, user: str) -> "_UploadedFolder":
         bucket, prefix, directory = jobs_prefix(context)
         controller = controller_hostname(context)
         answer = run(context, node=controller, argv=["/bin/sh", "-c", "id -u && id -g"], user=user)
@@ -153,7 +131,7 @@ class _Sent:
         uid, gid = (int(word) for word in answer.stdout.split())
         token = secrets.token_hex(4)
         name = f"{os.fsdecode(os.fsencode(folder.root.name)[:LONGEST_NAME])}-{token}"
-        return _Sent(
+        return _UploadedFolder(
             context=context,
             controller=controller,
             user=user,
@@ -165,7 +143,7 @@ class _Sent:
         )
 
     def put(self, archive: IO[bytes]) -> None:
-        """Upload, unpack and remove the archive, also where that fails."""
+        """Upload, unpack and remove the archive, also after a failure."""
         size = archive.tell()
         archive.seek(0)
         uid, gid = self.owner
@@ -182,19 +160,14 @@ class _Sent:
         while (why := self._cannot_unpack(size)) is not None:
             if time.monotonic() > deadline:
                 raise CommandError(
-                    f"the job folder did not arrive in {self.folder} within {APPEAR_TIMEOUT_S:g} s, and nothing was "
+                    f"the job folder was not imported to {self.folder} within {APPEAR_TIMEOUT_S:g} s, and nothing was "
                     f"submitted: {why}",
                     exit_code=1,
                 )
             time.sleep(0.2)
 
     def _cannot_unpack(self, size: int) -> str | None:
-        """
-        Why it is not unpacked yet; None where it is. A controller that dies meanwhile is replaced in seconds.
-
-        Raises:
-            CommandError: it never will be.
-        """
+        """Reason to wait; None once unpacked. A dead controller is replaced in seconds. Raises: CommandError."""
         argv = ["/bin/sh", "-c", UNPACK, "unpack", self.archive, str(size), self.folder]
         try:
             answer = run(self.context, node=self.controller, argv=argv, user=self.user, timeout_s=UNPACK_TIMEOUT_S)
@@ -205,7 +178,7 @@ class _Sent:
         if answer.returncode == NOT_THERE_YET:
             return "the file system has not imported it; see: holdfast status"
         if answer.returncode < 0 or answer.returncode > 128:
-            return f"{self.controller} ended while it was unpacked"
+            return f"{self.controller} ended while unpacking"
         self.remove_folder()
         why = answer.stderr.strip().rpartition("\n")[2] or f"exit code {answer.returncode}"
         raise CommandError(f"the job folder cannot be unpacked in {self.folder}: {why}", exit_code=1)
@@ -217,14 +190,16 @@ class _Sent:
         return run(self.context, node=self.controller, argv=command, user=self.user, env=environment)
 
     def remove_folder(self) -> None:
-        """Of a job that was not submitted."""
+        """Remove the folder of a job that was not submitted."""
         try:
             run(self.context, node=self.controller, argv=["rm", "-rf", "--", self.folder], user=self.user)
         except CommandError as error:
             tell(f"{self.folder} could not be removed: {error}")
 
 
-def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, submission: str | None) -> str:
+def _sbatch(
+    sent: _UploadedFolder, *, file: JobFile, words: SbatchArguments, caller: FromCaller, submission: str | None
+) -> str:
     # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
     environment = {**caller.passed, "HOLDFAST_TOKEN": secrets.token_hex(32)}
     if submission is not None:
@@ -239,7 +214,7 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
             answer = sent.sbatch(argv, environment=environment)
     except CommandError as error:
         raise CommandError(
-            f"{error}; it is not known whether Slurm has the job, whose folder is {sent.folder}: see holdfast jobs",
+            f"{error}; the job may have been submitted from {sent.folder}: see holdfast jobs",
             exit_code=1,
         ) from None
     if answer.returncode:
@@ -248,26 +223,24 @@ def _sbatch(sent: _Sent, *, file: JobFile, words: Words, caller: FromCaller, sub
     return str(answer.stdout.strip().partition(";")[0])
 
 
-def _check_working_folder(folder: JobFolder, *, words: Words, text: str) -> None:
-    """Slurm would run the job in /tmp where its working folder is missing."""
-    wanted = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
-    if wanted is None or (wanted.startswith("/") and not Path(wanted).is_relative_to(folder.root)):
+def _check_working_folder(folder: JobFolder, *, words: SbatchArguments, text: str) -> None:
+    chdir = value_of(words.options, "--chdir", "-D") or value_of(options_of(text), "--chdir", "-D")
+    if chdir is None or (chdir.startswith("/") and not Path(chdir).is_relative_to(folder.root)):
         return
-    relative = os.path.relpath(wanted, folder.root) if wanted.startswith("/") else os.path.normpath(wanted)
-    if wanted.startswith("/"):
-        raise CommandError(f"got --chdir {wanted}, a path of this machine; on the nodes it is: --chdir {relative}")
+    relative = os.path.relpath(chdir, folder.root) if chdir.startswith("/") else os.path.normpath(chdir)
+    if chdir.startswith("/"):
+        raise CommandError(f"got --chdir {chdir}, a path of this machine; on the nodes it is: --chdir {relative}")
     folders = {one.path for one in folder.entries if not stat.S_ISREG(one.info.st_mode)}
     if relative != "." and relative not in folders and relative.partition("/")[0] not in folder.links:
-        raise CommandError(f"got --chdir {wanted}; allowed: a folder of the job folder {folder.root}, or of the nodes")
+        raise CommandError(f"got --chdir {chdir}; allowed: a folder of the job folder {folder.root}, or of the nodes")
 
 
 def _remarks(
     context: Context, folder: JobFolder, *, file: JobFile, text: str, pointers: Sequence[str], caller: FromCaller
 ) -> list[str]:
-    """One line for each thing that whoever submits has to know."""
     lines = [left_out_line(folder.left_out), caller.line]
     lines += [
-        f"{file.name}, line {number}: sbatch passes over {line!r}, as it follows the first command; move it up"
+        f"{file.name}, line {number}: sbatch ignores {line!r} after the first command; move it up"
         for number, line in late_options(text)
     ]
     lines += [

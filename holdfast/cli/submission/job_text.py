@@ -1,4 +1,4 @@
-"""The text of a job file: what sbatch would refuse or pass over in silence. Pure."""
+"""Text of a job file: what sbatch would refuse or ignore. Pure."""
 
 import re
 import shlex
@@ -9,16 +9,11 @@ _HERE_DOCUMENT = re.compile(r"<<-?\s*[\"']?([A-Za-z_]\w*)")
 
 
 class JobTextError(ValueError):
-    """No job file; says why and what to do."""
+    """Invalid job file, with reason and remedy."""
 
 
 def check_text(content: bytes, *, name: str) -> None:
-    """
-    Raise for what is no job file.
-
-    Raises:
-        JobTextError: with the command that mends it, where there is one.
-    """
+    """Check the text. Raises: JobTextError: not a job file; with the command that repairs it."""
     quoted = shlex.quote(name)
     if content.startswith(_UTF16_MARKS):
         raise JobTextError(f"{name} is UTF-16; make it UTF-8: iconv -f UTF-16 -t UTF-8 {quoted}")
@@ -31,7 +26,7 @@ def check_text(content: bytes, *, name: str) -> None:
 
 
 def late_options(text: str) -> list[tuple[int, str]]:
-    """(number, line) of the ``#SBATCH`` lines after the first command, which sbatch passes over (sbatch(1))."""
+    """(number, line) of ``#SBATCH`` lines after the first command, which sbatch ignores (sbatch(1))."""
     found, has_command = [], False
     for number, line in _outside_here_documents(text):
         if line.startswith("#SBATCH"):
@@ -42,7 +37,7 @@ def late_options(text: str) -> list[tuple[int, str]]:
 
 
 def options_of(text: str) -> list[str]:
-    """The words of the ``#SBATCH`` lines that sbatch reads."""
+    """Words of the ``#SBATCH`` lines that sbatch reads."""
     words: list[str] = []
     for line in text.splitlines():
         if line.startswith("#SBATCH"):
@@ -56,7 +51,7 @@ def options_of(text: str) -> list[str]:
 
 
 def value_of(words: list[str] | tuple[str, ...], *names: str) -> str | None:
-    """The last value that words of sbatch give an option, such as ``--export`` or ``-D``; None without it."""
+    """Last value of an option, such as ``--export`` or ``-D``; None without it."""
     found = None
     for place, word in enumerate(words):
         for name in names:

@@ -1,4 +1,4 @@
-"""Symbolic links of a job folder: which of them lead somewhere on the nodes. Pure."""
+"""Symbolic links of a job folder that resolve nowhere on the nodes. Pure."""
 
 import posixpath
 from collections.abc import Iterable, Mapping
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 def leads_nowhere(links: Mapping[str, str], *, paths: Iterable[str], mounts: Iterable[str]) -> list[str]:
     """
-    Links whose target is neither in the folder, as it travels, nor below a mount of the cluster.
+    Links whose target is neither in the uploaded folder nor below a mount of the cluster.
 
     Args:
         links: Path of each link -> its target.
-        paths: All that travels.
+        paths: All uploaded paths.
         mounts: Absolute folders that the nodes mount, such as /fsx.
     """
     there, mounted = {".", *paths}, [posixpath.normpath(one) for one in mounts]

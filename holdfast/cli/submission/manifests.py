@@ -1,8 +1,8 @@
 """
-Manifests into a cluster under Kubernetes, as ``kubectl apply --server-side`` puts them there.
+Manifests for Kubernetes, applied as ``kubectl apply --server-side`` does.
 
-What the pods of a job name and the file does not hold is made beside it: files of the folder as a ConfigMap, and what
-launchers of one submission share as a Secret, both of the job's name.
+Files of the folder become a ConfigMap, and what launchers of one submission share a Secret, both with the job's
+name.
 """
 
 import secrets
@@ -32,7 +32,7 @@ from holdfast.cli.kubernetes import (
 from holdfast.cli.submission.archives import read_entry
 from holdfast.cli.submission.folders import Entry, JobFolder, read_folder
 from holdfast.cli.submission.plain_files import read_plain
-from holdfast.cli.submission.telling import left_out_line, tell
+from holdfast.cli.submission.remarks import left_out_line, tell
 from holdfast.cli.terminal import CommandError, step
 from holdfast_common import kinds
 
@@ -42,12 +42,11 @@ POLL_S = 0.2
 
 
 def is_manifest(file: Path) -> bool:
-    """By its name."""
     return file.suffix in SUFFIXES
 
 
 def read_manifests(file: Path) -> list[Object]:
-    """Raises: CommandError: it holds no job for Kubernetes."""
+    """Parse a file. Raises: CommandError: it holds no job for Kubernetes."""
     try:
         found = parse_manifests(read_plain(file).decode())
         job_of(found)
@@ -57,15 +56,7 @@ def read_manifests(file: Path) -> list[Object]:
 
 
 def check_fits(file: Path, *, orchestrator: str) -> None:
-    """
-    Refuse a file that is for the other orchestrator.
-
-    Args:
-        orchestrator: Of the cluster, slurm or eks.
-
-    Raises:
-        CommandError: it is.
-    """
+    """Refuse a file for the other orchestrator. Raises: CommandError: the file is for the other one."""
     if is_manifest(file) == (orchestrator == "eks"):
         return
     has, takes = ("Slurm", "job files of sbatch") if is_manifest(file) else ("Kubernetes", "manifests (.yaml)")
@@ -73,15 +64,7 @@ def check_fits(file: Path, *, orchestrator: str) -> None:
 
 
 def submit_manifests(context: Context, *, file: Path, submission: str | None = None) -> str:
-    """
-    Apply the objects of a file, in their order. Returns the job's name.
-
-    Args:
-        submission: Whose run folders the job goes on with; None: its own.
-
-    Raises:
-        CommandError: a job of that name goes on, or the API server refuses an object.
-    """
+    """Apply the objects of a file in order, and return the job's name. Raises: CommandError: it runs, or is refused."""
     objects = read_manifests(file)
     with step(f"submit {file.name}") as progress:
         job = job_of(objects)
@@ -108,7 +91,6 @@ def submit_manifests(context: Context, *, file: Path, submission: str | None = N
 
 
 def _make_room(context: Context, job: JobName) -> None:
-    """What has ended under this name goes; templates of Jobs cannot be changed."""
     there = workload(context, job=str(job))
     if there is None:
         return
@@ -118,7 +100,7 @@ def _make_room(context: Context, job: JobName) -> None:
     deadline = time.monotonic() + GONE_WITHIN_S
     while workload(context, job=str(job)) is not None:
         if time.monotonic() > deadline:
-            raise CommandError(f"the job {job} of before is not gone after {GONE_WITHIN_S:g} s", exit_code=1)
+            raise CommandError(f"the job {job} was not deleted within {GONE_WITHIN_S:g} s", exit_code=1)
         time.sleep(POLL_S)
 
 
@@ -130,7 +112,7 @@ def _files(job: JobName, folder: Path, *, always: str) -> Object:
     try:
         return files_of(job, files)
     except ManifestError as error:
-        raise CommandError(f"{folder} cannot go along: {error}") from None
+        raise CommandError(f"{folder} cannot be uploaded: {error}") from None
 
 
 def _text(folder: JobFolder, entry: Entry) -> str:
@@ -138,19 +120,19 @@ def _text(folder: JobFolder, entry: Entry) -> str:
         return read_entry(folder, entry).decode()
     except UnicodeDecodeError:
         raise CommandError(
-            f"{folder.root / entry.path} is no text, and a ConfigMap is to hold it; name it in .holdfastignore"
+            f"{folder.root / entry.path} is not text, as a ConfigMap requires; list it in .holdfastignore"
         ) from None
 
 
-class _Served:
-    """Kinds of the cluster, each version asked for once."""
+class _ServedKinds:
+    """Kinds of the cluster, each API version requested once."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._versions: dict[str, dict[str, Resource]] = {}
 
     def resource(self, thing: Object) -> Resource:
-        """Raises: CommandError: the cluster has no such kind."""
+        """Return the REST path of a kind. Raises: CommandError: the cluster does not serve it."""
         version, kind = thing["apiVersion"], thing["kind"]
         what = f"{kind} {thing['metadata']['name']}"
         if version not in self._versions:
@@ -171,14 +153,9 @@ _RUNS = "allowed: kinds of Kubernetes, such as Job, and of operators that are in
 
 
 def _check_served(client: Client, objects: Sequence[Object]) -> None:
-    """
-    Refuse a job that would wait for ever, before anything is applied.
-
-    Raises:
-        CommandError: no controller of its kind runs.
-    """
+    """Refuse a job whose controller does not run, before anything is applied. Raises: CommandError."""
     defined = any(one["kind"] == "CustomResourceDefinition" for one in objects)
-    served, rights = _Served(client), None
+    served, rights = _ServedKinds(client), None
     for one in objects:
         if defined or not any(pod_specs(one)):
             continue
@@ -192,7 +169,7 @@ def _check_served(client: Client, objects: Sequence[Object]) -> None:
         if (why := unserved(resource, rights)) is not None:
             raise CommandError(
                 f"{one['kind']} {one['metadata']['name']} was refused: no controller serves {resource.plural} of "
-                f"{resource.group_version} in this cluster, and it would wait for ever: {why}; use a Job, or install "
+                f"{resource.group_version} in this cluster, and it would never start: {why}; use a Job, or install "
                 "the operator, whose images are added with: holdfast images add",
                 exit_code=1,
             )
@@ -208,7 +185,7 @@ def _rights(client: Client) -> Rights:
 
 
 def _apply(client: Client, objects: Sequence[Object]) -> None:
-    served = _Served(client)
+    served = _ServedKinds(client)
     for one in objects:
         metadata = one["metadata"]
         resource = served.resource(one)

@@ -1,8 +1,8 @@
 """
-A Python environment for jobs, on the file system that all nodes share.
+Python environments of jobs, on the shared file system.
 
-It is made here, because nodes have no way to a package index: with an interpreter that nodes have under the same path,
-and with pip's own settings. Its files are then put on the file system with the rights of the user, who owns them there.
+Built on this machine, since nodes have no package index: with an interpreter that nodes have under the same path, and
+with pip's own settings. The user copies the files, and owns them.
 """
 
 import re
@@ -37,7 +37,7 @@ rm -rf "$target.old"
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """What was made."""
+    """Environment of jobs."""
 
     path: str
     """On the nodes."""
@@ -48,12 +48,7 @@ class Environment:
 
 
 def check_requirements(file: Path, *, name: str | None) -> str:
-    """
-    The name of the environment.
-
-    Raises:
-        CommandError: there is no such file, or the name cannot be that of a folder.
-    """
+    """Return the environment's name. Raises: CommandError: no such file, or an invalid name."""
     if not file.is_file():
         raise CommandError(f"got {file}, which is no file; allowed: a requirements file, as pip reads it")
     chosen = name if name is not None else re.sub(r"[^A-Za-z0-9._-]+", "-", file.resolve().parent.name).strip("-.")
@@ -66,16 +61,7 @@ def check_requirements(file: Path, *, name: str | None) -> str:
 
 
 def make_environment(context: Context, *, file: Path, name: str, user: str, pip: Sequence[str]) -> Environment:
-    """
-    Make an environment with these requirements, or make it again.
-
-    Args:
-        file: Requirements; what they name relatively is looked for beside them.
-        pip: Options of ``pip install``.
-
-    Raises:
-        CommandError: a package could not be installed, or the files could not be put on the file system.
-    """
+    """Create or replace an environment. Raises: CommandError: a package was not installed, or files not copied."""
     _, _, jobs = jobs_prefix(context)
     target = PurePosixPath(jobs).parent / FOLDER / name
     with tempfile.TemporaryDirectory(prefix="holdfast-packages-") as folder:
@@ -106,13 +92,12 @@ def _refuse_links(freeze: str, *, file: Path) -> None:
     links = [line for line in freeze.splitlines() if line.startswith("-e ")]
     if links:
         raise CommandError(
-            f"{file} asks for {links[0]!r}, which would be a link to this machine's folder; "
-            "nodes do not have it; write it without -e"
+            f"{file} requires {links[0]!r}, which links to a folder of this machine; allowed: packages without -e"
         )
 
 
 def move_scripts(made: Path, *, to: str) -> None:
-    """Exchange the environment's own path in its scripts for the one that nodes have."""
+    """Replace the build path in scripts by the path on the nodes."""
     for path in (made / "pyvenv.cfg", *_scripts(made / "bin")):
         content = path.read_bytes()
         changed = content.replace(str(made).encode(), to.encode())
@@ -130,7 +115,6 @@ def _scripts(folder: Path) -> Iterator[Path]:
 
 
 def _put(context: Context, made: Path, *, target: str, user: str) -> None:
-    """Through a node and as the user: what lies on the file system may be links that users made."""
     node = instance(context, node=controller_hostname(context))
     tar = shutil.which("tar") or "tar"
     with subprocess.Popen([tar, "--create", "--directory", str(made), "."], stdout=subprocess.PIPE) as source:
@@ -138,21 +122,21 @@ def _put(context: Context, made: Path, *, target: str, user: str) -> None:
             ["/bin/sh", "-c", _PUT, "holdfast", target], user=user, stdin=source.stdout, stderr=subprocess.PIPE
         )
         try:
-            _, said = process.communicate(timeout=_COPY_TIMEOUT_S)
+            _, errors = process.communicate(timeout=_COPY_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             raise CommandError(
                 f"the environment was not on the nodes within {_COPY_TIMEOUT_S:g} s", exit_code=1
             ) from None
     if process.returncode or source.returncode:
-        last = said.decode(errors="replace").strip().splitlines() or ["it was cut off"]
+        last = errors.decode(errors="replace").strip().splitlines() or ["the transfer ended early"]
         raise CommandError(f"the environment cannot be put at {target} as {user}: {last[-1]}", exit_code=1)
 
 
 def _run(argv: Sequence[str], *, what: str, cwd: Path | None = None) -> str:
     done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL)
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["it said nothing"]
+        lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["no output"]
         errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
         raise CommandError(f"{what}: {' '.join(errors)}", exit_code=1)
     return done.stdout

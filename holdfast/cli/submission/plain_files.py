@@ -1,4 +1,4 @@
-"""Files that are named on the command line: the job file and its folder, manifests, the program that prepares data."""
+"""Files named on the command line: job files, manifests, programs that prepare data."""
 
 import os
 import re
@@ -18,7 +18,7 @@ SUBMISSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True, kw_only=True)
 class JobFile:
-    """A job file or a manifest, and the folder that travels with it."""
+    """Job file or manifest, and the folder to upload with it."""
 
     folder: Path
     """Without links in it."""
@@ -30,7 +30,7 @@ class JobFile:
         return self.path.rpartition("/")[2]
 
     def read(self) -> bytes:
-        """Its content. Raises: CommandError."""
+        """Return the content. Raises: CommandError."""
         real = Path(os.path.realpath(self.folder / self.path))
         if not real.is_relative_to(self.folder):
             raise CommandError(f"{self.path} is a symbolic link out of the job folder; submit again")
@@ -38,15 +38,7 @@ class JobFile:
 
 
 def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
-    """
-    Find the folder of a job file, and refuse what cannot be one, before anything is read.
-
-    Args:
-        folder: What travels, with the job file somewhere in it. Default: the folder that the file stands in.
-
-    Raises:
-        CommandError: no such file, a folder, or a link that leads out of the folder.
-    """
+    """Find the folder of a job file. Raises: CommandError: no such file, a folder, or a link that leads out of it."""
     if str(file).startswith("-"):
         raise CommandError(f"got {str(file)!r} before the job file; options of sbatch come after it")
     if not os.path.lexists(file):
@@ -67,7 +59,7 @@ def job_file(file: Path, *, folder: Path | None = None) -> JobFile:
 
 
 def check_batch_file(file: JobFile) -> None:
-    """Raises: CommandError: its folder is nobody's job folder, or sbatch would not take its text."""
+    """Raise CommandError for a system or home folder, and for text that sbatch refuses."""
     check_folder(file.folder)
     try:
         check_text(file.read(), name=str(file.path))
@@ -76,7 +68,7 @@ def check_batch_file(file: JobFile) -> None:
 
 
 def check_submission(name: str | None) -> None:
-    """Raises: CommandError: no name that a file and a message can have."""
+    """Raise CommandError for an invalid name of a submission."""
     if name is not None and not SUBMISSION.fullmatch(name):
         raise CommandError(
             f"got --submission {name!r}; allowed: up to 64 letters, digits, '.', '_' and '-', such as llama-8b"
@@ -84,12 +76,7 @@ def check_submission(name: str | None) -> None:
 
 
 def read_plain(path: Path) -> bytes:
-    """
-    The content of a regular file, whose last name is not a link.
-
-    Raises:
-        CommandError: it is something else, or cannot be read.
-    """
+    """Read a regular file that is not a link. Raises: CommandError: another kind, or unreadable."""
     try:
         with os.fdopen(open_unfollowed(path), "rb") as opened:
             info = os.fstat(opened.fileno())
@@ -101,7 +88,7 @@ def read_plain(path: Path) -> bytes:
 
 
 def check_plain(path: Path, *, what: str) -> None:
-    """Raises: CommandError: the file does not exist, or is a link."""
+    """Raise CommandError if the file does not exist, or is a link."""
     if path.is_symlink():
         raise CommandError(f"{what} {path} is a symbolic link, which is not followed; name {os.path.realpath(path)}")
     if not path.is_file():
@@ -109,7 +96,7 @@ def check_plain(path: Path, *, what: str) -> None:
 
 
 def names_outside(file: JobFile, text: str) -> str:
-    """A remark where a job file names files of the repository that do not travel; empty otherwise."""
+    """Remark if the job file names files of the repository that are not uploaded; empty otherwise."""
     repository = repository_of(file.folder)
     if repository is None or repository == file.folder:
         return ""
@@ -118,6 +105,6 @@ def names_outside(file: JobFile, text: str) -> str:
     if not outside:
         return ""
     return (
-        f"{file.name} names {outside[0]}, which is in the repository and not in the job folder "
-        f"{file.folder.relative_to(repository)}/; to take the repository along: --folder {shlex.quote(str(repository))}"
+        f"{file.name} names {outside[0]}, which is in the repository but outside the job folder "
+        f"{file.folder.relative_to(repository)}/; to upload the repository: --folder {shlex.quote(str(repository))}"
     )

@@ -1,8 +1,8 @@
 """
-The words after a job file: options for sbatch, and arguments for the job file itself.
+Words after a job file: options of sbatch, and arguments of the job file.
 
-sbatch wants its options before the file and takes the first word without a dash for the file, so a word that might be
-either is refused here and never handed on.
+sbatch requires options before the file and takes the first word without a dash for the file, so an ambiguous word is
+refused.
 """
 
 import itertools
@@ -30,44 +30,44 @@ _LETTERS_WITH_VALUE = frozenset("AabBcCdDeFGiJLmMnNopqStwx")
 """sbatch's options whose value may be a word of its own (sbatch(1), 22.05); that of others only follows a ``=``."""
 _REFUSED = frozenset({"--wrap", "--parsable", "-h", "--help", "--usage", "-V", "--version", "-W", "--wait"})
 """What would have sbatch run something else than the file, print something else than a number, or not return."""
-_FORM = "allowed: options with their values; what the job file is to get as arguments goes after --"
+_FORM = "allowed: options with their values; arguments of the job file after --"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
-    """What goes to sbatch before the job file, and after it."""
+class SbatchArguments:
+    """Options of sbatch, and arguments of the job file."""
 
     options: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
 
     @staticmethod
-    def parse(words: Sequence[str], *, arguments: Sequence[str] | None) -> "Words":
+    def parse(words: Sequence[str], *, arguments: Sequence[str] | None) -> "SbatchArguments":
         """
-        Tell options from arguments.
+        Separate options from arguments.
 
         Args:
-            words: Those before ``--``. Where the first has no dash, all of them are arguments.
-            arguments: Those after ``--``; None where there is no ``--``.
+            words: Those before ``--``. If the first has no dash, all of them are arguments.
+            arguments: Those after ``--``; None without ``--``.
 
         Raises:
-            CommandError: a word could be either, or an option of sbatch makes no sense here.
+            CommandError: an ambiguous word, or an option of sbatch without meaning here.
         """
         if words and not words[0].startswith("-"):
-            return Words(arguments=(*words, *(arguments or ())))
+            return SbatchArguments(arguments=(*words, *(arguments or ())))
         takes_value = False
         for word in words:
             if _is_refused(word):
-                raise CommandError(f"got sbatch's option {word}; it has no meaning for holdfast submit")
+                raise CommandError(f"got sbatch's option {word}; not supported by holdfast submit")
             if not word.startswith("-") and not takes_value:
                 raise CommandError(f"got {word!r} among the options of sbatch; {_FORM}")
             takes_value = not takes_value and _takes_value(word)
         if takes_value:
             raise CommandError(f"got sbatch's option {words[-1]} without its value; {_FORM}")
-        return Words(options=tuple(words), arguments=tuple(arguments or ()))
+        return SbatchArguments(options=tuple(words), arguments=tuple(arguments or ()))
 
 
 def _is_refused(word: str) -> bool:
-    """Also where it is shortened, or one of several letters behind one dash."""
+    """Return True also for shortened options, and for one of several letters behind one dash."""
     name = word.partition("=")[0]
     if name.startswith("--"):
         return name[2:] not in _WITH_VALUE and any(one.startswith(name) for one in _REFUSED)
@@ -82,12 +82,11 @@ def _takes_value(word: str) -> bool:
 
 
 def _flags(word: str) -> str:
-    """The letters behind the dash until one that takes a value, to which all that follows belongs."""
     return "".join(itertools.takewhile(lambda letter: letter not in _LETTERS_WITH_VALUE, word[1:]))
 
 
 class CommandWithArguments(Command):
-    """A command that can tell what stood after ``--``, which the library would mix with the words before it."""
+    """Command that keeps the words after ``--`` apart, which the library would mix with those before."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         if "--" in args:
@@ -98,6 +97,6 @@ class CommandWithArguments(Command):
 
 
 def arguments_after_dashes(context: typer.Context) -> list[str] | None:
-    """The words after ``--``; None where there was none."""
+    """Words after ``--``; None without ``--``."""
     found: list[str] | None = context.meta.get(_KEY)
     return found

@@ -1,11 +1,9 @@
-"""A job to whichever orchestrator the cluster has."""
-
 from pathlib import Path
 
 from holdfast.cli.deployed import Context
 from holdfast.cli.submission.job_files import submit_job
 from holdfast.cli.submission.manifests import submit_manifests
-from holdfast.cli.submission.sbatch_options import Words
+from holdfast.cli.submission.sbatch_options import SbatchArguments
 
 
 def submit_any(
@@ -13,18 +11,11 @@ def submit_any(
     *,
     file: Path,
     user: str,
-    words: Words | None = None,
+    words: SbatchArguments | None = None,
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:
-    """
-    Submit a job file to Slurm, or manifests to Kubernetes. Returns the job's id.
-
-    Args:
-        user, words: Of Slurm alone.
-        submission: Whose run folders the job goes on with; None: its own.
-        folder: What travels with a job of Slurm. Default: the folder that the file stands in.
-    """
+    """Submit a job file to Slurm, or manifests to Kubernetes. Returns the job's id."""
     if context.orchestrator == "eks":
         return submit_manifests(context, file=file, submission=submission)
     return submit_job(context, file=file, user=user, words=words, submission=submission, folder=folder)

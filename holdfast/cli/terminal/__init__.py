@@ -1,9 +1,6 @@
-"""
-How every command speaks and ends: console, JSON alone, steps, errors, exit code, version. What is printed is left to
-views.
-"""
+"""Console, JSON output, progress steps, errors, exit codes, version."""
 
-from holdfast.cli.terminal.command import FILTER, JSON, OUTPUT, Command, command_of
+from holdfast.cli.terminal.command import FILTER, FOLLOW, JSON, OUTPUT, SINCE, TAIL, Command, command_of
 from holdfast.cli.terminal.errors import CommandError, Interrupted
 from holdfast.cli.terminal.output import (
     PIPE_WIDTH,
@@ -21,9 +18,12 @@ from holdfast.cli.terminal.version import installed_version
 
 __all__ = [
     "FILTER",
+    "FOLLOW",
     "JSON",
     "OUTPUT",
     "PIPE_WIDTH",
+    "SINCE",
+    "TAIL",
     "Command",
     "CommandError",
     "Interrupted",

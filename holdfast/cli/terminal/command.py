@@ -13,11 +13,14 @@ FOR_PROGRAMS = ("json", "sarif")
 OUTPUT, FILTER = "Output", "Filters"
 """Panels of options in the help texts."""
 JSON = typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)
+FOLLOW = typer.Option("--follow", "-f", help="Wait for more, until a job ends.", rich_help_panel=OUTPUT)
+SINCE = typer.Option("--since", metavar="TIME", help="Start: 2026-11-22T18:00, 30m, 2h, 1d.", rich_help_panel=FILTER)
+TAIL = typer.Option("--tail", help="Number of newest events, or of last lines.", min=0, rich_help_panel=FILTER)
 T = TypeVar("T")
 
 
 class Command(TyperCommand):
-    """A command that has standard output for JSON alone where JSON is asked for."""
+    """Command whose standard output is JSON alone with --json."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         if ctx.params.get("json") or ctx.params.get("output") in FOR_PROGRAMS:
@@ -31,8 +34,8 @@ def command_of(model: type[T], run: Callable[[T], None]) -> Callable[..., None]:
     Return a command whose parameters are the fields of a dataclass.
 
     Args:
-        model: Its fields are annotated with options and arguments of typer.
-        run: Receives the given values; its docstring is the help text.
+        model: Fields annotated with options and arguments of typer.
+        run: Receives the values; its docstring is the help text.
     """
 
     def command(**given: Any) -> None:

@@ -1,4 +1,4 @@
-"""How the commands speak: one console for people, plain JSON for programs, steps that show they are alive."""
+"""Output of commands: one console for people, plain JSON for programs, progress steps."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ PIPE_WIDTH = 160
 
 
 class UncutConsole(Console):
-    """One that never cuts what is too wide, and shows of texts of others only what can be seen."""
+    """Console that never cuts lines, and escapes control characters in texts of others."""
 
     aside = False
     """Whether all of it goes to standard error, because standard output is for a program that reads JSON."""
@@ -42,7 +42,7 @@ class UncutConsole(Console):
         super().print(*objects, **{"crop": False, **options})
 
     def render(self, renderable: "RenderableType", options: "ConsoleOptions | None" = None) -> "Iterable[Segment]":
-        """As it is laid out, and of its text nothing that steers the terminal: names and messages are of others."""
+        """Escape control characters in texts of others."""
         for segment in super().render(renderable, options):
             if segment.control or (shown := visible(segment.text)) == segment.text:
                 yield segment
@@ -51,7 +51,7 @@ class UncutConsole(Console):
 
 
 def stream_width(stream: IO[str]) -> int | None:
-    """None: as the terminal, or ``COLUMNS``, says."""
+    """Width of a pipe; None: that of the terminal or of ``COLUMNS``."""
     return None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
 
 
@@ -63,7 +63,7 @@ error_console = UncutConsole(stderr=True, markup=False, emoji=False, highlight=F
 
 @contextlib.contextmanager
 def json_alone() -> Iterator[None]:
-    """What is told to people goes to standard error meanwhile."""
+    """Redirect the console to standard error."""
     console.aside = True
     try:
         yield
@@ -72,17 +72,17 @@ def json_alone() -> Iterator[None]:
 
 
 def print_line(text: str) -> None:
-    """Without what draws: as fast, and as fit to be shown."""
+    """Print without rich: faster, with control characters escaped."""
     print(visible(text))
 
 
 def print_output(line: str) -> None:
-    """A line that a program wrote: as it is for another program, and fit to be shown on a terminal."""
+    """Print a program's line; escape control characters on a terminal."""
     print(visible(line) if sys.stdout.isatty() else line, flush=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output; dataclasses become objects, and a number that JSON lacks becomes null."""
+    """Print one JSON document; numbers that JSON lacks become null."""
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     print(json.dumps(_finite(plain), indent=2, allow_nan=False))
 
@@ -96,7 +96,7 @@ def _finite(value: Any) -> Any:
 
 
 class Step:
-    """A piece of work in progress; ``update`` replaces the words beside the spinner."""
+    """Step in progress; ``update`` replaces the note beside the spinner."""
 
     def __init__(self, *, title: str, status: "Status | None") -> None:
         self._title, self._status = title, status
@@ -118,7 +118,7 @@ class Step:
 
 @contextlib.contextmanager
 def step(title: str) -> Iterator[Step]:
-    """Show ``title`` with a spinner on a terminal, and a line with the seconds it took when it ends."""
+    """Show ``title`` with a spinner on a terminal, and its duration at the end."""
     status = console.status(Text(title), spinner="dots") if console.is_terminal else None
     current = Step(title=title, status=status)
     ok = False

@@ -1,7 +1,4 @@
-"""
-What commands print of a deployment: status, jobs, events, changes, the summary of a rehearsal. Loads neither rules
-nor planner (rooms of their own below it).
-"""
+"""Views of a deployment: status, jobs, events, changes, rehearsals. Loads neither rules nor planner."""
 
 from holdfast.cli.views.changes import plain_change, render_changes
 from holdfast.cli.views.event_lines import EventLine

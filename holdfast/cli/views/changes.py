@@ -1,5 +1,3 @@
-"""What a change does to what is deployed, as a table and as JSON."""
-
 import json as json_format
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,6 @@ LONGEST_VALUE = 40
 
 
 def render_changes(stack_name: str, changes: "list[Change]", problems: "list[GuardProblem]") -> Group:
-    """The table for people, and one line that sums it up."""
     from holdfast.updates import ALLOW_REPLACEMENT
 
     parts: list[Any] = [_table(changes), Text()] if changes else []
@@ -24,11 +21,11 @@ def render_changes(stack_name: str, changes: "list[Change]", problems: "list[Gua
     parts += [Text(str(problem), style="red" if problem.severity == "error" else "yellow") for problem in own]
     blocked = sum(change.blocked for change in changes)
     if not changes:
-        parts.append(Text(f"{stack_name} is as the file says", style="green"))
+        parts.append(Text(f"{stack_name} matches the file", style="green"))
     elif blocked:
-        parts.append(Text(f"{blocked} of {_counted(len(changes))} must not be deployed", style="bold red"))
+        parts.append(Text(f"{blocked} of {_counted(len(changes))} refused", style="bold red"))
     else:
-        parts.append(Text(f"{_counted(len(changes))}, nothing forbids to deploy", style="green"))
+        parts.append(Text(f"{_counted(len(changes))}, ready to deploy", style="green"))
     return Group(*parts)
 
 
@@ -40,7 +37,7 @@ def _table(changes: "list[Change]") -> Table:
         ("file", 2),
         ("what happens", 2),
         ("why", 4),
-        ("what to do", 4),
+        ("action", 4),
     ):
         table.add_column(column, overflow="fold", ratio=ratio)
     for change in changes:

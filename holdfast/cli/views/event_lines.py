@@ -1,4 +1,4 @@
-"""One event as people read it: a line, or on a narrow terminal a few that break between words."""
+"""One event in a line; on a narrow terminal in a few."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -16,18 +16,14 @@ INDENT = "    "
 
 
 class EventLine:
-    """
-    Time with its date in UTC, source, node, kind and what it carries.
-
-    Where nobody looks at a terminal it is one line however long, so that it can be searched.
-    """
+    """Time in UTC, source, node, kind and details of an event; a single line in a pipe, to be searched."""
 
     def __init__(self, event: Event) -> None:
         self._event = event
 
     @property
     def plain(self) -> str:
-        """That line, without a console: a log has too many for one to lay out each."""
+        """Return the line without a console, which is too slow for a log."""
         event = self._event
         head = f"{_moment(event)}  {event.source:<13} {plain(event.node):<19} {plain(event.kind):<19}"
         return f"{head} {self._facts()}"

@@ -1,5 +1,3 @@
-"""The table of jobs: those in the queue and those that have ended."""
-
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -10,7 +8,7 @@ from holdfast_common import slurm_answers
 
 
 def job_history(found: list[JobRow]) -> RenderableType:
-    """A table, and under it what the failed ones said at the end."""
+    """Table of jobs, with the last lines of failed ones."""
     columns = [Column("job"), Column("name"), Column("user"), Column("state"), Column("ended"), Column("time"),
                Column("nodes"), Column("why")]  # fmt: skip
     goes_on = {*slurm_answers.WAITING, *GOING_ON}
@@ -25,7 +23,7 @@ def job_history(found: list[JobRow]) -> RenderableType:
     parts: list[RenderableType] = [table]
     for one in found:
         if one.last_lines:
-            parts.append(Text(f"\njob {one.job_id} said at the end:", style="bold"))
+            parts.append(Text(f"\njob {one.job_id} last lines:", style="bold"))
             parts += [Text(f"  {line}") for line in one.last_lines]
         if one.hint:
             parts.append(Text(f"  hint: {one.hint}", style="yellow"))
@@ -33,5 +31,4 @@ def job_history(found: list[JobRow]) -> RenderableType:
 
 
 def as_dict(row: JobRow) -> dict[str, object]:
-    """For JSON."""
     return {**vars(row)}

@@ -1,4 +1,4 @@
-"""What a rehearsal ends with: the deployment, the job, the incident and where to look next."""
+"""Summary of a rehearsal: deployment, jobs, incidents, next steps."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,23 +16,18 @@ from holdfast_common import Event, Incident, JobTimeline, timeline
 
 
 def summary(view: StatusView, events: list[Event], *, names: Mapping[str, str] | None = None) -> Group:
-    """
-    Every second and loss in it is computed from ``events``.
-
-    Args:
-        names: Of jobs, by their id. Default: they have none.
-    """
-    told = timeline(events)
+    """Summary computed from ``events`` alone."""
+    story = timeline(events)
     found = rows_of(events, _fleet(view))
     parts: list[RenderableType] = [
         Rule(Text("what just happened", style="bold")),
         _facts(view),
         node_table(view),
-        *(_job(job) for job in told.jobs),
+        *(_job(job) for job in story.jobs),
         *(incident_figures(row) for _, row in found),
-        *_comparison(found, told.jobs, names or {}),
+        *_comparison(found, story.jobs, names or {}),
         *_plan_against_actual(events, names or {}),
-        _next_steps(view, told.jobs),
+        _next_steps(view, story.jobs),
     ]
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts))
 
@@ -57,14 +52,13 @@ def _job(job: JobTimeline) -> Table:
     if len(job.sizes) > 1:
         (_, first), *changes = job.sizes
         table.add_row("  ranks", ", ".join([str(first), *(f"{size} from step {step}" for step, size in changes)]))
-    table.add_row("  attempts", f"{job.attempts}, {job.steps_redone} steps done again")
+    table.add_row("  attempts", f"{job.attempts}, {job.steps_redone} steps redone")
     if job.goodput is not None:
         table.add_row("  goodput", f"{job.goodput:.0%} of the wall time went into steps that count")
     return table
 
 
 def _fleet(view: StatusView) -> Fleet:
-    """The instance types of the cluster, at the list price."""
     return Fleet(
         type_of_node={node.instance_id: node.instance_type for node in view.nodes},
         type_of_group={node.instance_group: node.instance_type for node in view.nodes},
@@ -73,15 +67,14 @@ def _fleet(view: StatusView) -> Fleet:
 
 
 def _comparison(
-    found: Sequence[tuple[Incident, IncidentRow]], told: Sequence[JobTimeline], names: Mapping[str, str]
+    found: Sequence[tuple[Incident, IncidentRow]], timelines: Sequence[JobTimeline], names: Mapping[str, str]
 ) -> list[RenderableType]:
-    """The same fault under several jobs, side by side; nothing where there is only one."""
     hit = {row.job: row.training_again_s for _, row in found if row.training_again_s is not None}
-    jobs = [job for job in told if job.job in hit]
+    jobs = [job for job in timelines if job.job in hit]
     if len(jobs) < 2:
         return []
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="the same fault")
-    for column in ("job", "trained again after", "steps done again", "goodput"):
+    for column in ("job", "resumed after", "steps redone", "goodput"):
         table.add_column(column, justify="left" if column == "job" else "right")
     for job in jobs:
         table.add_row(
@@ -94,7 +87,6 @@ def _comparison(
 
 
 def _plan_against_actual(events: list[Event], names: Mapping[str, str]) -> list[RenderableType]:
-    """What the planner expects of a real cluster beside what was just measured, and where each job's time went."""
     from holdfast.catalog.goodput import recovery_stages
     from holdfast.planner import learn, strategy_at
 
@@ -122,19 +114,19 @@ def _next_steps(view: StatusView, jobs: tuple[JobTimeline, ...]) -> Table:
     table = Table.grid(padding=(0, 2))
     rows = [
         ("holdfast status", "stack, cluster, nodes, orchestrator and jobs"),
-        ("holdfast events", "everything that happened, in order"),
+        ("holdfast events", "all events, in order"),
         *((f"holdfast logs --job {job.job}", "the output of the job") for job in jobs),
         _on_the_cluster(view),
-        ("make down", "remove it all"),
+        ("make down", "remove the local cloud"),
     ]
     table.add_row(Text("look next", style="bold"), "")
     for command, purpose in rows:
         table.add_row(Text(f"  {command}", style="cyan"), purpose)
-    table.add_row(Text(f"  AWS at {view.endpoint}", style="cyan"), "boto3 and the AWS CLI see the same")
+    table.add_row(Text(f"  AWS at {view.endpoint}", style="cyan"), "for boto3 and the AWS CLI")
     return table
 
 
 def _on_the_cluster(view: StatusView) -> tuple[str, str]:
     if view.orchestrator == "eks":
-        return 'eval "$(holdfast env)"; kubectl get nodes', "the cluster as kubectl shows it"
+        return 'eval "$(holdfast env)"; kubectl get nodes', "nodes by kubectl"
     return f"holdfast ssh {view.nodes[0].hostname} -- sinfo" if view.nodes else "holdfast ssh", "a command on a node"

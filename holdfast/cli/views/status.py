@@ -1,5 +1,3 @@
-"""``holdfast status``: stack, cluster, nodes, orchestrator and jobs on one screen."""
-
 from typing import TypeVar
 
 from rich.console import Group, RenderableType
@@ -25,7 +23,7 @@ PROCESS_NAMES = {
 
 
 def render_status(view: StatusView) -> Group:
-    """The one screen: facts, nodes, jobs, and what could not be seen."""
+    """Facts, nodes, jobs, and what could not be read."""
     parts: list[RenderableType] = [_facts(view), node_table(view)]
     parts += [
         Text(f"{node.hostname} is {node.slurm}: {node.drained}", style="yellow") for node in view.nodes if node.drained
@@ -42,7 +40,7 @@ def render_status(view: StatusView) -> Group:
 
 
 def node_table(view: StatusView) -> Fitted:
-    """One row a node, with its state in HyperPod and in its orchestrator."""
+    """One row per node, with its state in HyperPod and in its orchestrator."""
     slurm = view.orchestrator == "slurm"
     orchestrator = "Slurm" if slurm else "Kubernetes"
     names = ("instance", "group", "type", "host", "HyperPod", orchestrator, "message")
@@ -80,9 +78,9 @@ def _facts(view: StatusView) -> Facts:
     if view.stand_ins:
         named = ", ".join(f"{what}: {stand_in}" for what, stand_in in sorted(view.stand_ins.items()))
         facts.append(("stood in for", named))
-    if (told := open_line(view.incidents)) is not None:
-        facts.append(("incidents", told))
-    facts += [("detectors" if first else "", told) for first, told in _with_first(_lost(view))]
+    if (line := open_line(view.incidents)) is not None:
+        facts.append(("incidents", line))
+    facts += [("detectors" if first else "", text) for first, text in _with_first(_lost(view))]
     facts += [("planted" if first else "", Text(one, style="yellow")) for first, one in _with_first(view.planted)]
     facts += [(PROCESS_NAMES[one.name], _process_line(one)) for one in view.processes if one.state != "gone"]
     return Facts([*facts, ("", "")])
@@ -97,20 +95,18 @@ def _with_first(lines: list[T]) -> list[tuple[bool, T]]:
 
 
 def _links(file_system: FileSystemView) -> list[Text]:
-    """Which way data goes, what stays here, and what a deletion takes."""
     links, directions = sorted(file_system.data_repositories.items()), file_system.directions
     lines = [Text(f"{path} {directions.get(path, '=')} {target}", style="dim") for path, target in links]
     goes = [path for path, _ in links if directions.get(path) in ("->", "<->")]
     if directions:
         where = f"only {', '.join(goes)} is copied to S3" if goes else "nothing is copied to S3"
-        lines.append(Text(f"{where}; what jobs write elsewhere on the file system is not", style="dim"))
+        lines.append(Text(f"{where}; other folders of the file system are not", style="dim"))
     if file_system.goes_with_stack:
-        lines.append(Text("on_delete Delete: down deletes the file system with all that is not in S3", "yellow"))
+        lines.append(Text("on_delete Delete: down deletes the file system and all data outside S3", "yellow"))
     return lines
 
 
 def _process_line(process: ProcessState) -> Text:
-    """Its state. What of it is late or wrong stands above."""
     return Text(f"{process.state} (pid {process.pid})", style="green" if process.state == "running" else "red")
 
 

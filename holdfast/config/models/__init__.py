@@ -1,6 +1,4 @@
-"""
-The sections of the environment file: shape alone. Whether values are possible together is for holdfast.validation.
-"""
+"""Sections of the environment file: shape only. Rules are in holdfast.validation."""
 
 from holdfast.config.models.cluster import (
     AutoPatch,

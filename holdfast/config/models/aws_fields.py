@@ -1,7 +1,7 @@
 """
-The kinds of values that AWS and Kubernetes define: names, ids, ARNs, instance types.
+Field types of AWS and Kubernetes: names, ids, ARNs, instance types.
 
-Limits are the service's own, from botocore's API models unless a field says otherwise.
+Limits are the service's own, from botocore's API models unless a field states otherwise.
 """
 
 from typing import Annotated, Literal

@@ -1,5 +1,3 @@
-"""What every section of the environment file has in common."""
-
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict

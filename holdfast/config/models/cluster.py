@@ -1,5 +1,3 @@
-"""The cluster of an environment: its instance groups and how its nodes are provisioned, recovered and updated."""
-
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -167,12 +165,12 @@ class InstanceGroup(Model):
 
     @property
     def total_count(self) -> int:
-        """The InstanceCount that AWS is asked for: working nodes and spares."""
+        """InstanceCount of the API: working nodes and spares."""
         return self.instance_count + self.spare_count
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The instance types that its nodes may have, the preferred one first."""
+        """Allowed instance types, the preferred one first."""
         return (self.instance_type,) if self.instance_type is not None else self.instance_types or ()
 
 

@@ -1,4 +1,4 @@
-"""What settings mean, in the docstrings below them: read from the source once somebody asks, not at every start."""
+"""Descriptions of settings, read from the docstrings in the source on demand."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ from holdfast.catalog import Property
 
 @cache
 def meanings(model: type[BaseModel]) -> dict[str, str]:
-    """The meaning of each setting of a section, by its name."""
+    """Description of each setting of a section, by name."""
     found: dict[str, str] = {}
     for kind in reversed(model.__mro__):
         if issubclass(kind, BaseModel) and kind is not BaseModel:
@@ -24,12 +24,11 @@ def meanings(model: type[BaseModel]) -> dict[str, str]:
 
 
 def property_of(field: FieldInfo) -> Property | None:
-    """The CloudFormation property that a setting becomes, where it is one."""
+    """CloudFormation property of a setting, if it is one."""
     return next((mark for mark in field.metadata if isinstance(mark, Property)), None)
 
 
 def _with_api_name(text: str, becomes: Property | None) -> str:
-    """The meaning with what the API calls the setting, at the end of the first statement."""
     return text if becomes is None else re.sub(r"(?=[.;](\s|$))|$", f" (API: {becomes.name})", text, count=1)
 
 

@@ -1,7 +1,7 @@
 """
-The environment file as frozen models: its shape, its defaults, and the values derived from it.
+Environment file as frozen models: shape, defaults, derived values.
 
-A field's docstring is what editors show for it. What is impossible together is judged in ``holdfast.validation``.
+Editors show a field's docstring. Rules are in ``holdfast.validation``.
 """
 
 from typing import Annotated, Literal
@@ -107,7 +107,7 @@ class Environment(Model):
 
     @property
     def has_health_agent(self) -> bool:
-        """Whether Holdfast's scripts bring an agent onto nodes of some group."""
+        """Return True if some group's nodes get the agent."""
         own = (group for group in self.cluster.instance_groups if self.scripts_of(group) is None)
         return self.health.enabled and any(self.lifecycle_mode(group) != "none" for group in own)
 
@@ -117,7 +117,7 @@ class Environment(Model):
 
     @property
     def eks_cluster_name(self) -> str | None:
-        """The name of the control plane, whoever made it; None with Slurm."""
+        """Name of the EKS cluster; None with Slurm."""
         if self.eks is None:
             return None
         if self.eks.existing is None:
@@ -125,11 +125,10 @@ class Environment(Model):
         return self.eks.existing.cluster.rpartition("/")[2]
 
     def scripts_of(self, group: InstanceGroup) -> LifeCycleConfig | None:
-        """The scripts that are there already and run on the nodes of a group; None for Holdfast's own."""
+        """Existing scripts of a group; None for Holdfast's own."""
         return group.life_cycle_config or self.lifecycle.existing
 
     def lifecycle_mode(self, group: InstanceGroup) -> LifecycleMode:
-        """Who makes the nodes of a group ready."""
         scripts = self.scripts_of(group)
         return mode_of(
             group=group.lifecycle_mode,

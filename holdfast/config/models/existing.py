@@ -1,4 +1,4 @@
-"""What a team has already and an environment uses: buckets, file systems, scripts, an EKS cluster."""
+"""Existing resources of a team: buckets, file systems, scripts, an EKS cluster."""
 
 from typing import Annotated
 
@@ -43,7 +43,7 @@ class LifeCycleConfig(Model):
 
     @property
     def mode(self) -> LifecycleMode:
-        """What the scripts are made for."""
+        """Lifecycle mode of the scripts."""
         return "custom" if self.on_create is not None else "extension"
 
 

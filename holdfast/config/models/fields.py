@@ -1,7 +1,7 @@
 """
-The kinds of values that are numbers, paths and names of our own: a type, its limits, and how both are said to a person.
+Field types of numbers, paths and names, with limits and messages.
 
-Limits are the service's own, from botocore's API models unless a field says otherwise.
+Limits are the service's own, from botocore's API models unless a field states otherwise.
 """
 
 import ipaddress

@@ -1,5 +1,3 @@
-"""How the health of nodes is watched, and how much the health agent may do about it."""
-
 from typing import Literal
 
 from holdfast.config.models import fields

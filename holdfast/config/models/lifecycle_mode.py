@@ -1,4 +1,4 @@
-"""How much of a node HyperPod makes ready itself, and which mode a group has that says none."""
+"""Lifecycle mode of a group, and its default."""
 
 from typing import Literal
 
@@ -14,11 +14,10 @@ def mode_of(
     scripts: LifecycleMode | None = None,
 ) -> LifecycleMode:
     """
-    The mode of a group: its own, or that of its scripts where they are there already, or that of the environment, or
-    the default.
+    Mode of a group: its own, that of its existing scripts, that of the environment, or the default.
 
-    HyperPod takes OnCreate alone on EKS and with continuous provisioning (SageMaker developer guide, "Getting started
-    with SageMaker HyperPod using the AWS CLI", note below the options), so that custom is the default there.
+    HyperPod accepts only OnCreate on EKS and with continuous provisioning, where the default is custom (SageMaker
+    developer guide, "Getting started with SageMaker HyperPod using the AWS CLI", note below the options).
     """
     if group is not None:
         return group

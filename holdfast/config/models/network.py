@@ -1,5 +1,3 @@
-"""The network of an environment."""
-
 from typing import Annotated, Literal
 
 from holdfast.catalog import CLUSTER, Property

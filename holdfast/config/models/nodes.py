@@ -1,5 +1,3 @@
-"""What runs on the nodes of an environment: lifecycle scripts, images, and what stands in for what is missing."""
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,5 +1,3 @@
-"""How an environment is watched."""
-
 from typing import Annotated, Literal
 
 from holdfast.catalog import Property

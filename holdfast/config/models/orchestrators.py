@@ -1,5 +1,3 @@
-"""The orchestrator of an environment's cluster: Slurm or EKS."""
-
 from typing import Annotated, Literal
 
 from pydantic import Field

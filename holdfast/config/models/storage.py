@@ -1,5 +1,3 @@
-"""What holds data in an environment: file systems, their data repository associations, and what becomes of them."""
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,4 +1,4 @@
-"""Writes docs/environment.md and the JSON Schema from the models. Nothing else needs it."""
+"""Generated pages: docs/environment.md and the JSON Schema."""
 
 from holdfast.config.pages.reference import REFERENCE, reference_text
 from holdfast.config.pages.schema import SCHEMA, schema_text

@@ -1,4 +1,4 @@
-"""The reference page of the environment file, rendered from the models and the rules."""
+"""Reference page of the environment file."""
 
 import re
 from collections.abc import Iterator
@@ -28,19 +28,19 @@ Both are tested, and good to copy.
     holdfast up path/to/file.yaml               # any other file
     npx cdk deploy -c environment=local --all   # the CDK app takes the same names and paths
 
-The last one needs to be pointed at an account, or at the embedded AWS as [local-cloud.md](local-cloud.md) says.
+The last one needs credentials of an account, or of the embedded AWS: [local-cloud.md](local-cloud.md).
 
 Reading is strict.
 A setting that is not on this page is an error, and so is a value of the wrong type: `"4"` and `4.0` are no count.
 The file is one YAML document of plain values: no aliases, no merge keys, no key twice.
-All problems are told at once, each with its line.
+All problems are reported at once, each with its line.
 
 This first line gives completion and checks in editors that know JSON Schema, such as VS Code with its YAML extension:
 
     # yaml-language-server: $schema=../docs/environment.schema.json
 
 Names of settings are AWS's own in snake_case; units are in the name (`capacity_gib`).
-A default of *required* means that the setting has to be there.
+A setting with the default *required* has no default.
 `[]` after a name stands for each item of a list.
 """
 
@@ -85,14 +85,12 @@ storage:
 
 
 def reference_text() -> str:
-    """The page as it is committed."""
     sections = [_section(place, model) for place, model in _models((), Environment)]
     errors = _ERRORS.format(example=_EXAMPLE, refusal=_refusal())
     return "\n".join([_INTRO, *sections, _RULES, errors])
 
 
 def _models(place: tuple[str | int, ...], model: type[BaseModel]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The model and those in it, each at the place where the file has it, in the order of the file."""
     yield place, model
     for name, field in model.model_fields.items():
         inner, many = _inner(field)
@@ -101,7 +99,6 @@ def _models(place: tuple[str | int, ...], model: type[BaseModel]) -> Iterator[tu
 
 
 def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
-    """The model that a setting holds, if any, and whether it holds a list of them."""
     annotation = bare(field.annotation)
     many = get_origin(annotation) is tuple
     inner = bare(get_args(annotation)[0]) if many else annotation

@@ -1,4 +1,4 @@
-"""The JSON Schema of the environment file, for completion and checks in editors."""
+"""JSON Schema of the environment file, for editors."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,6 @@ SCHEMA = Path(__file__).parents[3] / "docs" / "environment.schema.json"
 
 
 def schema_text() -> str:
-    """The schema as it is committed."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Environment.model_json_schema(),

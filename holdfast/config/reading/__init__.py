@@ -1,4 +1,4 @@
-"""From a YAML document to the models, every problem with its line."""
+"""YAML document to models, with the line of every problem."""
 
 from holdfast.config.reading.document import Document, read
 from holdfast.config.reading.explanations import allowed_at, bare

@@ -1,7 +1,7 @@
 """
-A YAML file as plain data that remembers its lines.
+YAML as plain data with line numbers.
 
-Stricter than YAML: one document, keys are text and occur once, no merge keys, no aliases, no tags of its own.
+Stricter than YAML: one document, unique text keys, no merge keys, aliases or custom tags.
 """
 
 import re
@@ -24,8 +24,6 @@ CONTINUED = re.compile(r"^\s*#\s{3,}(\S.*)$")
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """The parsed file."""
-
     file: str
     data: dict[str, Any]
     lines: dict[Location, int] = field(default_factory=dict)
@@ -41,24 +39,18 @@ class Document:
     """What an import wrote about the cluster that the file came from, by its line."""
 
     def line(self, location: Location) -> int:
-        """The line of a setting, or of the nearest one around it when it is not there."""
+        """Line of a setting, or of the nearest one around it."""
         while location and location not in self.lines:
             location = location[:-1]
         return self.lines.get(location, 1)
 
     def problem(self, location: Location, *, given: str, allowed: str, fix: str, code: str = "HF004") -> Problem:
-        """A problem at a setting."""
         line, path = self.line(location), dotted(location)
         return Problem(file=self.file, line=line, path=path, given=given, allowed=allowed, fix=fix, code=code)
 
 
 def read(path: Path) -> Document:
-    """
-    Read a file.
-
-    Raises:
-        EnvironmentFileError: it cannot be read, or is not YAML.
-    """
+    """Read a file. Raises: EnvironmentFileError: unreadable, or not YAML."""
     name = _display_name(path)
     text = _text(path, name)
     loader = _loader(text, name)
@@ -88,7 +80,6 @@ def read(path: Path) -> Document:
 
 
 def _comments(begin: re.Pattern[str], text: str) -> dict[int, str]:
-    """What stands after a beginning in comments of their own lines; lines that go on are indented further."""
     found: dict[int, str] = {}
     last = 0
     for number, line in enumerate(text.splitlines(), 1) if "#" in text else ():
@@ -122,7 +113,7 @@ def _text(path: Path, name: str) -> str:
 
 
 class _Builder:
-    """Turns YAML nodes into plain data and writes down where each came from."""
+    """Plain data from YAML nodes, with their lines."""
 
     def __init__(self, document: Document, loader: yaml.SafeLoader) -> None:
         self._document = document
@@ -182,7 +173,6 @@ class _Builder:
         return value
 
     def _refuse_number(self, location: Location, written: str, value: float) -> None:
-        """A number that YAML reads as another one than people do: base 60, octal, with underscores."""
         self._document.odd_numbers.append(
             self._document.problem(
                 location,

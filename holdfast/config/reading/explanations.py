@@ -1,4 +1,4 @@
-"""From pydantic's errors to problems in the words of the file: what was given, what is allowed, what to write."""
+"""Problems of pydantic as got, allowed, fix."""
 
 import re
 from types import UnionType
@@ -16,19 +16,18 @@ _LIKE_A_NUMBER = re.compile(r"\d[\d.-]*")
 
 
 def explain(error: ValidationError, document: Document) -> list[Problem]:
-    """All problems that pydantic found, except where the reading of the file had found one."""
+    """All problems of pydantic, except those that the reader has found."""
     known = {problem.path for problem in document.problems}
     found = (_problem(details, document) for details in error.errors(include_url=False) if not _follows(details))
     return [problem for problem in found if problem.path not in known]
 
 
 def allowed_at(location: Location) -> Allowed:
-    """What may stand at a location of the environment file."""
+    """Allowed values at a location."""
     return _allowed(_annotation(location))
 
 
 def _follows(details: ErrorDetails) -> bool:
-    """A list counted without its malformed items, which are told by themselves."""
     return details["type"] == "too_short" and len(details["input"]) >= details["ctx"]["min_length"]
 
 
@@ -54,7 +53,6 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
 
 
 def _fix_of_amount(details: ErrorDetails, key: str | int) -> str | None:
-    """What to do about a number or a length beyond its bound: the bound itself, and how far it is."""
     context, value = details.get("ctx", {}), details["input"]
     name = f"{key}: " if isinstance(key, str) else ""
     match details["type"]:
@@ -97,7 +95,6 @@ def _given(value: object, location: Location, document: Document) -> str:
 
 
 def _as_text(written: str | None, allowed: Allowed) -> str | None:
-    """An account, a version or a day that was given without quotes."""
     meant = isinstance(allowed.example, str) and _LIKE_A_NUMBER.fullmatch(allowed.example)
     same = written is not None and meant and len(written) == len(meant.string) and _LIKE_A_NUMBER.fullmatch(written)
     return written if same else None
@@ -137,7 +134,7 @@ def _model(annotation: Any) -> type[BaseModel]:
 
 
 def bare(annotation: Any) -> Any:
-    """Without Annotated and without None."""
+    """Strip Annotated and None."""
     while True:
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]

@@ -1,4 +1,4 @@
-"""What is allowed, and how a refused value is told."""
+"""Allowed values, and messages of refused ones."""
 
 from holdfast.config.refusals.allowed import Allowed, closest_word, number_in_words, refused
 from holdfast.config.refusals.problems import EnvironmentFileError, Problem, dotted, plain, shown

@@ -1,4 +1,4 @@
-"""How the limits of a value are said to a person, and what may have been meant by a refused one."""
+"""Allowed values in words, and the closest one to a refused value."""
 
 import difflib
 import re
@@ -12,7 +12,7 @@ NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a value may be, in words, and one example of it. Refusals print both."""
+    """Allowed values in words, with an example, for messages."""
 
     text: str
     example: object = field(hash=False)
@@ -23,19 +23,19 @@ class Allowed:
 
 
 def refused() -> PydanticCustomError:
-    """What a validator raises; the words are those of the field's Allowed."""
+    """Error of a validator; the message is the field's Allowed."""
     return PydanticCustomError("refused", "not allowed here")
 
 
 def closest_word(word: str, words: Iterable[str]) -> str | None:
-    """The one of ``words`` that ``word`` most resembles, if any does."""
+    """Most similar word, if any."""
     by_lower = {candidate.lower(): candidate for candidate in words}
     found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
 
 
 def number_in_words(value: object) -> int | None:
-    """The number that a word or a text of digits says."""
+    """Number that a word or digits mean."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, str):

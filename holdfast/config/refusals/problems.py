@@ -1,4 +1,4 @@
-"""What is wrong with an environment file, for people to read and for programs to use."""
+"""Problems of an environment file."""
 
 import json
 from dataclasses import dataclass
@@ -8,8 +8,6 @@ LONGEST_VALUE = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One reason why a file was refused."""
-
     file: str
     line: int
     """Counted from 1; 0 when the file could not be read at all."""
@@ -28,7 +26,7 @@ class Problem:
 
 
 class EnvironmentFileError(Exception):
-    """An environment file was refused. The text is one line per problem, in the order of the file."""
+    """Refused environment file: one line per problem, in the file's order."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = sorted(problems, key=lambda problem: (problem.line, problem.path))
@@ -36,16 +34,15 @@ class EnvironmentFileError(Exception):
 
 
 def shown(value: object) -> str:
-    """A value as it would be written in JSON, shortened."""
+    """Value as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=True, default=str)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 
 
 def plain(text: str) -> str:
-    """A name as it is, or in JSON's escapes when a terminal would not show it."""
+    """Name, in JSON's escapes if not printable."""
     return text if text.isprintable() and len(text) <= LONGEST_VALUE else shown(text)
 
 
 def dotted(location: tuple[str | int, ...]) -> str:
-    """A location as problems print it."""
     return ".".join(plain(str(part)) for part in location)

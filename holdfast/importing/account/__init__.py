@@ -1,12 +1,12 @@
-"""What AWS is asked: the environment of a stack, and a cluster with what it stands on."""
+"""Requests to AWS: the environment of a stack, and a cluster with its resources."""
 
-from holdfast.importing.account.deployed import NOTHING_DEPLOYED, Deployed, deployed_environment
-from holdfast.importing.account.observed import Observed, file_system_id, mounts, read_cluster
+from holdfast.importing.account.deployed import NOTHING_DEPLOYED, DeployedStack, deployed_environment
+from holdfast.importing.account.observed import ObservedCluster, file_system_id, mounts, read_cluster
 
 __all__ = [
     "NOTHING_DEPLOYED",
-    "Deployed",
-    "Observed",
+    "DeployedStack",
+    "ObservedCluster",
     "deployed_environment",
     "file_system_id",
     "mounts",

@@ -1,4 +1,4 @@
-"""What is deployed under a stack's name: the environment that its template carries, asked of CloudFormation."""
+"""Environment of a deployed stack, from its template in CloudFormation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,13 @@ NOTHING_DEPLOYED = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployed:
+class DeployedStack:
     """
-    What was found.
+    Result of the request.
 
-    ``read``: the environment is there. ``absent``: no such stack. ``unmarked``: the stack is of a version that wrote
-    no environment into its template. ``not checked``: CloudFormation could not be asked.
+    ``read``: environment found. ``absent``: no such stack. ``unmarked``: a stack without an environment in its
+    template.
+    ``not checked``: CloudFormation did not answer.
     """
 
     state: Literal["read", "absent", "unmarked", "not checked"]
@@ -27,13 +28,13 @@ class Deployed:
 
 def deployed_environment(
     *, stack_name: str, region: str, client: Mapping[str, str] | None = None, timeout_s: float = 3.0
-) -> Deployed:
+) -> DeployedStack:
     """
-    The environment that a stack was made of.
+    Return the environment of a stack.
 
     Args:
         client: botocore's arguments for another AWS, ``endpoint_url`` and its keys. Default: that of
-            AWS_ENDPOINT_URL, or else AWS itself with the credentials that are there.
+            AWS_ENDPOINT_URL, or else AWS itself with the caller's credentials.
         timeout_s: Seconds to wait for a connection, and for an answer. Default: 3.0
     """
     from botocore.exceptions import BotoCoreError, ClientError
@@ -42,19 +43,19 @@ def deployed_environment(
         asked = _client(region=region, arguments=client or {}, timeout_s=timeout_s)
         status = asked.describe_stacks(StackName=stack_name)["Stacks"][0]["StackStatus"]
         if status in NOTHING_DEPLOYED:
-            return Deployed(state="absent", why=f"stack {stack_name} is in {status}: nothing of it is deployed")
+            return DeployedStack(state="absent", why=f"stack {stack_name} is in {status}: nothing of it is deployed")
         template = asked.get_template(StackName=stack_name)["TemplateBody"]
     except ClientError as error:
         if "does not exist" in str(error):
-            return Deployed(state="absent", why=f"there is no stack {stack_name} in {region}")
-        return Deployed(state="not checked", why=f"AWS refused: {error}")
+            return DeployedStack(state="absent", why=f"there is no stack {stack_name} in {region}")
+        return DeployedStack(state="not checked", why=f"AWS refused: {error}")
     except BotoCoreError as error:
-        return Deployed(state="not checked", why=f"AWS did not answer: {error}")
+        return DeployedStack(state="not checked", why=f"AWS did not answer: {error}")
     environment = environment_of(template) if isinstance(template, Mapping) else None
     if environment is None:
         why = f"stack {stack_name} was deployed without its environment in the template's metadata"
-        return Deployed(state="unmarked", why=why, stack_status=status)
-    return Deployed(state="read", environment=environment, stack_status=status)
+        return DeployedStack(state="unmarked", why=why, stack_status=status)
+    return DeployedStack(state="read", environment=environment, stack_status=status)
 
 
 def _client(*, region: str, arguments: Mapping[str, str], timeout_s: float) -> Any:

@@ -1,4 +1,4 @@
-"""What AWS answers about a cluster and what it stands on: the only part of the import that asks AWS anything."""
+"""Answers of AWS about a cluster and its resources."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ Client = Callable[[str], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observed:
-    """Answers of AWS as they came, and what could not be asked."""
+class ObservedCluster:
+    """Answers of AWS, and failed requests."""
 
     region: str
     account: str
@@ -48,17 +48,8 @@ class Observed:
     """(setting, why) of what AWS did not answer."""
 
 
-def read_cluster(client: Client, *, cluster_name: str, region: str, embedded: bool = False) -> Observed:
-    """
-    Ask AWS about a cluster.
-
-    Args:
-        client: Makes a client of a service, such as ``session.create_client``.
-        embedded: Whether the clients speak to the embedded AWS. Default: false
-
-    Raises:
-        ClientError: there is no such cluster, or it may not be described.
-    """
+def read_cluster(client: Client, *, cluster_name: str, region: str, embedded: bool = False) -> ObservedCluster:
+    """Describe a cluster, with ``client`` as factory. Raises: ClientError: no such cluster, or no access."""
     return _Reader(client=client, region=region, embedded=embedded).read(cluster_name)
 
 
@@ -67,7 +58,7 @@ class _Reader:
         self._client, self._region, self._embedded = client, region, embedded
         self._unasked: list[tuple[str, str]] = []
 
-    def read(self, cluster_name: str) -> Observed:
+    def read(self, cluster_name: str) -> ObservedCluster:
         sagemaker = self._client("sagemaker")
         cluster = sagemaker.describe_cluster(ClusterName=cluster_name)
         cluster.pop("ResponseMetadata", None)
@@ -76,7 +67,7 @@ class _Reader:
         tags = {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
         stack = self._stack(tags)
         file_systems = self._file_systems(cluster, stack)
-        return Observed(
+        return ObservedCluster(
             region=self._region,
             account=arn.split(":")[4],
             embedded=self._embedded,
@@ -93,7 +84,6 @@ class _Reader:
         )
 
     def _ask(self, setting: str, question: Callable[[], Any], otherwise: Any) -> Any:
-        """An answer that the import can do without; why it did not come is written down."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -221,14 +211,14 @@ class _Reader:
 
 
 def mounts(groups: Any) -> Iterator[Mapping[str, Any]]:
-    """The FSx file systems that groups mount, Lustre first."""
+    """Mounted FSx file systems, Lustre first."""
     configs = [config for group in groups for config in group.get("InstanceStorageConfigs") or []]
     for kind in ("FsxLustreConfig", "FsxOpenZfsConfig"):
         yield from (config[kind] for config in configs if kind in config)
 
 
 def file_system_id(dns_name: str) -> str:
-    """The id in ``fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com``."""
+    """Id in ``fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com``."""
     return dns_name.partition(".")[0]
 
 
@@ -247,7 +237,6 @@ def _admin_roles(eks: Any, cluster_name: str) -> Iterator[str]:
 
 
 def _pages(client: Any, operation: str, items: str, **parameters: Any) -> Iterator[Any]:
-    """The items of every page; botocore has no paginator for some operations that have pages."""
     if client.can_paginate(operation):
         for page in client.get_paginator(operation).paginate(**parameters):
             yield from page[items]

@@ -1,4 +1,4 @@
-"""From the request of a cluster, and what stands around it, to a whole environment file."""
+"""Conversion of a cluster request and its surroundings to an environment file."""
 
 from holdfast.importing.conversion.environment import from_observed, from_samples
 

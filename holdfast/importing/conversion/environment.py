@@ -1,14 +1,14 @@
-"""From what AWS answered, or what AWS's samples say, to an environment file that provisions the same."""
+"""Environment files from AWS's answers, or from AWS's samples."""
 
 import json
 import re
 from collections.abc import Mapping, Set
 from typing import Any
 
-from holdfast.importing.account import Observed
+from holdfast.importing.account import ObservedCluster
+from holdfast.importing.conversion.location import account_of, evidence, region_of
 from holdfast.importing.conversion.request import with_provisioning
-from holdfast.importing.conversion.whereabouts import account_of, evidence, region_of
-from holdfast.importing.draft import Imported, Keeping, Part, ask_about_values
+from holdfast.importing.draft import Draft, KeptParts, Part, ask_about_values
 from holdfast.importing.sections import (
     LEGACY_FILE,
     Scripts,
@@ -29,16 +29,16 @@ LONGEST_NAME = 24
 INSIGHTS_LOGS = "/aws/containerinsights/"
 
 
-def from_observed(observed: Observed, *, create: Set[Part] = frozenset()) -> Imported:
+def from_observed(observed: ObservedCluster, *, create: Set[Part] = frozenset()) -> Draft:
     """
-    The environment of a cluster that AWS described.
+    Environment of a described cluster.
 
     Args:
         create: Parts to create instead of using the existing ones. Default: none
     """
-    imported = Imported(document={}, as_it_was=str(origin_of(observed.cluster)))
+    imported = Draft(document={}, as_it_was=str(origin_of(observed.cluster)))
     request = request_of(observed.cluster)
-    keeping = Keeping(stack=observed.stack, create=frozenset(create))
+    keeping = KeptParts(stack=observed.stack, create=frozenset(create))
     legacy = _legacy(observed, imported)
     if legacy is not None:
         request = with_provisioning(request, legacy, imported=imported)
@@ -90,23 +90,23 @@ def from_samples(
     account: str | None = None,
     likely_region: str | None = None,
     create: Set[Part] = frozenset(),
-) -> Imported:
+) -> Draft:
     """
-    The environment of the files that AWS's samples make a cluster of.
+    Environment of the files of AWS's samples.
 
     Args:
         config: A request of CreateCluster.
-        provisioning: provisioning_parameters.json. Default: the groups of ``config`` say what Slurm makes of them
-        region: Default: that of the things that the files name
+        provisioning: provisioning_parameters.json. Default: the groups of ``config`` have their Slurm settings
+        region: Default: that of the resources in the files
         account: Default: that of the execution roles
-        likely_region: Where a command without a region would make it. Default: not known
+        likely_region: Region of a command without --region. Default: unknown
         create: Parts to create instead of using the existing ones. Default: none
     """
-    imported = Imported(document={})
-    request, keeping = dict(config), Keeping(create=frozenset(create))
+    imported = Draft(document={})
+    request, keeping = dict(config), KeptParts(create=frozenset(create))
     found = list(evidence({**request, **(provisioning or {})}))
-    region = region_of(found, told=region, likely=likely_region, imported=imported)
-    account = account_of(found, told=account, imported=imported)
+    region = region_of(found, given=region, likely=likely_region, imported=imported)
+    account = account_of(found, given=account, imported=imported)
     if provisioning is not None:
         request = with_provisioning(request, provisioning, imported=imported)
     tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags") or []}
@@ -138,7 +138,7 @@ def from_samples(
     return _finished(imported, keeping, is_ours=False)
 
 
-def _legacy(observed: Observed, imported: Imported) -> dict[str, Any] | None:
+def _legacy(observed: ObservedCluster, imported: Draft) -> dict[str, Any] | None:
     """provisioning_parameters.json beside the scripts, where Slurm is not configured through the API."""
     text = observed.files.get(LEGACY_FILE)
     if text is None or observed.cluster.get("Orchestrator"):
@@ -161,7 +161,7 @@ def _environment_name(cluster_name: str) -> str:
     return name[:LONGEST_NAME].strip("-")
 
 
-def _sample_network(request: Mapping[str, Any], region: str, keeping: Keeping, imported: Imported) -> dict[str, Any]:
+def _sample_network(request: Mapping[str, Any], region: str, keeping: KeptParts, imported: Draft) -> dict[str, Any]:
     vpc = request.get("VpcConfig")
     if not vpc:
         why = "the configuration names no network, so that HyperPod would put nodes into one of its own"
@@ -176,7 +176,7 @@ def _is_eks(request: Mapping[str, Any]) -> bool:
     return "Eks" in (request.get("Orchestrator") or {})
 
 
-def _sample_eks(request: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
+def _sample_eks(request: Mapping[str, Any], keeping: KeptParts, imported: Draft) -> dict[str, Any]:
     if keeping.keeps("eks"):
         return {"eks": existing_eks(request["Orchestrator"]["Eks"]["ClusterArn"], imported=imported)}
     imported.note(
@@ -185,8 +185,7 @@ def _sample_eks(request: Mapping[str, Any], keeping: Keeping, imported: Imported
     return {"eks": {"kubernetes_version": "1.34"}}
 
 
-def _observability(request: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
-    """Nothing is installed on an EKS cluster of somebody else's that is used as it is."""
+def _observability(request: Mapping[str, Any], keeping: KeptParts, imported: Draft) -> dict[str, Any]:
     if not _is_eks(request) or not keeping.keeps("eks", request["Orchestrator"]["Eks"]["ClusterArn"]):
         return {}
     if any(each.startswith(INSIGHTS_LOGS) for each in keeping.stack):
@@ -196,8 +195,7 @@ def _observability(request: Mapping[str, Any], keeping: Keeping, imported: Impor
     return {"observability": {"container_insights": False}}
 
 
-def _encryption(observed: Observed, keeping: Keeping) -> dict[str, Any]:
-    """The key of what is made here: file systems that are used as they are have theirs."""
+def _encryption(observed: ObservedCluster, keeping: KeptParts) -> dict[str, Any]:
     made = [each for each in observed.file_systems if not keeping.keeps("storage", each["FileSystemId"])]
     keys = sorted({each.get("KmsKeyId", "") for each in made} & observed.customer_keys)
     if not keys:
@@ -210,7 +208,7 @@ def _stand_ins(tags: Mapping[str, str]) -> dict[str, Any]:
     return {"stand_ins": found} if found else {}
 
 
-def _finished(imported: Imported, keeping: Keeping, *, is_ours: bool) -> Imported:
+def _finished(imported: Draft, keeping: KeptParts, *, is_ours: bool) -> Draft:
     imported.note(
         "",
         "images, observability, health, lending, goodput and allowances are Holdfast's own: they have their defaults",

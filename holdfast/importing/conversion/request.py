@@ -1,14 +1,14 @@
 """
-One shape for what is imported: the request of CreateCluster.
+CreateCluster request, the common form of all imports.
 
-AWS's samples split what Slurm needs into a second file, which becomes part of the request here.
+AWS's samples keep Slurm's settings in a second file, which is merged here.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.importing.draft import Imported, short
+from holdfast.importing.draft import Draft, short
 
 PARTITION = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
 LEGACY_KNOWN = frozenset(
@@ -25,13 +25,11 @@ LEGACY_KNOWN = frozenset(
 )
 
 
-def with_provisioning(
-    request: dict[str, Any], provisioning: Mapping[str, Any], *, imported: Imported
-) -> dict[str, Any]:
+def with_provisioning(request: dict[str, Any], provisioning: Mapping[str, Any], *, imported: Draft) -> dict[str, Any]:
     """
-    A request whose groups say what provisioning_parameters.json said of them.
+    Merge provisioning_parameters.json into a request.
 
-    Its file systems become storage configurations of every group: the scripts that read it mount them everywhere.
+    Its file systems become storage configurations of every group: the scripts mount them everywhere.
     """
     for key in sorted(set(provisioning) - LEGACY_KNOWN):
         text = f"{key} of provisioning_parameters.json has no equivalent: {short(provisioning[key])}"
@@ -56,14 +54,14 @@ def with_provisioning(
 
 def _legacy_strategy(request: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Merge keeps what was edited by hand in slurm.conf, as the file did, and Continuous provisioning refuses to be told.
+    Merge keeps manual edits of slurm.conf, as the file did; Continuous provisioning accepts no strategy.
 
     SageMaker guide, sagemaker-hyperpod-slurm-api-config-migration, "Choose a Slurm configuration strategy".
     """
     return {} if request.get("NodeProvisioningMode") == "Continuous" else {"SlurmConfigStrategy": "Merge"}
 
 
-def _roles(provisioning: Mapping[str, Any], imported: Imported) -> dict[str, dict[str, Any]]:
+def _roles(provisioning: Mapping[str, Any], imported: Draft) -> dict[str, dict[str, Any]]:
     roles: dict[str, dict[str, Any]] = {}
     for key, node_type in (("controller_group", "Controller"), ("login_group", "Login")):
         if provisioning.get(key):

@@ -1,13 +1,13 @@
-"""The environment file that comes out of an import, with its notes and questions."""
+"""Imported environment file, with notes and questions."""
 
-from holdfast.importing.draft.imported import Imported, Note, render, short
-from holdfast.importing.draft.keeping import PARTS, Keeping, Part, most_common, roles
+from holdfast.importing.draft.imported import Draft, Note, render, short
+from holdfast.importing.draft.kept_parts import PARTS, KeptParts, Part, most_common, roles
 from holdfast.importing.draft.questions import ask_about_values
 
 __all__ = [
     "PARTS",
-    "Imported",
-    "Keeping",
+    "Draft",
+    "KeptParts",
     "Note",
     "Part",
     "ask_about_values",

@@ -1,4 +1,4 @@
-"""An imported environment file: the settings, and every thing that they do not say, as comments where it belongs."""
+"""Imported environment file, with comments at its settings."""
 
 import textwrap
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ SCHEMA = "# yaml-language-server: $schema=../docs/environment.schema.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """Something that the file does not carry over, or that a person has to decide."""
+    """Lost or undecided setting."""
 
     path: str
     """The setting it is about, groups and datasets by name."""
@@ -31,8 +31,8 @@ class Note:
 
 
 @dataclass(kw_only=True)
-class Imported:
-    """The settings in the order of the file, and the notes."""
+class Draft:
+    """Settings in the file's order, and notes."""
 
     document: dict[str, Any]
     notes: list[Note] = field(default_factory=list)
@@ -40,30 +40,24 @@ class Imported:
     """What the cluster was like. Default: nobody described it"""
 
     def note(self, path: str, text: str, *, decide: bool = False) -> None:
-        """Add a note; the same one only once."""
+        """Add a note once."""
         note = Note(path=path, text=text, decide=decide)
         if note not in self.notes:
             self.notes.append(note)
 
     def leave_out(self, path: str, key: str, value: Any) -> None:
-        """Say that a property has no setting; it is a question, unless it is a remark, which no service reads."""
+        """Note a property without a setting: a question, or a remark if no service reads it."""
         text = f"{key} is left out, the file has no setting for it: {short(value)}"
         self.note(path, text, decide=not key.startswith("_"))
 
 
 def short(value: Any) -> str:
-    """A value in a note."""
     text = str(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def render(imported: Imported, *, origin: str) -> str:
-    """
-    The file as YAML. A note stands above its setting, or above the nearest one around it that is in the file.
-
-    Args:
-        origin: What it was imported from, for the first line.
-    """
+def render(imported: Draft, *, origin: str) -> str:
+    """Render YAML; a note stands above its setting, or above the nearest one. ``origin`` is for the first line."""
     places = set(_places(imported.document, ""))
     by_place: dict[str, list[Note]] = {}
     for note in imported.notes:
@@ -128,7 +122,6 @@ def _comments(path: str, indent: str, notes: dict[str, list[Note]]) -> list[str]
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
-    """Lines that go on are indented further, so that the next note can be told from them."""
     lines = textwrap.wrap(
         "".join(one if one.isprintable() else " " for one in text),
         WIDTH - len(indent) - 2,
@@ -140,7 +133,6 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def _is_flat(value: dict[str, Any], path: str, notes: dict[str, list[Note]]) -> bool:
-    """Whether a mapping can stand on one line: a few plain values, and no comment among them."""
     if any(place.startswith(f"{path}.") for place in notes) or len(value) > 5:
         return False
     return not any(
@@ -169,7 +161,6 @@ def _flow(value: Any) -> str:
 
 
 def _reads_back(value: str) -> bool:
-    """Whether a text without quotes is that text to YAML."""
     try:
         return bool(yaml.safe_load(value) == value)
     except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError):

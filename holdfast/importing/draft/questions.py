@@ -1,20 +1,19 @@
-"""Values of an imported cluster that an environment file refuses: each a question at its setting."""
+"""Questions about values that an environment file refuses."""
 
 from typing import Any
 
 from holdfast.config.reading import Document, parse
-from holdfast.importing.draft.imported import Imported
+from holdfast.importing.draft.imported import Draft
 
 
-def ask_about_values(imported: Imported) -> None:
-    """Note what no file may say, such as ids that are placeholders of a sample."""
+def ask_about_values(imported: Draft) -> None:
+    """Note values that no file may have, such as placeholder ids."""
     for problem in parse(Document(file="imported", data=imported.document))[1]:
         text = f"got {problem.given}; allowed: {problem.allowed}; {problem.fix}"
         imported.note(_by_name(problem.path, imported.document), text, decide=True)
 
 
 def _by_name(path: str, document: Any) -> str:
-    """A path that calls an item of a list by its name, as notes do."""
     parts, value = [], document
     for part in path.split(".") if path else []:
         if isinstance(value, list) and part.isdigit() and int(part) < len(value):

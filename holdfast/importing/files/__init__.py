@@ -1,8 +1,8 @@
-"""Files and options that say a cluster, as AWS's samples and commands pass them, read strictly."""
+"""Files and options of AWS's samples and commands, parsed strictly."""
 
 from holdfast.importing.files.command import cluster_of
 from holdfast.importing.files.json import NotUsableError, read_json
-from holdfast.importing.files.recognise import Given, together
+from holdfast.importing.files.recognise import ClusterDefinition, together
 from holdfast.importing.files.shape import request_shape
 
-__all__ = ["Given", "NotUsableError", "cluster_of", "read_json", "request_shape", "together"]
+__all__ = ["ClusterDefinition", "NotUsableError", "cluster_of", "read_json", "request_shape", "together"]

@@ -1,4 +1,4 @@
-"""Files, and the words of an ``aws sagemaker create-cluster`` command, as one cluster."""
+"""Files and an ``aws sagemaker create-cluster`` command, merged."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.importing.files.json import NotUsableError, read_json, value_of
-from holdfast.importing.files.recognise import Given, together
+from holdfast.importing.files.recognise import ClusterDefinition, together
 from holdfast.importing.files.shape import request_shape
 from holdfast.importing.files.shorthand_syntax import shorthand
 
@@ -17,17 +17,19 @@ GLOBAL = TIMEOUTS | {"ca-bundle", "color", "endpoint-url", "output", "profile", 
 FLAGS = frozenset({"debug", "no-cli-pager", "no-paginate", "no-sign-request", "no-verify-ssl"})
 
 
-def cluster_of(*, files: Sequence[Path] = (), command: Sequence[str] = (), name: str | None = None) -> Given:
+def cluster_of(
+    *, files: Sequence[Path] = (), command: Sequence[str] = (), name: str | None = None
+) -> ClusterDefinition:
     """
-    The cluster that files and a command say together.
+    Merge files and a command.
 
     Args:
-        files: Each known by its content.
-        command: Its words, from ``aws`` on or from the first option on.
-        name: The cluster's, in place of the one that is there.
+        files: Types are detected by content.
+        command: Words from ``aws`` or from the first option on.
+        name: Cluster name, in place of the existing one.
 
     Raises:
-        NotUsableError: they say none.
+        NotUsableError: no cluster.
     """
     options = dict(_options(command))
     values = [(str(path), read_json(path)) for path in files]
@@ -39,7 +41,6 @@ def cluster_of(*, files: Sequence[Path] = (), command: Sequence[str] = (), name:
 
 
 def _options(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """The options of a command with their values; each once."""
     rest = list(words)
     if rest[:1] == ["aws"]:
         if tuple(rest[:3]) != COMMAND:

@@ -1,4 +1,4 @@
-"""JSON as strictly as the service takes it: one value, keys once, no comments, bounded; a refusal is one sentence."""
+"""Strict JSON: one value, unique keys, no comments, bounded."""
 
 import json
 import math
@@ -14,16 +14,11 @@ BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class NotUsableError(ValueError):
-    """What was given is no configuration; the text says what it is and what to do."""
+    """Invalid configuration, with reason and remedy."""
 
 
 def read_json(path: Path) -> Any:
-    """
-    The value in a file.
-
-    Raises:
-        NotUsableError: there is none.
-    """
+    """Parse a file. Raises: NotUsableError: unreadable, or not JSON."""
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_BYTES + 1)
@@ -42,15 +37,7 @@ def read_json(path: Path) -> Any:
 
 
 def value_of(text: str, *, origin: str) -> Any:
-    """
-    The value of a JSON text.
-
-    Args:
-        origin: What the text is, for messages: a path or an option.
-
-    Raises:
-        NotUsableError: it is none.
-    """
+    """Parse a text. Raises: NotUsableError: not JSON; the message names ``origin``, a path or an option."""
     if not text.strip():
         raise NotUsableError(f"{origin} is empty")
     try:
@@ -93,5 +80,5 @@ def _constant(origin: str) -> Any:
 
 
 def is_finite(value: float) -> bool:
-    """Whether a number is one that JSON can say; 1e999 is read as infinite."""
+    """Return False for numbers that JSON cannot express, such as 1e999."""
     return math.isfinite(value)

@@ -1,4 +1,4 @@
-"""Which part of a cluster a file says: known by its content, as AWS's samples name their files in many ways."""
+"""Type detection of files by content: AWS's samples use many names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ COMMENT = "_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
-    """A cluster as files and options say it together."""
+class ClusterDefinition:
+    """Cluster from files and options."""
 
     request: Mapping[str, Any]
     """As CreateCluster takes it."""
@@ -34,20 +34,22 @@ class _Parts:
     provisioning: dict[str, Any] | None = None
     arn: str | None = None
     of: dict[str, str] = field(default_factory=dict)
-    """Which file said a member."""
+    """File of each member."""
 
 
-def together(values: Sequence[tuple[str, Any]], *, name: str | None = None, more: Mapping[str, Any]) -> Given:
+def together(
+    values: Sequence[tuple[str, Any]], *, name: str | None = None, more: Mapping[str, Any]
+) -> ClusterDefinition:
     """
-    The cluster that several values say together, each known by what is in it.
+    Merge values, whose types are detected by content.
 
     Args:
-        values: Each with where it comes from.
-        name: The cluster's, in place of the one that is there.
-        more: Members of the request that are given apart; they win.
+        values: Each with its origin.
+        name: Cluster name, in place of the existing one.
+        more: Further members of the request, which override.
 
     Raises:
-        NotUsableError: they say no cluster; all that is wrong with them at once.
+        NotUsableError: all problems at once.
     """
     parts = _Parts()
     for origin, value in values:
@@ -58,7 +60,7 @@ def together(values: Sequence[tuple[str, Any]], *, name: str | None = None, more
     _check(parts, [origin for origin, _ in values])
     arn = (parts.arn or "").split(":")
     region, account = (arn[3], arn[4]) if len(arn) > 4 else (None, None)
-    return Given(request=parts.request, provisioning=parts.provisioning, region=region, account=account)
+    return ClusterDefinition(request=parts.request, provisioning=parts.provisioning, region=region, account=account)
 
 
 def _take(origin: str, value: Any, parts: _Parts) -> None:
@@ -90,7 +92,7 @@ def _member(name: str) -> Callable[[str, Any, _Parts], None]:
 
 def _set(origin: str, member: str, value: Any, parts: _Parts) -> None:
     if member in parts.of and not member.startswith(COMMENT):
-        raise NotUsableError(f"{member} is said by {parts.of[member]} and by {origin}; give one of them")
+        raise NotUsableError(f"got {member} in {parts.of[member]} and in {origin}; allowed: one of them")
     parts.request[member], parts.of[member] = value, origin
 
 
@@ -144,7 +146,7 @@ def _check(parts: _Parts, origins: Sequence[str]) -> None:
             f"{where}: more than one instance group has the name {', '.join(twice)}; each needs its own"
         )
     if "ClusterName" not in parts.request:
-        raise NotUsableError(f"{where}: no ClusterName; say it with --name, such as --name my-cluster")
+        raise NotUsableError(f"{where}: no ClusterName; add --name, such as --name my-cluster")
 
 
 def _all_have(value: Any, member: str) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a request is one that CreateCluster would read: names and kinds, from the service's own model."""
+"""Validation of a request by names and types of CreateCluster's model in botocore."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -30,16 +30,10 @@ def request_shape() -> Any:
 
 
 def problems(value: Any, shape: Any | None = None, *, path: str = "") -> Iterator[str]:
-    """
-    Everything that is of another kind than the service says; members that it does not know are left to the caller.
-
-    Args:
-        shape: Default: that of the whole request.
-        path: Where the value stands, for the messages.
-    """
+    """Yield values of wrong types; ``shape`` defaults to the whole request, ``path`` is for messages."""
     shape = shape or request_shape()
     if not _is_of_kind(value, shape.type_name):
-        yield f"{path or 'the request'} is {said(value)}; allowed: {KINDS[shape.type_name][1]}"
+        yield f"{path or 'the request'} is {shown_kind(value)}; allowed: {KINDS[shape.type_name][1]}"
     elif shape.type_name == "structure":
         yield from _members(value, shape, path)
     elif shape.type_name == "list":
@@ -65,8 +59,7 @@ def _members(value: dict[str, Any], shape: Any, path: str) -> Iterator[str]:
             yield from problems(value[name], member, path=f"{path}.{name}" if path else name)
 
 
-def said(value: Any) -> str:
-    """A value in an error."""
+def shown_kind(value: Any) -> str:
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     text = "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)

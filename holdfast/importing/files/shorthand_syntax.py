@@ -17,16 +17,7 @@ DEEPEST = 20
 
 
 def shorthand(text: str, shape: Any, *, origin: str) -> Any:
-    """
-    The value that a text in shorthand says.
-
-    Args:
-        shape: Of the parameter, in botocore's model: it says which texts are numbers.
-        origin: The option, for messages.
-
-    Raises:
-        NotUsableError: it is no shorthand.
-    """
+    """Parse a text in shorthand, with types of botocore's ``shape``. Raises: NotUsableError: not shorthand."""
     reader = _Reader(text, origin)
     value = reader.pairs(depth=0)
     reader.end()
@@ -34,7 +25,7 @@ def shorthand(text: str, shape: Any, *, origin: str) -> Any:
 
 
 def of_kind(value: Any, shape: Any) -> Any:
-    """Numbers and truth values out of texts, and lists out of single items, as the shape has them."""
+    """Convert texts to numbers, truth values and lists by the shape."""
     kind = shape.type_name
     if kind == "structure" and isinstance(value, dict):
         return {key: of_kind(item, shape.members[key]) if key in shape.members else item for key, item in value.items()}
@@ -72,7 +63,6 @@ class _Reader:
             raise self._wrong("a comma or the end")
 
     def _values(self, depth: int) -> Any:
-        """One value, or those of a list without brackets."""
         values = [self._value(depth)]
         while self._ahead() == "," and not KEY.match(self._text, self._at + 1):
             self._at += 1

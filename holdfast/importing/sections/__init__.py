@@ -1,4 +1,4 @@
-"""One section of the environment file each, from what AWS was asked for."""
+"""Sections of the environment file from AWS's answers."""
 
 from holdfast.importing.sections.clusters import cluster
 from holdfast.importing.sections.file_systems import storage

@@ -1,9 +1,9 @@
-"""From a request of CreateCluster to the ``cluster`` section of an environment file."""
+"""``cluster`` section of an environment file."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.importing.draft import Imported, Keeping, most_common, roles
+from holdfast.importing.draft import Draft, KeptParts, most_common, roles
 from holdfast.importing.sections.groups import instance_group, restricted_group, restricted_lustre
 from holdfast.importing.sections.lifecycle import Scripts
 
@@ -32,18 +32,10 @@ def cluster(
     *,
     environment: str,
     scripts: Scripts,
-    keeping: Keeping,
-    imported: Imported,
+    keeping: KeptParts,
+    imported: Draft,
 ) -> dict[str, Any]:
-    """
-    The ``cluster`` section.
-
-    Args:
-        environment: Its name, which the cluster has unless it has one of its own.
-        scripts: What is said of the lifecycle of all groups, so that a group says only how it differs.
-        keeping: What is used as it is.
-        imported: Takes notes.
-    """
+    """Return the ``cluster`` section; ``scripts`` has the lifecycle of all groups, a group only differences."""
     for key in sorted(set(request) - KNOWN):
         imported.leave_out("cluster", key, request[key])
     groups = request.get("InstanceGroups") or []
@@ -77,9 +69,8 @@ def cluster(
 
 
 def _settings(
-    request: Mapping[str, Any], environment: str, tags: Mapping[str, str], keeping: Keeping
+    request: Mapping[str, Any], environment: str, tags: Mapping[str, str], keeping: KeptParts
 ) -> dict[str, Any]:
-    """What is said of the cluster as a whole."""
     section: dict[str, Any] = {"name": request["ClusterName"]} if request["ClusterName"] != environment else {}
     section["node_recovery"] = request.get("NodeRecovery", "Automatic")
     if request.get("NodeProvisioningMode"):

@@ -1,4 +1,4 @@
-"""From FSx file systems and their data repository associations to the ``storage`` section of an environment file."""
+"""``storage`` section of an environment file."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.catalog import bounds, limits, steps
 from holdfast.config.models import Home, Lustre
 from holdfast.importing.account import file_system_id, mounts
-from holdfast.importing.draft import Imported, Keeping
+from holdfast.importing.draft import Draft, KeptParts
 from holdfast.importing.sections.settings import read_back, without_defaults
 
 CAPACITY_GIB = steps("lustre_capacity_gib")["PERSISTENT_2"]
@@ -23,21 +23,21 @@ def storage(
     file_systems: Sequence[Mapping[str, Any]],
     associations: Sequence[Mapping[str, Any]],
     region: str,
-    keeping: Keeping,
+    keeping: KeptParts,
     preload: Sequence[str] | None,
-    imported: Imported,
+    imported: Draft,
 ) -> dict[str, Any]:
     """
-    The ``storage`` section.
+    Return the ``storage`` section.
 
     Args:
-        groups: Of the request; they say what is mounted where.
-        file_systems: What FSx told of those that it was asked about; the others get the least that there is.
-        associations: Their data repository associations.
-        region: That of the file systems.
-        keeping: What is used as it is.
-        preload: Folders on the nodes that lifecycle scripts fetch from S3 at first; None when nobody knows.
-        imported: Takes notes.
+        groups: Of the request, with mounts.
+        file_systems: Answers of FSx; others get minimum sizes.
+        associations: Data repository associations.
+        region: Of the file systems.
+        keeping: Resources to keep.
+        preload: Folders that lifecycle scripts load from S3; None if unknown.
+        imported: Receives notes.
     """
     known = {each["FileSystemId"]: each for each in file_systems}
     section: dict[str, Any] = {"on_delete": "Retain"}
@@ -80,7 +80,7 @@ def _kept_lustre(
     described: Mapping[str, Any] | None,
     groups: Sequence[Mapping[str, Any]],
     region: str,
-    imported: Imported,
+    imported: Draft,
 ) -> dict[str, Any]:
     config = _mounted("FsxLustreConfig", groups, fs_id)
     of_fsx = (described or {}).get("LustreConfiguration") or {}
@@ -91,11 +91,11 @@ def _kept_lustre(
     mount_path = _mount_path("FsxLustreConfig", groups, "storage.lustre", imported)
     if mount_path not in (None, "/fsx"):
         section["mount_path"] = mount_path
-    told = without_defaults(Lustre, read_back(Lustre, described or {}))
-    return section | ({"efa": True} if "efa" in told else {})
+    settings = without_defaults(Lustre, read_back(Lustre, described or {}))
+    return section | ({"efa": True} if "efa" in settings else {})
 
 
-def _kept_home(fs_id: str, groups: Sequence[Mapping[str, Any]], region: str, imported: Imported) -> dict[str, Any]:
+def _kept_home(fs_id: str, groups: Sequence[Mapping[str, Any]], region: str, imported: Draft) -> dict[str, Any]:
     config = _mounted("FsxOpenZfsConfig", groups, fs_id)
     imported.note("storage.home.existing", "the file system that is there is mounted")
     section: dict[str, Any] = {"existing": {"file_system_id": fs_id, **_dns_name(fs_id, config, region)}}
@@ -105,20 +105,18 @@ def _kept_home(fs_id: str, groups: Sequence[Mapping[str, Any]], region: str, imp
 
 
 def _mounted(kind: str, groups: Sequence[Mapping[str, Any]], fs_id: str) -> Mapping[str, Any]:
-    """How a file system is mounted by the first group that does."""
     configs = (config[kind] for group in groups for config in _configs(group) if kind in config)
     return next((each for each in configs if file_system_id(each["DnsName"]) == fs_id), {})
 
 
 def _dns_name(fs_id: str, config: Mapping[str, Any], region: str) -> dict[str, str]:
-    """The name, where it is not the one that FSx gives such an id."""
+    """DNS name, unless it is FSx's default for the id."""
     name = config.get("DnsName")
     suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     return {} if name in (None, f"{fs_id}.fsx.{region}.{suffix}") else {"dns_name": name}
 
 
-def _made(association: Mapping[str, Any], keeping: Keeping) -> bool:
-    """Whether the stack made a data repository association, so that it has to go on having it."""
+def _made(association: Mapping[str, Any], keeping: KeptParts) -> bool:
     return keeping.owns(association.get("AssociationId", ""))
 
 
@@ -128,9 +126,8 @@ def _chosen(
     groups: Sequence[Mapping[str, Any]],
     known: Mapping[str, Mapping[str, Any]],
     path: str,
-    imported: Imported,
+    imported: Draft,
 ) -> tuple[str, Mapping[str, Any] | None] | None:
-    """The one file system of a kind that the file can have: its id, and what is known of it."""
     configs = [config[kind] for group in groups for config in _configs(group) if kind in config]
     ids = [file_system_id(config["DnsName"]) for config in mounts(groups) if config in configs]
     ids += [each for each, described in known.items() if described["FileSystemType"] == type_name]
@@ -141,7 +138,7 @@ def _chosen(
 
 
 def _lustre(
-    fs_id: str, described: Mapping[str, Any] | None, groups: Sequence[Mapping[str, Any]], imported: Imported
+    fs_id: str, described: Mapping[str, Any] | None, groups: Sequence[Mapping[str, Any]], imported: Draft
 ) -> dict[str, Any]:
     path = "storage.lustre"
     section: dict[str, Any] = {}
@@ -154,16 +151,16 @@ def _lustre(
     return section | ({"mount_path": mount_path} if mount_path not in (None, "/fsx") else {})
 
 
-def _lustre_of(described: Mapping[str, Any], imported: Imported) -> dict[str, Any]:
+def _lustre_of(described: Mapping[str, Any], imported: Draft) -> dict[str, Any]:
     path, config = "storage.lustre", described["LustreConfiguration"]
     kind = f"{config['DeploymentType']} on {described.get('StorageType', 'SSD')}"
     if kind != "PERSISTENT_2 on SSD":
         imported.note(path, f"was {kind}; Holdfast makes PERSISTENT_2 on SSD, check size and throughput", decide=True)
-    told = read_back(Lustre, described)
-    capacity = told["capacity_gib"]
-    section: dict[str, Any] = without_defaults(Lustre, told) | {
+    settings = read_back(Lustre, described)
+    capacity = settings["capacity_gib"]
+    section: dict[str, Any] = without_defaults(Lustre, settings) | {
         "capacity_gib": capacity if capacity <= CAPACITY_GIB.small[-1] else CAPACITY_GIB.step_above(capacity),
-        "throughput_mbps_per_tib": _at_least(told.get("throughput_mbps_per_tib", 0), THROUGHPUT),
+        "throughput_mbps_per_tib": _at_least(settings.get("throughput_mbps_per_tib", 0), THROUGHPUT),
     }
     if section["capacity_gib"] != capacity:
         imported.note(f"{path}.capacity_gib", f"was {capacity}, which PERSISTENT_2 does not have")
@@ -177,7 +174,7 @@ def _lustre_of(described: Mapping[str, Any], imported: Imported) -> dict[str, An
 
 
 def _datasets(
-    associations: Sequence[Mapping[str, Any]], fs_id: str, keeping: Keeping, imported: Imported
+    associations: Sequence[Mapping[str, Any]], fs_id: str, keeping: KeptParts, imported: Draft
 ) -> list[dict[str, Any]]:
     datasets: list[dict[str, Any]] = []
     for association in associations:
@@ -202,7 +199,7 @@ def _datasets(
 
 
 def _home(
-    fs_id: str, described: Mapping[str, Any] | None, groups: Sequence[Mapping[str, Any]], imported: Imported
+    fs_id: str, described: Mapping[str, Any] | None, groups: Sequence[Mapping[str, Any]], imported: Draft
 ) -> dict[str, Any]:
     path = "storage.home"
     section: dict[str, Any] = dict(UNKNOWN_HOME)
@@ -221,7 +218,7 @@ def _home(
     return section | ({"mount_path": mount_path} if mount_path not in (None, "/home") else {})
 
 
-def _ask_about_homes(groups: Sequence[Mapping[str, Any]], imported: Imported) -> None:
+def _ask_about_homes(groups: Sequence[Mapping[str, Any]], imported: Draft) -> None:
     without = [
         group["InstanceGroupName"]
         for group in groups
@@ -236,7 +233,7 @@ def _configs(group: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return group.get("InstanceStorageConfigs") or []
 
 
-def _mount_path(kind: str, groups: Sequence[Mapping[str, Any]], path: str, imported: Imported) -> str | None:
+def _mount_path(kind: str, groups: Sequence[Mapping[str, Any]], path: str, imported: Draft) -> str | None:
     configs = [config[kind] for group in groups for config in _configs(group) if kind in config]
     paths = list(dict.fromkeys(config["MountPath"] for config in configs if config.get("MountPath")))
     for other in paths[1:]:
@@ -253,5 +250,5 @@ def _dataset_name(folder: str, taken: set[str]) -> str:
     return stem if stem not in taken else f"{stem}-{len(taken)}"
 
 
-def _at_least(wanted: int, choices: Sequence[int]) -> int:
-    return next((choice for choice in choices if choice >= wanted), choices[-1])
+def _at_least(least: int, choices: Sequence[int]) -> int:
+    return next((choice for choice in choices if choice >= least), choices[-1])

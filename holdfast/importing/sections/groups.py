@@ -1,9 +1,9 @@
-"""From the instance groups of a CreateCluster request to those of an environment file."""
+"""Instance groups of an environment file."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.importing.draft import Imported
+from holdfast.importing.draft import Draft
 
 KNOWN = frozenset(
     {
@@ -35,16 +35,16 @@ STRATEGIES = ("WhenIdle", "WhenAllIdle")
 
 
 def instance_group(
-    group: Mapping[str, Any], *, imported: Imported, lustre: bool, own: Mapping[str, Any]
+    group: Mapping[str, Any], *, imported: Draft, lustre: bool, own: Mapping[str, Any]
 ) -> dict[str, Any]:
     """
-    A group of ``cluster.instance_groups``.
+    ``cluster.instance_groups`` item.
 
     Args:
         group: As in the request.
-        imported: Takes notes of what the group has and the file cannot say.
-        lustre: Whether the environment has a Lustre file system that groups mount by the request.
-        own: Settings in which it differs from what all groups have: its role, its lifecycle.
+        imported: Receives notes on unsupported settings.
+        lustre: True if groups mount a Lustre file system.
+        own: Settings that differ from other groups: role, lifecycle.
     """
     path = f"cluster.instance_groups.{group['InstanceGroupName']}"
     _leftover(group, KNOWN, path, imported)
@@ -78,8 +78,8 @@ def instance_group(
     )
 
 
-def restricted_group(group: Mapping[str, Any], *, imported: Imported, own: Mapping[str, Any]) -> dict[str, Any]:
-    """A group of ``cluster.restricted_instance_groups``; ``own`` are settings in which it differs from all groups."""
+def restricted_group(group: Mapping[str, Any], *, imported: Draft, own: Mapping[str, Any]) -> dict[str, Any]:
+    """``cluster.restricted_instance_groups`` item; ``own`` are settings that differ from other groups."""
     path = f"cluster.restricted_instance_groups.{group['InstanceGroupName']}"
     _leftover(group, KNOWN - {"ScheduledUpdateConfig"}, path, imported)
     environment = group.get("EnvironmentConfig") or {}
@@ -101,21 +101,20 @@ def restricted_group(group: Mapping[str, Any], *, imported: Imported, own: Mappi
 
 
 def restricted_lustre(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A file system that the service makes in its own account."""
     if not config:
         return None
     return {"capacity_gib": config["SizeInGiB"], "throughput_mbps_per_tib": config["PerUnitStorageThroughput"]}
 
 
-def _checks(group: Mapping[str, Any], path: str, imported: Imported) -> list[str] | None:
+def _checks(group: Mapping[str, Any], path: str, imported: Draft) -> list[str] | None:
     """MultiNodeTrainingValidation is in the API and not in CloudFormation's resource schema."""
-    wanted = list(group.get("OnStartDeepHealthChecks") or ())
-    if "MultiNodeTrainingValidation" in wanted:
+    checks = list(group.get("OnStartDeepHealthChecks") or ())
+    if "MultiNodeTrainingValidation" in checks:
         imported.note(path, "the deep health check MultiNodeTrainingValidation is left out: CloudFormation refuses it")
-    return [check for check in wanted if check != "MultiNodeTrainingValidation"] or None
+    return [check for check in checks if check != "MultiNodeTrainingValidation"] or None
 
 
-def _volumes(storage: list[Mapping[str, Any]], path: str, imported: Imported) -> dict[str, Any]:
+def _volumes(storage: list[Mapping[str, Any]], path: str, imported: Draft) -> dict[str, Any]:
     volumes = [config["EbsVolumeConfig"] for config in storage if "EbsVolumeConfig" in config]
     extra = [volume for volume in volumes if not volume.get("RootVolume")]
     root: Mapping[str, Any] = next((volume for volume in volumes if volume.get("RootVolume")), {})
@@ -130,7 +129,7 @@ def _volumes(storage: list[Mapping[str, Any]], path: str, imported: Imported) ->
     }
 
 
-def _image(group: Mapping[str, Any], path: str, imported: Imported) -> dict[str, Any]:
+def _image(group: Mapping[str, Any], path: str, imported: Draft) -> dict[str, Any]:
     version, image = group.get("ImageReleaseVersion"), group.get("ImageId")
     if version is not None:
         if image is not None:
@@ -152,14 +151,14 @@ def _override_vpc(group: Mapping[str, Any]) -> dict[str, Any] | None:
     return None if not vpc else {"subnet_ids": vpc["Subnets"], "security_group_ids": vpc["SecurityGroupIds"]}
 
 
-def _scheduled_update(config: Mapping[str, Any], path: str, imported: Imported) -> dict[str, Any]:
+def _scheduled_update(config: Mapping[str, Any], path: str, imported: Draft) -> dict[str, Any]:
     _leftover(config, {"ScheduleExpression", "DeploymentConfig"}, f"{path}.scheduled_update", imported)
     return _compact(
         schedule_expression=config["ScheduleExpression"], deployment=_deployment(config.get("DeploymentConfig"))
     )
 
 
-def _auto_patch(config: Mapping[str, Any], path: str, imported: Imported) -> dict[str, Any] | None:
+def _auto_patch(config: Mapping[str, Any], path: str, imported: Draft) -> dict[str, Any] | None:
     strategy = config["PatchingStrategy"]
     if strategy not in STRATEGIES:
         imported.note(path, f"auto-patching by {strategy} is left out: CloudFormation cannot set it", decide=True)
@@ -191,7 +190,7 @@ def _taint(taint: Mapping[str, Any]) -> dict[str, Any]:
     return _compact(key=taint["Key"], value=taint.get("Value") or None, effect=taint["Effect"])
 
 
-def _slurm(group: Mapping[str, Any], path: str, imported: Imported) -> dict[str, Any] | None:
+def _slurm(group: Mapping[str, Any], path: str, imported: Draft) -> dict[str, Any] | None:
     config = group.get("SlurmConfig")
     if not config:
         return None
@@ -201,7 +200,7 @@ def _slurm(group: Mapping[str, Any], path: str, imported: Imported) -> dict[str,
     return _compact(node_type=config["NodeType"], partition=partitions[0] if partitions else None)
 
 
-def _leftover(value: Mapping[str, Any], known: frozenset[str] | set[str], path: str, imported: Imported) -> None:
+def _leftover(value: Mapping[str, Any], known: frozenset[str] | set[str], path: str, imported: Draft) -> None:
     for key in sorted(set(value) - known):
         imported.leave_out(path, key, value[key])
 

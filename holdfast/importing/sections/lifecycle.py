@@ -1,11 +1,11 @@
-"""From LifeCycleConfig and the files beside a script to the ``lifecycle`` section of an environment file."""
+"""``lifecycle`` section of an environment file."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from holdfast.config import LifecycleMode, mode_of
-from holdfast.importing.draft import Imported, Keeping, most_common
+from holdfast.importing.draft import Draft, KeptParts, most_common
 
 FIRST_UID, LAST_UID = 1001, 59999
 LEGACY_FILE = "provisioning_parameters.json"
@@ -13,27 +13,21 @@ HOOKS = {"OnCreate": "on_create", "OnInitComplete": "on_init_complete"}
 
 
 class Scripts:
-    """
-    The lifecycle scripts of a cluster: which groups keep those that are there, and what the others have.
+    """Lifecycle scripts of a cluster: kept ones by group, and settings of the others."""
 
-    Args:
-        request: Its groups name the scripts.
-        files: What was found in their folder; Holdfast's own are made again.
-    """
-
-    def __init__(self, request: Mapping[str, Any], files: Mapping[str, str], keeping: Keeping) -> None:
+    def __init__(self, request: Mapping[str, Any], files: Mapping[str, str], keeping: KeptParts) -> None:
         self._request, self._files = request, files
         self._groups = request.get("InstanceGroups") or []
         self.ours = own_settings(files)
         configs = [config for config in map(_scripts_of, self._groups) if config]
         buckets = {config["source_s3_uri"].removeprefix("s3://").partition("/")[0] for config in configs}
         self.kept = self.ours is None and bool(configs) and keeping.keeps("scripts", *buckets)
-        said = [json.dumps(config) for config in configs]
-        self._shared = json.loads(most_common(said) or "{}") if self.kept else {}
+        texts = [json.dumps(config) for config in configs]
+        self._shared = json.loads(most_common(texts) or "{}") if self.kept else {}
         self._mode = _shared_mode(request)
 
     def of(self, group: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings of a group in which it differs from what ``section`` says of all."""
+        """Settings of a group that differ from ``section``."""
         if not self.kept:
             own = mode(group)
             return {} if own == self._mode else {"lifecycle_mode": own}
@@ -42,14 +36,8 @@ class Scripts:
             return {"lifecycle_mode": "none"}
         return {} if config == self._shared else {"life_cycle_config": config}
 
-    def section(self, *, legacy: bool, imported: Imported) -> dict[str, Any]:
-        """
-        The ``lifecycle`` section, under its name; nothing when there is nothing to say.
-
-        Args:
-            legacy: Whether provisioning_parameters.json is among the scripts.
-            imported: Takes notes.
-        """
+    def section(self, *, legacy: bool, imported: Draft) -> dict[str, Any]:
+        """Return the ``lifecycle`` section under its name; empty if all is default."""
         self._ask_about_hooks(imported)
         if self.kept:
             return {"lifecycle": {"existing": self._existing(legacy=legacy, imported=imported)}}
@@ -64,7 +52,7 @@ class Scripts:
         section = {**mode_section, **({"users": users} if users else {})}
         return {"lifecycle": section} if section else {}
 
-    def _existing(self, *, legacy: bool, imported: Imported) -> dict[str, Any]:
+    def _existing(self, *, legacy: bool, imported: Draft) -> dict[str, Any]:
         uri = self._shared["source_s3_uri"]
         imported.note("lifecycle.existing", "the scripts that are there are used; what they do is theirs")
         if legacy:
@@ -77,8 +65,7 @@ class Scripts:
             imported.note("lifecycle.existing.source_s3_uri", text, decide=True)
         return dict(self._shared)
 
-    def _as_others_have_it(self, imported: Imported) -> list[dict[str, Any]]:
-        """Users of scripts of somebody else, of which Holdfast's take the place."""
+    def _as_others_have_it(self, imported: Draft) -> list[dict[str, Any]]:
         for uri, script in sorted(_named_scripts(self._groups)):
             text = f"{script} of {uri} is not read: put what it does beside creating users into lifecycle.scripts"
             imported.note("lifecycle", text, decide=True)
@@ -87,7 +74,7 @@ class Scripts:
             imported.note("lifecycle.mode", text)
         return _sample_users(self._files.get("shared_users.txt", ""), imported)
 
-    def _ask_about_hooks(self, imported: Imported) -> None:
+    def _ask_about_hooks(self, imported: Draft) -> None:
         for group in self._groups:
             config = group.get("LifeCycleConfig")
             if config is None:
@@ -103,13 +90,11 @@ class Scripts:
 
 
 def _shared_mode(request: Mapping[str, Any]) -> LifecycleMode:
-    """The mode that all groups have, or the default where they differ."""
     modes = {mode(group) for group in request.get("InstanceGroups") or []}
     return modes.pop() if len(modes) == 1 else default_mode(request)
 
 
 def default_mode(request: Mapping[str, Any]) -> LifecycleMode:
-    """The mode of groups of which a file says none."""
     return mode_of(
         group=None,
         environment=None,
@@ -119,7 +104,7 @@ def default_mode(request: Mapping[str, Any]) -> LifecycleMode:
 
 
 def mode(group: Mapping[str, Any]) -> LifecycleMode:
-    """Who makes the nodes of a group ready, as its LifeCycleConfig says."""
+    """Lifecycle mode by LifeCycleConfig."""
     config = group.get("LifeCycleConfig") or {}
     if config.get("OnCreate"):
         return "custom"
@@ -127,7 +112,7 @@ def mode(group: Mapping[str, Any]) -> LifecycleMode:
 
 
 def own_settings(files: Mapping[str, str]) -> dict[str, Any] | None:
-    """What Holdfast's lifecycle scripts were told; None when the scripts are not Holdfast's."""
+    """Settings of Holdfast's lifecycle scripts; None for other scripts."""
     try:
         settings = json.loads(files.get("config.json", ""))
     except ValueError:
@@ -136,7 +121,6 @@ def own_settings(files: Mapping[str, str]) -> dict[str, Any] | None:
 
 
 def _scripts_of(group: Mapping[str, Any]) -> dict[str, Any]:
-    """A LifeCycleConfig in the words of the file; empty where a group has none, or one without a script."""
     config = group.get("LifeCycleConfig") or {}
     hooks = {setting: config[hook] for hook, setting in HOOKS.items() if config.get(hook)}
     return {"source_s3_uri": config.get("SourceS3Uri", "").rstrip("/"), **hooks} if hooks else {}
@@ -151,8 +135,7 @@ def _named_scripts(groups: list[Mapping[str, Any]]) -> set[tuple[str, str]]:
     }
 
 
-def _sample_users(text: str, imported: Imported) -> list[dict[str, Any]]:
-    """Lines of ``name,uid,home``, as AWS's sample scripts read them."""
+def _sample_users(text: str, imported: Draft) -> list[dict[str, Any]]:
     users = []
     for line in filter(None, map(str.strip, text.splitlines())):
         name, _, rest = line.partition(",")

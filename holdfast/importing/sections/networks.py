@@ -1,24 +1,24 @@
-"""From a VPC and what is in it to the ``network`` section of an environment file."""
+"""``network`` section of an environment file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.catalog import instance_types
-from holdfast.importing.account import Observed
-from holdfast.importing.draft import Imported, Keeping
+from holdfast.importing.account import ObservedCluster
+from holdfast.importing.draft import Draft, KeptParts
 
 DEFAULT_CIDR = "10.1.0.0/16"
 ALL_TRAFFIC = "-1"
 YOURS = "the network that is there is used; its routes and endpoints are yours to keep right"
 
 
-def network(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str, Any]:
-    """The ``network`` section: the network that is there, or the settings of the one that Holdfast made."""
+def network(observed: ObservedCluster, *, keeping: KeptParts, imported: Draft) -> dict[str, Any]:
+    """``network`` section: the existing network, or the settings of Holdfast's own."""
     request = observed.cluster.get("VpcConfig")
     if not observed.subnets or observed.vpc is None:
         if request and keeping.keeps("network"):
             return named_network(request, imported=imported)
-        return new_network(observed.region, imported=imported, why="AWS told nothing of the cluster's network")
+        return new_network(observed.region, imported=imported, why="AWS returned no network of the cluster")
     vpc_id, subnet = observed.vpc["VpcId"], observed.subnets[0]
     if not keeping.keeps("network", vpc_id) and not keeping.owns(vpc_id):
         return new_network(observed.region, imported=imported, why=f"the cluster is in {vpc_id}")
@@ -35,14 +35,14 @@ def network(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict
     return {**section, "existing": _existing(observed, subnet, keeping, imported)}
 
 
-def named_network(vpc: Mapping[str, Any], *, imported: Imported) -> dict[str, Any]:
-    """A network of which only the ids are known, as a request of CreateCluster names them."""
+def named_network(vpc: Mapping[str, Any], *, imported: Draft) -> dict[str, Any]:
+    """Network of which only ids are known, as in a CreateCluster request."""
     imported.note("network.existing", YOURS)
     return {"existing": _ids(vpc["Subnets"], vpc["SecurityGroupIds"])}
 
 
-def new_network(region: str, *, imported: Imported, why: str) -> dict[str, Any]:
-    """A network of the usual size, which somebody has to look at."""
+def new_network(region: str, *, imported: Draft, why: str) -> dict[str, Any]:
+    """Network of the usual size, to be reviewed."""
     imported.note("network", f"{why}; a new one is made, or name the one to use in network.existing", decide=True)
     return {"cidr": DEFAULT_CIDR, "availability_zone": f"{region}a"}
 
@@ -53,18 +53,20 @@ def _ids(subnets: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != []}
 
 
-def _of_our_own(observed: Observed) -> dict[str, Any]:
+def _of_our_own(observed: ObservedCluster) -> dict[str, Any]:
     zones = {subnet["AvailabilityZone"] for subnet in observed.vpc_subnets if subnet["SubnetId"] in observed.stack}
     others = sorted(zones - {observed.subnets[0]["AvailabilityZone"]})
     found: dict[str, Any] = {"control_plane_availability_zone": others[0]} if others else {}
     return {**found, "flow_logs": observed.flow_logs}
 
 
-def _control_plane_subnets(observed: Observed) -> list[str]:
+def _control_plane_subnets(observed: ObservedCluster) -> list[str]:
     return list(((observed.eks or {}).get("resourcesVpcConfig") or {}).get("subnetIds") or [])
 
 
-def _existing(observed: Observed, subnet: Mapping[str, Any], keeping: Keeping, imported: Imported) -> dict[str, Any]:
+def _existing(
+    observed: ObservedCluster, subnet: Mapping[str, Any], keeping: KeptParts, imported: Draft
+) -> dict[str, Any]:
     assert observed.vpc is not None
     subnets = [each["SubnetId"] for each in observed.subnets]
     section = {
@@ -86,22 +88,20 @@ def _existing(observed: Observed, subnet: Mapping[str, Any], keeping: Keeping, i
     return section | {"control_plane_subnet_ids": control_plane}
 
 
-def _egress(observed: Observed, subnet: Mapping[str, Any]) -> str:
+def _egress(observed: ObservedCluster, subnet: Mapping[str, Any]) -> str:
     table = _route_table(observed, subnet["SubnetId"]) or {}
     default = (route for route in table.get("Routes", []) if route.get("DestinationCidrBlock") == "0.0.0.0/0")
     return "nat" if any(default) else "none"
 
 
-def _route_table(observed: Observed, subnet_id: str) -> Mapping[str, Any] | None:
-    """That of the subnet, or else the main one of the VPC."""
+def _route_table(observed: ObservedCluster, subnet_id: str) -> Mapping[str, Any] | None:
     joined = [(table, each) for table in observed.route_tables for each in table.get("Associations", [])]
     own = (table for table, each in joined if each.get("SubnetId") == subnet_id)
     main = (table for table, each in joined if each.get("Main"))
     return next(own, next(main, None))
 
 
-def _endpoint_to_s3(observed: Observed, table_id: str) -> str | None:
-    """The gateway endpoint that serves a route table."""
+def _endpoint_to_s3(observed: ObservedCluster, table_id: str) -> str | None:
     return next(
         (
             each["VpcEndpointId"]
@@ -114,13 +114,13 @@ def _endpoint_to_s3(observed: Observed, table_id: str) -> str | None:
     )
 
 
-def _has_efa(observed: Observed) -> bool:
+def _has_efa(observed: ObservedCluster) -> bool:
     known = instance_types()
     types = {group.get("InstanceType", "") for group in observed.cluster.get("InstanceGroups") or []}
     return any(known[each].efa_interfaces for each in types & set(known))
 
 
-def _check_group(group: Mapping[str, Any], imported: Imported) -> None:
+def _check_group(group: Mapping[str, Any], imported: Draft) -> None:
     for way, rules in (("from", group.get("IpPermissions", [])), ("to", group.get("IpPermissionsEgress", []))):
         if not any(
             rule.get("IpProtocol") == ALL_TRAFFIC

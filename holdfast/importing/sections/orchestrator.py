@@ -1,10 +1,10 @@
-"""From the orchestrator of a cluster to the ``slurm`` or ``eks`` section of an environment file."""
+"""``slurm`` or ``eks`` section of an environment file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.importing.account import Observed
-from holdfast.importing.draft import Imported, Keeping
+from holdfast.importing.account import ObservedCluster
+from holdfast.importing.draft import Draft, KeptParts
 
 TRAINING_OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
 OBSERVABILITY = "amazon-sagemaker-hyperpod-observability"
@@ -26,8 +26,8 @@ KNOWN_ADDONS = frozenset(
 )
 
 
-def slurm(request: Mapping[str, Any], stack: frozenset[str], *, imported: Imported) -> dict[str, Any]:
-    """The ``slurm`` section, under its name; nothing when all of it has its defaults."""
+def slurm(request: Mapping[str, Any], stack: frozenset[str], *, imported: Draft) -> dict[str, Any]:
+    """``slurm`` section under its name; empty if all is default."""
     config = (request.get("Orchestrator") or {}).get("Slurm") or {}
     section: dict[str, Any] = {}
     if config.get("SlurmConfigStrategy"):
@@ -54,8 +54,8 @@ def _accounting(database: Mapping[str, Any], stack: frozenset[str]) -> dict[str,
     return section | ({"database": name} if name != "slurm_acct_db" else {})
 
 
-def existing_eks(cluster_arn: str, *, imported: Imported) -> dict[str, Any]:
-    """The ``eks`` section of an EKS cluster that stays its owner's."""
+def existing_eks(cluster_arn: str, *, imported: Draft) -> dict[str, Any]:
+    """``eks`` section of an existing EKS cluster."""
     name = cluster_arn.rpartition("/")[2]
     # SageMaker guide, sagemaker-hyperpod-eks: "a 1-to-1 mapping between an EKS cluster ... and a HyperPod cluster".
     text = f"EKS cluster {name} is used as it is; it can have one HyperPod cluster at a time"
@@ -63,15 +63,14 @@ def existing_eks(cluster_arn: str, *, imported: Imported) -> dict[str, Any]:
     return {"existing": {"cluster": cluster_arn}}
 
 
-def eks(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str, Any]:
-    """The ``eks`` section."""
+def eks(observed: ObservedCluster, *, keeping: KeptParts, imported: Draft) -> dict[str, Any]:
     arn = observed.cluster["Orchestrator"]["Eks"]["ClusterArn"]
     if keeping.keeps("eks", arn):
         return _existing(arn, observed, imported)
     described = observed.eks
     if described is None:
         imported.note(
-            "eks.kubernetes_version", "AWS did not tell the version of the control plane; say it", decide=True
+            "eks.kubernetes_version", "AWS did not return the version of the control plane; set it", decide=True
         )
         return {"kubernetes_version": "1.34"}
     section: dict[str, Any] = {"kubernetes_version": described["version"]}
@@ -95,7 +94,7 @@ def eks(observed: Observed, *, keeping: Keeping, imported: Imported) -> dict[str
     return section
 
 
-def _existing(arn: str, observed: Observed, imported: Imported) -> dict[str, Any]:
+def _existing(arn: str, observed: ObservedCluster, imported: Draft) -> dict[str, Any]:
     section = existing_eks(arn, imported=imported)
     if observed.scheduler is not None or observed.quotas:
         section["task_governance"] = _task_governance(observed.scheduler, observed.quotas, imported)
@@ -105,7 +104,7 @@ def _existing(arn: str, observed: Observed, imported: Imported) -> dict[str, Any
 
 
 def _task_governance(
-    config: Mapping[str, Any] | None, quotas: Sequence[Mapping[str, Any]], imported: Imported
+    config: Mapping[str, Any] | None, quotas: Sequence[Mapping[str, Any]], imported: Draft
 ) -> dict[str, Any]:
     section: dict[str, Any] = {"policy": False}
     if config is not None:
@@ -119,7 +118,7 @@ def _task_governance(
     return section | ({"teams": teams} if teams else {})
 
 
-def _team(quota: Mapping[str, Any], imported: Imported) -> dict[str, Any]:
+def _team(quota: Mapping[str, Any], imported: Draft) -> dict[str, Any]:
     target, config = quota["ComputeQuotaTarget"], quota.get("ComputeQuotaConfig") or {}
     sharing = config.get("ResourceSharingConfig") or {}
     resources = config.get("ComputeQuotaResources") or []

@@ -1,10 +1,10 @@
-"""What failures did cost, from events, and beside it what was planned."""
+"""Measured cost of failures, from events, compared with the plan."""
 
 from holdfast.planner.actual.calibration import (
     Calibration,
     Comparison,
-    Known,
-    Learned,
+    KnownValues,
+    LearnedValues,
     PlanAgainstActual,
     calibrate,
     compare,
@@ -19,8 +19,8 @@ __all__ = [
     "ACCOUNTS",
     "Calibration",
     "Comparison",
-    "Known",
-    "Learned",
+    "KnownValues",
+    "LearnedValues",
     "Ledger",
     "PlanAgainstActual",
     "Stretch",

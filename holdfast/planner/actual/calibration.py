@@ -1,15 +1,14 @@
 """
-From the events of a cluster to the numbers of a plan: how often its instances failed, and how long each stage took.
+Calibration of a plan from events: failure rate of instances, and duration of each stage.
 
-A failure that somebody injected says nothing about how often instances fail, but a lot about how long recovery takes:
-it counts for the stages only. A verdict that was withdrawn, or asks for nothing, counts for neither.
+Injected faults count for the stages only. Verdicts that were withdrawn, or request nothing, count for neither.
 
-Instance-hours are counted while an instance is in service: from ``node_in_service``, ``node_replaced``,
-``node_rebooted`` or the first word of the instance's own agent or lifecycle, to ``node_lost``, ``node_failed``,
-``node_deleted``, ``cluster_deleted`` or the latest event there is.
+Instance-hours count while an instance is in service: from ``node_in_service``, ``node_replaced``, ``node_rebooted`` or
+the first event of its agent or lifecycle, to ``node_lost``, ``node_failed``, ``node_deleted``, ``cluster_deleted`` or
+the latest event.
 
-Every user of a node can write the log of jobs, so no failure, no instance-hour and no time to detect or replace comes
-from it. How long a job took to resume and to save is known from nothing else: ``REPORTED`` names these.
+Every user of a node can write job logs, so failures, instance-hours, detection and replacement times never come from
+them. Times to resume and to save have no other source: ``REPORTED`` names these.
 """
 
 import itertools
@@ -46,7 +45,7 @@ REPORTED = ("resume", "checkpoint write", "checkpoint interval")
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What events tell, each with its 95 % interval. None where they tell nothing."""
+    """Estimates from events, each with its 95 % interval; None if not measured."""
 
     rate: RateEstimate | None
     stages: dict[str, TimeEstimate]
@@ -57,7 +56,7 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One figure of the plan beside what the events say."""
+    """Planned and measured figure."""
 
     what: str
     plan: float | None
@@ -69,7 +68,7 @@ class Comparison:
 
     @property
     def within(self) -> bool | None:
-        """Whether the plan lies in the interval of the actual figure; None where there is no interval."""
+        """Return True if the plan is in the measured interval; None without an interval."""
         if self.plan is None or self.low is None or self.high is None:
             return None
         return self.low <= self.plan <= self.high
@@ -77,7 +76,7 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanAgainstActual:
-    """What was planned, what happened, and where the time of each job went."""
+    """Plan, measurements, and the account of each job's time."""
 
     comparisons: tuple[Comparison, ...]
     ledgers: tuple[Ledger, ...]
@@ -85,22 +84,22 @@ class PlanAgainstActual:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learned:
-    """What events tell of failures, and where the time of each job went."""
+class LearnedValues:
+    """Failures and accounts of jobs, from events."""
 
     calibration: Calibration
     ledgers: tuple[Ledger, ...]
 
 
-def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Learned:
-    """All that a plan can learn from events, in any order and with repeats, in one pass over them."""
-    told, hours, checkpoints, books = IncidentReader(), _InstanceHours(), _CheckpointSeconds(), Books()
+def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> LearnedValues:
+    """Calibrate from events in any order, repeats included, in one pass."""
+    reader, hours, checkpoints, books = IncidentReader(), _InstanceHours(), _CheckpointSeconds(), Books()
     for event in in_order(events):
-        told.add(event)
+        reader.add(event)
         hours.add(event)
         checkpoints.add(event)
         books.add(event)
-    incidents = told.incidents()
+    incidents = reader.incidents()
     seconds: dict[str, Sequence[float]] = {**_stage_seconds(incidents), **checkpoints.seconds}
     estimates = {name: estimate_time(values, confidence=confidence) for name, values in seconds.items()}
     calibration = Calibration(
@@ -108,21 +107,14 @@ def learn(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Learned
         stages={name: each for name in STAGES if (each := estimates[name]) is not None},
         injected=sum(each.injected_ns is not None for each in incidents),
     )
-    return Learned(calibration=calibration, ledgers=books.ledgers())
+    return LearnedValues(calibration=calibration, ledgers=books.ledgers())
 
 
 def calibrate(events: Iterable[Event], *, confidence: float = CONFIDENCE) -> Calibration:
-    """Estimate rate and stage times from events in any order and with repeats."""
     return learn(events, confidence=confidence).calibration
 
 
 def _failures(incidents: Iterable[Incident]) -> int:
-    """
-    How often an instance failed by itself.
-
-    What was withdrawn or asks for nothing is no failure, nor is a process that died; two faults that one replacement
-    ended are one.
-    """
     own = [
         each
         for each in incidents
@@ -136,8 +128,8 @@ def _failures(incidents: Iterable[Incident]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
-    """What is known of a cluster and takes the place of what is assumed; None where nothing is."""
+class KnownValues:
+    """Known values that replace assumptions; None if unknown."""
 
     per_instance_hour: float | None = None
     detect_s: float | None = None
@@ -145,35 +137,27 @@ class Known:
     resume_s: float | None = None
     write_s: float | None = None
 
-    def but(self, better: "Known") -> "Known":
-        """The same, and where ``better`` knows something, that."""
+    def but(self, better: "KnownValues") -> "KnownValues":
+        """Return the same, overridden by the known values of ``better``."""
         return replace(self, **{name: value for name, value in vars(better).items() if value is not None})
 
     def applied_to(self, strategy: Strategy) -> Strategy:
-        """The strategy that the stages were measured of, or given for."""
+        """Override the times of the strategy that was measured."""
         stages = {name: getattr(self, name) for name in ("detect_s", "replace_s", "resume_s")}
         return replace(strategy, **{name: value for name, value in stages.items() if value is not None})
 
     def as_replaced_in(self, strategy: Strategy, *, measured: Strategy) -> Strategy:
-        """
-        Another strategy whose instances are replaced by the same hands.
-
-        The time from a failure to a new instance is the same; how it notices and resumes is its own.
-        """
+        """Replacement time for another strategy with the same replacement; it keeps its other times."""
         if self.detect_s is None and self.replace_s is None:
             return strategy
         return replace(strategy, replace_s=max(0.0, measured.detect_s + measured.replace_s - strategy.detect_s))
 
 
-def known(calibration: Calibration) -> Known:
-    """
-    What was measured.
-
-    The rate only counts when failures were seen: none in a few hours is no reason to plan for none.
-    """
+def known(calibration: Calibration) -> KnownValues:
+    """Measured values; the rate only if failures were seen."""
     rate = calibration.rate
     means = {name: each.mean_s for name, each in calibration.stages.items()}
-    return Known(
+    return KnownValues(
         per_instance_hour=min(1.0, rate.per_instance_hour) if rate is not None and rate.failures > 0 else None,
         detect_s=means.get("detect"),
         replace_s=means.get("replace"),
@@ -182,13 +166,15 @@ def known(calibration: Calibration) -> Known:
     )
 
 
-def compare(scenario: Scenario, learned: Learned, *, percentile_90_s: Mapping[str, float] = EMPTY) -> PlanAgainstActual:
+def compare(
+    scenario: Scenario, learned: LearnedValues, *, percentile_90_s: Mapping[str, float] = EMPTY
+) -> PlanAgainstActual:
     """
-    Set the plan for a cluster beside what its events tell.
+    Compare the plan with measurements.
 
     Args:
-        scenario: The plan as it was before anything was learned from the events.
-        percentile_90_s: Seconds by stage that nine of ten recoveries are expected to stay below. Default: none
+        scenario: Plan before learning from events.
+        percentile_90_s: Expected 90th percentile of each stage in seconds. Default: none
     """
     calibration, books = learned.calibration, learned.ledgers
     rate, stages, strategy = calibration.rate, calibration.stages, scenario.strategy
@@ -239,7 +225,7 @@ def compare(scenario: Scenario, learned: Learned, *, percentile_90_s: Mapping[st
 
 
 class _InstanceHours:
-    """Hours that instances were in service, summed over all, from events in order of time."""
+    """Hours in service over all instances, from events in time order."""
 
     def __init__(self) -> None:
         self._since: dict[str, int] = {}
@@ -269,7 +255,7 @@ class _InstanceHours:
 
 
 class _CheckpointSeconds:
-    """How long checkpoints of each job took, and how long it trained between two of one attempt."""
+    """Durations of checkpoints, and of training between two of one attempt."""
 
     def __init__(self) -> None:
         self._saved_ns: dict[str, int] = {}
@@ -291,7 +277,6 @@ class _CheckpointSeconds:
 
 
 def _acted_on_ns(incident: Incident) -> int | None:
-    """The verdict, or where that could wait for its boundary, when a remedy was asked for: its wait cost nothing."""
     noticed_ns = incident.noticed_ns if incident.noticed_ns is not None else incident.injected_ns
     asked_ns = incident.asked_ns
     waited = incident.when == When.BOUNDARY.value and asked_ns is not None
@@ -318,7 +303,6 @@ def _stage_seconds(incidents: Iterable[Incident]) -> dict[str, list[float]]:
 
 
 def ledger_total(books: Iterable[Ledger]) -> dict[str, int]:
-    """Nanoseconds by account over several jobs."""
     total: dict[str, int] = {}
     for account, nanoseconds in itertools.chain.from_iterable(book.totals_ns.items() for book in books):
         total[account] = total.get(account, 0) + nanoseconds

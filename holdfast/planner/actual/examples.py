@@ -1,4 +1,4 @@
-"""One possible run, stretch by stretch, drawn by the rules of the simulation: what a week of the job may look like."""
+"""Example run, drawn by the rules of the simulation."""
 
 import numpy as np
 
@@ -11,9 +11,7 @@ MOST_FAILURES = 200
 
 def example_run(scenario: Scenario, *, hours: float, seed: int) -> tuple[Stretch, ...]:
     """
-    Stretches of the first hours of a run on the accounts of a ledger; at most ``MOST_FAILURES`` failures.
-
-    Writing checkpoints is too short to be seen and stands within the training around it.
+    First hours of a run on the accounts of a ledger, at most ``MOST_FAILURES`` failures, without checkpoint writes.
     """
     rng = np.random.default_rng(seed)
     strategy, rate = scenario.strategy, scenario.failures_per_hour
@@ -35,7 +33,6 @@ def example_run(scenario: Scenario, *, hours: float, seed: int) -> tuple[Stretch
 
 
 def _cycle(run: list[Stretch], scenario: Scenario, *, start: float, end: float, down: float, failed: bool) -> None:
-    """From one failure to the next: detect, replace, rebuild, training that counts, training that is done again."""
     strategy, checkpoints = scenario.strategy, scenario.checkpoints
     begun = bool(run)
     detected = start + (strategy.detect_h if begun else 0.0)

@@ -61,7 +61,7 @@ class Stretch:
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """One job's wall clock, from its first start to its finish or to the latest event there is."""
+    """Wall clock of one job, from its first start to its finish or the latest event."""
 
     job: str
     start_ns: int
@@ -75,7 +75,7 @@ class Ledger:
 
     @property
     def totals_ns(self) -> dict[str, int]:
-        """Nanoseconds by account; they add up to ``wall_ns``."""
+        """Nanoseconds by account; they sum to ``wall_ns``."""
         totals = dict.fromkeys(ACCOUNTS, 0)
         for stretch in self.stretches:
             totals[stretch.account] += stretch.end_ns - stretch.start_ns
@@ -83,12 +83,12 @@ class Ledger:
 
     @property
     def goodput(self) -> float | None:
-        """Useful share; None when no time has passed."""
+        """Useful share; None for a run of no length."""
         return self.totals_ns["useful"] / self.wall_ns if self.wall_ns > 0 else None
 
 
 def ledgers(events: Iterable[Event]) -> tuple[Ledger, ...]:
-    """A ledger for each job that has started, from events in any order and with repeats."""
+    """Ledger of each started job, from events in any order, repeats included."""
     books = Books()
     for event in in_order(events):
         books.add(event)
@@ -96,7 +96,7 @@ def ledgers(events: Iterable[Event]) -> tuple[Ledger, ...]:
 
 
 class Books:
-    """The ledgers of events that are added in the order of their time."""
+    """Ledgers from events in time order."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, JobEvents] = {}
@@ -117,7 +117,6 @@ class Books:
             self._others.append(OtherEvent.of(event))
 
     def ledgers(self) -> tuple[Ledger, ...]:
-        """One for each job that has started, in the order of that."""
         return tuple(self._ledger(name, running) for name, running in self._started.items())
 
     def _ledger(self, job: str, running: JobEvents) -> Ledger:
@@ -130,7 +129,6 @@ class Books:
 
 
 def _counts(other: OtherEvent, job: str, running: JobEvents) -> bool:
-    """Whether an event ends a stretch of the job: those of its nodes while it does not run."""
     if other.kind == kinds.HANDED_OVER:
         # An agent hears of it later than the launcher that speaks: the job may have gone on from that step already.
         return other.job == job and not running.has_started_at(
@@ -149,7 +147,6 @@ def _counts(other: OtherEvent, job: str, running: JobEvents) -> bool:
 
 
 def _spans(running: JobEvents, between: "list[OtherEvent]", *, end_ns: int) -> Iterator[_Span]:
-    """What was done from one event to the next, and after the last one."""
     kept_until = running.kept_until()
     before_ns, step, resumed_from = running.times_ns[0], running.step(0), 0
     others = iter([*between, None])
@@ -187,7 +184,6 @@ def _spans(running: JobEvents, between: "list[OtherEvent]", *, end_ns: int) -> I
 
 
 def _is_last(other: OtherEvent, time_ns: int, kind: str) -> bool:
-    """At one instant the finish of a job comes last."""
     return other.time_ns == time_ns and kind == kinds.JOB_FINISHED
 
 
@@ -224,7 +220,6 @@ def _nanoseconds(seconds: float | None, *, most: int) -> int:
 
 
 def _merged(spans: Iterable[_Span]) -> tuple[Stretch, ...]:
-    """Without empty stretches, and with neighbours of one account joined."""
     merged: list[Stretch] = []
     account, start_ns, end_ns = "", 0, 0
     for name, begun_ns, ended_ns in spans:

@@ -1,4 +1,4 @@
-"""The events of a job as columns, and the others that may end a stretch of it: a log has millions."""
+"""Columns of job events, and other events that end a stretch: a log has millions."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ _TIME = attrgetter("time_ns")
 
 
 class OtherEvent(NamedTuple):
-    """What is kept of an event that is not a job's own."""
+    """Kept fields of an event that is not a job's."""
 
     time_ns: int
     kind: str
@@ -41,12 +41,11 @@ class OtherEvent(NamedTuple):
 
     @staticmethod
     def within(ordered: "Sequence[OtherEvent]", start_ns: int, end_ns: int) -> "Sequence[OtherEvent]":
-        """Those from one time to another, both included."""
         return ordered[bisect_left(ordered, start_ns, key=_TIME) : bisect_right(ordered, end_ns, key=_TIME)]
 
 
 class JobEvents:
-    """Events of one job in the order of time. A step or a duration that is absent is NaN."""
+    """Events of one job in time order; absent steps and durations are NaN."""
 
     def __init__(self) -> None:
         self.times_ns, self._kinds = array("q"), array("B")
@@ -85,11 +84,9 @@ class JobEvents:
         return None if math.isnan(duration_s) else duration_s
 
     def until(self, time_ns: int) -> int:
-        """How many are no later."""
         return bisect_right(self.times_ns, time_ns)
 
     def most_before(self, at: int) -> float:
-        """The largest step of those before that one."""
         return self._most[at - 1]
 
     @cached_property
@@ -97,16 +94,16 @@ class JobEvents:
         return array("d", itertools.accumulate((self.step(at) for at in range(len(self))), max))
 
     def nodes_at(self, count: int) -> frozenset[str]:
-        """The nodes of the last start among the first so many; of the first event where none of them is a start."""
+        """Nodes of the last start among the first events, or of the first event."""
         has_start = bool(self._starts) and self._starts[0] == 0
         return self._nodes[max(bisect_left(self._starts, count) - has_start, 0)]
 
     def has_started_at(self, step: float, time_ns: int) -> bool:
-        """Whether it started from that step by then."""
+        """Return True if the job had started from that step by then."""
         return any(self.times_ns[at] <= time_ns and self.step(at) == step for at in self._starts)
 
     def kept_until(self) -> list[float]:
-        """For each attempt the step up to which its work counts: no later attempt began before it."""
+        """For each attempt the last step that counts: no later attempt started before it."""
         firsts = [self.step(at) for at in self._starts]
         if not self._starts or self._starts[0]:
             firsts.insert(0, self.step(0))

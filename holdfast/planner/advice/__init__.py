@@ -1,4 +1,4 @@
-"""How often to write checkpoints, how many spares to have, which way to recover, and what it hangs on."""
+"""Advice: checkpoint interval, spares, recovery strategy, and their sensitivities."""
 
 from holdfast.planner.advice.checkpoints_and_spares import (
     IntervalAdvice,

@@ -1,4 +1,4 @@
-"""What to do about it: checkpoint interval and spares for a target. Each with the input that it hangs on most."""
+"""Advice on checkpoint interval and spares, with the most sensitive input."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from holdfast.planner.model import HOUR_S, Scenario, check_target, goodput
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalAdvice:
-    """Checkpoint intervals in seconds of training. None where only a step is ever done again, or nothing fails."""
+    """Checkpoint intervals in seconds of training; None if only a step is redone, or nothing fails."""
 
     young_s: float | None
     """sqrt(2 * write * MTBF)."""
@@ -25,8 +25,6 @@ class IntervalAdvice:
 
 @dataclass(frozen=True, kw_only=True)
 class SparesAdvice:
-    """The fewest spares that reach a goodput."""
-
     target: float
     spares: int | None
     """None when no number of spares reaches it."""
@@ -52,11 +50,7 @@ def daly_interval_s(*, mtbf_h: float, write_s: float) -> float:
 
 
 def best_interval_s(*, mtbf_h: float, write_s: float) -> float:
-    """
-    The interval t with the highest t / (exp(L (t + c)) - 1), where (1 - L t) exp(L t) = exp(-L c).
-
-    How long a recovery takes does not matter to it.
-    """
+    """Interval t with the highest t / (exp(L (t + c)) - 1), where (1 - L t) exp(L t) = exp(-L c)."""
     write = write_s / HOUR_S / mtbf_h
     low, high = 0.0, math.nextafter(1.0, 0.0)
     for _ in range(100):
@@ -87,12 +81,7 @@ def advise_interval(scenario: Scenario) -> IntervalAdvice:
 
 
 def advise_spares(scenario: Scenario, *, target: float) -> SparesAdvice:
-    """
-    The fewest spares with which goodput reaches ``target``, a share between 0 and 1.
-
-    Raises:
-        PlanError: the target is no such share.
-    """
+    """Fewest spares that reach ``target``, a share from 0 to 1. Raises: PlanError: no such share."""
     check_target(target)
     most = scenario.instances
     reached = goodput(scenario.with_spares(most))
@@ -113,13 +102,13 @@ def advise_spares(scenario: Scenario, *, target: float) -> SparesAdvice:
 
 
 def lost_per_work(scenario: Scenario) -> float:
-    """Hours lost per hour of undisturbed training; infinite when it never ends."""
+    """Lost hours per hour of undisturbed training; infinite if training never ends."""
     reached = goodput(scenario)
     return 1.0 / reached - 1.0 if reached > 0 else math.inf
 
 
 def fewest(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest number that fits, if ever more do; ``high`` when none below it does."""
+    """Smallest number for which a monotone condition holds; ``high`` if none below does."""
     while low < high:
         middle = (low + high) // 2
         if fits(middle):
@@ -130,6 +119,5 @@ def fewest(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _thinned(first: int, last: int) -> Sequence[int]:
-    """At most some forty numbers from first to last."""
     step = max(1, (last - first) // 40)
     return sorted({*range(first, last + 1, step), last})

@@ -1,4 +1,4 @@
-"""Which input matters: by how many percent a result changes when an input changes by one."""
+"""Sensitivity: percent of change of a result per percent of change of an input."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -12,8 +12,6 @@ STEP = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Elasticity:
-    """An input, and the percent by which the result changes per percent of it."""
-
     input: str
     percent_per_percent: float
 
@@ -63,7 +61,7 @@ INPUTS: Mapping[str, Callable[[Scenario, float], Scenario]] = {
 
 
 def elasticities(result: Callable[[Scenario], float], scenario: Scenario) -> tuple[Elasticity, ...]:
-    """How a positive result of a scenario depends on each input, the one that matters most first."""
+    """Sensitivities of a positive result, the largest first."""
     found = []
     for name, change in INPUTS.items():
         more, less = result(change(scenario, 1 + STEP)), result(change(scenario, 1 - STEP))
@@ -74,6 +72,6 @@ def elasticities(result: Callable[[Scenario], float], scenario: Scenario) -> tup
 
 
 def strongest(result: Callable[[Scenario], float], scenario: Scenario) -> Elasticity | None:
-    """The input that matters most. None when none does."""
+    """Most sensitive input; None without any."""
     first = next(iter(elasticities(result, scenario)), None)
     return first if first is not None and abs(first.percent_per_percent) > 1e-9 else None

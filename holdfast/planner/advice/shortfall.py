@@ -1,4 +1,4 @@
-"""Which settings keep a cluster from its goodput target, and what they would have to be. For ``holdfast check``."""
+"""Settings that keep a cluster from its goodput target, for ``holdfast check``."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ from holdfast.planner.model import Scenario, check_target, goodput
 
 @dataclass(frozen=True, kw_only=True)
 class Shortfall:
-    """A setting that is not enough."""
+    """Insufficient setting."""
 
     setting: Literal["spare_count", "checkpoint_interval_s", "target_percent"]
     given: float
@@ -21,13 +21,12 @@ class Shortfall:
 
 def shortfalls(scenario: Scenario, *, target: float) -> tuple[Shortfall, ...]:
     """
-    What has to change for goodput to reach ``target``, a share between 0 and 1. Empty when nothing has to.
+    Return the changes that let goodput reach ``target``, a share from 0 to 1; empty if none is needed.
 
-    One setting is named when it is enough to change that one; both, when only both are; and the target itself, when
-    neither helps.
+    One setting if one suffices, two if both are needed, else the target itself.
 
     Raises:
-        PlanError: the target is no such share.
+        PlanError: no such share.
     """
     check_target(target)
     reached = goodput(scenario)

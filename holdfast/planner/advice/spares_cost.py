@@ -1,4 +1,4 @@
-"""How many spares pay: the hours that they stand idle against the hours that they save all the others."""
+"""Spares that pay: idle hours against saved hours."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from holdfast.planner.model import Scenario, goodput
 
 @dataclass(frozen=True, kw_only=True)
 class SparesCost:
-    """The same work with so many spares."""
+    """Cost of the work with a number of spares."""
 
     spares: int
     goodput: float
@@ -25,17 +25,16 @@ class SparesCost:
 
 def spares_costs(scenario: Scenario, *, work_h: float) -> tuple[SparesCost, ...]:
     """
-    The work of ``work_h`` undisturbed hours with 0, 1, 2 ... spares, up to the number beyond which none can pay.
+    Cost of ``work_h`` undisturbed hours with 0, 1, 2 ... spares, until no more can pay.
 
-    Numbers with which training never ends are left out, but for 0, 1 and the scenario's own.
-    Goodput only grows with spares, and never beyond that with as many spares as instances; so once the bill at that
-    goodput is above the smallest one found, every further spare only adds to it.
+    Goodput is bounded by that with as many spares as instances; once the cost at that bound exceeds the minimum, more
+    spares only add cost. Numbers with endless training are left out, except 0, 1 and the scenario's own.
     """
     return tuple(_until_none_pays(scenario, work_h))
 
 
 def cheapest_spares(costs: tuple[SparesCost, ...]) -> SparesCost | None:
-    """The number with the smallest bill. None when training never ends."""
+    """Number with the lowest cost; None if training never ends."""
     return min((each for each in costs if each.paid_h is not None), key=lambda each: each.paid_h or 0.0, default=None)
 
 

@@ -1,7 +1,7 @@
 """
-Every strategy on every size that is considered, and the best of them for a deadline and a budget.
+All strategies at all sizes, and the best of them for a deadline and a budget.
 
-The table comes first and the answers are read from it, so an answer is never worse than a row that is shown.
+Answers are read from the table, so none is worse than a row.
 """
 
 import math
@@ -17,7 +17,7 @@ SIZES = tuple(sorted({2**power for power in range(15)} | {3 * 2**power for power
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One strategy on one size, for the same work."""
+    """One strategy at one size, for the same work."""
 
     strategy: str
     title: str
@@ -34,7 +34,7 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class WaysAdvice:
-    """All ways, and the best of them. An answer is None when no way in the table is one."""
+    """All ways and the best of them; None without an answer."""
 
     table: tuple[Way, ...]
     deadline_h: float | None
@@ -52,7 +52,7 @@ class WaysAdvice:
 
 
 def way(scenario: Scenario, *, accelerator_hours: float, usd_per_instance_hour: float | None) -> Way:
-    """Time and cost of the work on one cluster; spares are paid for as well."""
+    """Time and cost of the work on one cluster, spares included."""
     reached = goodput(scenario)
     wall_h = instance_hours = None
     if reached > 0:
@@ -82,17 +82,16 @@ def advise_ways(
     budget_usd: float | None = None,
 ) -> WaysAdvice:
     """
-    Which strategy on how many instances does the work in time and within the budget.
+    Find strategies and sizes that meet deadline and budget.
 
-    Throughput is taken to grow with the number of instances.
+    Throughput is assumed to grow with the number of instances.
 
     Args:
-        scenario_at: The scenario of a strategy, by name, on so many instances.
-        strategies: Names.
-        instances: The size that is planned; it is in the table with the others.
-        accelerator_hours: The work, in hours of one undisturbed accelerator.
-        usd_per_instance_hour: Default: none is known, costs are None, and nothing is within a budget.
-        deadline_h: Hours until it has to be done. Default: none
+        scenario_at: Scenario of a strategy, by name, at a size.
+        instances: Planned size, which is in the table.
+        accelerator_hours: Work in hours of one undisturbed accelerator.
+        usd_per_instance_hour: Default: unknown; costs are None, and nothing is within a budget.
+        deadline_h: Default: none
         budget_usd: Default: none
 
     Raises:
@@ -118,7 +117,6 @@ def advise_ways(
 
 
 def best_of(rows: tuple[Way, ...], *, deadline_h: float | None, budget_usd: float | None) -> WaysAdvice:
-    """Read the answers from a table."""
     ending = [each for each in rows if each.wall_h is not None]
     in_time = [each for each in ending if deadline_h is None or _within(each.wall_h, deadline_h)]
     in_budget = [each for each in ending if budget_usd is None or _within(each.cost_usd, budget_usd)]
@@ -143,7 +141,6 @@ def _edges(
     deadline_h: float | None,
     budget_usd: float | None,
 ) -> list[int]:
-    """Sizes between those of the table: the smallest that is in time, and the largest within the budget."""
     own = [each for (strategy, _), each in table.items() if strategy == name]
     found = []
     in_time = [each.instances for each in own if deadline_h is not None and _within(each.wall_h, deadline_h)]

@@ -1,4 +1,4 @@
-"""Scenarios, their statistics and strategies, and the three models of what failures cost."""
+"""Scenarios, statistics, strategies, and three models of the cost of failures."""
 
 from holdfast.planner.model.errors import PlanError, check_target, require
 from holdfast.planner.model.first_order import cost_per_failure_h, first_order_goodput, mtbf_h, wall_h

@@ -1,8 +1,8 @@
-"""What the planner says when a question has no answer."""
+"""Errors of the planner."""
 
 
 class PlanError(ValueError):
-    """A value is impossible; the message has what was given, what is allowed and what to do."""
+    """Impossible value; the message has value, allowed values and remedy."""
 
 
 def check_target(share: float) -> None:
@@ -12,16 +12,11 @@ def check_target(share: float) -> None:
         "the goodput target",
         f"{100 * share:.4g} %",
         "more than 0 % and less than 100 %",
-        "some time is always lost; 95 % is a common target",
+        "95 % is a common target",
     )
 
 
 def require(condition: bool, what: str, given: object, allowed: str, fix: str) -> None:  # noqa: FBT001 - reads as an assertion
-    """
-    Refuse a value.
-
-    Raises:
-        PlanError: ``condition`` is false.
-    """
+    """Check a value. Raises: PlanError: ``condition`` is false."""
     if not condition:
         raise PlanError(f"{what} is {given}; allowed: {allowed}; {fix}")

@@ -1,8 +1,4 @@
-"""
-What is planned, in plain numbers: a training job, its instances, how they fail and how training comes back.
-
-Nothing here is computed but sums; the three models read it. Times in seconds, rates per instance-hour.
-"""
+"""Scenario of a job: instances, failures, checkpoints, recovery. Times in seconds, rates per instance-hour."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -89,11 +85,10 @@ LONGEST_STAGE_S = 365 * 24 * HOUR_S
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
     """
-    A way to recover, in stages, each of a fixed length.
+    Recovery in stages of fixed length.
 
-    A failure is noticed after ``detect_s``. Then the lost instance is replaced in ``replace_s``; a spare takes its
-    place at once where one is left. With all instances there, the job is running again after ``resume_s``. A failure
-    in between begins all of it anew.
+    A failure is detected after ``detect_s``. The instance is replaced in ``replace_s``, or at once by a spare. Training
+    resumes ``resume_s`` after all instances are ready. A failure meanwhile restarts the recovery.
     """
 
     name: str
@@ -163,7 +158,7 @@ class Scenario:
             "the number of spares",
             self.spares,
             f"0 to {self.instances}, the number of instances",
-            "spares beyond that would be a second cluster",
+            "use at most one spare per instance",
         )
         group = self.failures.group_size
         require(
@@ -171,7 +166,7 @@ class Scenario:
             "the group size",
             group,
             f"1 to {self.instances}, the number of instances",
-            "a failure cannot take more than there are",
+            "a failure cannot affect more",
         )
         count = self.accelerators_per_instance
         require(count >= 1, "the number of accelerators per instance", count, "1 or more", "use 1 for CPU instances")
@@ -191,10 +186,6 @@ class Scenario:
 
     def with_spares(self, spares: int) -> "Scenario":
         return replace(self, spares=spares)
-
-    def with_instances(self, instances: int) -> "Scenario":
-        """The same on another number of instances, with no more spares than these."""
-        return replace(self, instances=instances, spares=min(self.spares, instances))
 
     def with_interval(self, interval_s: float) -> "Scenario":
         return replace(self, checkpoints=replace(self.checkpoints, interval_s=interval_s))

@@ -1,11 +1,10 @@
 """
-The simulation: many runs of the same job, failure by failure, all at once in numpy.
+Simulation of many runs, failure by failure, vectorised in numpy.
 
-It draws what the renewal model only has the averages of: when failures strike, how many instances each takes, which
-replacements are under way, what was saved when. So it has the spread between runs, jobs that are short, and the
-beginning, where every spare is there. Assumptions are those of ``Scenario``.
+Draws what the renewal model has averages of: times of failures, lost instances, pending replacements, saved steps.
+So it covers the spread of runs, short jobs, and the start with all spares. Assumptions are those of ``Scenario``.
 
-A run is a row: X are the times between failures, and everything else follows from their running sum.
+A run is a row; X are the times between failures, and all else follows from their running sum.
 """
 
 import math
@@ -47,8 +46,6 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """What the runs came to."""
-
     runs: int
     seed: int
     goodput: Estimate
@@ -59,7 +56,7 @@ class Simulation:
 
 def simulate_wall(scenario: Scenario, *, wall_h: float, runs: int, seed: int) -> Simulation:
     """
-    Runs of ``wall_h`` hours each. Work that is not yet saved at the end counts.
+    Simulate runs of ``wall_h`` hours. Unsaved work at the end counts.
 
     Raises:
         PlanError: a number is impossible, or the runs would have too many failures to simulate.
@@ -85,7 +82,7 @@ def simulate_wall(scenario: Scenario, *, wall_h: float, runs: int, seed: int) ->
 
 def simulate_work(scenario: Scenario, *, work_h: float, runs: int, seed: int) -> Simulation | None:
     """
-    Runs until ``work_h`` hours of undisturbed training are done and saved. None when training never ends.
+    Simulate runs until ``work_h`` hours of training are saved. None if training never ends.
 
     Raises:
         PlanError: a number is impossible, or the runs would have too many failures to simulate.
@@ -110,7 +107,7 @@ def simulate_work(scenario: Scenario, *, work_h: float, runs: int, seed: int) ->
 
 
 def affordable_runs(scenario: Scenario, *, wall_h: float, runs: int) -> int:
-    """As many of the ``runs`` as take a second or so, at least 20; 0 when a single one has too many failures."""
+    """Number of runs for about one second, at least 20; 0 if one run has too many failures."""
     per_run = scenario.failures_per_hour * wall_h + 20
     return 0 if per_run > MOST_CYCLES_PER_RUN else min(runs, max(20, int(2e7 / per_run)))
 
@@ -140,7 +137,7 @@ def _gaps(rng: np.random.Generator, rows: int, scenario: Scenario, expected: flo
 
 
 def _downtime(scenario: Scenario, ends: Floats, rng: np.random.Generator) -> Floats:
-    """Hours at the beginning of each cycle until training goes on, if no failure comes before; none in the first."""
+    """Hours at the beginning of each cycle until training resumes, if no failure comes before; none in the first."""
     strategy = scenario.strategy
     down = np.full_like(ends, strategy.detect_h)
     if strategy.waits_for_replacement and strategy.out_h > strategy.detect_h:
@@ -214,7 +211,7 @@ def _unsaved_h(scenario: Scenario, training: Floats) -> Floats:
 
 
 def _finish(scenario: Scenario, gaps: Floats, *, work_h: float, rng: np.random.Generator) -> tuple[bool, Floats, int]:
-    """Whether every run has finished within these cycles, when each did, and the failures until then."""
+    """Return True if every run has finished within these cycles, when each did, and the failures until then."""
     checkpoints = scenario.checkpoints
     interval_h, write_h = checkpoints.interval_s / HOUR_S, checkpoints.write_s / HOUR_S
     ends = np.cumsum(gaps, axis=1)

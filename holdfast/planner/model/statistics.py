@@ -1,4 +1,4 @@
-"""Intervals from few observations, without assuming many: counts of failures, and times of stages."""
+"""Confidence intervals for few observations: counts of failures, and times of stages."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,8 +12,6 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class RateEstimate:
-    """Failures per instance-hour."""
-
     failures: int
     instance_hours: float
     per_instance_hour: float
@@ -26,7 +24,7 @@ class RateEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class TimeEstimate:
-    """The mean length of a stage in seconds: what a sum over many failures needs. No interval when it was seen once."""
+    """Mean duration of a stage in seconds; no interval for a single observation."""
 
     observations: int
     mean_s: float
@@ -41,10 +39,9 @@ class TimeEstimate:
 
 def estimate_rate(*, failures: int, instance_hours: float, confidence: float = CONFIDENCE) -> RateEstimate | None:
     """
-    The rate behind a count of independent failures, with Garwood's exact interval.
+    Rate of independent failures with Garwood's exact interval; None without instance-hours.
 
-    It holds the true rate in at least the stated share of cases, however few failures there are; with none its lower
-    end is 0. None when nothing was watched.
+    The interval covers the true rate in at least the stated share of cases; its lower end is 0 without failures.
     """
     if instance_hours <= 0:
         return None
@@ -59,12 +56,7 @@ def estimate_rate(*, failures: int, instance_hours: float, confidence: float = C
 
 
 def garwood(count: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """
-    Interval for the mean of a Poisson variable of which ``count`` was seen (Garwood, Biometrika 28, 1936).
-
-    The ends are chi-square quantiles divided by 2; they are found as the means under which so few, or so many, are
-    just too unlikely.
-    """
+    """Chi-square interval for a Poisson mean of which ``count`` was seen (Garwood, Biometrika 28, 1936)."""
     tail = (1 - confidence) / 2
     upper_bound = count + 20 * math.sqrt(count + 1) + 40
     high = _bisect(lambda mean: _poisson_at_most(count, mean) - tail, 0.0, upper_bound)
@@ -74,10 +66,9 @@ def garwood(count: int, *, confidence: float = CONFIDENCE) -> tuple[float, float
 
 def estimate_time(seconds: Sequence[float], *, confidence: float = CONFIDENCE) -> TimeEstimate | None:
     """
-    The mean of some times, with Student's interval. None without any time.
+    Mean of times with Student's interval; None without any time.
 
-    Half of the chance to miss that is allowed is kept in reserve, because times are skewed and the interval should hold
-    at least as often as it says.
+    Half of the allowed error is kept in reserve, because times are skewed.
     """
     if not seconds:
         return None

@@ -1,4 +1,4 @@
-"""From measured recoveries to the strategy of a cluster of any size, and from counted failures to its rate."""
+"""Strategy for a size from measured recoveries, and failure rate from counted failures."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ HALF_A_STEP_S = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class AssumedRate:
-    """A failure rate and the observations it was counted from."""
+    """Failure rate and its observations."""
 
     estimate: RateEstimate
     accelerator: str
@@ -26,9 +26,7 @@ class AssumedRate:
 
 
 def strategy_at(stages: RecoveryStages, *, instances: int) -> Strategy:
-    """
-    The stages on so many instances: between two measured sizes by the logarithm of the size, beyond them as measured.
-    """
+    """Stages at a size: logarithmic between two measured sizes, constant beyond them."""
     measured = stages.measured
     if instances <= measured[0].instances:
         detect_s, replace_s, resume_s = _seconds(measured[0])
@@ -51,10 +49,10 @@ def strategy_at(stages: RecoveryStages, *, instances: int) -> Strategy:
 
 def assumed_rate(rates: FailureRates, *, accelerator: str) -> AssumedRate:
     """
-    The rate of instances with an accelerator: all its failures over all its hours.
+    Failure rate of an accelerator: all its failures over all its hours.
 
     Raises:
-        PlanError: nobody has counted its failures and none is named to stand in.
+        PlanError: no counted failures, and no substitute.
     """
     counted = rates.stand_ins.get(accelerator, accelerator)
     rows = tuple(row for row in rates.observations if row.accelerator == counted)

@@ -1,4 +1,4 @@
-"""A whole plan, and the published tables beside their formulas."""
+"""Plan of a cluster, and published tables beside their formulas."""
 
 from holdfast.planner.plans.outlooks import CURVE_SIZES, Curve, Outlook, Plan, make_plan
 from holdfast.planner.plans.published import PublishedFigure, PublishedTable, published_tables

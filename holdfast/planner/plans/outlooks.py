@@ -1,7 +1,7 @@
 """
-The whole plan of one cluster: every strategy by three models, what to do, what it hangs on, and curves to draw.
+Plan of one cluster: each strategy by three models, advice, sensitivities, curves.
 
-Pure: the caller brings rates, stages and a price; nothing is looked up here.
+Pure: the caller provides rates, stages and a price.
 """
 
 import math
@@ -39,7 +39,7 @@ CURVE_SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 
 @dataclass(frozen=True, kw_only=True)
 class Outlook:
-    """One strategy by three models. Hours are None when training never ends; dollars then too, and without a price."""
+    """One strategy by three models. Hours and dollars are None if training never ends; dollars without a price."""
 
     strategy: str
     title: str
@@ -66,7 +66,7 @@ class Outlook:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """Points to draw; y is None where there is none."""
+    """Points of a plot; y may be None."""
 
     name: str
     points: tuple[tuple[float, float | None], ...]
@@ -74,7 +74,7 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What failures will cost a cluster, and what to do about it."""
+    """Cost of failures of a cluster, and advice."""
 
     scenario: Scenario
     chosen: str
@@ -115,16 +115,15 @@ def make_plan(
     Plan a job.
 
     Args:
-        scenario_at: The scenario of a strategy, by name, on so many instances.
-        strategies: Names, the plainest first; each is compared with the one before it.
-        chosen: The one that advice is given for.
-        instances: Instances that train.
-        accelerator_hours: The work, in hours of one undisturbed accelerator.
-        usd_per_instance_hour: Default: none is known, and nothing is said about dollars.
-        target: Goodput to reach. Default: 0.95
+        scenario_at: Scenario of a strategy, by name, at a size.
+        strategies: The plainest first; each is compared with the previous one.
+        chosen: Strategy to advise on.
+        accelerator_hours: Work in hours of one undisturbed accelerator.
+        usd_per_instance_hour: Default: unknown, and no dollars
+        target: Goodput share. Default: 0.95
         deadline_h: Default: none
         budget_usd: Default: none
-        runs: Simulated runs per strategy; fewer are made of very long jobs. Default: 1000
+        runs: Simulated runs per strategy, fewer for long jobs. Default: 1000
         seed: Default: 0
 
     Raises:
@@ -214,7 +213,6 @@ def _outlook(
 
 
 def _recovery_h(scenario: Scenario) -> float:
-    """Hours from a failure until training is back; with spares one of them takes the place."""
     strategy = scenario.strategy
     waits = strategy.waits_for_replacement and scenario.spares == 0
     return (strategy.out_h if waits else strategy.detect_h) + strategy.back_h
@@ -230,7 +228,7 @@ def _warning(scenario: Scenario, reached: float) -> str:
     if recovery_h > scenario.mtbf_h:
         return (
             f"a recovery takes {recovery_h:.2g} h and failures come every {scenario.mtbf_h:.2g} h: "
-            f"most recoveries are struck themselves, and the first-order figure is far too kind"
+            f"most recoveries fail too, and the first-order figure is far too optimistic"
         )
     return ""
 
@@ -240,7 +238,6 @@ def _difference(before: float | None, after: float | None) -> float | None:
 
 
 def _curve(name: str, scenario_at: Callable[[str, int], Scenario], instances: int) -> Curve:
-    """The size that is planned is one of the points."""
     sizes = sorted({*CURVE_SIZES, instances})
     return Curve(
         name=scenario_at(name, instances).strategy.title,

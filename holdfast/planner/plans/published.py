@@ -47,8 +47,6 @@ WITH_HYPERPOD_H, WITHOUT_H = 40 / 60, 280 / 60
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedFigure:
-    """One cell."""
-
     row: str
     column: str
     published: float
@@ -66,8 +64,6 @@ class PublishedFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedTable:
-    """A table and where it comes from."""
-
     title: str
     rows: str
     """What the rows are."""
@@ -76,7 +72,6 @@ class PublishedTable:
 
 
 def published_tables(rates: FailureRates, strategies: Iterable[RecoveryStages]) -> tuple[PublishedTable, ...]:
-    """Every table, recomputed."""
     return (mtbf_table(), example_table(), reduction_table(), rate_table(rates), sum_table(strategies))
 
 

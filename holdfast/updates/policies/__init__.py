@@ -1,4 +1,4 @@
-"""The table: what changing each setting does. Comparing two files is left to holdfast.updates."""
+"""Update policies of all settings."""
 
 from holdfast.updates.policies.cluster import CLUSTER
 from holdfast.updates.policies.effects import MEANINGS, Case, Edit, Effect, Policy

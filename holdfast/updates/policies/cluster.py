@@ -1,11 +1,9 @@
-"""Update policies of the cluster as a whole, and what those of its parts share."""
+"""Update policies of the cluster, and shared ones."""
 
 from typing import Any
 
 from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, vanishes
 from holdfast.updates.policies.modes import changes_modes
-
-GROUP_TYPE = "AWS::SageMaker::Cluster"
 
 CREATE_ONLY = "CloudFormation registry, AWS::SageMaker::Cluster createOnlyProperties"
 UPDATE_CLUSTER = "SageMaker API, UpdateCluster"
@@ -26,13 +24,12 @@ NEW_CLUSTER = (
 
 
 def cluster_name(environment: Any) -> str:
-    """The name that the cluster of an environment has."""
     return str(environment["cluster"]["name"] or environment["name"])
 
 
 def same_name(edit: Edit) -> bool:
-    """A cluster that has to be made anew would need the name of the one that is there."""
-    return cluster_name(edit.deployed) == cluster_name(edit.wanted)
+    """Return True if a replacement would need the name of the existing cluster."""
+    return cluster_name(edit.deployed) == cluster_name(edit.desired)
 
 
 NAME_IS_TAKEN = Case(
@@ -45,7 +42,7 @@ NAME_IS_TAKEN = Case(
 
 
 def _unmerged_slurm(edit: Edit) -> bool:
-    if edit.new is None or edit.wanted["eks"] is not None:
+    if edit.new is None or edit.desired["eks"] is not None:
         return False
     return ((edit.deployed["slurm"] or {}).get("config_strategy") or "Managed") != "Merge"
 
@@ -59,7 +56,7 @@ CLUSTER = (
         source=CREATE_ONLY,
         cases=(
             Case(
-                when="it says what the default was",
+                when="the new value is the former default",
                 holds=same_name,
                 effect=Effect.NOTHING,
                 reason="the cluster has this name already",

@@ -1,8 +1,4 @@
-"""
-What an update policy is: what the change of one setting does to what is deployed, why, and what to do about it.
-
-The policies themselves are the tables in the files beside this one; ``updates.changes`` applies them.
-"""
+"""Update policy: effect of a change, reason and action. The tables are in the other files of this folder."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +7,7 @@ from typing import Any
 
 
 class Effect(IntEnum):
-    """What a change does, the worse the higher."""
+    """Effect of a change, in ascending severity."""
 
     NOTHING = 0
     IN_PLACE = 1
@@ -30,12 +26,12 @@ class Effect(IntEnum):
 
     @property
     def disturbs(self) -> bool:
-        """Whether somebody or something at work in the cluster may notice."""
+        """Return True if users or jobs may notice."""
         return self >= Effect.NEW_NODES
 
     @property
     def needs_leave(self) -> bool:
-        """Whether the change is deployed only when ``allow_replacement`` names the setting."""
+        """Return True if ``allow_replacement`` has to name the setting."""
         return Effect.REPLACES_GROUP <= self <= Effect.REPLACES_FILE_SYSTEM
 
 
@@ -60,7 +56,7 @@ MEANINGS = {
     Effect.DELETES_NODES: "nodes are taken away, with what runs on them",
     Effect.REPLACES_RESOURCE: "a resource without data or nodes is made again",
     Effect.REPLACES_GROUP: "all nodes of the group are deleted",
-    Effect.REPLACES_CLUSTER: "all nodes of all groups are deleted and a cluster is made anew",
+    Effect.REPLACES_CLUSTER: "all nodes of all groups are deleted and a new cluster is created",
     Effect.REPLACES_FILE_SYSTEM: "an empty file system takes the place of one with data",
     Effect.REFUSED: "AWS does not do it, the deployment would fail and be rolled back",
 }
@@ -68,7 +64,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """A changed setting with what is around it, all as plain JSON with defaults filled in."""
+    """Changed setting and its surroundings, as plain JSON with defaults."""
 
     old: Any
     new: Any
@@ -78,13 +74,13 @@ class Edit:
     """The same section of the file."""
     deployed: Mapping[str, Any]
     """The whole environment as deployed."""
-    wanted: Mapping[str, Any]
+    desired: Mapping[str, Any]
     """The whole environment of the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is different about some changes of a setting."""
+    """Condition of a policy."""
 
     when: str
     """In words, for the table."""
@@ -97,7 +93,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What changes of some settings do. The first case that holds decides; without one the policy itself does."""
+    """Effect of changes of some settings: that of the first matching case, or its own."""
 
     settings: tuple[str, ...]
     """As docs/environment.md writes them: ``[]`` after the name of a list stands for each item."""
@@ -110,20 +106,16 @@ class Policy:
 
 
 def grows(edit: Edit) -> bool:
-    """A number rises."""
     return edit.old is not None and edit.new is not None and bool(edit.new > edit.old)
 
 
 def shrinks(edit: Edit) -> bool:
-    """A number falls."""
     return edit.old is not None and edit.new is not None and bool(edit.new < edit.old)
 
 
 def appears(edit: Edit) -> bool:
-    """The setting, the section or the item was not there before."""
     return edit.old is None
 
 
 def vanishes(edit: Edit) -> bool:
-    """The setting, the section or the item is not there any more."""
     return edit.new is None

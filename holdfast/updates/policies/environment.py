@@ -1,4 +1,4 @@
-"""Update policies of the rest: what names the environment, its keys and network, and how it is watched."""
+"""Update policies of names, keys, network and observability."""
 
 from holdfast.config import Health, Observability
 from holdfast.updates.policies.cluster import CREATE_ONLY, LIFECYCLE_UPDATE, NAME_IS_TAKEN, REPLACE_NODES
@@ -14,20 +14,20 @@ def _has_no_file_system(edit: Edit) -> bool:
 
 
 def _same_block(edit: Edit) -> bool:
-    return edit.wanted["network"]["existing"] is None and (
-        edit.deployed["network"]["cidr"] == edit.wanted["network"]["cidr"]
+    return edit.desired["network"]["existing"] is None and (
+        edit.deployed["network"]["cidr"] == edit.desired["network"]["cidr"]
     )
 
 
 def _stays_existing(edit: Edit) -> bool:
-    return all(environment["network"]["existing"] is not None for environment in (edit.deployed, edit.wanted))
+    return all(environment["network"]["existing"] is not None for environment in (edit.deployed, edit.desired))
 
 
 BY_SUBNET = Case(
     when="the network is one that is there already",
     holds=_stays_existing,
     effect=Effect.NOTHING,
-    reason="its subnet says where it is",
+    reason="its subnet determines its zone",
 )
 WITHOUT_FILE_SYSTEM = Case(
     when="there is no file system",
@@ -79,7 +79,7 @@ NETWORK = (
             "network.existing.security_group_id",
         ),
         effect=Effect.REPLACES_FILE_SYSTEM,
-        reason="cluster and file systems cannot move to another network: all of them are made anew, empty",
+        reason="cluster and file systems cannot change their network: a new cluster and empty file systems are created",
         action="copy the data first, then allow it",
         source=NETWORK_SOURCE,
         cases=(NAME_IS_TAKEN, WITHOUT_FILE_SYSTEM),
@@ -87,7 +87,7 @@ NETWORK = (
     Policy(
         settings=("network.availability_zone", "network.availability_zone_id"),
         effect=Effect.REPLACES_FILE_SYSTEM,
-        reason="a subnet lies in one zone: cluster and file systems are made anew in another one, empty",
+        reason="a subnet lies in one zone: a new cluster and empty file systems are created in another one",
         action="copy the data first, then allow it",
         source=f"{SUBNET}; {NETWORK_SOURCE}",
         cases=(
@@ -119,9 +119,9 @@ NETWORK = (
             ),
             Case(
                 when="EKS loses it",
-                holds=lambda edit: vanishes(edit) and edit.wanted["eks"] is not None,
+                holds=lambda edit: vanishes(edit) and edit.desired["eks"] is not None,
                 effect=Effect.REFUSED,
-                reason="EKS wants subnets in two zones",
+                reason="EKS requires subnets in two zones",
                 action="leave it",
             ),
         ),
@@ -176,7 +176,7 @@ OBSERVABILITY = (
                 when="it is taken away",
                 holds=lambda edit: not edit.new,
                 effect=Effect.REPLACES_RESOURCE,
-                reason="the stack no longer has it; storage.on_delete says whether its metrics and runs stay",
+                reason="the stack no longer has it; storage.on_delete decides whether its metrics and runs stay",
                 action="export what is still needed",
             ),
         ),
@@ -209,7 +209,7 @@ HOLDFAST = (
     Policy(
         settings=("allow_replacement", "suppress"),
         effect=Effect.NOTHING,
-        reason="it says what the checks of this file let pass",
+        reason="it affects the checks of this file only",
         source="Holdfast",
     ),
     Policy(

@@ -1,4 +1,4 @@
-"""Update policies of what a team has already: it is given up or taken up, and never changed itself."""
+"""Update policies of existing resources, which are adopted or released, never changed."""
 
 from holdfast.updates.policies.cluster import (
     CREATE_ONLY,
@@ -12,7 +12,7 @@ from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, appear
 LUSTRE, HOME = "storage.lustre.existing", "storage.home.existing"
 GROUP = "cluster.instance_groups[]"
 NODES_MOUNT = "SageMaker guide, sagemaker-hyperpod-ref: file systems are mounted when a node is made"
-ROLE_OF_NODES = "running nodes keep the role that they were made with (assumed, no page says it)"
+ROLE_OF_NODES = "running nodes keep the role that they were made with (assumed, undocumented)"
 
 
 def _was_made_here(edit: Edit) -> bool:
@@ -50,7 +50,7 @@ EXISTING = (
             f"{HOME}.dns_name",
         ),
         effect=Effect.NEW_NODES,
-        reason="nodes made from now on mount the other file system; data repository associations are made anew on it",
+        reason="nodes made from now on mount the other file system; its data repository associations are created again",
         action=REPLACE_NODES,
         source=NODES_MOUNT,
     ),
@@ -125,7 +125,7 @@ EXISTING = (
         settings=("eks.existing.install_charts",),
         effect=Effect.IN_PLACE,
         reason="charts and add-ons are installed by this stack, or uninstalled",
-        action="before it is taken away, have them installed by somebody else",
+        action="before it is removed, have another owner install them",
         source="EKS API, CreateAddon and DeleteAddon; Helm",
         cases=(
             Case(
@@ -133,7 +133,7 @@ EXISTING = (
                 holds=lambda edit: not edit.new,
                 effect=Effect.NEW_NODES,
                 reason="without HyperPod's charts and add-ons new nodes do not become ready",
-                action="have them installed by somebody else, at once",
+                action="have another owner install them at once",
             ),
         ),
     ),

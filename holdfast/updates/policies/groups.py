@@ -1,5 +1,3 @@
-"""Update policies of instance groups."""
-
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +25,8 @@ def _is_controller(group: Any) -> bool:
 
 
 def _of_controller(edit: Edit) -> bool:
-    """Whether the group that the setting is in is the Controller group, or shall be."""
-    pairs = ((edit.deployed, edit.before), (edit.wanted, edit.after))
+    """Return True if the group that the setting is in is the Controller group, or shall be."""
+    pairs = ((edit.deployed, edit.before), (edit.desired, edit.after))
     return any(
         _is_controller(group)
         for environment, section in pairs
@@ -189,7 +187,7 @@ GROUPS = (
         settings=(f"{GROUP}.image_id", f"{GROUP}.image_release_version"),
         effect=Effect.ROLLING,
         reason="nodes get another AMI: their root volumes are replaced and lifecycle scripts run again",
-        action="copy what root volumes hold; nodes are updated all at once unless a deployment configuration says how",
+        action="copy what root volumes hold; nodes are updated all at once unless a deployment configuration limits it",
         source="SageMaker API, UpdateClusterSoftware, which CloudFormation calls for it",
     ),
     Policy(
@@ -241,7 +239,7 @@ GROUPS = (
     Policy(
         settings=(f"{GROUP}.slurm.partition",),
         effect=Effect.IN_PLACE,
-        reason="slurm.conf is written anew; jobs that wait in the old partition stay behind",
+        reason="slurm.conf is rewritten; pending jobs of the old partition stay in it",
         action="let the old partition's queue run empty, and change the partition named in job files",
         source=SLURM_MIGRATION,
     ),
@@ -262,7 +260,7 @@ GROUPS = (
                 when="a file system is given up",
                 holds=lambda edit: isinstance(edit.old, dict) and vanishes(edit),
                 effect=Effect.REPLACES_FILE_SYSTEM,
-                reason="the service deletes the file system, or keeps it, as lustre_deletion_policy says",
+                reason="the service deletes the file system, or keeps it, by lustre_deletion_policy",
                 action="export what it holds, then allow it",
             ),
         ),

@@ -1,4 +1,4 @@
-"""The lifecycle modes of groups before and after a change."""
+"""Lifecycle modes of groups before and after a change."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,7 +8,6 @@ from holdfast.updates.policies.effects import Edit
 
 
 def mode(environment: Mapping[str, Any], group: Mapping[str, Any]) -> LifecycleMode:
-    """Who makes the nodes of a group ready."""
     scripts = group.get("life_cycle_config") or environment["lifecycle"].get("existing")
     return mode_of(
         group=group["lifecycle_mode"],
@@ -20,7 +19,7 @@ def mode(environment: Mapping[str, Any], group: Mapping[str, Any]) -> LifecycleM
 
 
 def with_former_mode(deployed: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A deployed environment; one of a version that knew no modes ran OnCreate on every node."""
+    """Deployed environment; older versions without modes ran OnCreate on every node."""
     lifecycle, cluster = deployed.get("lifecycle") or {}, deployed.get("cluster") or {}
     takes_nothing_else = deployed.get("eks") is not None or cluster.get("node_provisioning_mode") == "Continuous"
     if "mode" in lifecycle or takes_nothing_else:
@@ -29,21 +28,21 @@ def with_former_mode(deployed: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def changes_modes(edit: Edit) -> bool:
-    """Whether groups that stay get another mode."""
+    """Return True if a remaining group gets another mode."""
     return any(old != new for old, new in _pairs(edit))
 
 
 def leaves_custom(edit: Edit) -> bool:
-    """Whether HyperPod shall make nodes ready where scripts did all of it."""
+    """Return True if HyperPod takes over from custom scripts."""
     return any(old == "custom" != new for old, new in _pairs(edit))
 
 
 def _pairs(edit: Edit) -> Iterator[tuple[LifecycleMode, LifecycleMode]]:
     """The modes before and after, of the group that the edit is in, or else of all groups that stay."""
     if "lifecycle_mode" in edit.before:
-        yield mode(edit.deployed, edit.before), mode(edit.wanted, edit.after)
+        yield mode(edit.deployed, edit.before), mode(edit.desired, edit.after)
         return
     before = {group["name"]: group for group in edit.deployed["cluster"]["instance_groups"]}
-    for group in edit.wanted["cluster"]["instance_groups"]:
+    for group in edit.desired["cluster"]["instance_groups"]:
         if group["name"] in before:
-            yield mode(edit.deployed, before[group["name"]]), mode(edit.wanted, group)
+            yield mode(edit.deployed, before[group["name"]]), mode(edit.desired, group)

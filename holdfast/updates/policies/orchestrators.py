@@ -1,5 +1,3 @@
-"""Update policies of the orchestrator: Slurm or EKS."""
-
 from holdfast.config import Slurm
 from holdfast.updates.policies.cluster import (
     CREATE_ONLY,
@@ -30,7 +28,7 @@ ORCHESTRATORS = (
         source=UPDATE_CLUSTER,
         cases=(
             Case(
-                when="it says what the defaults were",
+                when="the new values are the former defaults",
                 holds=lambda edit: (edit.old or SLURM_DEFAULTS) == (edit.new or SLURM_DEFAULTS),
                 effect=Effect.NOTHING,
                 reason="the cluster has these settings already",

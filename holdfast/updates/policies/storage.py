@@ -1,4 +1,4 @@
-"""Update policies of what holds data, and of what nodes get when they are made."""
+"""Update policies of data and of node contents."""
 
 from holdfast.catalog import least_metadata_iops
 from holdfast.updates.policies.cluster import LIFECYCLE_UPDATE, REPLACE_NODES, SLURM_MIGRATION
@@ -250,7 +250,7 @@ STORAGE = (
         settings=("storage.home.throughput_mbps",),
         effect=Effect.IN_PLACE,
         reason="file servers are exchanged: home directories do not answer for some minutes",
-        action="have nobody at work in them",
+        action="end all work in them first",
         source="FSx API, UpdateFileSystemOpenZFSConfiguration",
     ),
 )
@@ -263,7 +263,7 @@ NODES = (
     Policy(
         settings=("lifecycle.mode", "cluster.instance_groups[].lifecycle_mode"),
         effect=Effect.NEW_NODES,
-        reason="running nodes stay as they were made; HyperPod makes the next ones ready as the new mode says",
+        reason="running nodes stay as they were made; new nodes use the new mode",
         action=EVERYWHERE,
         source=f"{LIFECYCLE_UPDATE}; {GUIDE}; {NO_INTERRUPTION}",
         cases=(
@@ -271,7 +271,7 @@ NODES = (
                 when="no group gets another mode by it",
                 holds=lambda edit: not changes_modes(edit),
                 effect=Effect.NOTHING,
-                reason="it says what holds already",
+                reason="it states the present value",
             ),
             Case(
                 when="scripts give custom up",

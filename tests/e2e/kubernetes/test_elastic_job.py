@@ -16,7 +16,7 @@ def test_a_job_in_pods_shrinks_and_grows_back_into_the_pods_that_wait(
 ) -> None:
     product = kubernetes_product
     product.run("up", str(product.kubernetes_environment(counts={"workers": 4})))
-    refused(product, JOB, 2, "Kubernetes knows no job elastic; those it knows: holdfast jobs")
+    refused(product, JOB, 2, "Kubernetes has no job elastic; to list jobs: holdfast jobs")
     product.run("submit", str(RECIPES / "elastic.yaml"), "--prepare", str(PREPARE))
 
     trains_on(product, 4)
@@ -38,7 +38,7 @@ def test_a_job_in_pods_shrinks_and_grows_back_into_the_pods_that_wait(
     assert len(printed) > resized[-1]["step"]
     product.run("cancel", JOB)
     eventually(lambda: pods(product) == [], "the end of its pods", within_s=200)
-    refused(product, JOB, 2, "Kubernetes knows no job elastic")
+    refused(product, JOB, 2, "Kubernetes has no job elastic")
     with capsys.disabled():
         print(f"\n{len(printed)} steps, {resized}")
 

@@ -13,7 +13,7 @@ WIDTH = 64
 
 
 def commands(tree: Any, *names: str) -> dict[tuple[str, ...], Any]:
-    found = {}
+    found: dict[tuple[str, ...], Any] = {}
     for word, command in getattr(tree, "commands", {}).items():
         found |= commands(command, *names, word)
     return found or {names: tree}

@@ -67,13 +67,13 @@ def invoke(*words: str) -> Any:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no node is given; write: holdfast inject NODE FAULT"),
-        ((NODE,), "no fault is given; allowed: xid-N, clean-up-burst"),
+        ((), "got no node; run: holdfast inject NODE FAULT"),
+        ((NODE,), "got no fault; allowed: xid-N, clean-up-burst"),
         ((NODE, "xid-0"), "there is no fault 'xid-0'; allowed: xid-N"),
         ((NODE, "xid-79", "--for", "3"), "xid-79 is over at once and takes no time, given --for 3"),
         ((NODE, "cut", "--for", "nan"), "--for is nan; allowed: a number of seconds above 0"),
         ((NODE, "--list", "--end"), "allowed: one of them"),
-        ((NODE, "--list", "--for", "3"), "--for is for planting"),
+        ((NODE, "--list", "--for", "3"), "got --for with --end or --list"),
         (("i-9", "cut"), "there is no node 'i-9'; the nodes are: ip-10-1-0-1 (i-1)"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_fault_that_could_not_be_planted_is_no_event(cloud: Cloud):
 @pytest.mark.parametrize(
     ("stays", "said"),
     [
-        ([], "interrupted; no fault that lasts is planted on i-1"),
+        ([], "interrupted; no fault is active on i-1"),
         ([DONE], "interrupted; planted on i-1, and it stays: gpu-lost; end it with: holdfast inject i-1 --end"),
     ],
 )
@@ -133,7 +133,7 @@ def test_an_interruption_says_what_stays(cloud: Cloud, stays: list[Planted], sai
 
 
 def test_what_is_planted_is_listed_and_what_is_not_cannot_be_ended(cloud: Cloud):
-    assert "nothing is planted" in invoke("--list").stdout
+    assert "no active faults" in invoke("--list").stdout
     cloud.lasting = [DONE]
     assert json.loads(invoke("--list", "--json").stdout)[0]["fault"] == "gpu-lost"
     done = invoke(NODE, "cut", "--end")

@@ -138,7 +138,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "holdfast.cli.commands.cluster.kill_node.inject": lambda context, *, node, fault: "i-4",
         "holdfast.cli.rehearsal.jobs.inject": lambda context, *, node, fault: "i-4",
         "holdfast.cli.commands.deployment.up.deploy": lambda *_, **__: locate(),
-        "holdfast.cli.commands.environment.diff._ask": lambda wanted: SimpleNamespace(
+        "holdfast.cli.commands.environment.diff._read_deployed": lambda wanted: SimpleNamespace(
             environment=wanted.model_dump(mode="json"), stack_status="CREATE_COMPLETE"
         ),
         "holdfast.cli.commands.cluster.packages.make_environment": lambda *_, **__: Environment(

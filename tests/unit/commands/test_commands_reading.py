@@ -38,7 +38,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, int]:
     monkeypatch.setattr(Environment, "model_validate", validating)
     monkeypatch.setattr("holdfast.cli.commands.deployment.up.deploy", deploy)
     monkeypatch.setattr(
-        "holdfast.cli.commands.environment.diff._ask",
+        "holdfast.cli.commands.environment.diff._read_deployed",
         lambda wanted: SimpleNamespace(environment=wanted.model_dump(mode="json"), stack_status=""),
     )
     return counts

@@ -73,4 +73,4 @@ def test_nothing_is_planted_in_a_job_that_ends_before_its_spare_is_back(monkeypa
     rehearsed(story, monkeypatch)
 
     assert story.planted == []
-    assert "wait for the spare: the job ended before it was back" in story.told
+    assert "wait for the spare: the job ended before the spare was ready" in story.told

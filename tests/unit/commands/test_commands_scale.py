@@ -95,7 +95,7 @@ def test_what_the_launcher_refuses_is_said(cluster: Any) -> None:
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        ([], "Slurm knows no job 12"),
+        ([], "Slurm has no job 12"),
         ([record("COMPLETED")], "job 12 is COMPLETED, and only one that runs can change its size"),
         ([record("PENDING", nodes="")], "job 12 is PENDING"),
     ],
@@ -120,7 +120,7 @@ def test_the_launcher_of_the_first_pod_that_runs_is_asked(pods: Any) -> None:
 
     assert said("team/night", "3") == (
         0,
-        "job team/night: 3 nodes are asked for; holdfast events shows the change\n",
+        "job team/night: resize requested: 3 nodes; watch with: holdfast events --follow\n",
     )
     assert pods.asked == [("team", "night-1", "train", "python3", "", "scale 3")]
 
@@ -148,7 +148,7 @@ def test_somebody_elses_job_is_refused_in_the_words_of_the_cluster(pods: Any) ->
     code, text = said("team/night", "3")
 
     assert code == 1
-    assert "job team/night is somebody else's, as the cluster says: viewer cannot get pods/exec" in text
+    assert "job team/night may not be resized by this user: viewer cannot get pods/exec" in text
     assert "the right to get and create pods/exec in namespace team" in text
     assert len(pods.asked) == 1
 
@@ -156,7 +156,7 @@ def test_somebody_elses_job_is_refused_in_the_words_of_the_cluster(pods: Any) ->
 @pytest.mark.parametrize(
     ("job", "message"),
     [
-        (None, "Kubernetes knows no job team/night; those it knows: holdfast jobs"),
+        (None, "Kubernetes has no job team/night; to list jobs: holdfast jobs"),
         (in_pods("Complete", "Succeeded"), "job team/night is Complete, and only one that runs can change its size"),
         (in_pods("Failed", "Failed", "Running"), "job team/night is Failed"),
         (in_pods("Pending", "Pending"), "job team/night is Pending"),

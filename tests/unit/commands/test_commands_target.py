@@ -156,7 +156,7 @@ def test_an_environment_file_names_its_cluster(asked: list[tuple[str, str]], rep
         ({"environment": "nowhere"}, "there is no environment 'nowhere'"),
         ({"cluster": "a_b"}, "allowed: the name or the ARN"),
         ({"cluster": ARN, "region": "us-west-2"}, "an ARN of us-east-2, leave --region out"),
-        ({"cluster": "prod"}, "give --region, such as"),
+        ({"cluster": "prod"}, "add --region, such as"),
         ({"cluster": "prod", "profile": "nobody"}, "allowed: a profile of"),
         ({"cluster": "prod", "region": "mars"}, "allowed: a region of AWS"),
     ],

@@ -82,7 +82,7 @@ def test_use_in_a_shell_that_has_the_variable_says_that_it_comes_first(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_ENVIRONMENT", "green")
     done = CliRunner().invoke(cli.app, ["use", "blue"])
-    assert "this shell has HOLDFAST_ENVIRONMENT=green, which comes first" in " ".join(done.stdout.split())
+    assert "this shell has HOLDFAST_ENVIRONMENT=green, which takes precedence" in " ".join(done.stdout.split())
 
 
 def test_use_of_an_environment_that_is_gone_is_refused_and_changes_nothing(home: Path) -> None:
@@ -90,7 +90,7 @@ def test_use_of_an_environment_that_is_gone_is_refused_and_changes_nothing(home:
     session("green").save(home=home)
     done = CliRunner().invoke(cli.app, ["use", "red"])
     assert str(done.exception) == (
-        "red is gone: stack holdfast-red does not exist in us-west-2; others that were deployed: blue, green; "
+        "red is gone: stack holdfast-red does not exist in us-west-2; other deployed ones: blue, green; "
         "deploy it with: holdfast up red"
     )
     assert current(home) == "green"

@@ -142,7 +142,7 @@ def test_one_incident_is_told_in_detail_by_its_id_or_the_beginning_of_it(run: Ru
     code, out, _ = run(wanted, "--events", logs / "two-at-once.jsonl", "--environment", "local")
 
     assert code == 0
-    assert out.index("first sign") < out.index("verdict") < out.index("trains again") < out.index("full strength")
+    assert out.index("first sign") < out.index("verdict") < out.index("resumes") < out.index("full strength")
     assert "NVML: a query has not returned for 12.0 s" in out
     assert "i3-4f1c-5" not in out
 

@@ -171,7 +171,7 @@ def test_a_page_replaces_a_page_and_no_other_file(
 
     assert (write(monkeypatch, log, html), write(monkeypatch, log, html)) == (0, 0)
     assert write(monkeypatch, log, other) == 2
-    assert "is there and was not written by holdfast incidents" in " ".join(capsys.readouterr().err.split())
+    assert "exists and was not written by holdfast incidents" in " ".join(capsys.readouterr().err.split())
     assert other.read_text() == "<!doctype html>\n<p>years of work"
 
 

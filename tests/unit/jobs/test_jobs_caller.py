@@ -33,7 +33,7 @@ def test_nothing_of_this_machine_and_no_credential_travels_and_what_was_named_is
     found = from_caller(CALLER, text=" ".join(f"${name}" for name in CALLER), options=(), script_options=())
     assert set(found.passed) == {"STEPS", "MODEL", "DATA_PATH", "MAX_TOKENS", "TOKENIZER", "UNNAMED"}
     assert found.refused == ("AWS_PROFILE", "DB", "GITHUBTOKEN", "HF_TOKEN", "LD_LIBRARY_PATH", "SEEN", "WANDB_API_KEY")
-    assert found.line.startswith("variables that the job gets from here: DATA_PATH, MAX_TOKENS, MODEL, STEPS")
+    assert found.line.startswith("variables passed to the job: DATA_PATH, MAX_TOKENS, MODEL, STEPS")
     assert "secret" not in found.line
 
 

@@ -67,7 +67,7 @@ def test_the_first_traceback_is_found_with_its_rank_and_host(text: str, where: s
     found = first_failure(text.splitlines(), host="ip-10-1-0-11" if text == CHAINED else "")
     assert found is not None
     assert (found.where, found.error, found.lines[-1]) == (where, error, error)
-    assert row(record(), said=[], failure=found).why == f"exit code 1: {where}: {error}"
+    assert row(record(), last_lines=[], failure=found).why == f"exit code 1: {where}: {error}"
 
 
 @pytest.mark.parametrize("text", ["", "done\n", "1: starting\n"])
@@ -84,8 +84,8 @@ def test_a_traceback_that_is_cut_off_is_still_one() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("PartitionConfig", "it asks for more than the nodes of its partition have; see: sinfo -Nel"),
-        ("PartitionNodeLimit", "it asks for more nodes than its partition has up; see: sinfo -R"),
+        ("PartitionConfig", "it requests more than the nodes of its partition have; see: sinfo -Nel"),
+        ("PartitionNodeLimit", "it requests more nodes than its partition has up; see: sinfo -R"),
         ("JobHeldUser", "it is held; release it with: scontrol release 7"),
         ("QOSMaxNodePerUserLimit", "a limit of its QOS is reached; see: sacctmgr show qos"),
         ("AssocGrpCpuLimit", "a limit of its account or user is reached; see: sacctmgr show assoc"),
@@ -104,12 +104,12 @@ def test_unavailable_nodes_are_named() -> None:
     said = waits("ReqNodeNotAvail, UnavailableNodes:ip-10-1-0-[11-12]", job="7")
     assert said.endswith("(unavailable: ip-10-1-0-[11-12]) (ReqNodeNotAvail)")
     said = waits("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority", job="7")
-    assert "nodes that it needs are down, drained or reserved" in said
+    assert "required nodes are down, drained or reserved" in said
 
 
 def test_a_job_that_could_not_open_its_output_says_so() -> None:
     assert "output file or working folder cannot be opened" in record(ExitCode="0:53").why
-    assert record(NodeList="").why == "was refused by sbatch, and never started"
+    assert record(NodeList="").why == "was refused by sbatch"
 
 
 def test_a_job_that_lost_a_node_and_went_on_is_one_job() -> None:

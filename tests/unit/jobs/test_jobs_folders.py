@@ -89,7 +89,7 @@ def test_a_job_file_that_names_files_beside_its_folder_is_told_of_the_option(
     write(machine.folder, {".git/HEAD": "", "slurm/job.sbatch": f"{JOB}srun python src/train.py\n"})
     machine.submit("slurm/job.sbatch")
     told = capsys.readouterr().err
-    assert "job.sbatch names src/train.py, which is in the repository and not in the job folder slurm/;" in told
+    assert "job.sbatch names src/train.py, which is in the repository but outside the job folder slurm/;" in told
     assert f"--folder '{machine.folder}'" in told
 
 
@@ -272,11 +272,11 @@ def test_a_folder_of_too_many_files_is_refused_with_its_three_largest_folders_wh
     (tmp_path / "job.sbatch").touch()
 
     with pytest.raises(
-        CommandError, match=r"has 65 files, and at most 20 travel with a job; most of them in "
+        CommandError, match=r"has 65 files, and at most 20 can be uploaded; most of them in "
     ) as refused:
         read_folder(tmp_path, always="job.sbatch")
 
-    assert "most of them in z (40), a (12), b (9); name what stays here in .holdfastignore" in str(refused.value)
+    assert "most of them in z (40), a (12), b (9); list files to leave out in .holdfastignore" in str(refused.value)
 
 
 def test_counting_ends_where_a_folder_has_far_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +285,9 @@ def test_counting_ends_where_a_folder_has_far_too_many_files(tmp_path: Path, mon
     for number in range(20):
         (tmp_path / f"{number:02}").touch()
 
-    with pytest.raises(CommandError, match=r"has more than 8 files, and at most 5 travel .* in the folder itself;"):
+    with pytest.raises(
+        CommandError, match=r"has more than 8 files, and at most 5 can be uploaded; .* in the folder itself;"
+    ):
         read_folder(tmp_path, always="00")
 
 

@@ -31,7 +31,7 @@ def record(**changes: str) -> JobRecord:
         ("FAILED", "3:0", "exit code 3"),
         ("FAILED", "0:9", "ended by signal 9 (SIGKILL)"),
         ("FAILED", "137:0", "exit code 137, as of a program ended by SIGKILL"),
-        ("TIMEOUT", "0:0", "ran past its time limit"),
+        ("TIMEOUT", "0:0", "exceeded its time limit"),
         ("NODE_FAIL", "1:0", "lost a node"),
         ("OUT_OF_MEMORY", "0:125", "ran out of memory"),
         ("CANCELLED by 1000", "0:15", "cancelled by user 1000"),
@@ -133,12 +133,12 @@ def test_what_the_controller_still_knows_is_taken_from_it() -> None:
 
 
 def test_a_row_has_times_in_utc_and_spans_as_squeue_writes_them() -> None:
-    assert row(record(ElapsedRaw="90061"), said=[]).elapsed == "1-01:01:01"
-    assert row(record(), said=[]).ended == "2026-11-22T18:25:15Z"
+    assert row(record(ElapsedRaw="90061"), last_lines=[]).elapsed == "1-01:01:01"
+    assert row(record(), last_lines=[]).ended == "2026-11-22T18:25:15Z"
 
 
 def test_a_job_that_wanted_sudo_is_told_where_it_can_have_it() -> None:
     failed = record(State="FAILED", ExitCode="1:0")
     refused = 'sudo: The "no new privileges" flag is set, which prevents sudo from running as root.'
-    assert "holdfast submit --user root" in row(failed, said=["begin", refused]).hint
-    assert row(failed, said=["begin", "sudo: a password is required"]).hint == ""
+    assert "holdfast submit --user root" in row(failed, last_lines=["begin", refused]).hint
+    assert row(failed, last_lines=["begin", "sudo: a password is required"]).hint == ""

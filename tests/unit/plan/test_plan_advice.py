@@ -112,7 +112,7 @@ def test_without_a_price_the_cheapest_has_the_fewest_instance_hours_and_no_budge
 def test_what_misses_its_limits_is_said_with_the_nearest_ways() -> None:
     told = said(inputs_for(instances=16, deadline_days=10.0, budget_usd=100_000.0, price=str(PRICE)))
 
-    assert told["in 10 days and for $100,000"] == "no strategy on any size does it"
+    assert told["in 10 days and for $100,000"] == "no strategy at any size meets it"
     assert "cheapest in time" in told
 
 

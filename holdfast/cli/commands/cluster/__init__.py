@@ -1,7 +1,4 @@
-"""
-Verbs about a cluster that is up: status, events, incidents, logs, jobs, scale, submit, packages, ssh, kill-node,
-inject, rehearse.
-"""
+"""Verbs for a running cluster: status, logs, jobs, faults."""
 
 __all__ = [
     "events",

@@ -1,5 +1,3 @@
-"""``holdfast events``: what happened, read from the cluster's CloudWatch log group, or from HyperPod on AWS."""
-
 import json as json_format
 import time
 from collections import deque
@@ -26,7 +24,7 @@ from holdfast.cli.deployed import (
     read_service_events,
     stream_events,
 )
-from holdfast.cli.terminal import FILTER, OUTPUT, CommandError, console, error_console
+from holdfast.cli.terminal import FILTER, FOLLOW, OUTPUT, SINCE, TAIL, CommandError, console, error_console
 from holdfast.cli.views import EventLine
 
 POLL_S = 0.5
@@ -36,20 +34,15 @@ FOLLOWED_BACK_NS = 2 * 3600 * 1_000_000_000
 
 
 def events(
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Wait for new events.", rich_help_panel=OUTPUT)
-    ] = False,
+    follow: Annotated[bool, FOLLOW] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per line.", rich_help_panel=OUTPUT)
     ] = False,
     kind: Annotated[list[str] | None, typer.Option(help="Event kind; repeatable.", rich_help_panel=FILTER)] = None,
     node: Annotated[str | None, typer.Option(help="Instance id or host name.", rich_help_panel=FILTER)] = None,
     job: Annotated[str | None, typer.Option(help="Job id.", rich_help_panel=FILTER)] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Start time or age: 2026-11-22T18:00, 30m, 2h, 1d.", rich_help_panel=FILTER),
-    ] = None,
-    tail: Annotated[int | None, typer.Option(help="Number of newest events.", min=0, rich_help_panel=FILTER)] = None,
+    since: Annotated[str | None, SINCE] = None,
+    tail: Annotated[int | None, TAIL] = None,
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
@@ -59,49 +52,49 @@ def events(
     since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
     choice = Choice(kinds=frozenset(kind or ()), node=node or "", job=job or "", since_ns=since_ns)
     context = locate(environment=environment, cluster=cluster, region=region, profile=profile)
-    source: _Own | _Service = _Own(context)
+    source: _HoldfastEvents | _ServiceEvents = _HoldfastEvents(context)
     poll_s = POLL_S
     if context.session.cloud == "aws":
         _refuse_what_hyperpod_does_not_tell(choice)
         name = context.session.cluster_name
         error_console.print(f"HyperPod's own events of {name}; Holdfast's are not shipped from AWS yet", style="dim")
-        source, poll_s = _Service(context), AWS_POLL_S
+        source, poll_s = _ServiceEvents(context), AWS_POLL_S
     _check_node(context, source, node=choice.node)
     _print(source, choice, follow=follow, as_json=json, tail=tail, poll_s=poll_s)
 
 
-class _Shown(NamedTuple):
-    """An event as JSON, and as people read it."""
+class _ShownEvent(NamedTuple):
+    """Event as JSON, and as a line."""
 
     time_ns: int
     json: Callable[[], str]
     view: "EventLine | Text"
 
 
-class _Own:
-    """Holdfast's own events."""
+class _HoldfastEvents:
+    """Holdfast's events."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._has_read = False
         """All of the log, so that a kind that nobody writes is known to be none."""
 
-    def read(self, choice: Choice) -> Iterable[_Shown]:
+    def read(self, choice: Choice) -> Iterable[_ShownEvent]:
         found = stream_events(self._context, since_ns=choice.since_ns)
-        for event in filter(choice.wants, found) if self._has_read else choice.of(found):
-            yield _Shown(event.time_ns, event.to_json, EventLine(event))
+        for event in filter(choice.matches, found) if self._has_read else choice.of(found):
+            yield _ShownEvent(event.time_ns, event.to_json, EventLine(event))
         self._has_read = True
 
 
-class _Service:
-    """HyperPod's."""
+class _ServiceEvents:
+    """HyperPod's events."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def read(self, choice: Choice) -> Iterable[_Shown]:
+    def read(self, choice: Choice) -> Iterable[_ShownEvent]:
         for event in read_service_events(self._context, since_ns=choice.since_ns, node=choice.node):
-            yield _Shown(event.time_ns, partial(_json_of, event), event.line())
+            yield _ShownEvent(event.time_ns, partial(_json_of, event), event.line())
 
 
 def _json_of(event: ServiceEvent) -> str:
@@ -117,23 +110,22 @@ def _refuse_what_hyperpod_does_not_tell(choice: Choice) -> None:
         )
 
 
-def _check_node(context: Context, source: "_Own | _Service", *, node: str) -> None:
-    """Raise CommandError where neither the cluster has the node nor an event names it."""
+def _check_node(context: Context, source: "_HoldfastEvents | _ServiceEvents", *, node: str) -> None:
     if not node or (names := node_names(context)).intersection([node]) or any(source.read(Choice(node=node))):
         return
     raise CommandError(f"got --node {node}; allowed: {', '.join(sorted(names)) or 'none yet'}, or a node of an event")
 
 
-class _Recent:
-    """Which events were read before, of the last hours."""
+class _RecentEvents:
+    """Events of the last hours that were printed."""
 
     def __init__(self) -> None:
         self._in_order: deque[tuple[int, str]] = deque()
         self._lines: set[str] = set()
         self.newest_ns = 0
 
-    def add(self, shown: _Shown) -> bool:
-        """Note it; False where it was read before."""
+    def add(self, shown: _ShownEvent) -> bool:
+        """Record an event; return False for a known one."""
         line = shown.json()
         if line in self._lines:
             return False
@@ -148,12 +140,18 @@ class _Recent:
 
 
 def _print(
-    source: "_Own | _Service", choice: Choice, *, follow: bool, as_json: bool, tail: int | None, poll_s: float
+    source: "_HoldfastEvents | _ServiceEvents",
+    choice: Choice,
+    *,
+    follow: bool,
+    as_json: bool,
+    tail: int | None,
+    poll_s: float,
 ) -> None:
-    recent, show = _Recent(), _printer(as_json=as_json)
+    recent, show = _RecentEvents(), _printer(as_json=as_json)
     found, count = source.read(choice), 0
     while True:
-        fresh: Iterable[_Shown] = filter(recent.add, found) if follow else found
+        fresh: Iterable[_ShownEvent] = filter(recent.add, found) if follow else found
         for shown in fresh if tail is None else deque(fresh, maxlen=tail):
             count += 1
             show(shown)
@@ -169,11 +167,10 @@ def _print(
         found = source.read(replace(choice, since_ns=max(choice.since_ns, since_ns)))
 
 
-def _printer(*, as_json: bool) -> Callable[[_Shown], None]:
-    """Asks the console once for what it is: a log has millions of events."""
+def _printer(*, as_json: bool) -> Callable[[_ShownEvent], None]:
     is_terminal, file = console.is_terminal, console.file
 
-    def show(shown: _Shown) -> None:
+    def show(shown: _ShownEvent) -> None:
         if as_json:
             print(shown.json())
         elif isinstance(shown.view, EventLine) and not is_terminal:

@@ -1,4 +1,4 @@
-"""``holdfast incidents``: each fault as one story, from its first sign to full strength, told from events alone."""
+"""``holdfast incidents``: each fault from its first sign to full strength, from events alone."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
@@ -26,9 +26,9 @@ from holdfast.cli.deployed import (
 )
 from holdfast.cli.planning import events_of
 from holdfast.cli.terminal import (
-    FILTER,
     JSON,
     OUTPUT,
+    SINCE,
     CommandError,
     console,
     error_console,
@@ -72,13 +72,8 @@ def incidents(
     events: Annotated[
         Path | None, typer.Option(help="Event file (JSON lines) instead of a cluster.", rich_help_panel=TARGET)
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Start time or age: 2026-11-22T18:00, 30m, 2h, 1d.", rich_help_panel=FILTER),
-    ] = None,
-    price: Annotated[
-        str, typer.Option(help="Dollars per instance-hour, or an offer of the price list.", rich_help_panel=OUTPUT)
-    ] = LIST_PRICE,
+    since: Annotated[str | None, SINCE] = None,
+    price: Annotated[str, typer.Option(help="Dollars per instance-hour, or an offer of the price list.")] = LIST_PRICE,
     environment: Annotated[str | None, ENVIRONMENT] = None,
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
@@ -88,14 +83,14 @@ def incidents(
     since_ns = 0 if since is None else parse_since(since, now=datetime.now(UTC))
     if events is not None:
         _refuse_two_sources(cluster=cluster, region=region, profile=profile)
-        told = events_of(events)
+        logged = events_of(events)
         fleet = _described(environment, price=price)
     else:
         context = by_name(locate(environment=environment, cluster=cluster, region=region, profile=profile))
         fleet = _deployed(context, price=price)
-        told = _of_cluster(context)
-    found = [one for one in rows_of(told, fleet) if one[0].start_ns >= since_ns]
-    name_problems(told.problems, of=LOG if events is None else str(events))
+        logged = _of_cluster(context)
+    found = [one for one in rows_of(logged, fleet) if one[0].start_ns >= since_ns]
+    name_problems(logged.problems, of=LOG if events is None else str(events))
     if incident is not None:
         found = chosen(found, incident, none="all events: holdfast events")
     rows = [row for _, row in found]
@@ -111,17 +106,17 @@ def incidents(
     else:
         error_console.print("no incidents" if since is None else f"no incidents since {since}")
     if html is not None:
-        _write("--html", html, lambda: _page(found, told, fleet), quiet=json)
+        _write("--html", html, lambda: _page(found, logged, fleet), quiet=json)
     if svg is not None:
         if not found:
             raise CommandError(f"--svg {svg}: there is no incident to draw")
-        _write("--svg", svg, lambda: _picture([one for one, _ in found], told), quiet=json)
+        _write("--svg", svg, lambda: _picture([one for one, _ in found], logged), quiet=json)
 
 
 def _refuse_two_sources(**given: str | None) -> None:
     named = [f"--{name}" for name, value in given.items() if value is not None]
     if named:
-        raise CommandError(f"got --events and {' and '.join(named)}; a file of events needs no cluster; leave one out")
+        raise CommandError(f"got --events and {' and '.join(named)}; allowed: --events without a cluster")
 
 
 def _described(environment: str | None, *, price: str) -> Fleet:
@@ -146,19 +141,18 @@ def _of_cluster(context: Context) -> StoredEvents:
             raise
         group = events_log_group(context.session.cluster_name)
         raise CommandError(
-            f"there is no log group {group} in {context.session.region}, so nothing is known of incidents; "
+            f"there is no log group {group} in {context.session.region}, so there are no incidents; "
             f"give events of a file with --events"
         ) from None
 
 
 def _write(option: str, path: Path, made: Callable[[], str], *, quiet: bool) -> None:
-    """Into a file that is not there, or that this command has written before."""
     from holdfast.cli.views.incidents.page import is_ours
 
     try:
         if path.exists() and path.stat().st_size and not is_ours(path):
             raise CommandError(
-                f"{option} {path} is there and was not written by holdfast incidents; give another path, or remove it"
+                f"{option} {path} exists and was not written by holdfast incidents; give another path, or remove it"
             )
         path.write_text(made(), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
@@ -167,13 +161,13 @@ def _write(option: str, path: Path, made: Callable[[], str], *, quiet: bool) -> 
         console.print(f"wrote {path}", style="dim")
 
 
-def _page(found: Sequence[tuple[Incident, IncidentRow]], told: Iterable[Event], fleet: Fleet) -> str:
+def _page(found: Sequence[tuple[Incident, IncidentRow]], logged: Iterable[Event], fleet: Fleet) -> str:
     from holdfast.cli.views.incidents.page import page
 
-    return page(found, told, fleet, made_at=datetime.now(UTC), version=installed_version())
+    return page(found, logged, fleet, made_at=datetime.now(UTC), version=installed_version())
 
 
-def _picture(found: Sequence[Incident], told: Iterable[Event]) -> str:
+def _picture(found: Sequence[Incident], logged: Iterable[Event]) -> str:
     from holdfast.cli.views.incidents.page import picture
 
-    return picture(found, told)
+    return picture(found, logged)

@@ -1,4 +1,4 @@
-"""``holdfast inject``: plant a fault on a node, as its kernel, driver, disk, link or file system would have it."""
+"""``holdfast inject``: faults of kernel, driver, disk, link or file system of a node."""
 
 import time
 from dataclasses import asdict
@@ -64,22 +64,21 @@ def inject(
 
 
 def _check(*, node: str | None, fault: str | None, for_s: float | None, end: bool, listed: bool) -> None:
-    """A mistake is told before anything is looked at."""
     from holdfast.localcloud.planting import FAULTS, FaultError, fault_named, seconds_of
 
     if end and listed:
-        raise CommandError("--end and --list are given; allowed: one of them")
+        raise CommandError("got --end and --list; allowed: one of them")
     if node is None and not listed:
-        raise CommandError("no node is given; write: holdfast inject NODE FAULT, or holdfast inject --list")
+        raise CommandError("got no node; run: holdfast inject NODE FAULT, or holdfast inject --list")
     if fault is None and not (end or listed):
-        raise CommandError(f"no fault is given; allowed: {', '.join(FAULTS)}")
+        raise CommandError(f"got no fault; allowed: {', '.join(FAULTS)}")
     try:
         if fault is not None:
             seconds_of(fault_named(fault), for_s)
     except FaultError as error:
         raise CommandError(str(error)) from None
     if for_s is not None and (end or listed):
-        raise CommandError("--for is for planting; leave it out with --end and --list")
+        raise CommandError("got --for with --end or --list; allowed: --for with a new fault")
 
 
 def _found(context: Context, *, node: str | None, fault: str | None, end: bool) -> "list[Planted]":
@@ -93,7 +92,7 @@ def _show(found: "list[Planted]", *, json: bool, ended: bool) -> None:
         print_json([_as_json(one) for one in found])
         return
     if not found:
-        console.print("nothing is planted")
+        console.print("no active faults")
     for one in found:
         console.print(f"{one.instance_id} ({one.host}): {one.fault}, {'ended' if ended else _until(one)}; {one.detail}")
 
@@ -107,5 +106,5 @@ def _until(one: "Planted") -> str:
     if not one.lasts:
         return "done"
     if one.ends_ns is None:
-        return "planted until its node ends"
-    return f"planted for {max(0.0, (one.ends_ns - time.time_ns()) / 1e9):.1f} s more"
+        return "active until its node ends"
+    return f"active for {max(0.0, (one.ends_ns - time.time_ns()) / 1e9):.1f} s more"

@@ -1,5 +1,3 @@
-"""``holdfast jobs`` and ``holdfast cancel``."""
-
 import time
 from typing import Annotated
 
@@ -57,26 +55,26 @@ def jobs(
 
 
 def _of_slurm(context: Context, job: list[str], *, days: int, failed: bool) -> list[JobRow]:
-    wanted = [each for one in job for each in expand_job_id(one)]
+    requested = [each for one in job for each in expand_job_id(one)]
     refuse_on_aws(context, what="holdfast jobs")
-    records = known_jobs(context, jobs=wanted, since=f"now-{days}days")
-    missing = [one for one in wanted if not any(record.is_of(one) for record in records)]
+    records = known_jobs(context, jobs=requested, since=f"now-{days}days")
+    missing = [one for one in requested if not any(record.is_of(one) for record in records)]
     if missing:
-        raise CommandError(f"Slurm knows no job {', '.join(missing)}; those it knows: holdfast jobs")
+        raise CommandError(f"Slurm has no job {', '.join(missing)}; to list jobs: holdfast jobs")
     return rows(context, newest_first(one for one in records if one.has_failed or not failed))
 
 
 def _workloads(context: Context, job: list[str], *, days: int = 3650, failed: bool = False) -> list[Workload]:
-    wanted = {check_kubernetes_job(one) for one in job}
+    requested = {check_kubernetes_job(one) for one in job}
     known = known_workloads(context)
-    missing = sorted(str(one) for one in wanted - {one.job for one in known})
+    missing = sorted(str(one) for one in requested - {one.job for one in known})
     if missing:
-        raise CommandError(f"Kubernetes knows no job {', '.join(missing)}; those it knows: holdfast jobs")
+        raise CommandError(f"Kubernetes has no job {', '.join(missing)}; to list jobs: holdfast jobs")
     since_s = time.time() - days * 86400
     return [
         one
         for one in known
-        if (not wanted or one.job in wanted)
+        if (not requested or one.job in requested)
         and (one.state == "Failed" or not failed)
         and (one.ended_s is None or one.ended_s > since_s)
     ]
@@ -97,13 +95,13 @@ def cancel(
     if context.orchestrator == "eks":
         _cancel_workloads(context, job, json=json)
         return
-    wanted = list(dict.fromkeys(each for one in job for each in expand_job_id(one)))
+    requested = list(dict.fromkeys(each for one in job for each in expand_job_id(one)))
     refuse_on_aws(context, what="holdfast cancel")
-    before = _states(context, wanted)
-    missing = [one for one in wanted if one not in before]
+    before = _states(context, requested)
+    missing = [one for one in requested if one not in before]
     if missing:
-        raise CommandError(f"Slurm knows no job {', '.join(missing)}; nothing was cancelled; see: holdfast jobs")
-    going_on = [one for one in wanted if any(not record.has_ended for record in before[one])]
+        raise CommandError(f"Slurm has no job {', '.join(missing)}; nothing was cancelled; to list jobs: holdfast jobs")
+    going_on = [one for one in requested if any(not record.has_ended for record in before[one])]
     if going_on:
         answer = run(context, node=controller_hostname(context), argv=["scancel", *going_on])
         if answer.returncode:
@@ -111,33 +109,32 @@ def cancel(
     deadline = time.monotonic() + ENDS_WITHIN_S
     after = before
     while going_on and time.monotonic() < deadline:
-        after = _states(context, wanted)
-        if all(record.has_ended for one in wanted for record in after.get(one, [])):
+        after = _states(context, requested)
+        if all(record.has_ended for one in requested for record in after.get(one, [])):
             break
         time.sleep(POLL_S)
     # A task that has never started leaves nothing behind.
-    states = {one: sorted({record.state for record in after.get(one, [])}) or ["CANCELLED"] for one in wanted}
+    states = {one: sorted({record.state for record in after.get(one, [])}) or ["CANCELLED"] for one in requested}
     if json:
-        print_json({one: "/".join(said) for one, said in states.items()})
+        print_json({one: "/".join(names) for one, names in states.items()})
         return
-    for one in wanted:
-        note = "" if one in going_on else ", which it was before"
+    for one in requested:
+        note = "" if one in going_on else ", unchanged"
         console.print(f"job {one} is {'/'.join(states[one])}{note}")
 
 
 def _cancel_workloads(context: Context, job: list[str], *, json: bool) -> None:
-    """Their objects go, as with kubectl delete: Kubernetes has no other end for a job that goes on."""
     found = _workloads(context, job)
     cancel_workloads(context, found)
     if json:
         print_json({str(one.job): "deleted" for one in found})
         return
     for one in found:
-        note = f", it was {one.state} before" if one.has_ended else ""
+        note = f", was {one.state}" if one.has_ended else ""
         console.print(f"job {one.job} is deleted ({one.kinds}){note}")
 
 
-def _states(context: Context, wanted: list[str]) -> dict[str, list[JobRecord]]:
-    records = known_jobs(context, jobs=wanted)
-    found = {one: [record for record in records if record.is_of(one)] for one in wanted}
+def _states(context: Context, requested: list[str]) -> dict[str, list[JobRecord]]:
+    records = known_jobs(context, jobs=requested)
+    found = {one: [record for record in records if record.is_of(one)] for one in requested}
     return {one: of for one, of in found.items() if of}

@@ -1,5 +1,3 @@
-"""``holdfast kill-node``: break a node on purpose, the way hardware does it."""
-
 from typing import Annotated
 
 import typer

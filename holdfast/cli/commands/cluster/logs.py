@@ -1,5 +1,3 @@
-"""``holdfast logs``: lifecycle scripts and jobs, as far as they have written."""
-
 import json as json_format
 import time
 from collections.abc import Callable
@@ -31,7 +29,7 @@ from holdfast.cli.deployed import (
     stream_lines,
     written_so_far,
 )
-from holdfast.cli.terminal import FILTER, OUTPUT, console, print_json, print_output
+from holdfast.cli.terminal import FILTER, FOLLOW, OUTPUT, SINCE, TAIL, console, print_json, print_output
 
 POLL_S = 0.5
 
@@ -41,10 +39,8 @@ def logs(
         str | None, typer.Argument(help="Instance id, host name or address. Default: list the log streams.")
     ] = None,
     job: Annotated[str | None, typer.Option(help="Print the output of this job.")] = None,
-    tail: Annotated[
-        int | None, typer.Option(help="Number of last lines of each file.", min=0, rich_help_panel=FILTER)
-    ] = None,
-    since: Annotated[str | None, typer.Option(help="Start time, or age such as 30m.", rich_help_panel=FILTER)] = None,
+    tail: Annotated[int | None, TAIL] = None,
+    since: Annotated[str | None, SINCE] = None,
     grep: Annotated[
         str | None, typer.Option(help="Regular expression that lines must match.", rich_help_panel=FILTER)
     ] = None,
@@ -52,9 +48,7 @@ def logs(
     cluster: Annotated[str | None, CLUSTER] = None,
     region: Annotated[str | None, REGION] = None,
     profile: Annotated[str | None, PROFILE] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Wait for new lines, until the job ends.", rich_help_panel=OUTPUT)
-    ] = False,
+    follow: Annotated[bool, FOLLOW] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print JSON; with --follow one string per line.", rich_help_panel=OUTPUT)
     ] = False,
@@ -114,8 +108,8 @@ def _print_pods(context: Context, *, job: str, choice: LineChoice, follow: bool,
             is_over=lambda: bool(kubernetes_outcome(context, job=job)),
         )
         return
-    files = [(pod, aged.of(said)) for pod, said in kubernetes_output(context, job=job, since_ns=choice.since_ns)]
-    lines = files[0][1] if len(files) == 1 else [line for pod, said in files for line in (heading(pod), *said)]
+    files = [(pod, aged.of(log)) for pod, log in kubernetes_output(context, job=job, since_ns=choice.since_ns)]
+    lines = files[0][1] if len(files) == 1 else [line for pod, log in files for line in (heading(pod), *log)]
     _print(lines, as_json=json)
 
 
@@ -126,7 +120,6 @@ def _follow(
     as_json: bool,
     is_over: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Print what is new in each file, under its name where there are several and it is another than before."""
     printed: dict[str, int] = {}
     last = ""
     while True:

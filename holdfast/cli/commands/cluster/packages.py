@@ -1,5 +1,3 @@
-"""``holdfast packages``: a Python environment for jobs, on the shared file system."""
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated

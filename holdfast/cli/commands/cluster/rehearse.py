@@ -1,5 +1,3 @@
-"""``holdfast rehearse``: a job, a broken node, and the way back."""
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,5 +1,3 @@
-"""``holdfast scale``."""
-
 from typing import Annotated
 
 import typer

@@ -1,5 +1,3 @@
-"""``holdfast ssh``: a shell, or one command, on a node."""
-
 import os
 import sys
 from typing import Annotated
@@ -24,7 +22,7 @@ def ssh(
     context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast ssh", node=node)
     if os.geteuid() != 0:
-        raise CommandError("entering a node's namespaces needs root; run it with sudo")
+        raise CommandError("entering a node's namespaces requires root; run it with sudo")
     target = instance(context, node=node)
     if not target.alive():
         raise CommandError(f"node {node} is not running; see: holdfast status")
@@ -32,5 +30,5 @@ def ssh(
 
 
 def command_line(words: list[str]) -> list[str]:
-    """As ssh(1) has it: the words, with spaces between them, are one line for the shell of the node."""
+    """Join words with spaces into one line for the node's shell, as ssh(1) does."""
     return ["/bin/bash", "-c", " ".join(words)] if words else ["/bin/bash", "-l"]

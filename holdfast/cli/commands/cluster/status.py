@@ -1,5 +1,3 @@
-"""``holdfast status``: what is deployed, and how it does."""
-
 from typing import Annotated
 
 from holdfast.cli.deployed import CLUSTER, ENVIRONMENT, PROFILE, REGION, locate, read_status

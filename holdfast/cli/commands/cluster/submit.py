@@ -1,5 +1,3 @@
-"""``holdfast submit``: a job file, its folder and its options into the queue."""
-
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +5,7 @@ import typer
 
 from holdfast.cli.deployed import LONG_ENVIRONMENT, locate, refuse_on_aws
 from holdfast.cli.submission import (
-    Words,
+    SbatchArguments,
     arguments_after_dashes,
     check_fits,
     check_job_file,
@@ -53,12 +51,12 @@ def submit(
     """Submit a job to Slurm or Kubernetes."""
     check_job_file(file, folder=folder)
     check_submission(submission)
-    given = Words.parse(words or [], arguments=arguments_after_dashes(context))
+    given = SbatchArguments.parse(words or [], arguments=arguments_after_dashes(context))
     session = locate(environment=environment)
     if session.orchestrator == "slurm":
         refuse_on_aws(session, what="holdfast submit")
-    elif given != Words() or user != DEFAULT_USER or folder is not None:
-        raise CommandError("got options of Slurm's jobs for a cluster under Kubernetes; say it in the manifest instead")
+    elif given != SbatchArguments() or user != DEFAULT_USER or folder is not None:
+        raise CommandError("got options of Slurm for a cluster under Kubernetes; set them in the manifest instead")
     check_fits(file, orchestrator=session.orchestrator)
     if prepare is not None:
         prepare_data(session, program=prepare)

@@ -1,5 +1,3 @@
-"""``holdfast down``: end the local cloud and leave nothing of it behind."""
-
 import contextlib
 import os
 from collections.abc import Iterator
@@ -23,23 +21,22 @@ def down() -> None:
         console.print(f"nothing is up in {local.home}")
         return
     if os.geteuid() != 0:
-        raise CommandError("down removes namespaces and mounts and needs root; run it with sudo")
+        raise CommandError("down removes namespaces and mounts, which requires root; run it with sudo")
     local.recognise()
     with _held(local):
         if not local.is_claimed():
             console.print(f"nothing is up in {local.home}")
             return
-        console.print("down deletes nodes, file systems, buckets and logs of this local cloud, and all that is in them")
+        console.print("deleting nodes, file systems, buckets and logs of this local cloud with all their data")
         with step("take the local cloud down") as progress:
             progress.update(str(local.home))
             left = local.remove()
     if left:
-        console.print(f"left in {local.home}, because Holdfast did not make it: {', '.join(left)}", markup=False)
+        console.print(f"left in {local.home}, not created by Holdfast: {', '.join(left)}", markup=False)
 
 
 @contextlib.contextmanager
 def _held(local: LocalCloud) -> Iterator[None]:
-    """Have the home, and end the command that has it, unless that takes it down, too."""
     ended = 0
     with contextlib.ExitStack() as stack:
         while True:

@@ -1,5 +1,3 @@
-"""``holdfast env``: the local cloud's address and keys, for clients that are not the holdfast command."""
-
 import os
 import shlex
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""``holdfast images``: the container images of the local cloud, for ``srun --container-image`` and for pods."""
+"""``holdfast images``: container images of the local cloud, for ``srun --container-image`` and pods."""
 
 import contextlib
 import importlib.util
@@ -26,7 +26,7 @@ def list_images(json: _JSON = False) -> None:
     for image in images:
         console.print(f"{image.name}  {image.digest}", soft_wrap=True, highlight=False)
     if not images:
-        console.print("no images; holdfast images build makes the training image, holdfast images add takes others")
+        console.print("no images; to add some: holdfast images build, or holdfast images add")
 
 
 @app.command(cls=Command, epilog="Example: sudo holdfast images build")
@@ -94,7 +94,6 @@ def remove(name: Annotated[str, typer.Argument(help="Image name, as holdfast ima
 
 
 def _shipped() -> Path:
-    """In a wheel it lies with the stacks, in a checkout at the top."""
     found = importlib.util.find_spec("holdfast_stacks")
     shipped = Path(found.origin).parent / "data" / "containers" if found and found.origin else None
     return shipped if shipped is not None and shipped.is_dir() else Path(__file__).resolve().parents[4] / "containers"
@@ -109,7 +108,7 @@ def _store() -> Any:
 @contextlib.contextmanager
 def _changed_store(*, verb: str) -> Iterator[Any]:
     if os.geteuid() != 0:
-        raise CommandError("images are kept with the files and owners that they have and need root; run it with sudo")
+        raise CommandError("images keep the owners of their files, which requires root; run it with sudo")
     local = from_environment()
     with local.held(verb=verb):
         local.claim()
@@ -120,6 +119,4 @@ def _added(image: Any, *, json: bool) -> None:
     if json:
         print_json({"name": image.name, "digest": image.digest})
     else:
-        console.print(
-            f"{image.name} is there, for pods and for: srun --container-image={image.name} ...", soft_wrap=True
-        )
+        console.print(f"{image.name} added, for pods and for: srun --container-image={image.name} ...", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``holdfast kubernetes``: the binaries that clusters of EKS run on in the local cloud."""
+"""``holdfast kubernetes``: binaries of EKS clusters in the local cloud."""
 
 import contextlib
 import os
@@ -108,18 +108,18 @@ def _shown(title: str) -> Iterator[Callable[[str], None]]:
 
 
 def _print(binaries: "Binaries", *, json: bool) -> None:
-    told = _told(binaries)
+    info = _info(binaries)
     if json:
-        print_json(told)
+        print_json(info)
         return
     tried = "" if binaries.tried else "  (not tried with Holdfast)"
-    console.print(f"Kubernetes {binaries.version}{tried}  {told['size_mib']} MiB  {binaries.directory}", soft_wrap=True)
-    if told["cpu_s"] is not None:
-        again = f", in {told['attempts']} attempts: seconds of those that ended" if told["attempts"] > 1 else ""
-        console.print(f"built in {told['wall_s']:.0f} s with {told['cpu_s']:.0f} s of CPU{again}", soft_wrap=True)
+    console.print(f"Kubernetes {binaries.version}{tried}  {info['size_mib']} MiB  {binaries.directory}", soft_wrap=True)
+    if info["cpu_s"] is not None:
+        again = f", in {info['attempts']} attempts: seconds of those that ended" if info["attempts"] > 1 else ""
+        console.print(f"built in {info['wall_s']:.0f} s with {info['cpu_s']:.0f} s of CPU{again}", soft_wrap=True)
 
 
-def _told(binaries: "Binaries") -> dict[str, Any]:
+def _info(binaries: "Binaries") -> dict[str, Any]:
     record = binaries.record()
     size = sum(path.stat().st_size for path in binaries.directory.rglob("*") if path.is_file())
     return {

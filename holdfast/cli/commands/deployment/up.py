@@ -1,8 +1,8 @@
 """
-``holdfast up``: from an environment file to a running cluster.
+``holdfast up``: deploy an environment file.
 
-For an ``embedded`` environment it also starts the local cloud and bootstraps it; for one on AWS it only
-deploys. Running it again brings everything back to what the file says, after a crash as well.
+For ``embedded`` environments it also starts and bootstraps the local cloud. Running it again restores the deployment,
+also after a crash.
 """
 
 import contextlib
@@ -32,26 +32,17 @@ from holdfast.cli.views import render_status
 from holdfast.environments import environment_file
 from holdfast.localcloud import from_environment
 
-REHEARSAL = "Rehearsal"
-
 
 def up(
     environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or path.")],
     rehearse: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Job file to rehearse once the cluster is in service; repeatable.", rich_help_panel=REHEARSAL
-        ),
+        typer.Option(help="Job file to rehearse once the cluster is in service; repeatable."),
     ] = None,
-    prepare: Annotated[
-        Path | None, typer.Option(help="Program that uploads data to the bucket first.", rich_help_panel=REHEARSAL)
-    ] = None,
+    prepare: Annotated[Path | None, typer.Option(help="Program that uploads data to the bucket first.")] = None,
     monitor: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RULES",
-            help="Start a local Prometheus with these alert rules; it scrapes the health agents.",
-        ),
+        typer.Option(metavar="RULES", help="Start a local Prometheus with these alert rules."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Install missing system packages with apt-get.")] = False,
     json: Annotated[bool, JSON] = False,
@@ -90,10 +81,11 @@ def up(
         kubectl = ', eval "$(holdfast env)" for kubectl' if view.orchestrator == "eks" else ""
         console.print(f"\nnext: holdfast submit FILE, holdfast status, holdfast down{kubectl}", style="dim")
     if not json and before is not None and before.environment != definition.name:
-        console.print(f"current: {definition.name}; it was {before.environment}: holdfast use {before.environment}")
+        previous = before.environment
+        console.print(f"current: {definition.name}; previous: {previous}, to return: holdfast use {previous}")
     of_shell = os.environ.get(VARIABLE)
     if not json and of_shell and of_shell != definition.name:
-        console.print(f"this shell has {VARIABLE}={of_shell}, which comes first; to end that: unset {VARIABLE}")
+        console.print(f"this shell has {VARIABLE}={of_shell}, which takes precedence; to clear it: unset {VARIABLE}")
 
 
 def _install_missing(*, yes: bool) -> None:
@@ -106,7 +98,6 @@ def _install_missing(*, yes: bool) -> None:
 
 @contextlib.contextmanager
 def _naming_current(before: Session | None, *, new: str) -> Iterator[None]:
-    """A deployment beside the current environment that fails leaves it current, and says so."""
     try:
         yield
     except CommandError as error:

@@ -1,5 +1,3 @@
-"""``holdfast use``: the environment that the other commands use."""
-
 import os
 from typing import Annotated
 
@@ -33,7 +31,7 @@ def use(
         seen = f"is in {status}" if status else f"does not exist in {session.region}"
         others = ", ".join(name for name in environments(home) if name != session.environment) or "none"
         raise CommandError(
-            f"{session.environment} is gone: stack {session.stack_name} {seen}; others that were deployed: {others}; "
+            f"{session.environment} is gone: stack {session.stack_name} {seen}; other deployed ones: {others}; "
             f"deploy it with: holdfast up {environment}"
         )
     with context.local.held(verb="use"):
@@ -44,4 +42,4 @@ def use(
     )
     of_shell = os.environ.get(VARIABLE)
     if of_shell and of_shell != session.environment:
-        console.print(f"this shell has {VARIABLE}={of_shell}, which comes first; to end that: unset {VARIABLE}")
+        console.print(f"this shell has {VARIABLE}={of_shell}, which takes precedence; to clear it: unset {VARIABLE}")

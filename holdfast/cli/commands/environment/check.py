@@ -1,7 +1,7 @@
 """
-``holdfast check``: everything that is wrong with an environment or a template, before anything is deployed.
+``holdfast check``: errors of an environment or a template before deployment.
 
-Starts neither Node nor, unless credentials are there, boto3: it is meant to be run at every save.
+Starts no Node, and boto3 only with credentials, so that it can run at every save.
 """
 
 import os
@@ -82,7 +82,6 @@ def check(
 
 
 def _path(name: str) -> Path:
-    """The file of an environment or a template; otherwise a folder with templates, such as ``cdk.out``."""
     try:
         return environment_file(name)
     except NoSuchEnvironmentError:
@@ -92,7 +91,6 @@ def _path(name: str) -> Path:
 
 
 def _is_template(path: Path) -> bool:
-    """By what is in it: an environment has neither resources nor the form of JSON."""
     if path.is_dir():
         return True
     from holdfast.validation.template_files import looks_like_a_template
@@ -132,7 +130,6 @@ def _facts(account: bool | None) -> "Facts | None":  # noqa: FBT001 - None is th
 
 
 def _described(arn: str) -> Any:
-    """What AWS says now of a cluster that a file was imported from."""
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 

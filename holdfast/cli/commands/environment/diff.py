@@ -1,5 +1,3 @@
-"""``holdfast diff``: what deploying an environment file would do to what is deployed, before it is deployed."""
-
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +12,7 @@ from holdfast.localcloud import from_environment
 
 if TYPE_CHECKING:
     from holdfast.config import Environment
-    from holdfast.importing import Deployed
+    from holdfast.importing import DeployedStack
 
 
 def diff(
@@ -28,34 +26,34 @@ def diff(
     """
     from holdfast.updates import compare, guard
 
-    wanted = read_definition(environment_file(environment))
-    deployed = _ask(wanted)
-    stack = wanted.stack_name
+    desired = read_definition(environment_file(environment))
+    deployed = _read_deployed(desired)
+    stack = desired.stack_name
     if deployed.stack_status == STUCK:
         raise CommandError(f"stack {stack} is in {STUCK}: {stuck(stack)}")
     if deployed.environment is None:
         raise CommandError(_nothing_to_compare(deployed))
     if deployed.stack_status == ROLLED_BACK:
         error_console.print(f"stack {stack} is in {ROLLED_BACK}: the last update failed, this compares with before it")
-    changes = compare(deployed.environment, wanted)
-    problems = guard(wanted, deployed.environment)
+    changes = compare(deployed.environment, desired)
+    problems = guard(desired, deployed.environment)
     if json:
-        print_json({"stack": wanted.stack_name, "changes": [plain_change(change) for change in changes],
+        print_json({"stack": desired.stack_name, "changes": [plain_change(change) for change in changes],
                     "problems": [asdict(problem) for problem in problems]})  # fmt: skip
     else:
-        console.print(render_changes(wanted.stack_name, changes, problems))
+        console.print(render_changes(desired.stack_name, changes, problems))
     if any(problem.severity == "error" for problem in problems):
         raise typer.Exit(1)
 
 
-def _ask(wanted: "Environment") -> "Deployed":
+def _read_deployed(desired: "Environment") -> "DeployedStack":
     from holdfast.importing import deployed_environment
 
-    client = from_environment().client_arguments() if wanted.cloud == "embedded" else None
-    return deployed_environment(stack_name=wanted.stack_name, region=wanted.region, client=client, timeout_s=10.0)
+    client = from_environment().client_arguments() if desired.cloud == "embedded" else None
+    return deployed_environment(stack_name=desired.stack_name, region=desired.region, client=client, timeout_s=10.0)
 
 
-def _nothing_to_compare(deployed: "Deployed") -> str:
+def _nothing_to_compare(deployed: "DeployedStack") -> str:
     if deployed.state == "absent":
         return f"{deployed.why}; everything in the file is new"
     if deployed.state == "unmarked":

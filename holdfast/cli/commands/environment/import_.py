@@ -1,4 +1,4 @@
-"""``holdfast import``: an environment file from a cluster that is there, or from the files of AWS's samples."""
+"""``holdfast import``: an environment file from an existing cluster, or from files of AWS's samples."""
 
 from collections.abc import Set
 from pathlib import Path
@@ -11,12 +11,10 @@ from holdfast.cli.terminal import OUTPUT, CommandError, error_console
 from holdfast.localcloud import from_environment
 
 if TYPE_CHECKING:
-    from holdfast.importing import Imported, Part
+    from holdfast.importing import Draft, Part
 
 Cloud = Literal["aws", "embedded"]
-WHAT = (
-    "allowed: exactly one source: --cluster NAME, --config FILE, or -- aws sagemaker create-cluster with its options"
-)
+WHAT = "allowed: exactly one source: --cluster NAME, --config FILE, or -- aws sagemaker create-cluster with its options"
 
 
 def import_cluster(
@@ -81,7 +79,7 @@ def _parts(create: list[str]) -> "Set[Part]":
     return {part for part in PARTS if part in create}
 
 
-def _from_cluster(cluster: str, *, region: str | None, cloud: Cloud, create: "Set[Part]") -> "Imported":
+def _from_cluster(cluster: str, *, region: str | None, cloud: Cloud, create: "Set[Part]") -> "Draft":
     import botocore.session
     from botocore.exceptions import ClientError
 
@@ -123,7 +121,7 @@ def _from_files(
     region: str | None,
     account: str | None,
     create: "Set[Part]",
-) -> "Imported":
+) -> "Draft":
     import botocore.session
 
     from holdfast.importing import from_samples
@@ -143,8 +141,7 @@ def _from_files(
     )
 
 
-def _tell(imported: "Imported", output: Path | None) -> None:
-    """On standard error: what was left behind, and what has to be decided."""
+def _tell(imported: "Draft", output: Path | None) -> None:
     for note in sorted(imported.notes, key=lambda note: not note.decide):
         error_console.print(str(note), style="yellow" if note.decide else "dim", markup=False)
     to_decide = sum(note.decide for note in imported.notes)

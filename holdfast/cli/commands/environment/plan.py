@@ -1,5 +1,3 @@
-"""``holdfast plan``: cost of failures, advice, and the comparison with measured events."""
-
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""A cluster under Kubernetes as it is now: the way in, and its jobs. What objects mean is for ``cli.kubernetes``."""
+"""A cluster under Kubernetes: login and jobs. Objects are parsed by ``cli.kubernetes``."""
 
 from holdfast.cli.deployed.kubernetes.jobs import (
     cancel_workloads,
@@ -10,8 +10,6 @@ from holdfast.cli.deployed.kubernetes.jobs import (
     workload_rows,
 )
 from holdfast.cli.deployed.kubernetes.login import (
-    EksCluster,
-    SignedIn,
     credential,
     eks_cluster,
     kubeconfig_path,
@@ -20,8 +18,6 @@ from holdfast.cli.deployed.kubernetes.login import (
 )
 
 __all__ = [
-    "EksCluster",
-    "SignedIn",
     "cancel_workloads",
     "check_kubernetes_job",
     "credential",

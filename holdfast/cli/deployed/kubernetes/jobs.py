@@ -1,9 +1,9 @@
-"""Jobs of a cluster under Kubernetes: what there is, what they said, and their end. How it looks is for the views."""
+"""Jobs of a cluster under Kubernetes: list, output, outcome, deletion."""
 
 import time
 from collections.abc import Iterable, Sequence
 
-from holdfast.cli.deployed.finished_jobs import LINES, MOST_TOLD, JobRow, shown_span, shown_time
+from holdfast.cli.deployed.finished_jobs import LINES, MOST_SHOWN, JobRow, shown_span, shown_time
 from holdfast.cli.deployed.kubernetes.login import sign_in
 from holdfast.cli.deployed.sessions import Context
 from holdfast.cli.kubernetes import (
@@ -29,7 +29,7 @@ _NO_LOG = (400, 404, 500)
 
 
 def check_kubernetes_job(job: str) -> JobName:
-    """The name of a job. Raises: CommandError: it is none."""
+    """Return the parsed name. Raises: CommandError: it is none."""
     try:
         return parse_job_name(job)
     except ManifestError as error:
@@ -37,12 +37,7 @@ def check_kubernetes_job(job: str) -> JobName:
 
 
 def known_workloads(context: Context) -> list[Workload]:
-    """
-    All jobs of the cluster that there are, as long as their objects are there.
-
-    Raises:
-        CommandError: the API server does not answer, or refuses.
-    """
+    """All jobs of the cluster whose objects exist. Raises: CommandError: the API server refuses or is down."""
     client = sign_in(context).client
     try:
         return workloads(_objects(client), client.items("/api/v1/pods"))
@@ -51,9 +46,8 @@ def known_workloads(context: Context) -> list[Workload]:
 
 
 def workload(context: Context, *, job: str) -> Workload | None:
-    """One of them; None where there is none of this name."""
-    wanted = check_kubernetes_job(job)
-    return next((one for one in known_workloads(context) if one.job == wanted), None)
+    requested = check_kubernetes_job(job)
+    return next((one for one in known_workloads(context) if one.job == requested), None)
 
 
 def _objects(client: Client) -> list[Object]:
@@ -77,7 +71,7 @@ def _listed(client: Client, *, version: str, plural: str) -> list[Object]:
 
 
 def kubernetes_outcome(context: Context, *, job: str) -> str:
-    """How a job has ended: Complete, Failed, or that it is gone; empty while it goes on."""
+    """Complete, Failed, or gone; empty while the job runs."""
     found = workload(context, job=job)
     if found is None:
         return "gone"
@@ -85,18 +79,10 @@ def kubernetes_outcome(context: Context, *, job: str) -> str:
 
 
 def kubernetes_output(context: Context, *, job: str, since_ns: int | None = None) -> list[tuple[str, list[str]]]:
-    """
-    (pod, or pod/container where it has several; lines) of each container that has said something.
-
-    Args:
-        since_ns: Only lines written from then. Default: all.
-
-    Raises:
-        CommandError: there is no such job.
-    """
+    """Return (pod, or pod/container; lines) of each container with output. Raises: CommandError: no such job."""
     found = workload(context, job=job)
     if found is None:
-        raise CommandError(f"Kubernetes knows no job {job}; those it knows: holdfast jobs")
+        raise CommandError(f"Kubernetes has no job {job}; to list jobs: holdfast jobs")
     client = sign_in(context).client
     stamp = "" if since_ns is None else shown_time(since_ns // 1_000_000_000)
     limits = {"sinceTime": stamp} if stamp else {}
@@ -119,21 +105,21 @@ def _lines(client: Client, pod: PodRecord, container: str, **limits: str) -> lis
 
 
 def cancel_workloads(context: Context, jobs: Sequence[Workload]) -> None:
-    """Delete their objects, which ends their pods; ConfigMaps and Secrets stay. Raises: CommandError."""
+    """Delete the objects of jobs, and so their pods; ConfigMaps and Secrets stay. Raises: CommandError."""
     client = sign_in(context).client
-    wanted = {one.job for one in jobs}
+    requested = {one.job for one in jobs}
     try:
         objects = [*_objects(client), *({**pod, "kind": "Pod"} for pod in client.items("/api/v1/pods"))]
         for one in objects:
-            if _belongs(one, wanted):
+            if _belongs(one, requested):
                 client.delete(_path(one))
     except KubernetesError as error:
         raise CommandError(f"not all of it is deleted: {error}", exit_code=1) from None
 
 
-def _belongs(one: Object, wanted: set[JobName]) -> bool:
+def _belongs(one: Object, requested: set[JobName]) -> bool:
     controlled = any(owner.get("controller") for owner in one["metadata"].get("ownerReferences") or ())
-    return not controlled and job_name_of(one) in wanted
+    return not controlled and job_name_of(one) in requested
 
 
 def _path(one: Object) -> str:
@@ -146,20 +132,20 @@ def _path(one: Object) -> str:
 
 
 def workload_rows(context: Context, found: Iterable[Workload]) -> list[JobRow]:
-    """Workloads in the words that are shown, with what the newest failed ones said at the end."""
-    rows, told = [], 0
+    """Rows of workloads; the newest failed ones have their last lines."""
+    rows, explained = [], 0
     for one in found:
         lines: list[str] = []
-        if one.state == "Failed" and told < MOST_TOLD:
-            told += 1
+        if one.state == "Failed" and explained < MOST_SHOWN:
+            explained += 1
             lines = _last_lines(context, one)
         is_local = context.session.cloud == "embedded"
-        rows.append(workload_row(one, said=lines, now_s=int(time.time()), is_local=is_local))
+        rows.append(workload_row(one, last_lines=lines, now_s=int(time.time()), is_local=is_local))
     return rows
 
 
-def workload_row(one: Workload, *, said: list[str], now_s: int, is_local: bool = False) -> JobRow:
-    """A workload in the words that are shown; ``is_local``: its cluster has the images of this machine alone."""
+def workload_row(one: Workload, *, last_lines: list[str], now_s: int, is_local: bool = False) -> JobRow:
+    """Row of a workload; ``is_local``: the cluster has only the images of this machine."""
     return JobRow(
         job_id=str(one.job),
         name=one.kinds,
@@ -172,7 +158,7 @@ def workload_row(one: Workload, *, said: list[str], now_s: int, is_local: bool =
         elapsed=shown_span((one.ended_s or now_s) - one.created_s),
         nodes=",".join(one.nodes),
         why=one.why,
-        last_lines=said,
+        last_lines=last_lines,
         hint=image_hint(one.why) if is_local else "",
     )
 
@@ -181,6 +167,6 @@ def _last_lines(context: Context, one: Workload) -> list[str]:
     client = sign_in(context).client
     for pod in sorted(one.pods, key=lambda each: not each.exit_code):
         for container in reversed(pod.containers):
-            if said := _lines(client, pod, container, **{LOG_LINES: str(LINES)}):
-                return said
+            if lines := _lines(client, pod, container, **{LOG_LINES: str(LINES)}):
+                return lines
     return []

@@ -1,7 +1,7 @@
 """
-The API server of a cluster under EKS, as somebody whom it lets in.
+Login to the API server of an EKS cluster.
 
-The way there is AWS's: HyperPod names the cluster of EKS, EKS its endpoint and authority, and STS vouches for who asks.
+HyperPod names the EKS cluster, EKS its endpoint and authority, and STS signs the token.
 """
 
 import base64
@@ -27,8 +27,6 @@ _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 
 @dataclass(frozen=True, kw_only=True)
 class EksCluster:
-    """A cluster of EKS as EKS describes it."""
-
     name: str
     arn: str
     version: str
@@ -40,7 +38,7 @@ class EksCluster:
 
 @dataclass(frozen=True, kw_only=True)
 class SignedIn:
-    """A client that the API server takes, and what that says of itself."""
+    """Client with a valid login, and the version of its API server."""
 
     client: Client
     cluster: EksCluster
@@ -54,10 +52,7 @@ _signed_in: dict[Session, tuple[float, SignedIn]] = {}
 
 def sign_in(context: Context) -> SignedIn:
     """
-    The API server of the context's cluster, as the caller or as an administrator whose role the caller may take.
-
-    Raises:
-        CommandError: there is none, or it lets nobody in.
+    Log in as the caller or with an administrator role. Raises: CommandError: no cluster, or it refuses all of them.
     """
     until, known = _signed_in.get(context.session, (0.0, None))
     if known is not None and time.monotonic() < until:
@@ -70,12 +65,7 @@ def sign_in(context: Context) -> SignedIn:
 
 
 def eks_cluster(context: Context) -> EksCluster:
-    """
-    What EKS says of the cluster that orchestrates.
-
-    Raises:
-        CommandError: Slurm orchestrates, or nothing runs behind it.
-    """
+    """Describe the EKS cluster. Raises: CommandError: Slurm orchestrates, or the cluster is a record."""
     described, _ = describe_cluster(context)
     arn = described.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn", "")
     session = context.session
@@ -100,14 +90,14 @@ def eks_cluster(context: Context) -> EksCluster:
 
 
 def credential(context: Context) -> tuple[str, datetime.datetime]:
-    """A token for the cluster, and until when it is good. Raises: CommandError."""
+    """Return a token and its expiry. Raises: CommandError."""
     cluster = eks_cluster(context)
     who, _ = _admitted(context, cluster)
     return _token(context, cluster, who), datetime.datetime.now(datetime.UTC) + TOKEN_LASTS
 
 
 def write_kubeconfig(context: Context) -> Path:
-    """Tell kubectl of the local cloud's cluster, in a file of its home. Raises: CommandError."""
+    """Write a kubeconfig for the local cloud's cluster. Raises: CommandError."""
     cluster = eks_cluster(context)
     home = context.local.home
     text = kubeconfig(
@@ -131,7 +121,7 @@ def kubeconfig_path(home: Path, *, environment: str) -> Path:
 
 
 def _admitted(context: Context, cluster: EksCluster) -> tuple[Keys, str]:
-    """Whom the cluster lets in, and the version that it says it runs."""
+    """Return the first keys that the cluster accepts, and its version."""
     tried = []
     for name, who in _candidates(context, cluster):
         version = _version(_client(cluster, _token(context, cluster, who)))
@@ -145,7 +135,6 @@ def _admitted(context: Context, cluster: EksCluster) -> tuple[Keys, str]:
 
 
 def _version(client: Client) -> str:
-    """Of the API server; empty where it lets the client not in."""
     try:
         return str(client.get("/version")["gitVersion"]).removeprefix("v")
     except KubernetesError as error:
@@ -155,7 +144,6 @@ def _version(client: Client) -> str:
 
 
 def _candidates(context: Context, cluster: EksCluster) -> Iterator[tuple[str, Keys]]:
-    """Name and keys: the caller's own, then those of administrators' roles that the caller may assume."""
     yield "you", context.keys()
     try:
         listed = context.ask("eks", "ListAccessEntries", clusterName=cluster.name, associatedPolicyArn=ADMINISTRATOR)

@@ -1,5 +1,3 @@
-"""Published data of a plan."""
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

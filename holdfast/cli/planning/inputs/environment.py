@@ -1,17 +1,10 @@
-"""Training group of an environment file."""
-
 from holdfast.catalog import instance_types
 from holdfast.config import Environment, InstanceGroup
 from holdfast.planner import PlanError
 
 
 def training_group(environment: Environment, name: str | None) -> InstanceGroup:
-    """
-    Return the named group, or the one with the most accelerators.
-
-    Raises:
-        PlanError: the environment has no group of this name.
-    """
+    """Return the named group, or the one with the most accelerators. Raises: PlanError: no such group."""
     groups = environment.cluster.instance_groups
     if name is not None:
         for group in groups:

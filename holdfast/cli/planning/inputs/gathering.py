@@ -1,7 +1,7 @@
 """
-From options, what an environment says and data to the numbers of a plan; whatever was assumed is written down.
+Inputs of a plan from options, environment and data, with all assumptions noted.
 
-Options win over the environment, and both over data. There is no price unless one is asked for.
+Options override the environment, and both override data. Without --price there is no price.
 """
 
 import difflib
@@ -17,7 +17,7 @@ from holdfast.cli.planning.inputs.prices import price_of
 from holdfast.cli.planning.inputs.scenarios import RARE_INTERVAL_S, Inputs
 from holdfast.cli.planning.options import Options
 from holdfast.config import Environment
-from holdfast.planner.actual import Known, known, learn
+from holdfast.planner.actual import KnownValues, known, learn
 from holdfast.planner.model import ASSUMED_WRITE_S, Failures, PlanError, assumed_rate
 from holdfast_common import Event
 
@@ -39,22 +39,14 @@ def gather(
     data: Data = CATALOG,
     events: Iterable[Event] | None = None,
 ) -> Inputs:
-    """
-    Args:
-        environment: What is not among the options. Default: nothing else says it.
-        data: Rates, stages and prices. Default: those of the catalog.
-        events: What the cluster told, to learn from. Default: nothing is known of it.
-
-    Raises:
-        PlanError: something that is needed is not there, or a number is impossible.
-    """
+    """Gather the inputs of a plan. Raises: PlanError: an input is missing, or a number is impossible."""
     group = None if environment is None else training_group(environment, options.group)
     stages = data.stages()
     if options.strategy not in stages:
         raise PlanError(f"there is no strategy '{options.strategy}'; allowed: {', '.join(stages)}")
     instances = _or(options.instances, group.instance_count if group else None)
     if instances is None:
-        raise PlanError("nothing says how many instances train; name an environment, or give --instances")
+        raise PlanError("got no number of instances; name an environment, or add --instances")
     notes: list[str] = []
     instance_type = options.instance_type or (type_of(group) if group else None)
     accelerator, count = _accelerator(instance_type, notes)
@@ -62,8 +54,8 @@ def gather(
     expected = None if environment is None else environment.goodput
     interval_s = _or(options.checkpoint_interval_s, expected.checkpoint_interval_s if expected else None)
     target = _or(options.target_percent, expected.target_percent if expected else None)
-    notes.append(f"goodput target {_or(target, TARGET_PERCENT):g} %" + ("" if target is not None else ": our choice"))
-    given = Known(
+    notes.append(f"goodput target {_or(target, TARGET_PERCENT):g} %" + ("" if target is not None else ": default"))
+    given = KnownValues(
         per_instance_hour=None if options.failure_rate_percent is None else options.failure_rate_percent / 100,
         detect_s=options.detect_s,
         replace_s=options.replace_s,
@@ -87,14 +79,14 @@ def gather(
         write_s=_or(options.checkpoint_write_s, ASSUMED_WRITE_S),
         known=given,
         assumptions=notes,
-        origins=_origins(given, Known(), counted=counted, interval_given=interval_s is not None),
+        origins=_origins(given, KnownValues(), counted=counted, interval_given=interval_s is not None),
     )
     _note_recovery(inputs, notes)
     if events is None:
         return inputs
     learned = learn(events)
     measured = known(learned.calibration)
-    notes.append("what the events tell takes the place of what was assumed, in every row that it is true of")
+    notes.append("measured values from the events override assumptions in each row that they apply to")
     both = measured.but(given)
     return replace(
         inputs,
@@ -128,7 +120,6 @@ def _accelerator(instance_type: str | None, notes: list[str]) -> tuple[str, int]
 def _failures(
     options: Options, *, accelerator: str, rates: Callable[[], FailureRates], notes: list[str]
 ) -> tuple[Failures, str]:
-    """How instances fail, and whose failures were counted for it."""
     counted = "given"
     if options.failure_rate_percent is not None:
         notes.append(f"failure rate {options.failure_rate_percent:g} % per instance-hour: given")
@@ -150,8 +141,7 @@ def _failures(
     return failures, counted
 
 
-def _origins(given: Known, measured: Known, *, counted: str, interval_given: bool) -> dict[str, str]:
-    """Where each input comes from, by the names that sensitivities have for them."""
+def _origins(given: KnownValues, measured: KnownValues, *, counted: str, interval_given: bool) -> dict[str, str]:
     published = "assumed: as AWS published it"
     names = {
         "failure rate": ("per_instance_hour", counted),
@@ -182,7 +172,7 @@ def _note_recovery(inputs: Inputs, notes: list[str]) -> None:
         notes.append(f"writing a checkpoint stops training for {ASSUMED_WRITE_S:g} s: assumed; give --checkpoint-write")
     if inputs.interval_s is None:
         notes.append(
-            f"checkpoint interval: the one that costs least; every {RARE_INTERVAL_S / 3600:g} h where only a step is "
-            f"done again; give --checkpoint-interval"
+            f"checkpoint interval: the cheapest one; every {RARE_INTERVAL_S / 3600:g} h if only one step "
+            f"is redone; give --checkpoint-interval"
         )
     notes.append("throughput grows with the number of instances; failures strike at a constant rate, independently")

@@ -1,4 +1,4 @@
-"""What an instance-hour costs: what was given, a training plan, or an offer of the price list."""
+"""Price of an instance-hour: given, of a training plan, or an offer of the price list."""
 
 from collections.abc import Callable
 
@@ -10,13 +10,13 @@ from holdfast.planner.model import PlanError
 def price_of(
     options: Options, *, instance_type: str | None, prices: Callable[[], tuple[Price, ...]]
 ) -> tuple[float | None, str]:
-    """Dollars per instance-hour and where they come from, or None and how to give them."""
+    """Dollars per instance-hour and their source; or None and how to give a price."""
     fee, hours = options.training_plan_fee_usd, options.training_plan_hours
     if (fee is None) != (hours is None):
-        raise PlanError("a training plan needs both --training-plan-fee and --training-plan-hours")
+        raise PlanError("got only one of --training-plan-fee and --training-plan-hours; allowed: both")
     if fee is not None and hours is not None:
         if options.price is not None:
-            raise PlanError("--price and --training-plan-fee are two prices for the same; give one of them")
+            raise PlanError("got --price and --training-plan-fee; allowed: one of them")
         if fee < 0 or hours <= 0:
             raise PlanError(
                 f"the training plan is ${fee:g} for {hours:g} instance-hours; allowed: 0 or more for more than 0; "

@@ -1,11 +1,11 @@
-"""All that a plan needs, and the scenario of each of its rows."""
+"""Inputs of a plan, and the scenario of each row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from holdfast.catalog.goodput import RecoveryStages
 from holdfast.cli.planning.options import Options
-from holdfast.planner.actual import Known, Learned, PlanAgainstActual, compare
+from holdfast.planner.actual import KnownValues, LearnedValues, PlanAgainstActual, compare
 from holdfast.planner.advice import best_interval_s
 from holdfast.planner.model import Checkpoints, Failures, Scenario, Strategy, strategy_at
 from holdfast.planner.plans import Plan, make_plan
@@ -18,8 +18,6 @@ STAGE_NAMES = ("detect", "replace", "resume")
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """All that a plan needs."""
-
     title: str
     options: Options
     stages: Mapping[str, RecoveryStages]
@@ -35,18 +33,18 @@ class Inputs:
     interval_s: float | None
     """None: the best one for each size."""
     write_s: float
-    known: Known
+    known: KnownValues
     """What was given or measured. It enters every row of the plan that it is true of."""
     assumptions: list[str]
     origins: Mapping[str, str]
     """Where each input that advice may hang on comes from, in a few words."""
     before: "Inputs | None" = None
     """The same before anything was learned from the events. None without events."""
-    learned: Learned | None = None
+    learned: LearnedValues | None = None
 
     @property
     def strategies(self) -> tuple[str, ...]:
-        """Every strategy, the plainest first; spares, where they are a matter of choice, are a step of their own."""
+        """All strategies, the plainest first; optional spares are a row of their own."""
         names = []
         for name in self.stages:
             names += [name, f"{name}+spares"] if self._has_two_steps(name) else [name]
@@ -58,7 +56,7 @@ class Inputs:
         return f"{name}+spares" if self._has_two_steps(name) else name
 
     def _has_two_steps(self, name: str) -> bool:
-        """Whether a strategy is shown without the spares first, and then with them."""
+        """Return True if a strategy has rows without and with spares."""
         return self.stages[name].spares == "optional" and self.spares != 0
 
     def _spares(self, name: str) -> int:
@@ -69,7 +67,7 @@ class Inputs:
         return max(1, self.spares) if use == "needed" else 0
 
     def scenario_at(self, name: str, instances: int) -> Scenario:
-        """The scenario of a strategy on so many instances."""
+        """Scenario of a strategy at a number of instances."""
         strategy = self._strategy(name, instances)
         spares, failures = self._spares(name), self.failures
         if instances != self.instances:
@@ -92,10 +90,10 @@ class Inputs:
 
     def _strategy(self, name: str, instances: int) -> Strategy:
         """
-        With what is known in it, as far as it is true of this row.
+        Strategy of a row with its known times.
 
-        How long it takes to notice and to resume is a matter of the strategy: it holds with spares and without them.
-        How long it takes until a new instance exists is a matter of who replaces it, unless it is given.
+        Times to detect and resume belong to the strategy, with and without spares.
+        The time to replace belongs to the component that replaces, unless it is given.
         """
         own = name.partition("+")[0]
         chosen, stages = self.stages[self.options.strategy], self.stages[own]
@@ -110,7 +108,7 @@ class Inputs:
         return replace(strategy, name=name, title=f"{strategy.title} + spares" if "+" in name else strategy.title)
 
     def plan(self, *, runs: int, seed: int) -> Plan:
-        """Raises: PlanError when a number is impossible."""
+        """Compute the plan. Raises: PlanError: a number is impossible."""
         options = self.options
         return make_plan(
             self.scenario_at,
@@ -127,7 +125,7 @@ class Inputs:
         )
 
     def compare(self) -> PlanAgainstActual | None:
-        """The plan as it was before anything was learned from the events, beside them. None without events."""
+        """Plan before learning from events, beside them; None without events."""
         if self.learned is None or self.before is None:
             return None
         nine_of_ten = self.stages[self.options.strategy].percentile_90_at(self.instances)
@@ -137,7 +135,6 @@ class Inputs:
 
 
 def _best_interval_s(scenario: Scenario) -> float:
-    """The interval that costs least, at least a second; a rare one when nothing fails."""
     if scenario.failures_per_hour <= 0:
         return RARE_INTERVAL_S
     return max(1.0, best_interval_s(mtbf_h=scenario.mtbf_h, write_s=scenario.checkpoints.write_s))

@@ -1,4 +1,4 @@
-"""How findings are shown: to people, as JSON, and as SARIF."""
+"""Findings as text, JSON and SARIF."""
 
 from holdfast.cli.views.findings.json import as_json
 from holdfast.cli.views.findings.sarif import as_sarif

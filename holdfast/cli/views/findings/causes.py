@@ -1,4 +1,4 @@
-"""What was not checked, by cause: a line for each reason, not for each rule that waits for it."""
+"""Unchecked rules by cause: one line per reason."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from holdfast.validation import Finding
 
 
 def by_cause(findings: Iterable[Finding]) -> list[Sequence[Finding]]:
-    """The findings that were not checked; those with the same cause together, in the order of the first of each."""
+    """Group the unchecked findings by cause, in the order of the first of each."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         if finding.severity == "not-checked":

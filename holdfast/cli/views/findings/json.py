@@ -1,5 +1,3 @@
-"""Findings as a JSON list: each by itself, also those that were not checked."""
-
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +8,6 @@ from holdfast.validation import Finding
 
 
 def as_json(findings: Iterable[Finding], *, checked: Path) -> str:
-    """The findings in the order in which they are printed."""
     return json.dumps([_entry(finding, checked) for finding in findings], indent=2)
 
 

@@ -1,5 +1,3 @@
-"""Where a finding is: a file, a line in it, and a place in its words."""
-
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,25 +7,17 @@ from holdfast.validation import Finding
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """The place of a finding."""
-
     file: str
     """As seen from here."""
     line: int | None
     path: str
 
     def __str__(self) -> str:
-        """File, line and path, as editors and people read them."""
         where = self.file if self.line is None else f"{self.file}:{self.line}"
         return f"{where} {self.path}" if self.path else where
 
 
 def place_of(finding: Finding, *, checked: Path) -> Place:
-    """
-    The place of a finding; the path of a finding in a template begins with its file.
-
-    Args:
-        checked: What was checked: the file of findings that name none.
-    """
+    """Place of a finding; the path of a finding in a template begins with its file."""
     file, _, path = finding.path.rpartition("#")
     return Place(file=os.path.relpath(file or checked), line=finding.line, path=path)

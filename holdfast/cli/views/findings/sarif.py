@@ -23,11 +23,10 @@ _LEVELS = {"error": "error", "warning": "warning", "not-checked": "none"}
 
 
 def as_sarif(findings: Sequence[Finding], *, checked: Path) -> str:
-    """A log with one run: the rules that something was found with, and a result for each finding."""
-    told = [finding for finding in findings if finding.severity != "not-checked"]
+    decided = [finding for finding in findings if finding.severity != "not-checked"]
     groups = by_cause(findings)
-    codes = sorted({finding.code for finding in (*told, *(group[0] for group in groups))})
-    results = [_result(finding, codes, checked) for finding in told]
+    codes = sorted({finding.code for finding in (*decided, *(group[0] for group in groups))})
+    results = [_result(finding, codes, checked) for finding in decided]
     results += [_open(group, codes, checked) for group in groups]
     driver = {"name": "Holdfast", "semanticVersion": installed_version(), "rules": [_rule(code) for code in codes]}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}

@@ -1,4 +1,4 @@
-"""Findings for people: what is wrong one by one, what was not checked by cause."""
+"""Findings as text: one by one, and unchecked rules by cause."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ _MOST_CODES = 12
 
 
 def print_findings(findings: Sequence[Finding], *, checked: Path) -> None:
-    """Print findings, worst first, and how many there are."""
+    """Print findings, worst first, and their number."""
     for finding in findings:
         if finding.severity != "not-checked":
             _say(f"{finding.severity} {finding.code}", finding.severity, str(place_of(finding, checked=checked)))

@@ -1,9 +1,8 @@
-"""Incidents as people and programs read them: rows with what they cost, a table, one in detail, and a page."""
+"""Incidents with their cost: rows, tables, details, and a page."""
 
 from holdfast.cli.views.incidents.costs import LIST_PRICE, Fleet, Price
 from holdfast.cli.views.incidents.rows import IncidentRow, chosen, rows_of
 from holdfast.cli.views.incidents.tables import (
-    REPORTED,
     incident_detail,
     incident_figures,
     incident_table,
@@ -18,7 +17,6 @@ from holdfast.cli.views.incidents.tables import (
 
 __all__ = [
     "LIST_PRICE",
-    "REPORTED",
     "Fleet",
     "IncidentRow",
     "Price",

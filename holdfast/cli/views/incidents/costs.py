@@ -1,13 +1,12 @@
 """
-What an incident took, in accelerator hours and dollars. Pure: types and prices are given.
+Cost of an incident in accelerator hours and dollars. Pure: types and prices are arguments.
 
-Counted is the broken instance for as long as it was out of service, as the cluster itself tells. What the job reports
-stands apart, since every user of a node can write it: its other instances for as long as it stood still, and for as
-long as the steps had taken that were thrown away. Each is None wherever one of these is unknown, or the type or price
-of one of the instances; the first also while the incident goes on.
+Counted is the time that the broken instance was out of service, as the cluster reports it. The job's report is
+separate, since every user of a node can write it: standstill of its other instances, and steps that were lost. A
+figure is None if a time, type or price is unknown; the first also while the incident is open.
 
-Time of an instance that several incidents share is counted once, in the one that began first, so that what incidents
-took can be added up; no report of a job takes away from what the cluster tells.
+Time of an instance in several incidents counts once, for the first of them, so that costs can be summed; no job
+report reduces what the cluster reports.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +26,7 @@ ByNode = Mapping[str, float] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Hours:
-    """What one incident took."""
+    """Lost hours of an incident."""
 
     own: ByNode
     """Of the broken instance."""
@@ -37,7 +36,7 @@ class Hours:
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """Dollars per instance-hour by instance type, and where they are from."""
+    """Dollars per instance-hour by instance type, and their source."""
 
     by_type: Mapping[str, float] = field(default_factory=dict)
     for_all: float | None = None
@@ -45,12 +44,7 @@ class Price:
 
     @staticmethod
     def of(text: str, *, region: str) -> "Price":
-        """
-        From an amount, or the name of an offer of the price list.
-
-        Raises:
-            CommandError: it is neither.
-        """
+        """Parse an amount, or an offer of the price list. Raises: CommandError: neither."""
         rows = prices()
         offers = sorted({row.offer for row in rows})
         if text in offers:
@@ -74,14 +68,14 @@ class Price:
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    """The instance types of a cluster, as far as they are known, and what they cost."""
+    """Instance types of a cluster as far as known, and their prices."""
 
     type_of_node: Mapping[str, str] = field(default_factory=dict)
     type_of_group: Mapping[str, str] = field(default_factory=dict)
     price: Price = Price()
 
     def with_groups_of(self, groups: Mapping[str, str]) -> "Fleet":
-        """The same, with the instances of the past, by the group in which each was."""
+        """Add former instances, by their group."""
         known = {node: self.type_of_group[group] for node, group in groups.items() if group in self.type_of_group}
         return Fleet(type_of_node={**known, **self.type_of_node}, type_of_group=self.type_of_group, price=self.price)
 
@@ -103,7 +97,7 @@ def cost_usd(hours: ByNode, fleet: Fleet) -> float | None:
 
 
 def hours_of(incidents: Sequence[Incident]) -> list[Hours]:
-    """For each incident: hours that each instance did nothing useful because of it."""
+    """Lost hours of each instance, for each incident."""
     order = sorted(range(len(incidents)), key=lambda place: (incidents[place].start_ns, incidents[place].id))
     counted: dict[str, list[Span]] = {}
     own = {place: _counted_once(_out_of_service(incidents[place]), counted) for place in order}
@@ -112,7 +106,6 @@ def hours_of(incidents: Sequence[Incident]) -> list[Hours]:
 
 
 def _out_of_service(incident: Incident) -> list[tuple[str, Span]] | None:
-    """When the broken instance was of no use, of which no job tells; None where it is not known."""
     if incident.is_open:
         return None
     if incident.is_of_nobody or incident.is_of_process:
@@ -125,7 +118,6 @@ def _out_of_service(incident: Incident) -> list[tuple[str, Span]] | None:
 
 
 def _stood_still(incident: Incident) -> list[tuple[str, Span]] | None:
-    """When the other instances of the job did nothing useful, as the job reports it; None where it does not."""
     if not incident.job:
         return []
     if incident.stopped_s is None or incident.thrown_away_s is None or not incident.job_nodes:
@@ -136,7 +128,6 @@ def _stood_still(incident: Incident) -> list[tuple[str, Span]] | None:
 
 
 def _counted_once(spans: list[tuple[str, Span]] | None, counted: dict[str, list[Span]]) -> ByNode:
-    """Hours by instance that are in no span counted so far; they are counted from now on."""
     if spans is None:
         return None
     found: dict[str, float] = {}
@@ -148,7 +139,6 @@ def _counted_once(spans: list[tuple[str, Span]] | None, counted: dict[str, list[
 
 
 def _without(span: Span, counted: Iterable[Span]) -> list[Span]:
-    """What of a span is in none of the others."""
     left = [span]
     for start, end in counted:
         left = [

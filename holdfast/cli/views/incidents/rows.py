@@ -1,4 +1,4 @@
-"""One row per incident, with the fields of ``holdfast incidents --json`` in their order; and which rows are meant."""
+"""Row of an incident, with the fields of ``holdfast incidents --json``."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ SHOWN_IDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyRow:
-    """A remedy that was asked for, or refused."""
+    """Requested or refused remedy."""
 
     time_s: float
     remedy: str | None
@@ -25,8 +25,6 @@ class RemedyRow:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceRow:
-    """A line of evidence."""
-
     time_s: float
     source: str
     text: str
@@ -34,7 +32,7 @@ class EvidenceRow:
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentRow:
-    """What is told of an incident. Seconds count from its start; what is unknown is None."""
+    """Incident. Seconds count from its start; unknown values are None."""
 
     id: str
     node: str | None
@@ -64,12 +62,11 @@ class IncidentRow:
 
 
 def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:
-    """The incidents of a cluster's events, oldest first."""
-    told = IncidentReader()
+    reader = IncidentReader()
     for event in in_order(events):
-        told.add(event)
-    known = fleet.with_groups_of(told.groups)
-    found = told.incidents()
+        reader.add(event)
+    known = fleet.with_groups_of(reader.groups)
+    found = reader.incidents()
     return [(incident, _row_of(incident, hours, known)) for incident, hours in zip(found, hours_of(found), strict=True)]
 
 
@@ -120,27 +117,19 @@ def _reported(incident: Incident) -> tuple[str, ...]:
 
 
 def chosen(
-    found: Sequence[tuple[Incident, IncidentRow]], wanted: str, *, none: str
+    found: Sequence[tuple[Incident, IncidentRow]], prefix: str, *, none: str
 ) -> list[tuple[Incident, IncidentRow]]:
-    """
-    Those of an id, of any name that it ever had, or of the beginning of one.
-
-    Args:
-        none: What to do where there is no incident at all.
-
-    Raises:
-        CommandError: none is meant, or several are.
-    """
-    exact = [one for one in found if wanted in one[0].names]
+    """Incidents with this id, former id, or beginning of an id. Raises: CommandError: no match, or several."""
+    exact = [one for one in found if prefix in one[0].names]
     if exact:
         return exact
-    begun = [one for one in found if any(name.startswith(wanted) for name in one[0].names)]
-    if len(begun) == 1 and len(wanted) >= SHORTEST_PREFIX:
+    begun = [one for one in found if any(name.startswith(prefix) for name in one[0].names)]
+    if len(begun) == 1 and len(prefix) >= SHORTEST_PREFIX:
         return begun
     if begun:
         ids = ", ".join(row.id for _, row in begun[:SHOWN_IDS])
-        raise CommandError(f"got {wanted!r}, which begins the ids {ids}; give one of them")
+        raise CommandError(f"got {prefix!r}, which begins the ids {ids}; give one of them")
     if not found:
-        raise CommandError(f"there is no incident {wanted!r}, nor any other; {none}")
+        raise CommandError(f"there is no incident {prefix!r}, nor any other; {none}")
     ids = ", ".join(row.id for _, row in found[-SHOWN_IDS:])
-    raise CommandError(f"there is no incident {wanted!r}; the newest: {ids}; all: holdfast incidents")
+    raise CommandError(f"there is no incident {prefix!r}; the newest: {ids}; all: holdfast incidents")

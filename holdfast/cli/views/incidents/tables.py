@@ -1,4 +1,4 @@
-"""Incidents on a terminal: a row each, one in detail, or the open ones in a line."""
+"""Incidents on a terminal: table, details, and open ones in a line."""
 
 from collections.abc import Sequence
 
@@ -37,12 +37,11 @@ def state_text(state: str) -> Text:
 
 
 def place(row: IncidentRow) -> str:
-    """Its host name where it is known, else its instance id."""
+    """Host name if known, else instance id."""
     return text_or(row.host or row.node)
 
 
 def incident_table(rows: Sequence[IncidentRow]) -> Fitted:
-    """One row each, from its start to full strength."""
     right = ("signal", "verdict", "training", "replaced", "strength", "lost", "redone", "GPU-h", "cost")
     names = ("incident", "began", "host", "fault", "state", *right, "job")
     return Fitted(
@@ -71,13 +70,13 @@ def incident_table(rows: Sequence[IncidentRow]) -> Fitted:
 
 
 def reported_note(rows: Sequence[IncidentRow]) -> str:
-    """Which columns only jobs tell of; empty where none of these does."""
+    """Columns that come from job reports; empty if none does."""
     names = dict.fromkeys(_COLUMNS[name] for row in rows for name in row.reported_by_job if name in _COLUMNS)
     return f"{', '.join(names)}: {REPORTED}, counted in no price" if names else ""
 
 
 def incident_detail(row: IncidentRow, *, price_note: str = "") -> RenderableType:
-    """Everything that is known of one: facts, its steps in order, evidence."""
+    """Details of an incident: facts, steps in order, evidence."""
     facts: list[tuple[str, str | Text]] = [
         ("incident", Text.assemble(plain(row.id), "  ", state_text(row.state))),
         ("began", f"{moment(row.started_ns)} UTC"),
@@ -99,7 +98,7 @@ def incident_detail(row: IncidentRow, *, price_note: str = "") -> RenderableType
 
 
 def incident_figures(row: IncidentRow) -> Table:
-    """The figures of one, with those that are not known."""
+    """Figures of an incident, unknown ones included."""
     table = Table.grid(padding=(0, 2))
     where = f"{text_or(row.fault)} on {place(row)}"
     table.add_row(
@@ -109,7 +108,7 @@ def incident_figures(row: IncidentRow) -> Table:
         ("first sign", row.signal_s, "signal_s"),
         ("verdict", row.verdict_s, "verdict_s"),
         (
-            f"job {plain(row.job)} trains again" if row.job else "training again",
+            f"job {plain(row.job)} resumes" if row.job else "training resumes",
             row.training_again_s,
             "training_again_s",
         ),
@@ -128,12 +127,12 @@ def incident_figures(row: IncidentRow) -> Table:
 
 
 def marked(text: str, row: IncidentRow, *fields: str) -> str:
-    """The text, and who says so where that is the job."""
+    """Text, marked if the job reports it."""
     return f"{text} ({REPORTED})" if set(fields) & set(row.reported_by_job) else text
 
 
 def steps_text(row: IncidentRow) -> str:
-    text = f"{count(row.steps_lost)} lost, {count(row.steps_redone)} of them done again"
+    text = f"{count(row.steps_lost)} lost, {count(row.steps_redone)} of them redone"
     return marked(text, row, "steps_lost", "steps_redone")
 
 
@@ -142,7 +141,7 @@ def took_text(row: IncidentRow) -> str:
 
 
 def reported_text(row: IncidentRow) -> str:
-    """What the other instances of the job took besides."""
+    """Cost of the job's other instances."""
     took = f"{number(row.reported_gpu_hours, digits=3)} GPU-hours, {dollars(row.reported_cost_usd)}"
     return f"the rest of the job: {took} ({REPORTED})"
 
@@ -155,12 +154,12 @@ def _steps(row: IncidentRow) -> Fitted:
 
 
 def steps_of(row: IncidentRow) -> list[tuple[float, str]]:
-    """What happened to it, in order of time."""
+    """Steps of an incident, in time order."""
     known = [
         (row.signal_s, "first sign"),
         (row.verdict_s, "verdict"),
-        (row.training_again_s, marked(f"job {text_or(row.job)} trains again", row, "training_again_s")),
-        (row.replaced_s, f"{text_or(row.replacement)} in its place" if row.replacement else "node in service again"),
+        (row.training_again_s, marked(f"job {text_or(row.job)} resumes", row, "training_again_s")),
+        (row.replaced_s, f"{text_or(row.replacement)} replaces it" if row.replacement else "node in service again"),
         (row.at_strength_s, marked("full strength", row, "at_strength_s")),
     ]
     asked = [
@@ -175,7 +174,7 @@ def steps_of(row: IncidentRow) -> list[tuple[float, str]]:
 
 
 def open_line(going_on: Sequence[IncidentView]) -> Text | None:
-    """The incidents that are open, in a line; None where none is."""
+    """Open incidents in a line; None without any."""
     if not going_on:
         return None
     named = [

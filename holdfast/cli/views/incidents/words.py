@@ -1,4 +1,4 @@
-"""Texts from a log that anybody on a node can write to, and numbers that may be unknown, made fit to be shown."""
+"""Texts of a log that anyone on a node can write, and unknown numbers, made safe to show."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""How what is printed stays whole on a narrow terminal, and what colours mean."""
+"""Layout on narrow terminals, and colours of states."""
 
 from holdfast.cli.views.layout.breaking import at_words, broken, uncut
 from holdfast.cli.views.layout.facts import Facts

@@ -1,5 +1,3 @@
-"""Lines that break between words only."""
-
 import re
 from collections.abc import Iterator
 
@@ -10,7 +8,7 @@ _WORD = re.compile(r"\s*\S+")
 
 
 def at_words(text: Text, width: int) -> Iterator[Text]:
-    """The lines of ``text`` at this width; a word that is longer than a line has one of its own, whole."""
+    """Wrap at words; a longer word has its own line."""
     for line in text.split("\n", allow_blank=True):
         places: list[int] = []
         begun = 0
@@ -24,12 +22,12 @@ def at_words(text: Text, width: int) -> Iterator[Text]:
 
 
 def uncut(line: Text) -> Text:
-    """The same line, which the console is not to fold, whatever its width."""
+    """Return the line with folding disabled."""
     line.no_wrap, line.overflow = True, "ignore"
     return line
 
 
 def broken(text: Text, width: int, *, indent: str) -> Iterator[Text]:
-    """The same, all lines but the first moved in by ``indent``."""
+    """Wrap, with all lines but the first indented."""
     for number, part in enumerate(at_words(text, width - len(indent))):
         yield uncut(part if number == 0 else Text.assemble(indent, part))

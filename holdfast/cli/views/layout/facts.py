@@ -1,4 +1,4 @@
-"""Names and what they stand for, side by side; a value wraps at its words, and a word stays whole."""
+"""Names and values side by side; values wrap at words."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ GAP = 2
 
 
 class Facts:
-    """Rows of a name and a value; a row without a name goes on with the one before it."""
+    """Rows of a name and a value; a row without a name continues the previous one."""
 
     def __init__(self, rows: Sequence[tuple[str, str | Text]]) -> None:
         self._rows = [(name, value if isinstance(value, Text) else Text(value)) for name, value in rows]

@@ -1,4 +1,4 @@
-"""A table where it fits, and otherwise a block of lines for each row: nothing in it is ever cut or torn apart."""
+"""Table, or a block of lines per row if it does not fit; nothing is cut."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ LEAST_WIDTH = 24
 
 @dataclass(frozen=True, kw_only=False)
 class Column:
-    """A heading, and on which side its cells stand."""
+    """Heading and alignment."""
 
     name: str
     justify: Literal["left", "right"] = "left"
@@ -30,8 +30,8 @@ class Fitted:
     Rows under headings.
 
     Args:
-        rows: A cell per column; a cell is shown whole, on one line of its own if it must be.
-        keep_empty: Whether columns without any content have their heading. Default: they are left out.
+        rows: A cell per column; a cell is shown whole, if necessary on its own line.
+        keep_empty: Keep headings of empty columns. Default: leave them out.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Fitted:
         return sum(widths) + GAP * max(len(widths) - 1, 0)
 
     def _last_can_break(self, width: int) -> bool:
-        """Return True if the table fits with the last column broken between words, so that columns stay columns."""
+        """Return True if the table fits with the last column wrapped at words."""
         if not self._rows or len(self._columns) < LEAST_COLUMNS:
             return False
         words = [word for row in self._rows for word in row[-1].plain.split()]
@@ -75,7 +75,6 @@ class Fitted:
         return table
 
     def _blocks(self, width: int) -> Iterator[Text]:
-        """Each row as lines of what fits, all but the first moved in; a word longer than a line stays whole."""
         for row in self._rows:
             pieces = [
                 cell if at == 0 else Text.assemble((f"{column.name} ", "dim"), cell)

@@ -1,4 +1,4 @@
-"""States of AWS, of Slurm and of Kubernetes in the colour of their meaning."""
+"""Colours of the states of AWS, Slurm and Kubernetes."""
 
 from rich.text import Text
 
@@ -15,7 +15,6 @@ BAD = (
 
 
 def coloured(state: str) -> Text:
-    """A state in the colour of its meaning."""
     if state in GOOD:
         return Text(state, style="green")
     return Text(state, style="red" if any(word in state for word in BAD) else "yellow")

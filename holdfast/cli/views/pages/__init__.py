@@ -1,4 +1,4 @@
-"""What all pages that commands write have in common: how they look on a screen, on a phone and on paper."""
+"""Style of all pages, on screen, phone and paper."""
 
 from holdfast.cli.views.pages.style import STYLE
 

@@ -1,4 +1,4 @@
-"""How the page looks on a screen, on a phone and on paper. Each page makes the colours that are variables here."""
+"""Style of pages on screen, phone and paper. Each page defines the colour variables."""
 
 STYLE = """
 :root { color-scheme: light dark; --back: #fbfbf9; --card: #fff; }

@@ -1,4 +1,4 @@
-"""A plan in the terminal. Loads the planner."""
+"""Plans on a terminal. Loads the planner."""
 
 from holdfast.cli.views.plan.published import render_published
 from holdfast.cli.views.plan.tables import (

@@ -1,4 +1,4 @@
-"""The published tables in the terminal, with every figure that its formula does not give."""
+"""Published tables on a terminal, with figures that differ from their formula."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from holdfast.planner import PublishedFigure, PublishedTable
 
 
 def render_published(tables: Sequence[PublishedTable]) -> RenderableType:
-    """Every published figure; where its formula gives another, both."""
+    """Published figures, and computed ones where they differ."""
     parts: list[RenderableType] = []
     for published in tables:
         columns = list(dict.fromkeys(figure.column for figure in published.figures))
@@ -34,13 +34,12 @@ def render_published(tables: Sequence[PublishedTable]) -> RenderableType:
 
 
 def published_cell(figure: PublishedFigure) -> str:
-    """The figure as it was published, and what the formula gives when that is another."""
     text = _rounded(figure.published)
     return text if figure.agrees else f"{text} ({_rounded(figure.formula)})"
 
 
 def difference(figure: PublishedFigure) -> str:
-    """A sentence about a figure and a formula that disagree."""
+    """Sentence about a figure that differs from its formula."""
     return (
         f"{figure.row}, {figure.column}: published {_rounded(figure.published)}, the formula gives "
         f"{_rounded(figure.formula)} ({figure.exact:,.2f}); {figure.why}"

@@ -1,5 +1,3 @@
-"""How a plan looks in the terminal."""
-
 from collections.abc import Callable, Iterable, Sequence
 
 from rich import box
@@ -31,7 +29,6 @@ IF_IT_SCALES = "if throughput grows with the number of instances"
 
 
 def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) -> RenderableType:
-    """The whole plan."""
     parts: list[RenderableType] = [
         Rule(Text(inputs.title, style="bold"), style="dim"),
         Text(headline(plan)),
@@ -41,7 +38,7 @@ def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) 
     parts += [Text(f"{each.title}: {each.warning}", style="yellow") for each in plan.outlooks if each.warning]
     if inputs.usd_per_instance_hour is None:
         parts.append(Text(inputs.price_note, style="dim"))
-    parts.append(_pairs("what to do", advice(plan, inputs)))
+    parts.append(_pairs("advice", advice(plan, inputs)))
     if compared is not None:
         parts += [_comparison(compared), _ledger(compared)]
     parts.append(_pairs("assumed", [("-", note) for note in _notes(inputs)], style="dim"))
@@ -49,7 +46,7 @@ def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) 
 
 
 def headline(plan: Plan) -> str:
-    """The cluster and how often it fails, in a sentence."""
+    """Cluster and failure rate, in a sentence."""
     scenario = plan.scenario
     often = "nothing fails" if plan.mtbf_h is None else f"one failure every {hours(plan.mtbf_h)}"
     return (
@@ -59,11 +56,11 @@ def headline(plan: Plan) -> str:
 
 
 def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    """What to do, as (subject, sentence); each names the input that it hangs on most, and where that comes from."""
+    """Advice as (subject, sentence), each with its most sensitive input and that input's source."""
     rows: list[tuple[str, str]] = []
     interval, spares = plan.interval, plan.spares
     if plan.scenario.strategy.redo == "checkpoint" and interval.goodput_best == 0:
-        rows.append(("checkpoints", "no interval lets training end"))
+        rows.append(("checkpoints", "no interval: training never ends"))
     elif interval.best_s is not None and interval.young_s is not None and interval.daly_s is not None:
         rows.append(
             (
@@ -87,14 +84,13 @@ def advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
     worth = [each for each in plan.outlooks if each.saves_h is not None]
     if worth:
         most = max(worth, key=lambda each: each.saves_h or 0.0)
-        rows.append(("worth most", f"{most.title}: {days(most.saves_h)} less than the step before it"))
+        rows.append(("worth most", f"{most.title}: {days(most.saves_h)} less than the previous step"))
     best = max(plan.outlooks, key=lambda each: each.goodput)
     rows.append(("highest goodput", f"{best.title}: {percent(best.goodput)}{_hangs_on(best.hangs_on, inputs)}"))
     return rows
 
 
 def _spares_that_pay(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    """The number of spares with the smallest bill: what they idle beside what they save."""
     best, usd = plan.cheapest_spares, inputs.usd_per_instance_hour
     if best is None or best.paid_h is None:
         return []
@@ -104,7 +100,7 @@ def _spares_that_pay(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
             return [("spares that pay", "none")]
         idle, saved = _worth(one.idle_h, usd), _worth(one.saved_h, usd)
         return [("spares that pay", f"none: the first would idle for {idle} and save {saved}")]
-    saved = "training would not end without them" if best.saved_h is None else f"save {_worth(best.saved_h, usd)}"
+    saved = "training never ends without them" if best.saved_h is None else f"save {_worth(best.saved_h, usd)}"
     return [("spares that pay", f"{best.spares}: they idle for {_worth(best.idle_h or 0.0, usd)} and {saved}")]
 
 
@@ -114,7 +110,6 @@ def _worth(instance_hours: float, usd: float | None) -> str:
 
 
 def _way_advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
-    """The best of all strategies on all sizes, for the limits that were given."""
     ways, rows = plan.ways, list[tuple[str, str]]()
     limits, cheapest, quickest = [], ways.cheapest, ways.quickest
     if ways.deadline_h is not None:
@@ -140,7 +135,7 @@ def _way_advice(plan: Plan, inputs: Inputs) -> list[tuple[str, str]]:
 
 def _choice(cheapest: Way | None, quickest: Way | None, inputs: Inputs) -> str:
     if cheapest is None:
-        return "no strategy on any size does it"
+        return "no strategy at any size meets it"
     measure = " (the fewest instance-hours)" if inputs.usd_per_instance_hour is None else ""
     text = f"cheapest{measure} is {_way(cheapest, inputs)}"
     if quickest is not None and quickest != cheapest:
@@ -187,7 +182,6 @@ def _table(plan: Plan, columns: Sequence[str], cells: Callable[[Outlook], tuple[
 
 
 def goodput_cells(each: Outlook) -> tuple[str, ...]:
-    """Spares, recovery, and goodput by three models."""
     return (
         f"{each.spares}",
         f"{each.minutes_per_failure:,.1f}",
@@ -198,7 +192,6 @@ def goodput_cells(each: Outlook) -> tuple[str, ...]:
 
 
 def cost_cells(each: Outlook) -> tuple[str, ...]:
-    """Time and money."""
     spread = "" if each.simulation is None else _spread(each.simulation.wall_h)
     if each.wall_h is None:
         return "never ends", spread, "", "", "", ""
@@ -213,7 +206,6 @@ def cost_cells(each: Outlook) -> tuple[str, ...]:
 
 
 def _spread(wall_h: Estimate) -> str:
-    """The 5th and 95th percentile of single runs, in days."""
     return f"{wall_h.p5 / 24:,.1f} to {wall_h.p95 / 24:,.1f}"
 
 
@@ -234,7 +226,6 @@ def _comparison(compared: PlanAgainstActual) -> Table:
 
 
 def comparison_rows(compared: PlanAgainstActual) -> list[tuple[str, ...]]:
-    """A row for each figure of the plan."""
     return [
         (
             f"{row.what} (reported by jobs)" if row.reported_by_jobs else row.what,
@@ -257,7 +248,7 @@ def _ledger(compared: PlanAgainstActual) -> Table:
 
 
 def ledger_rows(compared: PlanAgainstActual) -> list[tuple[str, str, str]]:
-    """A row for each account, over all jobs, and their sum."""
+    """A row per account over all jobs, and their sum."""
     totals = ledger_total(compared.ledgers)
     wall = sum(book.wall_ns for book in compared.ledgers)
     rows = [(account, f"{ns / 1e9:,.3f}", percent(ns / wall) if wall else "-") for account, ns in totals.items()]

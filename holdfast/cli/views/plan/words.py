@@ -1,4 +1,4 @@
-"""Shares, money and times as a plan says them."""
+"""Shares, money and times of a plan as text."""
 
 
 def percent(share: float) -> str:
@@ -12,14 +12,14 @@ def dollars(usd: float | None) -> str:
 
 
 def days(duration_h: float | None) -> str:
-    """Days, or hours when it is short."""
+    """Days, or hours if short."""
     if duration_h is None:
         return "never"
     return f"{duration_h / 24:,.1f} days" if abs(duration_h) >= 48 else f"{duration_h:,.1f} h"
 
 
 def short_dollars(usd: float) -> str:
-    """Millions and billions where there are many: a table has 80 columns."""
+    """Dollars in millions and billions, to fit 80 columns."""
     sign = "-" if usd < 0 else ""
     for size, letter in ((1e9, "B"), (1e6, "M")):
         if abs(usd) >= 10 * size or (letter == "B" and abs(usd) >= size):
@@ -36,5 +36,5 @@ def hours(duration_h: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Four digits, and percent for what is small enough to be a rate."""
+    """Four digits; small rates in percent."""
     return "-" if value is None else f"{value:,.4g}"

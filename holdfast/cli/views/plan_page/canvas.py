@@ -1,7 +1,7 @@
 """
-From a Matplotlib figure to SVG that stands in a page: no file, no address, no id that another plot has as well.
+Matplotlib figures as SVG inside a page: no files, no addresses, no duplicate ids.
 
-Text stays text, in the font of the page, so that it is as sharp on a phone as on paper and can be searched.
+Text stays text, in the font of the page: sharp and searchable.
 """
 
 import io
@@ -43,7 +43,7 @@ STYLE: dict[Any, Any] = {
 
 
 class Plot:
-    """A figure with one pair of axes; ``svg`` is there when the block is left."""
+    """Figure with one pair of axes; ``svg`` is set when the block ends."""
 
     def __init__(self, figure: "Figure", axes: "Axes") -> None:
         self.figure = figure
@@ -53,15 +53,7 @@ class Plot:
 
 @contextmanager
 def plot(name: str, title: str, colours: Sequence[Colour], *, height_in: float = HEIGHT_IN) -> Iterator[Plot]:
-    """
-    Axes to draw on.
-
-    Args:
-        name: What the ids in the plot begin with.
-        title: What screen readers say.
-        colours: All that may be drawn in.
-        height_in: Default: that of most plots
-    """
+    """Return axes to draw on."""
     # Here and not above: it takes half a second, and most commands draw nothing.
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -79,7 +71,6 @@ def plot(name: str, title: str, colours: Sequence[Colour], *, height_in: float =
 
 
 def _inline(document: str, name: str, title: str) -> str:
-    """Without what only a file needs."""
     svg = document[document.index("<svg") :]
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

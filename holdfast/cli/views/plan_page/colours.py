@@ -1,7 +1,7 @@
 """
-The colours of the page: each has one meaning on all of it, by day, by night and on paper.
+Colours of the page, one meaning each, by day, by night and on paper.
 
-Plots are drawn in stand-ins that occur nowhere else, and these become CSS variables in the page.
+Plots use placeholder colours, which become CSS variables in the page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,6 @@ from holdfast.planner import ACCOUNTS
 
 @dataclass(frozen=True, kw_only=True)
 class Colour:
-    """One meaning."""
-
     variable: str
     """Of CSS, without the dashes."""
     stand_in: str
@@ -56,27 +54,24 @@ _ACCOUNTS: Mapping[str, tuple[str, str]] = {
 
 
 def account(name: str) -> Colour:
-    """Of what time goes into."""
     light, dark = _ACCOUNTS[name]
     return Colour(variable=f"a-{name}", stand_in=f"#0c00{list(_ACCOUNTS).index(name):02x}", light=light, dark=dark)
 
 
 def strategy(names: Sequence[str], name: str) -> Colour:
-    """Of a way to recover; with spares it is the same one, dashed."""
+    """Colour of a strategy; with spares the same one, dashed."""
     index = list(dict.fromkeys(each.partition("+")[0] for each in names)).index(name.partition("+")[0])
     light, dark = _STRATEGIES[index % len(_STRATEGIES)]
     return Colour(variable=f"s-{index}", stand_in=f"#0d00{index:02x}", light=light, dark=dark)
 
 
 def every(names: Sequence[str]) -> tuple[Colour, ...]:
-    """All that a page with these strategies may use."""
+    """All colours of a page with these strategies."""
     accounts = tuple(account(name) for name in (*ACCOUNTS, "fewer"))
     return (TEXT, DIM, LINE, HERE, GOAL, *accounts, *dict.fromkeys(strategy(names, name) for name in names))
 
 
 def stylesheet(colours: Sequence[Colour]) -> str:
-    """The variables, and a class for the background and the border of each."""
-
     def variables(kind: str) -> str:
         return "".join(f"--{each.variable}:{getattr(each, kind)};" for each in colours)
 
@@ -92,7 +87,7 @@ def stylesheet(colours: Sequence[Colour]) -> str:
 
 
 def in_page(svg: str, colours: Sequence[Colour]) -> str:
-    """A plot in the colours of the page."""
+    """Plot in the colours of the page."""
     for each in colours:
         svg = svg.replace(each.stand_in, f"var(--{each.variable})")
     return svg

@@ -1,5 +1,3 @@
-"""The page itself: what to do first, then the tables, the plots and everything that went into them."""
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -36,7 +34,7 @@ SEEN_FROM = 0.005
 def page(
     plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None, *, seed: int, made_at: datetime, version: str
 ) -> str:
-    """The whole page. Equal arguments give an equal page."""
+    """Page; equal arguments give equal pages."""
     rows = plots.names(plan)
     ways = _keys_of_strategies(plan)
     here = _key("here", "this cluster") + _dotted("asked for")
@@ -172,7 +170,6 @@ def _sensitivities(plan: Plan, inputs: Inputs) -> str:
 
 
 def _inputs(plan: Plan, inputs: Inputs) -> str:
-    """The numbers that were planned with, and the options that were given."""
     scenario, strategy = plan.scenario, plan.scenario.strategy
     rows = [
         ("instances that train", f"{scenario.instances:,}"),
@@ -199,7 +196,6 @@ def _compared(compared: PlanAgainstActual) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], strong: Sequence[bool], *, numbers: bool = False) -> str:
-    """Each cell knows its column: a phone shows it as a line of its own, with that name."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(
         f"<tr{' class=chosen' if bold else ''}>"
@@ -211,7 +207,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], strong: Sequence[
 
 
 def _figure(title: str, plot: str, caption: str) -> str:
-    """The caption is HTML."""
     return f"<figure><h2>{escape(title)}</h2>{plot}<figcaption>{caption}</figcaption></figure>"
 
 

@@ -1,7 +1,7 @@
 """
-The plots of a plan, each over the range where something is to be seen: lost time on a logarithmic axis, not goodput.
+Plots of a plan: lost time on a logarithmic axis instead of goodput.
 
-This cluster as it is planned has a colour of its own in every plot, and so has what was asked for.
+The planned cluster and the targets have their own colours in every plot.
 """
 
 import math
@@ -35,17 +35,15 @@ STRIP_ROWS = 4
 
 
 def names(plan: Plan) -> list[str]:
-    """The rows of the plan, in their order."""
     return [each.strategy for each in plan.outlooks]
 
 
 def lost_percent(goodput: float) -> float:
-    """What is drawn of a goodput."""
     return max(LEAST_LOST_PERCENT, 100 * (1 - goodput))
 
 
 def lost_by_size(plan: Plan) -> str:
-    """A line for each strategy over the sizes, this cluster, and the target."""
+    """Line per strategy over sizes, with the planned cluster and the target."""
     rows = names(plan)
     with plot("size", "lost time by cluster size", every(rows)) as drawn:
         axes = drawn.axes
@@ -83,7 +81,7 @@ def _line(axes: "Axes", curve: Curve, colour: Colour, *, dashed: bool) -> None:
 
 
 def lost_by_stage(plan: Plan) -> str:
-    """For each strategy, what its lost time is made of; how much that is stands beside it."""
+    """Parts of the lost time of each strategy."""
     rows = names(plan)
     height_in = 0.6 + 0.37 * len(rows)
     with plot("stage", "what the lost time is made of", every(rows), height_in=height_in) as drawn:
@@ -116,7 +114,7 @@ def _amount(each: Outlook) -> str:
 
 
 def ways(plan: Plan) -> str:
-    """Time against money, or instance-hours: every strategy on sizes near this one, and the limits."""
+    """Time against cost: every strategy on sizes near the planned one, and the limits."""
     rows, here = names(plan), plan.scenario.instances
     priced = any(each.cost_usd is not None for each in plan.ways.table)
 
@@ -154,7 +152,7 @@ def _place(each: Way, *, priced: bool) -> tuple[float, float]:
 
 
 def lost_by_spares(plan: Plan) -> str:
-    """The chosen strategy over the number of spares: those that are planned, and those that pay."""
+    """Lost time over the number of spares: planned ones, and those that pay."""
     rows = names(plan)
     points = plan.spares.by_spares
     with plot("spares", "lost time by number of spares", every(rows)) as drawn:
@@ -177,7 +175,7 @@ def lost_by_spares(plan: Plan) -> str:
 
 
 def strip(name: str, title: str, stretches: Sequence[Stretch], rows: Sequence[str]) -> str:
-    """Time from left to right, in as many rows as make it readable on a phone; at least a hair of each stretch."""
+    """Time line in as many rows as a phone can show."""
     begin = stretches[0].start_ns if stretches else 0
     span = max(1, (stretches[-1].end_ns if stretches else 0) - begin)
     with plot(name, title, every(rows), height_in=1.5) as drawn:
@@ -205,7 +203,6 @@ def _percent_axis(axes: "Axes", lost: Sequence[float]) -> None:
 
 
 def _round_between(low: float, high: float) -> list[float]:
-    """Round numbers between two others, as many as fit."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for steps in ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
         found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
@@ -225,7 +222,6 @@ def _ticks(axes: "Axes", axis: str, values: Sequence[float], text: str | None) -
 
 
 def _short(value: float) -> str:
-    """Such as 2k, 30M."""
     for power, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= power:
             return f"{value / power:g}{letter}"

@@ -1,4 +1,4 @@
-"""Incidents as one page on a time axis, for a screen, a phone and paper. It loads nothing from anywhere."""
+"""Incidents as one page on a time axis, for screen, phone and paper. Loads nothing from anywhere."""
 
 from holdfast.cli.views.incidents.page.html_page import is_ours, page, picture
 

@@ -1,8 +1,7 @@
 """
-Incidents on one time axis as SVG: the step rate of each job above, and below a bar for each incident.
+Incidents on one time axis as SVG: step rate of each job, and a bar for each incident.
 
-A drawing is as wide as its place, so that its letters keep their size: the page has one for a phone and one for the
-rest. No text comes in but as text.
+Drawings are as wide as their place, so that letters keep their size. All text is escaped.
 """
 
 import math
@@ -25,7 +24,7 @@ JOB_COLOURS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """From time to the place on the drawing."""
+    """Map from time to the drawing."""
 
     start_ns: int
     end_ns: int
@@ -37,7 +36,7 @@ class Axis:
 
 
 def axis_of(incidents: Sequence[Incident], latest_ns: int, *, width: float) -> Axis:
-    """From a bit before the first sign to a bit after full strength, or to the latest event where one is open."""
+    """Axis around all incidents, up to the latest event if one is open."""
     first = min(one.start_ns for one in incidents)
     last = max(ending_ns(one, latest_ns) for one in incidents)
     margin = max(500_000_000, round((last - first) * MARGIN))
@@ -45,7 +44,7 @@ def axis_of(incidents: Sequence[Incident], latest_ns: int, *, width: float) -> A
 
 
 def ending_ns(incident: Incident, latest_ns: int) -> int:
-    """Where its bar ends: at full strength, or where it was over without, or at the latest event."""
+    """End of a bar: full strength, end without it, or latest event."""
     if incident.is_open:
         return max(latest_ns, incident.start_ns)
     return max(time for time in (incident.end_ns, incident.strong_ns, incident.start_ns) if time is not None)
@@ -59,7 +58,6 @@ def drawing(
     width: int,
     title: str,
 ) -> str:
-    """The whole SVG."""
     axis = axis_of(incidents, latest_ns, width=width)
     on_axis = {job: [one for one in own if _is_on(axis, one)] for job, own in paces.items()}
     shown = {job: own for job, own in on_axis.items() if own}
@@ -112,7 +110,6 @@ def _clock(time_ns: int, step_s: float) -> str:
 
 
 def _standstill(incident: Incident, axis: Axis) -> str:
-    """A band over the step rate for as long as the job stood still."""
     if incident.resumed_ns is None or not incident.stopped_s:
         return ""
     x = axis.x(incident.resumed_ns - round(incident.stopped_s * 1e9))
@@ -146,7 +143,6 @@ def _rates(shown: Mapping[str, Sequence[Pace]], jobs: Sequence[str], axis: Axis)
 
 
 def _row(incident: Incident, axis: Axis, *, top: int, latest_ns: int) -> str:
-    """A bar from the first sign to full strength: until the verdict, until training goes on, until full strength."""
     start, end = incident.start_ns, ending_ns(incident, latest_ns)
     marks = [
         ("seen", incident.noticed_ns),

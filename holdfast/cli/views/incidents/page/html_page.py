@@ -1,6 +1,6 @@
 """
-The page itself. Evidence is text that anybody on a node can write: whatever is not ours is escaped, and the page's own
-policy lets nothing run or load, should something get past that.
+Page of incidents. Anyone on a node can write evidence: all texts of others are escaped, and the page's policy forbids
+scripts and loading.
 """
 
 import base64
@@ -29,7 +29,7 @@ from holdfast_common import Event, Incident, State, plain
 
 MARK = "<!doctype html>\n<!-- incidents, written by holdfast -->\n"
 PICTURE_MARK = "<!-- incidents, written by holdfast -->\n"
-"""What a page and a picture begin with; a file that begins otherwise is somebody else's."""
+"""What a page and a picture begin with; other files are left alone."""
 TITLE = "incidents and step rate over time"
 PICTURE_STYLE = "svg { background: var(--card); font-family: system-ui, sans-serif; }"
 WIDE, NARROW, ZOOMED = 1000, 360, 940
@@ -37,13 +37,13 @@ _BAD = (State.OPEN.value, State.REFUSED.value, State.UNNOTICED.value)
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a file was written by this command."""
+    """Return True if this command wrote the file."""
     with path.open("rb") as file:
         return file.read(len(MARK)).startswith((MARK.encode(), PICTURE_MARK.encode()))
 
 
 def picture(incidents: Sequence[Incident], events: Iterable[Event]) -> str:
-    """The time axis alone, as an SVG file with its colours."""
+    """Time axis as an SVG file with its colours."""
     log = read(events)
     drawn = drawing(incidents, log.paces, latest_ns=log.latest_ns, width=WIDE, title=TITLE)
     head, rest = drawn.split(">", 1)
@@ -58,7 +58,7 @@ def page(
     made_at: datetime,
     version: str,
 ) -> str:
-    """The whole page. Equal arguments give an equal page."""
+    """Page; equal arguments give equal pages."""
     style = f"{colours()}{STYLE}{OWN}"
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -108,11 +108,11 @@ def _drawings(incidents: Sequence[Incident], pace: dict[str, tuple[Pace, ...]], 
 def _keys(pace: dict[str, tuple[Pace, ...]]) -> str:
     fixed = (
         ("seen", "until the verdict"),
-        ("stop", "until training goes on"),
+        ("stop", "until training resumes"),
         ("weak", "until full strength"),
         ("strong", "full strength"),
         ("open", "still open"),
-        ("still", "the job stands still"),
+        ("still", "the job is stopped"),
     )
     jobs = [(f"j{at % JOB_COLOURS}", f"job {job}") for at, job in enumerate(pace)]
     keys = "".join(
@@ -129,7 +129,7 @@ def _incident(
     zoom = "" if alone else _drawings([incident], pace, end_ns, ZOOMED)
     where = " ".join(f'<span class="one">{escape(plain(one))}</span>' for one in (row.host, row.node) if one)
     after = row.training_again_s
-    short = f", training again after {marked(seconds(after), row, 'training_again_s')}" if after is not None else ""
+    short = f", resumed after {marked(seconds(after), row, 'training_again_s')}" if after is not None else ""
     facts = [
         ("began", f"{moment(row.started_ns)} UTC"),
         ("due", text_or(row.when)),
@@ -148,7 +148,7 @@ def _incident(
         f"<details{' open' if alone else ''}><summary>evidence, {len(row.evidence):,} "
         f'line{"" if len(row.evidence) == 1 else "s"}</summary><ol class="lines">{lines}</ol></details>'
         if lines
-        else '<p class="dim">Nobody told of evidence.</p>'
+        else '<p class="dim">No evidence.</p>'
     )
     return (
         f"<details{' open' if alone else ''}><summary><b>{escape(text_or(row.fault))}</b>"
@@ -164,7 +164,7 @@ def _steps(row: IncidentRow) -> str:
 
 
 def _notes(found: Sequence[tuple[Incident, IncidentRow]], fleet: Fleet) -> str:
-    notes = ["Seconds count from the start of each incident. What the events do not tell is shown as -."]
+    notes = ["Seconds count from the start of each incident. Values that no event has are shown as -."]
     if any(row.cost_usd is not None for _, row in found):
         notes.append(f"Price of {fleet.price.note}.")
     if remark := reported_note([row for _, row in found]):

@@ -1,5 +1,3 @@
-"""How fast each job did its steps over time, from its reports alone."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,7 +9,7 @@ _REPORTS = (kinds.JOB_PROGRESS, kinds.CHECKPOINT_SAVED, kinds.JOB_FINISHED)
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """Between two reports of one job."""
+    """Step rate between two reports of one job."""
 
     start_ns: int
     end_ns: int
@@ -21,7 +19,7 @@ class Pace:
 
 @dataclass(frozen=True, kw_only=True)
 class LogFacts:
-    """What a page shows of a log beside its incidents."""
+    """Facts of a log beside its incidents."""
 
     count: int
     clusters: frozenset[str]
@@ -31,7 +29,6 @@ class LogFacts:
 
 
 def read(events: Iterable[Event]) -> LogFacts:
-    """All of it, in one pass over the events."""
     marks: dict[str, list[tuple[int, float, bool]]] = {}
     clusters: set[str] = set()
     count = latest_ns = 0
@@ -48,7 +45,6 @@ def read(events: Iterable[Event]) -> LogFacts:
 
 
 def _between(marks: list[tuple[int, float, bool]]) -> tuple[Pace, ...]:
-    """A report of no more steps says nothing, and is left out; a start ends the time before it in any case."""
     found: list[Pace] = []
     at_ns, at_step, _ = marks[0]
     for time_ns, step, is_start in marks[1:]:

@@ -1,4 +1,4 @@
-"""The colours of the page by day, by night and on paper, and what only this page has."""
+"""Colours of the page by day, by night and on paper."""
 
 LIGHT = {
     "text": "#1d2125", "dim": "#5d656d", "line": "#dcdfe2", "seen": "#b3261e", "stop": "#e8871e", "weak": "#8fb4de",
@@ -13,13 +13,12 @@ DARK = {
 
 
 def picture_colours() -> str:
-    """The same for a picture that stands alone."""
     cards = ":root { --card: #fff; } @media (prefers-color-scheme: dark) { :root { --card: #1d2125; } }"
     return f"{cards}{colours()}{DRAWN}"
 
 
 def colours() -> str:
-    """As variables, and as classes of what is drawn."""
+    """CSS variables and classes."""
 
     def variables(of: dict[str, str]) -> str:
         return "".join(f"--{name}:{value};" for name, value in of.items())

@@ -1,5 +1,3 @@
-"""From what a user calls an environment to its file."""
-
 import contextlib
 from pathlib import Path
 
@@ -12,8 +10,6 @@ SETTINGS = "cdk.json"
 
 
 class NoSuchEnvironmentError(Exception):
-    """No file goes by this name."""
-
     def __init__(self, name: str, *, known: tuple[str, ...]) -> None:
         super().__init__(
             f"there is no environment {name!r}; allowed: a path to a YAML file, or one of: {', '.join(known)}"

@@ -1,11 +1,11 @@
-"""Where a cluster is, as the things say that its request names: ARNs, DNS names, ids of zones, default buckets."""
+"""Region and account of a cluster, from ARNs, DNS names, zone ids and default buckets."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.importing.draft import Imported
+from holdfast.importing.draft import Draft
 
 REGION = r"[a-z]{2}(?:-[a-z]+)+-\d"
 ARN = re.compile(rf"arn:aws[a-z-]*:[a-z0-9-]+:({REGION})?:(?:(\d{{12}})|[^:]*):")
@@ -20,7 +20,7 @@ SOME_ACCOUNT, SOME_REGION = "111122223333", "us-west-2"
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What one value says of where it is."""
+    """Region or account of one value."""
 
     where: str
     region: str | None = None
@@ -30,7 +30,7 @@ class Evidence:
 
 
 def evidence(value: Any, path: str = "") -> Iterator[Evidence]:
-    """What is in a request, or in any part of it."""
+    """Evidence in a request, or in a part of it."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from evidence(item, f"{path}.{key}".lstrip("."))
@@ -53,22 +53,16 @@ def _in_text(text: str, path: str) -> Iterator[Evidence]:
         yield Evidence(where=path, region=bucket[1], account=bucket[2], certain=False)
 
 
-def region_of(found: list[Evidence], *, told: str | None, likely: str | None, imported: Imported) -> str:
-    """
-    The region, with a question where nothing, or more than one thing, says it.
-
-    Args:
-        told: What a person said; it wins.
-        likely: The one of the AWS settings, which a command without --region would take.
-    """
+def region_of(found: list[Evidence], *, given: str | None, likely: str | None, imported: Draft) -> str:
+    """Region; ``given`` overrides all. A question if there is none, or more than one."""
     named = _values((each.region, each) for each in found)
-    if told is not None:
-        others = sorted(set(named) - {told})
+    if given is not None:
+        others = sorted(set(named) - {given})
         if others:
-            imported.note("region", f"{told} was asked for, but {_said(named, others)}", decide=True)
-        return told
+            imported.note("region", f"{given} was requested, but {_sources(named, others)}", decide=True)
+        return given
     if len(named) > 1:
-        imported.note("region", f"not one region: {_said(named, sorted(named))}; say it", decide=True)
+        imported.note("region", f"not one region: {_sources(named, sorted(named))}; set it", decide=True)
     if named:
         return next(iter(named))
     hint = next((each.region for each in found if each.region is not None), None)
@@ -78,29 +72,28 @@ def region_of(found: list[Evidence], *, told: str | None, likely: str | None, im
     if likely is not None:
         imported.note("region", "the configuration does not say it; this is the one of your AWS settings")
         return likely
-    imported.note("region", "not known from the configuration; say it", decide=True)
+    imported.note("region", "not known from the configuration; set it", decide=True)
     return SOME_REGION
 
 
-def account_of(found: list[Evidence], *, told: str | None, imported: Imported) -> str:
-    """The account, likewise; keys and training plans may be another account's, execution roles may not."""
+def account_of(found: list[Evidence], *, given: str | None, imported: Draft) -> str:
+    """Account; keys and training plans may be another account's, execution roles may not."""
     named = _values((each.account, each) for each in found if each.where.endswith("ExecutionRole"))
     named = named or _values((each.account, each) for each in found)
-    if told is not None:
-        others = sorted(set(named) - {told})
+    if given is not None:
+        others = sorted(set(named) - {given})
         if others:
-            imported.note("account", f"{told} was asked for, but {_said(named, others)}", decide=True)
-        return told
+            imported.note("account", f"{given} was requested, but {_sources(named, others)}", decide=True)
+        return given
     if len(named) > 1:
-        imported.note("account", f"not one account: {_said(named, sorted(named))}; say it", decide=True)
+        imported.note("account", f"not one account: {_sources(named, sorted(named))}; set it", decide=True)
     if named:
         return next(iter(named))
-    imported.note("account", "not known from the configuration; say it", decide=True)
+    imported.note("account", "not known from the configuration; set it", decide=True)
     return SOME_ACCOUNT
 
 
 def _values(pairs: Any) -> dict[str, str]:
-    """Each value with the first place that says it."""
     named: dict[str, str] = {}
     for value, each in pairs:
         if value is not None and each.certain:
@@ -108,5 +101,5 @@ def _values(pairs: Any) -> dict[str, str]:
     return named
 
 
-def _said(named: Mapping[str, str], values: list[str]) -> str:
+def _sources(named: Mapping[str, str], values: list[str]) -> str:
     return ", ".join(f"{named[value]} is in {value}" for value in values)

@@ -1,10 +1,10 @@
-"""Reading the data again after they were written."""
+"""Cache invalidation after the data was written."""
 
 from holdfast.catalog.facts import pages, placement, policies, schemas, versions
 
 
 def forget() -> None:
-    """Let every function of this room read its data again, which each keeps after the first time."""
+    """Clear the caches of all functions of this folder."""
     for module in (pages, placement, policies, schemas, versions):
         for each in vars(module).values():
             if hasattr(each, "cache_clear"):
