@@ -1,7 +1,9 @@
 """``holdfast init``: what it writes, refuses and leaves."""
 
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -45,6 +47,24 @@ def test_each_orchestrator_has_its_job_and_no_place_is_left_open() -> None:
     assert eks.keys() - slurm.keys() == {"environments/production.yaml", "jobs/train/train.yaml"}
     assert "holdfast-constructs>=1.2.3,<1.3\n" in slurm["requirements.txt"]
     assert [name for name, text in {**eks, **slurm}.items() if "@@" in text] == []
+
+
+@pytest.mark.parametrize("workflow", [".github/workflows/holdfast.yml", ".gitlab-ci.yml"])
+def test_a_workflow_calls_the_two_scripts_of_the_repository_and_posts_their_report(workflow: str) -> None:
+    files = repository_files(Answers(region="eu-west-1"), version="0.1.0")
+    (job,) = [job for job in _jobs(yaml.safe_load(files[workflow])) if job]
+    commands = "\n".join(job)
+
+    assert set(re.findall(r"\bci/\w+\.sh", commands)) == {"ci/check.sh", "ci/diff.sh"} <= files.keys()
+    assert "report.md" in commands
+    assert "eu-west-1" in files[workflow]
+
+
+def _jobs(workflow: dict[str, Any]) -> list[list[str]]:
+    """Commands of each job, of GitHub or of GitLab."""
+    if "jobs" in workflow:
+        return [[step["run"] for step in job["steps"] if "run" in step] for job in workflow["jobs"].values()]
+    return [[*job["before_script"], *job["script"], *job["after_script"]] for job in workflow.values()]
 
 
 def test_scripts_can_be_run_and_other_files_of_the_folder_stay(tmp_path: Path) -> None:
