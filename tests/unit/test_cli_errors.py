@@ -47,7 +47,7 @@ def test_a_stopped_local_cloud_is_named_with_the_command_that_brings_it_back(tmp
 
     assert answer.returncode == 2
     assert "the local cloud is not running (stopped: aws, hyperpod)" in answer.stderr
-    assert "bring it back with: holdfast up local" in answer.stderr
+    assert "restore it with: holdfast up local" in answer.stderr
 
 
 def test_a_damaged_session_is_refused_without_a_traceback(tmp_path: Path) -> None:
