@@ -8,6 +8,7 @@ import pytest
 from holdfast.cli.deploying import (
     BUILT_IN,
     app_folder,
+    check_packages,
     find_cdk_cli,
     find_node,
     install_cdk_cli,
@@ -132,3 +133,10 @@ def test_the_app_is_that_of_the_repository_of_the_file_if_it_has_one(tmp_path: P
     (tmp_path / "app.py").write_text("")
     assert app_folder(file) == tmp_path
     assert app_folder(tmp_path / "lab.yaml") == BUILT_IN
+
+
+def test_without_the_stacks_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+
+    with pytest.raises(CommandError, match=r"a deployment needs .*; run: pip install holdfast-constructs==\d"):
+        check_packages()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed import AwsError, Context, Session, eks_cluster, write_kubeconfig
 from holdfast.cli.deploying.administrators import make_missing_roles
-from holdfast.cli.deploying.app import app_folder, check_packages
+from holdfast.cli.deploying.app import app_folder
 from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, Cdk, stack_exists, stack_status
 from holdfast.cli.deploying.node import require_cdk_cli
 from holdfast.cli.deploying.preflight import capacity_of, check_machine
@@ -66,7 +66,6 @@ def taken_down_on(ending: type[BaseException], local: LocalCloud, *, begun_here:
 def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Context:
     """Deploy, wait for the nodes, and make it current. Raises: CommandError: it failed; the current one stays."""
     embedded = definition.cloud == "embedded"
-    check_packages()
     session = Session(
         environment=definition.name,
         cloud=definition.cloud,

@@ -18,6 +18,7 @@ from holdfast.cli.definitions import judged_definition
 from holdfast.cli.deployed import VARIABLE, Session, read_status, recorded
 from holdfast.cli.deploying import (
     check_monitor,
+    check_packages,
     check_system,
     deploy,
     install_command,
@@ -49,6 +50,7 @@ def up(
 ) -> None:
     """Deploy an environment and wait until its cluster is in service."""
     path = environment_file(environment)
+    check_packages()
     for file in rehearse or ():
         check_job_file(file)
     definition = judged_definition(path)
