@@ -82,7 +82,7 @@ lint: $(VENV)/.torch
 	@lint-imports --no-cache
 	@vermin --quiet --no-tips --violations --target=3.9- lifecycle containers/common containers/health-agent
 	@vermin --quiet --no-tips --violations --target=3.10- containers/training examples
-	@shellcheck scripts/*.sh lifecycle/*.sh examples/*/*.sbatch .ci/run
+	@shellcheck scripts/*.sh holdfast/localcloud/*/*.sh lifecycle/*.sh examples/*/*.sbatch .ci/run
 	@mypy
 	@mypy benchmarks/*.py benchmarks/peers/*.py
 

@@ -33,6 +33,10 @@ def build(folder: Path) -> list[Path]:
 def _stage(distribution: Distribution, stage: Path) -> Path:
     for place, folder in distribution.folders().items():
         shutil.copytree(folder, stage / "src" / place, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for place, names in distribution.files.items():
+        (stage / "src" / place).mkdir(parents=True)
+        for name in names:
+            shutil.copy2(ROOT / name, stage / "src" / place)
     for left_out in (stage / "src" / name for name in distribution.left_out):
         shutil.rmtree(left_out) if left_out.is_dir() else left_out.unlink()
     (stage / "pyproject.toml").write_text(distribution.metadata())

@@ -26,6 +26,7 @@ class Distribution:
         requires: Requirements; ours without a range, since all have one version.
         extras: Optional requirements by name.
         data: Folders shipped as files, by their place in the wheel.
+        files: Single files that are shipped, by the folder in the wheel.
         left_out: Files and folders that are not shipped.
     """
 
@@ -38,6 +39,7 @@ class Distribution:
     extras: Mapping[str, tuple[str, ...]]
     scripts: Mapping[str, str]
     data: Mapping[str, str]
+    files: Mapping[str, tuple[str, ...]]
     left_out: tuple[str, ...] = ()
 
     def folders(self) -> Mapping[str, Path]:
@@ -100,8 +102,9 @@ def table() -> str:
     rows = ["| wheel | what it is | packages | needs |", "|---|---|---|---|"]
     for each in distributions().values():
         packages = ", ".join(f"`{name}`" for name in each.packages)
-        if each.data:
-            packages += "; as files " + ", ".join(f"`{folder}/`" for folder in each.data.values())
+        shipped = [*(f"{folder}/" for folder in each.data.values()), *sum(each.files.values(), ())]
+        if shipped:
+            packages += "; as files " + ", ".join(f"`{name}`" for name in shipped)
         rows.append(f"| `{each.name}` | {each.summary} | {packages} | {_needs(each)} |")
     return "\n".join(rows)
 
@@ -117,6 +120,7 @@ def _distribution(name: str, said: Mapping[str, Any]) -> Distribution:
         extras={extra: tuple(needs) for extra, needs in said.get("extras", {}).items()},
         scripts=said.get("scripts", {}),
         data=said.get("data", {}),
+        files={place: tuple(names) for place, names in said.get("files", {}).items()},
         left_out=tuple(said.get("left-out", ())),
     )
 

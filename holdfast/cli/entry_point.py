@@ -30,7 +30,7 @@ from holdfast.cli.commands.cluster import (
     submit,
 )
 from holdfast.cli.commands.deployment import down, env, images, kubernetes, up, use
-from holdfast.cli.commands.environment import check, diff, explain, import_, plan
+from holdfast.cli.commands.environment import check, diff, explain, import_, init, plan
 from holdfast.cli.deployed import AwsError, UnreachableError
 from holdfast.cli.submission import CommandWithArguments
 from holdfast.cli.terminal import Command, CommandError, Interrupted, error_console, installed_version
@@ -71,6 +71,7 @@ def _whole(
 
 
 _VERBS: tuple[tuple[str, Callable[..., None], str], ...] = (
+    ("Environments", init.init, "holdfast init lab --name lab --region us-east-2 --yes"),
     ("Environments", check.check, "holdfast check slurm-p5"),
     ("Environments", explain.explain, "holdfast explain HF041"),
     ("Environments", diff.diff, "holdfast diff slurm-p5"),

@@ -1,5 +1,5 @@
 """File of an environment name. holdfast.config reads it."""
 
-from holdfast.environments.files import FOLDER, NoSuchEnvironmentError, environment_file
+from holdfast.environments.files import EXAMPLES, NoSuchEnvironmentError, environment_file, repository_of
 
-__all__ = ["FOLDER", "NoSuchEnvironmentError", "environment_file"]
+__all__ = ["EXAMPLES", "NoSuchEnvironmentError", "environment_file", "repository_of"]

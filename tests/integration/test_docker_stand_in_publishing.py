@@ -12,6 +12,7 @@ import boto3
 import pytest
 
 from holdfast.localcloud.aws import serve
+from holdfast.localcloud.docker_stand_in import SCRIPT
 from holdfast_constructs import ContainerImage
 
 pytestmark = pytest.mark.e2e
@@ -44,7 +45,7 @@ def test_the_cdk_cli_publishes_an_image_that_its_tag_and_its_digest_lead_to(
             "AWS_REGION": "us-west-2",
             "AWS_ACCESS_KEY_ID": aws.keys.access_key_id,
             "AWS_SECRET_ACCESS_KEY": aws.keys.secret_access_key,
-            "CDK_DOCKER": str(repository / "scripts" / "docker_stand_in.sh"),
+            "CDK_DOCKER": str(SCRIPT),
             "HOLDFAST_HOME": str(tmp_path / "home"),
         }
         clients = {

@@ -33,13 +33,18 @@ class CleanEnvironment:
         distribution: What is installed in it, by its name.
         wheels: A folder with all our wheels.
         also: What the test itself needs in it.
+        beside: Others of our distributions that are installed beside it.
     """
 
-    def __init__(self, folder: Path, *, distribution: str, wheels: Path, also: Iterable[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, *, distribution: str, wheels: Path, also: Iterable[str] = (), beside: Iterable[str] = ()
+    ) -> None:
         self.folder = folder
         _run(sys.executable, "-m", "venv", "--without-pip", str(folder))
         site = next((folder / "lib").iterdir()) / "site-packages"
-        chosen = (next(wheels.glob(f"{name.replace('-', '_')}-*.whl")) for name in (distribution, *ours(distribution)))
+        first = (distribution, *beside)
+        names = {*first}.union(*map(ours, first))
+        chosen = (next(wheels.glob(f"{name.replace('-', '_')}-*.whl")) for name in sorted(names))
         self._pip("install", "--no-index", "--no-deps", *map(str, chosen))
         asked = [each for found in metadata.distributions(path=[str(site)]) for each in found.requires or ()]
         _link(SITE, site, allowed=closure((*asked, *also)))

@@ -1,11 +1,13 @@
 """Everything a machine lacks is named at once, with what to do."""
 
+import contextlib
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from holdfast.cli.deploying import check_machine
+from holdfast.cli.deploying import check_machine, install_packages
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud.kubernetes.binaries import Machine
 
@@ -40,6 +42,47 @@ def test_a_user_without_root_is_told_to_use_sudo(tmp_path: Path, monkeypatch: py
 
     with pytest.raises(CommandError, match=r"requires root; run it with sudo"):
         check_machine(home=tmp_path)
+
+
+def test_a_user_without_root_gets_the_command_for_missing_packages_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(
+        "holdfast.cli.deploying.preflight._which", lambda program: None if program == "munged" else program
+    )
+    monkeypatch.setattr("shutil.which", lambda *_, **__: "/usr/bin/apt-get")
+
+    with pytest.raises(CommandError, match=r"with sudo; first: sudo apt-get install --no-install-recommends munge$"):
+        check_machine(home=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "stderr", "refused"),
+    [
+        (0, "", None),
+        (100, "W: x\nE: Unable to fetch some archives\nE: more", "munge: E: Unable to fetch some archives$"),
+    ],
+)
+def test_missing_packages_are_installed_by_apt_after_an_update(
+    code: int, stderr: str, refused: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+
+    def run(argv: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        ran.append(argv)
+        return subprocess.CompletedProcess(argv, code, "", stderr)
+
+    monkeypatch.setattr(
+        "holdfast.cli.deploying.preflight._which", lambda program: None if program == "munged" else program
+    )
+    monkeypatch.setattr("subprocess.run", run)
+
+    with pytest.raises(CommandError, match=refused) if refused else contextlib.nullcontext():
+        install_packages()
+
+    assert [argv[1] for argv in ran] == ["update", "install"]
+    assert ran[1][-1] == "munge"
 
 
 def test_missing_programs_come_with_the_command_that_installs_them(

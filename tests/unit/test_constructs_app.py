@@ -32,8 +32,12 @@ def run_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.chdir(tmp_path)
 
     def run(**context: Any) -> Answer:
-        outcome = synthesise(App(analytics_reporting=False, context=context, outdir=str(tmp_path / "cdk.out")))
-        return Answer(returncode=outcome, stderr=capsys.readouterr().err)
+        app, exit_code = App(analytics_reporting=False, context=context, outdir=str(tmp_path / "cdk.out")), 0
+        try:
+            synthesise(app)
+        except SystemExit as ended:
+            exit_code = int(str(ended.code))
+        return Answer(returncode=exit_code, stderr=capsys.readouterr().err)
 
     return run
 

@@ -24,15 +24,14 @@ time.sleep(600)
 
 
 @pytest.fixture
-def cdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cdk:
+def cdk(tmp_path: Path) -> Cdk:
     project = tmp_path / "project"
-    project.mkdir()
+    (project / "environments").mkdir(parents=True)
     (project / "app.py").write_text(APP)
     (project / "cdk.json").write_text(json.dumps({}))
-    monkeypatch.setattr("holdfast.cli.deploying.cdk.PROJECT", project)
     home = tmp_path / "home"
     home.mkdir()
-    return Cdk(environment_file=tmp_path / "local.yaml", variables={}, work=home)
+    return Cdk(environment_file=project / "environments/local.yaml", variables={}, work=home)
 
 
 def told(cdk: Cdk) -> Path:

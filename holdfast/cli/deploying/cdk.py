@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.deploying.app import app_folder
+from holdfast.cli.deploying.node import find_node
 from holdfast.cli.terminal import CommandError
 from holdfast.localcloud.home import remove_tree_quietly
 from holdfast.localcloud.processes import spawn
-
-PROJECT = Path(__file__).resolve().parents[3]
-"""The folder with app.py, cdk.json and node_modules: commands that deploy are run from a checkout."""
 
 POLL_S = 0.25
 BOOTSTRAP_STACK = "CDKToolkit"
@@ -36,11 +35,13 @@ class Cdk:
         environment_file: The environment to synthesise.
         variables: Environment variables for the CLI, such as the endpoint and credentials of the embedded AWS.
         work: Folder for the cloud assembly and the log.
+        cli: The CLI's program. Default: none, for a synthesis alone.
     """
 
     environment_file: Path
     variables: Mapping[str, str]
     work: Path
+    cli: Path | None = None
     _children: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
     @property
@@ -62,10 +63,11 @@ class Cdk:
     def start_synth(self) -> "subprocess.Popen[bytes]":
         """Synthesise into the assembly folder, in parallel with the bootstrap."""
         shutil.rmtree(self.assembly, ignore_errors=True)
-        context = json.loads((PROJECT / "cdk.json").read_text()).get("context", {})
+        app = app_folder(self.environment_file)
+        context = json.loads((app / "cdk.json").read_text()).get("context", {})
         context["environment"] = str(self.environment_file)
         variables = {"CDK_OUTDIR": str(self.assembly), "CDK_CONTEXT_JSON": json.dumps(context)}
-        return self._popen("synth", [sys.executable, "app.py"], cwd=PROJECT, extra=variables)
+        return self._popen("synth", [sys.executable, "app.py"], cwd=app, extra=variables)
 
     def start_deploy(self, *, stack_name: str) -> "subprocess.Popen[bytes]":
         return self._start(
@@ -91,16 +93,15 @@ class Cdk:
             remove_tree_quietly(self.temporary)
 
     def _start(self, *arguments: str) -> "subprocess.Popen[bytes]":
-        cli = PROJECT / "node_modules" / "aws-cdk" / "bin" / "cdk"
-        if not cli.exists():
-            raise CommandError(f"the CDK CLI is not installed in {PROJECT}; run: make setup")
+        assert self.cli is not None
         # Not in the project folder: the cdk.json there would make every call synthesise the app again.
-        argv = [_node(), str(cli), *arguments, "--no-notices", "--no-color"]
+        argv = [str(find_node()), str(self.cli), *arguments, "--no-notices", "--no-color"]
         return self._popen("cdk", argv, cwd=self.work, extra={})
 
     def _popen(self, name: str, argv: list[str], *, cwd: Path, extra: Mapping[str, str]) -> "subprocess.Popen[bytes]":
         self.temporary.mkdir(mode=0o700, exist_ok=True)
-        path = os.pathsep.join((str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)))
+        programs = (str(Path(sys.prefix) / "bin"), str(find_node().parent), os.environ.get("PATH", os.defpath))
+        path = os.pathsep.join(programs)
         environment = {**self.variables, **extra, "PATH": path, "TMPDIR": str(self.temporary)}
         child, _ = spawn(name=name, argv=argv, home=self.work, log=self.log, cwd=cwd, environment=environment)
         self._children.append(child)
@@ -141,11 +142,3 @@ def stack_status(cloudformation: Any, *, name: str) -> str:
         if "does not exist" not in str(error):
             raise
         return ""
-
-
-def _node() -> str:
-    node = Path(sys.prefix) / "bin" / "node"
-    found = str(node) if node.exists() else shutil.which("node")
-    if found is None:
-        raise CommandError("Node is not installed; run: make setup")
-    return found

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.deployed import AwsError, Context, Session, eks_cluster, write_kubeconfig
 from holdfast.cli.deploying.administrators import make_missing_roles
-from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, PROJECT, Cdk, stack_exists, stack_status
+from holdfast.cli.deploying.app import app_folder
+from holdfast.cli.deploying.cdk import BOOTSTRAP_STACK, Cdk, stack_exists, stack_status
+from holdfast.cli.deploying.node import require_cdk_cli
 from holdfast.cli.deploying.preflight import capacity_of, check_machine
 from holdfast.cli.deploying.remarks import not_here
 from holdfast.cli.deploying.stack_states import STUCK, after_failure, is_under_way, stuck
 from holdfast.cli.deploying.stages import Stage
 from holdfast.cli.terminal import CommandError, Step, console, step
 from holdfast.localcloud import LocalCloud
+from holdfast.localcloud.docker_stand_in import SCRIPT
 
 if TYPE_CHECKING:
     from holdfast.config import Environment
@@ -78,12 +81,12 @@ def deploy(definition: "Environment", *, path: Path, local: LocalCloud) -> Conte
             progress.update(check_machine(home=local.home, orchestrator=definition.orchestrator, nodes=nodes))
         for line in capacity_of(home=local.home, orchestrator=definition.orchestrator).crowded(nodes):
             console.print(f"note: {line}", soft_wrap=True)
+    cli = require_cdk_cli(app_folder(path))
     local.claim()
     if embedded:
         # There is no container engine: images are recorded, not built.
-        docker = str(PROJECT / "scripts" / "docker_stand_in.sh")
-        variables = {**local.client_environment(region=definition.region), "CDK_DOCKER": docker}
-    cdk = Cdk(environment_file=path, variables=variables, work=local.home)
+        variables = {**local.client_environment(region=definition.region), "CDK_DOCKER": str(SCRIPT)}
+    cdk = Cdk(environment_file=path, variables=variables, work=local.home, cli=cli)
     synth = cdk.start_synth()
     try:
         if embedded:

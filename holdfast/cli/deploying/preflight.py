@@ -10,7 +10,7 @@ from typing import Literal
 
 from holdfast.catalog import local_nodes
 from holdfast.cli.deploying.capacity import Capacity
-from holdfast.cli.terminal import CommandError
+from holdfast.cli.terminal import CommandError, step
 
 PROGRAMS = {
     "slurmctld": "slurmctld",
@@ -31,6 +31,7 @@ PROGRAMS = {
 OLDEST_SLURM = (22, 5)
 MIN_FREE_GIB = 3.0
 _ASK_S = 20.0
+_INSTALL_S = 1800.0
 
 
 def check_system() -> None:
@@ -38,7 +39,42 @@ def check_system() -> None:
     if platform.system() != "Linux":
         raise CommandError(f"the local cloud needs Linux (namespaces, overlay mounts); this is {platform.system()}")
     if os.geteuid() != 0:
-        raise CommandError("the local cloud creates namespaces and mounts, which requires root; run it with sudo")
+        command = install_command()
+        first = f"; first: sudo {command}" if command else ""
+        raise CommandError(
+            f"the local cloud creates namespaces and mounts, which requires root; run it with sudo{first}"
+        )
+
+
+def missing_packages() -> tuple[str, ...]:
+    """Return the Debian packages of the programs that this machine lacks, sorted."""
+    return tuple(sorted({package for program, package in PROGRAMS.items() if _which(program) is None}))
+
+
+def install_command() -> str:
+    """Return the command that installs what this machine lacks; empty if it lacks nothing, or has no apt."""
+    packages = " ".join(missing_packages())
+    return f"apt-get install --no-install-recommends {packages}" if packages and shutil.which("apt-get") else ""
+
+
+def install_packages() -> None:
+    """
+    Install what this machine lacks, with apt. No daemon is started: local nodes have their own.
+
+    Raises:
+        CommandError: apt failed; gives its first error.
+    """
+    packages = [name for entry in missing_packages() for name in entry.split()]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C", "RUNLEVEL": "1"}
+    with step("install system packages") as progress:
+        for argv in (["update", "-q"], ["install", "-y", "-q", "--no-install-recommends", *packages]):
+            done = subprocess.run(
+                ["apt-get", *argv], env=environment, capture_output=True, text=True, check=False, timeout=_INSTALL_S
+            )
+        if done.returncode:
+            errors = [line for line in done.stderr.splitlines() if line.startswith("E: ")]
+            raise CommandError(f"apt-get could not install {' '.join(packages)}: {next(iter(errors), done.returncode)}")
+        progress.update(" ".join(packages))
 
 
 def check_machine(
@@ -107,14 +143,13 @@ def _for_kubernetes(*, builds: bool) -> tuple[list[str], list[str]]:
 
 
 def _missing_programs() -> list[str]:
-    missing = {program: package for program, package in PROGRAMS.items() if _which(program) is None}
+    missing = [program for program in PROGRAMS if _which(program) is None]
     if not missing:
         return []
-    packages = " ".join(sorted(set(missing.values())))
     programs = ", ".join(sorted(missing))
-    if shutil.which("apt-get") is None:
+    if not (command := install_command()):
         return [f"missing programs: {programs}; install Slurm 22.05 or newer and munge with your package manager"]
-    return [f"missing programs: {programs}; install them with: apt-get install --no-install-recommends {packages}"]
+    return [f"missing programs: {programs}; install them with: {command}"]
 
 
 def _wrong_slurm() -> list[str]:

@@ -7,6 +7,7 @@ also after a crash.
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,16 @@ import typer
 
 from holdfast.cli.definitions import judged_definition
 from holdfast.cli.deployed import VARIABLE, Session, read_status, recorded
-from holdfast.cli.deploying import check_monitor, check_system, deploy, start_monitor, taken_down_on
+from holdfast.cli.deploying import (
+    check_monitor,
+    check_packages,
+    check_system,
+    deploy,
+    install_command,
+    install_packages,
+    start_monitor,
+    taken_down_on,
+)
 from holdfast.cli.rehearsal import rehearse_jobs
 from holdfast.cli.submission import check_fits, check_job_file
 from holdfast.cli.terminal import JSON, CommandError, Interrupted, console, print_json
@@ -35,10 +45,12 @@ def up(
         Path | None,
         typer.Option(metavar="RULES", help="Start a local Prometheus with these alert rules."),
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Install missing system packages with apt-get.")] = False,
     json: Annotated[bool, JSON] = False,
 ) -> None:
     """Deploy an environment and wait until its cluster is in service."""
     path = environment_file(environment)
+    check_packages()
     for file in rehearse or ():
         check_job_file(file)
     definition = judged_definition(path)
@@ -50,6 +62,7 @@ def up(
     embedded = definition.cloud == "embedded"
     if embedded:
         check_system()
+        _install_missing(yes=yes)
     before = recorded(local.home)
     with local.held(verb="up") as home:
         begun_here = embedded and home.fresh
@@ -75,6 +88,14 @@ def up(
     of_shell = os.environ.get(VARIABLE)
     if not json and of_shell and of_shell != definition.name:
         console.print(f"this shell has {VARIABLE}={of_shell}, which takes precedence; to clear it: unset {VARIABLE}")
+
+
+def _install_missing(*, yes: bool) -> None:
+    """Install missing system packages, after a question on a terminal; whatever stays missing is refused later."""
+    if not (command := install_command()):
+        return
+    if yes or (sys.stdin.isatty() and typer.confirm(f"system packages are missing; run: {command}")):
+        install_packages()
 
 
 @contextlib.contextmanager

@@ -1,3 +1,3 @@
-"""Verbs about an environment file: check, explain, diff, plan, import."""
+"""Verbs about an environment file: init, check, explain, diff, plan, import."""
 
-__all__ = ["check", "diff", "explain", "import_", "plan"]
+__all__ = ["check", "diff", "explain", "import_", "init", "plan"]

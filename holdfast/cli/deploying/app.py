@@ -1,0 +1,27 @@
+"""The CDK app that synthesises an environment: that of the user's repository, else Holdfast's own."""
+
+import importlib.util
+from pathlib import Path
+
+from holdfast.cli.terminal import CommandError, installed_version
+from holdfast.environments import repository_of
+
+_SHIPPED = Path(__file__).resolve().parent / "data"
+
+BUILT_IN = _SHIPPED if _SHIPPED.is_dir() else Path(__file__).resolve().parents[3]
+"""Folder with app.py, cdk.json and package-lock.json: in the wheel beside this file, in a checkout at its top."""
+
+
+def app_folder(environment_file: Path) -> Path:
+    """Return the folder of the app: the file's repository if it has an ``app.py``, else the built-in one."""
+    own = repository_of(environment_file)
+    return own if own is not None and (own / "app.py").is_file() else BUILT_IN
+
+
+def check_packages() -> None:
+    """Raises: CommandError: the wheel with the stacks is not installed."""
+    if importlib.util.find_spec("holdfast_stacks") is None:
+        raise CommandError(
+            "a deployment needs the package holdfast-constructs, which is not installed; "
+            f"run: pip install holdfast-constructs=={installed_version()}"
+        )
