@@ -146,7 +146,8 @@ def advances(product: Any, job: str) -> None:
 
 def submitted(product: Any) -> str:
     example = Path(__file__).parents[2] / "examples/bytelm"
-    told = product.run("submit", str(example / "bytelm.sbatch"), "--prepare", str(example / "prepare.py"), "--json")
+    command = ["submit", str(example / "bytelm.sbatch"), "--prepare", str(example / "prepare.py"), "--json"]
+    told = product.run(*command, "--", "--steps", "1000000")
     return str(json.loads(told.stdout[told.stdout.index("{") :])["job_id"])
 
 
