@@ -8,6 +8,7 @@ import typer
 import yaml
 
 import kubernetes_tables
+import run_parts
 from holdfast import cli
 from holdfast.localcloud.image import stand_ins
 from holdfast.localcloud.roster import EVERY
@@ -21,6 +22,7 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
     """Return head and rows of each table by its name."""
     return {
         "commands": (("command", "what it does", "options"), list(command_rows(typer.main.get_command(cli.app)))),
+        "parts": (("part", "shards", "guards"), list(part_rows())),
         "hyperpod": (("id", "about", "here", "source"), _rows("hyperpod/behaviour.yaml")),
         "jobs": (("behaviour", "source", "test"), _rows("hyperpod/jobs.yaml")),
         "lifecycle-messages": (("behaviour", "source", "test"), _rows("hyperpod/lifecycle_messages.yaml")),
@@ -67,6 +69,12 @@ def behaviours() -> list[dict[str, str]]:
     """Return the rows of what a script or a client can see of HyperPod: id, about, here, source."""
     rows: list[dict[str, str]] = _read("hyperpod/behaviour.yaml")
     return rows
+
+
+def part_rows() -> Iterator[Row]:
+    """Parts of the long tests, with the folders that each guards."""
+    for part in run_parts.read_parts().values():
+        yield _code(part.name), str(part.shards), ", ".join(map(_code, part.guards))
 
 
 def command_rows(tree: Any, name: str = "") -> Iterator[Row]:

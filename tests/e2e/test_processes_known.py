@@ -104,7 +104,7 @@ def problem(product: Any) -> str:
 
 def noticed(product: Any, one: Running, before: int) -> bool:
     if one.process.place is Place.MACHINE:
-        return one.process.what in problem(product) or f"process {one.process.name} ended" in problem(product)
+        return one.process.what in problem(product) or f"process {one.process.name} failed" in problem(product)
     told = events(product, "daemon_lost") + events(product, "agent_started")
     return len([event for event in told if event["node"] == one.node]) > before or again(product, one)
 
