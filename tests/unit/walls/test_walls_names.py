@@ -227,5 +227,5 @@ def test_a_folder_that_is_too_large_is_refused_before_it_is_read(
         sparse.truncate(1 << 33)
     monkeypatch.setattr("holdfast.cli.submission.archives.read_entry", lambda *_: pytest.fail("something was read"))
 
-    with pytest.raises(CommandError, match="at most 64 MiB travel"):
+    with pytest.raises(CommandError, match="at most 64 MiB can be uploaded"):
         machine.submit("job.sbatch")
