@@ -71,7 +71,7 @@ class World:
             node: Member(node, f"{node:012x}", 0, f"10.0.{node >> 8}.{node & 255}", 29400) for node in range(size)
         }
         ring = Ring(everyone)
-        expected = {node: set(ring.wanted(node)) for node in everyone}
+        expected = {node: set(ring.desired(node)) for node in everyone}
         for node, others in list(expected.items()):
             for other in list(others):
                 expected[other].add(node)

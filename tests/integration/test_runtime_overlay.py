@@ -29,7 +29,7 @@ async def job(deadlines: Deadlines = CALM) -> list[End]:
 
 def missing(end: End) -> frozenset[int]:
     reach = end.links._reach
-    return reach._overlay.wanted() - end.links._links.keys()
+    return reach._overlay.desired() - end.links._links.keys()
 
 
 def test_in_a_large_job_what_one_says_reaches_all_once_and_one_alone_where_it_is_for_one() -> None:

@@ -60,7 +60,7 @@ def late() -> None:
         member = updates._member
         if member is not None and member.own.rank != 1 and updates.finished == STEP and not left:
             left = True
-            member.peers.told_to_leave(within_s=60.0)
+            member.peers.wait_for_leave(within_s=60.0)
             raise BrokenError("a collective failed: the last sums did not arrive")
         return mean
 

@@ -44,7 +44,7 @@ class End:
             down=self._down,
             message=self._message,
             taken=self.taken.append,
-            anew=lambda: not self.settled,
+            restart=lambda: not self.settled,
             stranger=self.strangers.append,
         )
         identity = Identity(node=node, run_id=run_id, token=token)

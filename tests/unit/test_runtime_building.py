@@ -38,7 +38,7 @@ class Story:
         self.timers: list[tuple[float, Callable[[], None]]] = []
         self.replaced: list[int] = []
         self.ready = ready
-        self.wanted = ""
+        self.requested = ""
         for slot in self.slots:
             if slot.index < ranks:
                 slot.rank, slot.generation = 2 * node + slot.index, 4
@@ -52,7 +52,7 @@ class Story:
             ending=SimpleNamespace(begun=False),  # type: ignore[arg-type]
             deadlines=Deadlines(),
             view=lambda: VIEW,
-            wanted=lambda: self.wanted,
+            requested=lambda: self.requested,
             later=lambda after_s, call: self.timers.append((after_s, call)),
         )
 
@@ -125,7 +125,7 @@ def test_a_node_without_ranks_does_not_wait_to_hear_that_the_ranks_are_together(
 
 def test_nothing_is_built_while_another_view_is_wanted() -> None:
     story = Story()
-    story.wanted = "rank 0 is lost"
+    story.requested = "rank 0 is lost"
 
     story.trains()
 

@@ -51,7 +51,7 @@ def test_the_same_documents_give_the_same_bytes(tmp_path: Path) -> None:
 def test_a_truncated_file_is_refused_when_it_is_opened(tmp_path: Path, cut: int) -> None:
     path = write(tmp_path / "a.tokens", [list(range(100))])
     os.truncate(path, path.stat().st_size - cut)
-    with pytest.raises(DataError, match=r"is truncated: it has \d+ bytes and its header says"):
+    with pytest.raises(DataError, match=r"is truncated: it has \d+ bytes, its header requires"):
         TokenFile.open(path)
 
 

@@ -60,7 +60,7 @@ def test_a_newcomer_makes_alone_what_the_others_have(group: Group) -> None:
     assert mesh.get_coordinate() == (1, 0)
     assert mesh["shard"].get_group().group_name == "4"
     assert group._recorded is not None
-    assert group._recorded.told() == [
+    assert group._recorded.labels() == [
         f"group {number} of ranks {ranks}" for number, ranks in enumerate(([0, 2], [1, 3], [0, 1], [2, 3]), start=1)
     ]
     del mesh

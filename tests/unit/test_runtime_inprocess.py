@@ -313,7 +313,7 @@ def test_a_leave_between_two_steps_ends_no_process(launcher: FakeLauncher) -> No
     def interrupt() -> None:
         launcher.leave(2)
         assert program.run._member is not None
-        assert program.run._member.peers.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.wait_for_leave(within_s=5.0)
         launcher.view(2, step=2)
 
     program.train(4, between=once(2, interrupt))
@@ -344,7 +344,7 @@ def test_a_leave_during_an_evaluation_between_steps_does_not_break_the_evaluatio
     def evaluate() -> None:
         launcher.leave(2)
         assert program.run._member is not None
-        assert program.run._member.peers.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.wait_for_leave(within_s=5.0)
         launcher.view(2, step=1)
         program.model.eval()
         with torch.no_grad():
@@ -363,7 +363,7 @@ def test_a_step_that_is_left_before_its_update_is_done_again_with_the_same_bits(
     def interrupt() -> None:
         launcher.leave(2)
         assert program.run._member is not None
-        assert program.run._member.peers.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.wait_for_leave(within_s=5.0)
         launcher.view(2, step=1)
         program.run._member.peers.check()
 
@@ -381,7 +381,7 @@ def test_a_leave_does_not_stop_an_update_that_all_ranks_have_agreed_on(launcher:
         if program.run.step == 1 and program.run.generation == 1:
             launcher.leave(2)
             assert program.run._member is not None
-            assert program.run._member.peers.told_to_leave(within_s=5.0)
+            assert program.run._member.peers.wait_for_leave(within_s=5.0)
             launcher.view(2, step=2)
 
     # In front of the hook that Run has made: the leave comes in the middle of the update.
@@ -409,7 +409,7 @@ def test_a_leave_that_comes_with_the_end_of_the_vote_takes_no_step_back_that_ano
         def finish(**_: object) -> None:
             reducer.tail.mul_(2)  # the other rank's vote is the same
             launcher.leave(2)
-            assert member.peers.told_to_leave(within_s=5.0)
+            assert member.peers.wait_for_leave(within_s=5.0)
             launcher.view(2, step=2)
 
         monkeypatch.setattr(reducer, "finish", finish)
@@ -428,7 +428,7 @@ def test_nothing_of_a_committed_step_is_put_back(launcher: FakeLauncher) -> None
     def interrupt() -> None:
         launcher.leave(2)
         assert program.run._member is not None
-        assert program.run._member.peers.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.wait_for_leave(within_s=5.0)
         launcher.view(2, step=3)
 
     program.train(3, after=once(2, interrupt))
@@ -604,7 +604,7 @@ def test_views_of_older_generations_are_dropped(launcher: FakeLauncher) -> None:
     def interrupt() -> None:
         launcher.leave(5)
         assert program.run._member is not None
-        assert program.run._member.peers.told_to_leave(within_s=5.0)
+        assert program.run._member.peers.wait_for_leave(within_s=5.0)
         launcher.view(2, step=1)
         launcher.view(5, step=1)
 
@@ -641,7 +641,7 @@ def test_replicas_that_differ_end_the_job(launcher: FakeLauncher) -> None:
     outcome = Outcome(ready=1, mean_loss=0.0, same_step=True, same_digest=False, leaves=0)
     with pytest.raises(holdfast.DivergenceError, match="parameters of the ranks are different at step 0") as caught:
         member.agreement.judge(outcome)
-    member.telling.refuse(caught.value)
+    member.reporter.refuse(caught.value)
     assert launcher.wait(Fault).fatal
 
 

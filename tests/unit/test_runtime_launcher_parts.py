@@ -86,7 +86,7 @@ def places_of(local: LocalSlots, **parts: Any) -> Places:
         "ending": Told(begun=False),
         "tasks": Tasks(ending=Told(), journal=Told()),  # type: ignore[arg-type]
         "view": committed,
-        "says": lambda _slot, _message: None,
+        "receive": lambda _slot, _message: None,
     }
     return Places(options(), slots=local, **{**values, **parts})
 
@@ -114,7 +114,7 @@ async def test_trouble_is_told_to_all_once_and_not_again_while_a_generation_is_w
     made.trouble("rank 0 is lost")
     made.trouble("rank 1 is lost")
 
-    assert made.wanted == "rank 0 is lost"
+    assert made.requested == "rank 0 is lost"
     assert len([call for call in links.calls if call[0] == "broadcast"]) == 1
     made.close()
 
@@ -410,9 +410,9 @@ def test_steps_that_a_view_gave_up_are_not_known_again_from_a_rank_that_goes_bac
     local.learn(44)
     local.go_on(replace(committed(), resume_step=42, lost_steps=2))
 
-    ranks.says(local[0], Progress(step=44, phase="recover"))
-    ranks.says(local[0], Progress(step=44, phase="copy"))
+    ranks.receive(local[0], Progress(step=44, phase="recover"))
+    ranks.receive(local[0], Progress(step=44, phase="copy"))
     assert local.known_step == 42
 
-    ranks.says(local[0], Progress(step=43, phase="other"))
+    ranks.receive(local[0], Progress(step=43, phase="other"))
     assert local.known_step == 43

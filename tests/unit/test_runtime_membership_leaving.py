@@ -218,17 +218,17 @@ def successors(world: World) -> Iterator[World]:
     for me, node in enumerate(world.nodes):
         if node is None:
             continue
-        if node.wanted and world.proposals:
+        if node.requested and world.proposals:
             yield after(world._replace(proposals=world.proposals - 1), me, *m.timer(node, m.PROPOSE, decide=decide))
         if node.ballot is not None and node.proposal is None:
             yield after(world, me, *m.timer(node, m.GATHER, decide=decide))
-        if node.gone and not node.wanted:
+        if node.gone and not node.requested:
             yield after(world, me, *m.timer(node, m.MEET, decide=decide))
         if world.crashes:
             yield without(world._replace(crashes=world.crashes - 1), me)
-        if world.asks and world.leaving < 0 and not node.wanted and node.votes:
+        if world.asks and world.leaving < 0 and not node.requested and node.votes:
             yield asked(world, me)
-        if not node.wanted and node.votes and (me, node.committed.generation) not in world.there:
+        if not node.requested and node.votes and (me, node.committed.generation) not in world.there:
             yield arrived(world, me)
     if has_settled_without(world):
         yield without(world._replace(ended=True), world.leaving)
@@ -263,7 +263,7 @@ def arrived(world: World, me: int) -> World:
 def has_settled_without(world: World) -> bool:
     """Whether the launcher that leaves has heard from all others of the newest view that it knows."""
     node = world.nodes[world.leaving] if world.leaving >= 0 else None
-    if node is None or node.wanted or node.votes or node.committed.generation < 2:
+    if node is None or node.requested or node.votes or node.committed.generation < 2:
         return False
     named = [other for other, name in enumerate(node.committed.nodes) if name >= 0]
     return all((other, node.committed.generation) in world.there for other in named)
@@ -314,9 +314,9 @@ def explore(first: World) -> Seen:
         world = frontier.pop()
         check(world)
         if world.ended:
-            wanted = any(node is not None and node.wanted for node in world.nodes)
-            handed_over += not wanted
-            disturbed += wanted and world.crashes == first.crashes
+            requested = any(node is not None and node.requested for node in world.nodes)
+            handed_over += not requested
+            disturbed += requested and world.crashes == first.crashes
         kept += world.asks < first.asks and world.leaving < 0
         for following in successors(world):
             if following not in seen:

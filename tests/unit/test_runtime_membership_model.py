@@ -87,12 +87,12 @@ def successors(world: World) -> Iterator[World]:
         if node is not None:
             yield after(rest, receiver, *m.message(node, sender, message, decide=decide))
     for me, node in enumerate(world.nodes):
-        if node is not None and node.wanted and world.proposals:
+        if node is not None and node.requested and world.proposals:
             rest = world._replace(proposals=world.proposals - 1)
             yield after(rest, me, *m.timer(node, m.PROPOSE, decide=decide))
         if node is not None and node.ballot is not None and node.proposal is None:
             yield after(world, me, *m.timer(node, m.GATHER, decide=decide))
-        if node is not None and node.gone and not node.wanted:
+        if node is not None and node.gone and not node.requested:
             yield after(world, me, *m.timer(node, m.MEET, decide=decide))
         if node is not None and world.crashes:
             yield crash(world, me)

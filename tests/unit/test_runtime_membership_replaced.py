@@ -105,14 +105,14 @@ def test_a_newcomer_that_is_found_does_not_put_off_the_proposal_of_the_one_whose
     assert timers(m.found(node, 3, NEWCOMER)[1])[m.PROPOSE] == 0
 
 
-@pytest.mark.parametrize(("name", "wanted"), [(13, ""), (NEWCOMER, "node 3 is lost")], ids=["there", "replaced"])
-def test_a_view_that_names_a_launcher_whose_place_a_newcomer_has_is_followed_by_another(name: int, wanted: str) -> None:
+@pytest.mark.parametrize(("name", "reason"), [(13, ""), (NEWCOMER, "node 3 is lost")], ids=["there", "replaced"])
+def test_a_view_that_names_a_launcher_whose_place_a_newcomer_has_is_followed_by_another(name: int, reason: str) -> None:
     """One that was accepted before is proposed again as it is, also where one that it names was replaced meanwhile."""
     node, _ = m.found(launcher(1), 3, name)
 
     node, _ = m.message(node, 0, m.Commit(replace(FIRST, generation=2)), decide=decide)
 
-    assert node.wanted == wanted
+    assert node.requested == reason
 
 
 def test_a_newcomer_of_the_view_that_others_met_first_is_given_time_to_come_into_reach() -> None:
@@ -121,8 +121,8 @@ def test_a_newcomer_of_the_view_that_others_met_first_is_given_time_to_come_into
 
     node, actions = m.message(node, 0, m.Commit(view), decide=decide)
 
-    assert (node.wanted, timers(actions)) == ("", {m.MEET: 0})
-    assert m.timer(node, m.MEET, decide=decide)[0].wanted == "node 3 is lost"
+    assert (node.requested, timers(actions)) == ("", {m.MEET: 0})
+    assert m.timer(node, m.MEET, decide=decide)[0].requested == "node 3 is lost"
     met, _ = m.found(node, 3, NEWCOMER)
     assert m.timer(met, m.MEET, decide=decide) == (met, [])
 
@@ -132,7 +132,7 @@ def test_a_launcher_of_the_view_that_was_lost_before_it_was_committed_is_lost_at
 
     node, _ = m.message(node, 0, m.Commit(replace(FIRST, generation=2)), decide=decide)
 
-    assert node.wanted == "node 3 is lost"
+    assert node.requested == "node 3 is lost"
 
 
 def test_a_newcomer_gives_those_time_that_it_has_not_met_yet() -> None:
@@ -142,4 +142,4 @@ def test_a_newcomer_gives_those_time_that_it_has_not_met_yet() -> None:
         node, 0, m.Commit(replace(FIRST, generation=2, nodes=(10, 11, 12, NEWCOMER, 14))), decide=decide
     )
 
-    assert (node.wanted, timers(actions)) == ("", {m.MEET: 0})
+    assert (node.requested, timers(actions)) == ("", {m.MEET: 0})

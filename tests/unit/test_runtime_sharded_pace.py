@@ -34,8 +34,8 @@ def test_the_pace_follows_the_cost() -> None:
 
     assert [pace.is_due(step) for step in (1, 2)] == [False, True]
     # 0.3 s of CPU for one, in steps of 1 s: 3 % of ten of them
-    assert pace.wanted(2, at_s=2.0, spent_s=0.3) == 10
-    assert pace.wanted(2, at_s=2.0, spent_s=0.0) == 1
+    assert pace.updates_to_next(2, at_s=2.0, spent_s=0.3) == 10
+    assert pace.updates_to_next(2, at_s=2.0, spent_s=0.0) == 1
     pace.begun(2, at_s=2.0, spent_s=0.3, every=10)
     assert [pace.is_due(step) for step in (11, 12, 13)] == [False, True, True], "again until one could be taken"
 
@@ -45,7 +45,7 @@ def test_a_given_pace_is_kept() -> None:
     pace.begun(4, at_s=0.0, spent_s=0.0)
 
     assert [step for step in range(5, 13) if pace.is_due(step)] == [8, 12]
-    assert pace.wanted(8, at_s=1.0, spent_s=100.0) == 4
+    assert pace.updates_to_next(8, at_s=1.0, spent_s=100.0) == 4
 
 
 @pytest.mark.parametrize(

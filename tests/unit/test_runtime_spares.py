@@ -18,7 +18,7 @@ MINE = View(generation=9, nodes=(0, 0), ranks=(RankStatus(slot=Slot(1, 0), rank=
 class Story:
     """The launcher of node 1, which came back, and the agreement of all."""
 
-    def __init__(self, *, wanted: str, belongs: bool = False, has_rank: bool = False) -> None:
+    def __init__(self, *, requested: str, belongs: bool = False, has_rank: bool = False) -> None:
         self.told: list[str] = []
         self.left: Callable[[], object] = lambda: None
         self.slot = SimpleNamespace(generation=0, ready=object(), rank=-1, awaited=None)
@@ -29,7 +29,7 @@ class Story:
 
         nothing = SimpleNamespace()
         generations = SimpleNamespace(
-            wanted=wanted,
+            requested=requested,
             first=False,
             view=OTHERS,
             left=lambda: self.left(),
@@ -58,7 +58,7 @@ class Story:
 
 @pytest.mark.parametrize(("view", "told"), [(OTHERS, [kinds.SPARE_READY]), (MINE, [])])
 def test_one_that_comes_back_while_others_agree_is_a_spare_if_it_gets_no_rank(view: View, told: list[str]) -> None:
-    story = Story(wanted="launcher 2 is lost")
+    story = Story(requested="launcher 2 is lost")
     story.warm()
     assert story.told == []
     story.ranks.installed(view)
@@ -67,7 +67,7 @@ def test_one_that_comes_back_while_others_agree_is_a_spare_if_it_gets_no_rank(vi
 
 
 def test_one_that_comes_back_to_a_job_that_trains_is_a_spare_at_once() -> None:
-    story = Story(wanted="")
+    story = Story(requested="")
     story.warm()
     assert story.told == [kinds.SPARE_READY]
 
@@ -77,7 +77,7 @@ def test_one_that_got_no_rank_before_its_process_was_warm_is_a_spare_from_then_o
     has_rank: bool, told: list[str]
 ) -> None:
     """All nodes of the job are in the view that the others agreed on meanwhile."""
-    story = Story(wanted="", belongs=True, has_rank=has_rank)
+    story = Story(requested="", belongs=True, has_rank=has_rank)
     story.ranks.installed(OTHERS)
     story.warm()
     assert story.told == told
@@ -85,7 +85,7 @@ def test_one_that_got_no_rank_before_its_process_was_warm_is_a_spare_from_then_o
 
 def test_one_whose_warm_process_is_all_that_the_others_waited_for_is_a_spare_as_well() -> None:
     """They agree before this launcher does anything else."""
-    story = Story(wanted="launcher 2 is lost")
+    story = Story(requested="launcher 2 is lost")
     story.left = lambda: story.ranks.installed(OTHERS)
     story.warm()
     assert story.told == [kinds.SPARE_READY]

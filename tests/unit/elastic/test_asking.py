@@ -17,7 +17,7 @@ class Story:
         self.told: list[Any] = []
         self.announced: list[str] = []
         self.timers: list[Callable[[], None]] = []
-        self.now_s, self.spares, self.wanted = 100.0, spares, ""
+        self.now_s, self.spares, self.requested = 100.0, spares, ""
         ranks = tuple(RankStatus(slot=Slot(rank, 0), rank=rank, port=1) for rank in range(size))
         self.view = View(generation=3, nodes=(0,) * 4, ranks=ranks)
         self.slots = SimpleNamespace(node=0, warm=0, asked=Asked(), in_process=True, some_finished=False)
@@ -32,7 +32,7 @@ class Story:
             journal=journal,
             ending=self.ending,  # type: ignore[arg-type]
             view=lambda: self.view,
-            wanted=lambda: self.wanted,
+            requested=lambda: self.requested,
             spares=lambda: self.spares,
             announce=self.announced.append,
             later=lambda _after_s, call: self.timers.append(call),
@@ -85,11 +85,11 @@ def test_of_three_wishes_at_once_the_last_one_is_left() -> None:
 
 def test_it_waits_for_a_recovery_to_end() -> None:
     story = Story()
-    story.wanted = "rank 1 is lost"
+    story.requested = "rank 1 is lost"
 
     story.resizing.ask(2)
     assert story.announced == []
-    story.wanted = ""
+    story.requested = ""
     story.look()
     assert len(story.announced) == 1
 

@@ -13,7 +13,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor._sharding_prop import ShardingPropagator
 
 from holdfast_runtime.elastic import Part, Rows, check, complete, put_in, taken_out
-from holdfast_runtime.groups import Group, RecordedGroups, UnsupportedError, cut_anew, mesh_like, moved, private
+from holdfast_runtime.groups import Group, RecordedGroups, UnsupportedError, mesh_like, moved, private, recut
 from holdfast_runtime.snapshots import Shard
 from holdfast_runtime.transfer import local
 
@@ -67,7 +67,7 @@ def test_every_rank_of_another_size_has_what_it_would_have_had_from_the_start(ol
             parameters = [id(parameter) for parameter in model.parameters()]
             private.forget_fsdp(model)
         with alone(rank, new):
-            cut_anew(model, optimizer, mesh_like(init_device_mesh("cpu", (new,))))
+            recut(model, optimizer, mesh_like(init_device_mesh("cpu", (new,))))
             rows = Rows.of(model)
             extra: tuple[bytes, dict[str, Tensor]] | None = None
             for source in rows.sources(rank, old=old, new=new):
@@ -147,7 +147,7 @@ def test_a_process_that_had_another_rank_at_this_size_has_the_coordinate_of_the_
         private.forget_fsdp(model)
     for rank, size in ((1, 2), (1, 4), (3, 4), (2, 4)):
         with alone(rank, size):
-            cut_anew(model, optimizer, mesh_like(init_device_mesh("cpu", (size,))))
+            recut(model, optimizer, mesh_like(init_device_mesh("cpu", (size,))))
             moments = [value for state in optimizer.state.values() for value in state.values() if value.dim()]
             meshes = [tensor.device_mesh for tensor in (*model.parameters(), *moments)]
             assert {mesh.get_coordinate() for mesh in meshes} == {(rank,)}
@@ -200,7 +200,7 @@ def test_a_process_is_no_other_rank_where_parts_differ_in_size_or_a_mesh_was_cut
     with alone(0, 4):
         uneven, _ = made(0, 4)
         model, optimizer = even(4)
-        cut_anew(model, optimizer, mesh_like(init_device_mesh("cpu", (4,))))
+        recut(model, optimizer, mesh_like(init_device_mesh("cpu", (4,))))
 
         for each in (uneven, model):
             assert not moved(each, 1)

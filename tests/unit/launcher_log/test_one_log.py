@@ -134,7 +134,7 @@ def test_the_last_line_has_steps_time_goodput_and_faults() -> None:
 
 
 def now(**known: Any) -> Situation:
-    empty: dict[str, Any] = {"generation": 2, "missing": [], "wanted": "", "staying": [], "starting": 0}
+    empty: dict[str, Any] = {"generation": 2, "missing": [], "requested": "", "staying": [], "starting": 0}
     return Situation(**{**empty, "unanswered": [], "reports": [], "world_size": 4, **known})
 
 
@@ -143,8 +143,8 @@ def now(**known: Any) -> Situation:
     [
         (now(generation=0, missing=[3, 4]), "launchers of nodes 3-4"),
         (now(generation=0, starting=2), "2 processes of this node to be ready"),
-        (now(wanted="node 3 is lost", staying=[1]), "ranks 1 of this node to leave generation 2"),
-        (now(wanted="node 3 is lost", unanswered=[2, 4]), "answers of nodes 2,4"),
+        (now(requested="node 3 is lost", staying=[1]), "ranks 1 of this node to leave generation 2"),
+        (now(requested="node 3 is lost", unanswered=[2, 4]), "answers of nodes 2,4"),
         (now(), ""),
     ],
 )

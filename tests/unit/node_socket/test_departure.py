@@ -55,7 +55,7 @@ class Story:
         self.slot, self.links = Told(), Links()
         self.answers: list[node_socket.Answer] = []
         self.now_s, self.timers = 100.0, []  # type: float, list[tuple[float, Callable[[], None]]]
-        self.view, self.wanted, self.voters, self.filled = VIEW, "", 2, 0
+        self.view, self.requested, self.voters, self.filled = VIEW, "", 2, 0
         self.builds_at_once, self.built = True, lambda: None
         self.asked_for: tuple[list[int], dict[int, int]] | None = None
         self.slots = SimpleNamespace(
@@ -71,7 +71,7 @@ class Story:
             ending=self.ending,  # type: ignore[arg-type]
             nodes=3,
             view=lambda: self.view,
-            wanted=lambda: self.wanted,
+            requested=lambda: self.requested,
             voters=lambda: self.voters,
             failed=self._failed,
             later=lambda after_s, call: self.timers.append((self.now_s + after_s, call)),
@@ -191,12 +191,12 @@ def test_a_refusal_says_what_would_be_lost(nodes: tuple[int, int], lost: int) ->
 
 
 def test_in_a_recovery_it_waits_until_the_ranks_are_together_again() -> None:
-    story = Story(wanted="rank 0 is lost")
+    story = Story(requested="rank 0 is lost")
 
     assert story.ask() == "begun"
     assert story.slot.sent == []
 
-    story.wanted, story.view = "", View(generation=5, nodes=(0, 0, 0), ranks=VIEW.ranks)
+    story.requested, story.view = "", View(generation=5, nodes=(0, 0, 0), ranks=VIEW.ranks)
     story.departure.installed(story.view)
     story.departure.settled(story.view, {})
     assert story.slot.sent == [HandOver(generation=5, after_step=32)]
@@ -313,13 +313,13 @@ def test_it_fails_where_no_spare_is_left_when_they_would_be_built() -> None:
 def test_it_begins_again_after_a_loss_while_spares_were_built() -> None:
     story = Story(builds_at_once=False)
     story.ask()
-    story.wanted = "rank 0 is lost"
+    story.requested = "rank 0 is lost"
 
     story.built()
 
     assert announced(story) == []
 
-    story.view, story.wanted, story.builds_at_once = replace(VIEW, generation=5), "", True
+    story.view, story.requested, story.builds_at_once = replace(VIEW, generation=5), "", True
     story.departure.installed(story.view)
     story.departure.settled(story.view, {})
 

@@ -32,7 +32,7 @@ def holds(world: World) -> int:
 def go_on(world: World, *, proposer: int) -> None:
     """Propose as long as a view is wanted: one that was accepted before is first proposed again."""
     for _ in range(2):
-        if any(world.nodes[node].wanted for node in world.overlays):
+        if any(world.nodes[node].requested for node in world.overlays):
             world.propose(proposer)
             world.settle()
 

@@ -15,11 +15,11 @@ def test_connections_grow_with_the_logarithm_and_lead_everywhere_in_a_logarithm_
     ring = Ring(range(size))
     few = range(0, size, max(1, size // 16))
 
-    assert all(len(ring.wanted(node)) <= 2 * NEIGHBOURS + math.log2(size) for node in few)
+    assert all(len(ring.desired(node)) <= 2 * NEIGHBOURS + math.log2(size) for node in few)
     reached = {0}
     hops = 0
     while len(reached) < size:
-        reached |= {other for node in reached for other in ring.wanted(node)}
+        reached |= {other for node in reached for other in ring.desired(node)}
         hops += 1
     assert hops <= math.log2(size)
 
@@ -28,7 +28,7 @@ def test_neighbours_stay_the_same_where_others_come_and_go() -> None:
     ring, before = Ring(range(256)), Ring(range(256))
     ring.remove(7)
 
-    changed = [node for node in ring.nodes() if ring.wanted(node) - before.wanted(node)]
+    changed = [node for node in ring.nodes() if ring.desired(node) - before.desired(node)]
 
     assert 0 < len(changed) <= 4 * NEIGHBOURS + 2 * math.log2(256)
 

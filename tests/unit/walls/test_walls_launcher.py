@@ -35,7 +35,7 @@ With = Callable[[Callable[[Launcher], None]], None]
 
 def test_a_step_that_a_rank_has_finished_is_remembered_after_it_is_gone(with_launcher: With) -> None:
     def act(launcher: Launcher) -> None:
-        launcher.ranks.says(launcher.slots[0], Progress(step=7, phase="forward"))
+        launcher.ranks.receive(launcher.slots[0], Progress(step=7, phase="forward"))
         launcher.slots[0].vacate()
         assert launcher.slots.known_step == 7
 
@@ -44,7 +44,7 @@ def test_a_step_that_a_rank_has_finished_is_remembered_after_it_is_gone(with_lau
 
 def test_the_step_at_which_a_rank_has_left_is_remembered_too(with_launcher: With) -> None:
     def act(launcher: Launcher) -> None:
-        launcher.ranks.says(launcher.slots[0], Ready(committed_step=9, state="valid"))
+        launcher.ranks.receive(launcher.slots[0], Ready(committed_step=9, state="valid"))
         assert launcher.slots.known_step == 9
 
     with_launcher(act)
@@ -71,7 +71,7 @@ def test_a_launcher_that_a_view_names_does_not_begin_anew(with_launcher: With, n
         launcher.generations.agreement.message(1, Commit(View(generation=3, nodes=(identity, 0))))
         assert launcher.view.generation == 3
 
-        assert launcher.peers.begin_anew() is not named
+        assert launcher.peers.restart() is not named
 
         assert launcher.view.generation == (3 if named else 0)
 
@@ -94,7 +94,7 @@ def test_a_launcher_that_is_met_is_told_from_the_one_that_it_replaced(with_launc
 
 def test_two_launchers_of_one_place_do_not_take_it_from_each_other_for_ever(with_launcher: With) -> None:
     def act(launcher: Launcher) -> None:
-        assert [launcher.peers.begin_anew() for _ in range(BEGINNINGS + 1)] == [True] * BEGINNINGS + [False]
+        assert [launcher.peers.restart() for _ in range(BEGINNINGS + 1)] == [True] * BEGINNINGS + [False]
 
     with_launcher(act)
 
@@ -105,7 +105,7 @@ def test_the_first_launchers_vote_under_names_of_their_own_and_those_that_replac
     def act(launcher: Launcher) -> None:
         first = launcher.generations.agreement._node
         assert (first.votes, first.incarnation) == (True, launcher.links.identity)
-        assert launcher.peers.begin_anew()
+        assert launcher.peers.restart()
         launcher.links._others.incarnation = 1
         assert not launcher.generations.agreement._node.votes
 

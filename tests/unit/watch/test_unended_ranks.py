@@ -25,7 +25,7 @@ class Node:
         self.filled: list[tuple[str, int]] = []
         self.left = 0
         self.process: Any = SimpleNamespace(
-            pid=os.getpid(), has_device=has_device, has_said=False, ended=False, kill=lambda *_: None
+            pid=os.getpid(), has_device=has_device, has_message=False, ended=False, kill=lambda *_: None
         )
         self.slots = LocalSlots(node=4, ranks=1, spares=1, world_size=2)
         self.slots.in_process = True
@@ -42,7 +42,7 @@ class Node:
         parts["journal"] = SimpleNamespace(say=self.said.append, note=self.said.append, died=anything, event=anything)
         parts["ending"] = SimpleNamespace(begun=ends, some_finished=False)
         parts["generations"] = SimpleNamespace(
-            view=SimpleNamespace(generation=3, spares=("one",)), wanted="it hangs", trouble=anything, left=self._left
+            view=SimpleNamespace(generation=3, spares=("one",)), requested="it hangs", trouble=anything, left=self._left
         )
         self.ranks = Ranks(**parts, max_restarts=3)
 

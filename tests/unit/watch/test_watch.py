@@ -30,7 +30,7 @@ class World:
     """A launcher with one rank, of a job of two, and one spare that were heard of at second 0."""
 
     def __init__(self, *, world_size: int = 2) -> None:
-        self.said: list[str] = []
+        self.reported: list[str] = []
         self.slots = LocalSlots(node=0, ranks=1, spares=1, world_size=world_size)
         self.slots.in_process = True
         self.rank, self.spare = self.slots
@@ -42,7 +42,7 @@ class World:
         self.troubles: list[str] = []
         self.unended: list[object] = []
         journal = Journal(node=0, as_json=False, events=EventLog.from_environment(source="job"))
-        journal.say = lambda text, **_facts: self.said.append(text)  # type: ignore[method-assign]
+        journal.say = lambda text, **_facts: self.reported.append(text)  # type: ignore[method-assign]
         self.watch = Watch(
             slots=self.slots,
             processes=None,  # type: ignore[arg-type]
@@ -128,14 +128,14 @@ def test_one_that_does_not_take_its_place_in_a_view_is_killed() -> None:
     world = World()
     assert not world.look(29.0)
     assert world.look(31.0)
-    assert world.said == ["rank 0 has not taken its place in the view within 30 s and is killed"]
+    assert world.reported == ["rank 0 has not taken its place in the view within 30 s and is killed"]
 
 
 def test_those_that_alone_have_the_state_get_more_time_while_none_of_them_takes_its_place() -> None:
     world = World(world_size=1)
     assert not world.look(89.0)
     assert world.look(91.0)
-    assert world.said == ["rank 0 has not taken its place in the view within 90 s and is killed"]
+    assert world.reported == ["rank 0 has not taken its place in the view within 90 s and is killed"]
 
 
 def test_one_of_them_gets_no_more_time_than_those_that_have_taken_their_place() -> None:
@@ -143,13 +143,13 @@ def test_one_of_them_gets_no_more_time_than_those_that_have_taken_their_place() 
     slots.in_process = True
     for slot in slots:
         slot.process, slot.rank, slot.generation = FakeProcess(), slot.index, 2  # type: ignore[assignment]
-    assert slots.only_hope(said=lambda slot: slot.ready is not None)
+    assert slots.only_hope(reported=lambda slot: slot.ready is not None)
 
     slots[0].ready = Ready(committed_step=3, state="valid")
-    assert not slots.only_hope(said=lambda slot: slot.ready is not None)
+    assert not slots.only_hope(reported=lambda slot: slot.ready is not None)
 
     slots[0].process = None
-    assert slots.only_hope(said=lambda slot: slot.ready is not None)
+    assert slots.only_hope(reported=lambda slot: slot.ready is not None)
 
 
 def test_a_spare_that_never_becomes_ready_is_killed_and_one_that_waits_is_not() -> None:

@@ -87,11 +87,11 @@ def dissenters(digests: Mapping[int, Mapping[tuple[int, ...], str]]) -> dict[tup
         for holders, digest in given.items():
             found[holders][rank] = digest
     wrong = {}
-    for holders, said in sorted(found.items()):
-        best = max(said.values(), key=lambda digest: sum(other == digest for other in said.values()))
-        others = tuple(sorted(rank for rank, digest in said.items() if digest != best))
+    for holders, reports in sorted(found.items()):
+        best = max(reports.values(), key=lambda digest: sum(other == digest for other in reports.values()))
+        others = tuple(sorted(rank for rank, digest in reports.items() if digest != best))
         if others:
-            wrong[holders] = others if 2 * len(others) < len(said) else tuple(sorted(said))
+            wrong[holders] = others if 2 * len(others) < len(reports) else tuple(sorted(reports))
     return wrong
 
 

@@ -31,7 +31,7 @@ class Spot:
 @dataclass(frozen=True)
 class Keepers:
     of: tuple[int, ...]
-    """Who keeps its snapshots; -1 where twins are far enough away, or where there is nobody else."""
+    """Rank that keeps its snapshots; -1 if twins are far enough away, or without another rank."""
     apart: Reach
     """What no rank and its keeper have in common: another process, another node, another rack."""
 

@@ -61,10 +61,10 @@ def transfers(
     found = []
     for target in sorted(need):
         own = frozenset() if strangers else have.get(target, frozenset())
-        for wanted in sorted(need[target] - own):
-            left = remainder(wanted, [box for box in own if box.tensor == wanted.tensor]) if own else (wanted,)
-            there = holders[wanted.tensor]
-            for box in sorted(there, key=lambda box: (box != wanted, box)):
+        for needed in sorted(need[target] - own):
+            left = remainder(needed, [box for box in own if box.tensor == needed.tensor]) if own else (needed,)
+            there = holders[needed.tensor]
+            for box in sorted(there, key=lambda box: (box != needed, box)):
                 pieces = [piece for part in left if (piece := part.overlap(box))]
                 if not pieces:
                     continue

@@ -75,7 +75,7 @@ def _differing(value: Any) -> dict[str, Any]:
 
 
 _short = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_differing).encode
-"""Without the fields that are as they are where nothing is said."""
+"""Without the fields that have their default."""
 
 
 @lru_cache(TEXTS_KEPT)
@@ -126,14 +126,14 @@ def _scalars(kind: Any) -> frozenset[type] | None:
     return frozenset((kind,)) if kind in (int, str, bool, type(None)) else None
 
 
-def _wanted(kinds: frozenset[type]) -> str:
+def _names(kinds: frozenset[type]) -> str:
     return " or ".join(sorted("null" if kind is type(None) else kind.__name__ for kind in kinds))
 
 
 def _scalar(kinds: frozenset[type]) -> Reader:
     def read(value: Any, path: str) -> Any:
         if type(value) not in kinds:
-            raise MessageError(f"{path} must be {_wanted(kinds)}, got {value!r}")
+            raise MessageError(f"{path} must be {_names(kinds)}, got {value!r}")
         return value
 
     return read
@@ -250,7 +250,7 @@ def _object(kind: Any, texts: Forms) -> Reader:
             raise MessageError(f"fields of {path} are wrong: unknown {unknown}, missing {missing}")
         for name, kinds in plain:
             if type(value[name]) not in kinds:
-                raise MessageError(f"{path}.{name} must be {_wanted(kinds)}, got {value[name]!r}")
+                raise MessageError(f"{path}.{name} must be {_names(kinds)}, got {value[name]!r}")
         for name, reader in nested:
             if name in given:
                 value[name] = reader(given[name], f"{path}.{name}")

@@ -21,9 +21,9 @@ class Deadlines:
     heartbeat: float = 1.5
     """A launcher that is silent for so long is lost."""
     leave: float = 30.0
-    """A rank that was told to leave and has not is killed. Longer than the longest computation between collectives."""
+    """A rank that has not left by then is killed. Longer than the longest computation between collectives."""
     ready: float = 40.0
-    """A launcher that wants a view goes on without those that have not answered."""
+    """A proposer continues without the launchers that have not answered."""
     minority: float = 45.0
     """A launcher that reaches no majority stops."""
     view: float = 300.0
@@ -42,7 +42,7 @@ class Deadlines:
     most. Longer than what one rank may do alone between two steps, such as an evaluation on rank 0.
     """
     progress: float = 600.0
-    """A rank that says nothing for so long is hung: all have to leave, and it is killed if it does not."""
+    """A rank without a message for so long is hung: all have to leave, and it is killed if it does not."""
     stop: float = 10.0
     """Between the request to end and the kill."""
 

@@ -39,7 +39,7 @@ class Ready:
     snapshots: tuple[Snapshot, ...] = ()
     """Shards that it keeps in memory, its own among them."""
     checkpoint_step: int = -1
-    """The newest complete checkpoint in storage that it knows of; -1 without one, -2 before it knows."""
+    """Newest complete checkpoint in storage that it has found; -1 without one, -2 before it has searched."""
     twins: tuple[int, ...] | None = None
     """Ranks whose state is the same as that of its rank. Default: all ranks, they are replicas."""
     prepared: bool = False
@@ -161,7 +161,7 @@ class Plan:
     allowed: bool = True
     """Whether the job allows that loss; a view whose loss is not allowed is never sent."""
     cut: int = 0
-    """Ranks that the state was divided among so far, where its parts are put together anew."""
+    """Ranks that the state was divided among so far, where it is divided again."""
     parts: tuple[tuple[int, ...], ...] = ()
     """By rank of that size: who can give its part, numbered as hosts and ports are."""
 

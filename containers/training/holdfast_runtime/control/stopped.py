@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 LOOK_S = 1.0
-"""Between two looks. One that comes much later says nothing: the one that looks was stopped itself."""
+"""Interval of polls. A poll that is much later is void: the poller itself was stopped."""
 _TIMEVAL = struct.Struct("@ll")
 
 

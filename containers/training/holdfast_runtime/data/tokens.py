@@ -81,7 +81,7 @@ def read_header(path: Path) -> Header:
     if size != header.size:
         state = "truncated" if size < header.size else "too long"
         raise DataError(
-            f"{path} is {state}: it has {size} bytes and its header says {header.size}; copy or build it again"
+            f"{path} is {state}: it has {size} bytes, its header requires {header.size}; copy or build it again"
         )
     if not header.tokens:
         raise DataError(f"{path} has no tokens")

@@ -99,11 +99,11 @@ class Injector:
             return os.getpid()
         if victim == "launcher":
             return os.getppid()
-        wanted = int(victim[5:]) if victim.startswith("rank:") else -1
+        rank = int(victim[5:]) if victim.startswith("rank:") else -1
         end = time.monotonic() + VICTIM_S
         while time.monotonic() < end:
             status = self._asked()
-            pids = [status["forker"]] if victim == "forker" else _pids(status["processes"], wanted)
+            pids = [status["forker"]] if victim == "forker" else _pids(status["processes"], rank)
             if pids and pids[0]:
                 return int(pids[0])
             time.sleep(0.1)
@@ -120,5 +120,5 @@ class Injector:
         return status
 
 
-def _pids(processes: Sequence[Mapping[str, Any]], wanted: int) -> list[int]:
-    return [process["pid"] for process in processes if process["rank"] == wanted and (wanted >= 0 or process["ready"])]
+def _pids(processes: Sequence[Mapping[str, Any]], rank: int) -> list[int]:
+    return [process["pid"] for process in processes if process["rank"] == rank and (rank >= 0 or process["ready"])]

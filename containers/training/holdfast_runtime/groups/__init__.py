@@ -7,7 +7,7 @@ old one, ``polling`` quiets one that cannot end yet. What is touched of torch be
 """
 
 from holdfast_runtime.groups import private
-from holdfast_runtime.groups.cutting import cut_anew, mesh_like, moved, ordered
+from holdfast_runtime.groups.cutting import mesh_like, moved, ordered, recut
 from holdfast_runtime.groups.group import Group, Opening
 from holdfast_runtime.groups.holders import holders
 from holdfast_runtime.groups.polling import poll_once
@@ -24,7 +24,6 @@ __all__ = [
     "UnsupportedError",
     "Waits",
     "check_version",
-    "cut_anew",
     "has_ended",
     "holders",
     "mesh_like",
@@ -32,5 +31,6 @@ __all__ = [
     "ordered",
     "poll_once",
     "private",
+    "recut",
     "sockets_of",
 ]

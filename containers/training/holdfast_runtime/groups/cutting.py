@@ -59,7 +59,7 @@ def _is_cut_evenly(parameter: Tensor) -> bool:
 
 
 @torch.no_grad()
-def cut_anew(model: nn.Module, optimizer: torch.optim.Optimizer, mesh: "DeviceMesh") -> None:
+def recut(model: nn.Module, optimizer: torch.optim.Optimizer, mesh: "DeviceMesh") -> None:
     """
     Give each parameter and its optimizer state the size that this rank has of it in a mesh of one dimension.
 

@@ -21,7 +21,7 @@ from holdfast_runtime.groups.sockets import DESCRIPTORS, descriptors
 INFORMATION = DESCRIPTORS.with_name("fdinfo")
 POLLING = "anon_inode:[eventpoll]"
 POLLED = re.compile(r"^tfd:\s*(\d+) events:\s*[0-9a-f]+ data:\s*([0-9a-f]+) ", re.MULTILINE)
-"""One descriptor that is polled, and what whoever polls is told with it: proc_pid_fdinfo(5)."""
+"""Polled descriptor and the data that epoll returns with it: proc_pid_fdinfo(5)."""
 EPOLL_CTL_MOD = 3
 EPOLLIN = 1
 EPOLLET = 1 << 31

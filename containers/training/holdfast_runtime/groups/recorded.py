@@ -29,7 +29,7 @@ class Made:
     name: str
     """Empty at a rank that is not in it."""
 
-    def told(self) -> str:
+    def label(self) -> str:
         if self.options.get("use_local_synchronization"):
             return ""
         ranks, backend = self.options.get("ranks"), self.options.get("backend")
@@ -46,7 +46,7 @@ class RecordedGroups:
         self.wait_s = 0.0
         """Longest wait of a collective in a group; 0 for torch's default."""
         self.made: Callable[[dict[int, str]], None] = lambda _sockets: None
-        """Told the sockets of each group that the script makes."""
+        """Called with the sockets of each group that the script makes."""
         self._list: list[Made] = []
         self._real: Callable[..., Any] = c10d._new_group_with_tag
         self._again = False
@@ -54,14 +54,14 @@ class RecordedGroups:
     def watch(self) -> None:
         private.watch_new_groups(self._make)
 
-    def told(self) -> list[str]:
-        return [text for made in self._list if (text := made.told())]
+    def labels(self) -> list[str]:
+        return [text for made in self._list if (text := made.label())]
 
     def of_some_ranks(self) -> list[str]:
-        return [made.told() or "a group" for made in self._list if made.options.get("ranks") is not None]
+        return [made.label() or "a group" for made in self._list if made.options.get("ranks") is not None]
 
     def digest(self) -> str:
-        return hashlib.blake2b(json.dumps(self.told()).encode(), digest_size=8).hexdigest()
+        return hashlib.blake2b(json.dumps(self.labels()).encode(), digest_size=8).hexdigest()
 
     def make_again(self, *, timeout_s: float) -> None:
         """Make all of them, after the default group. Raises RuntimeError when a peer is gone."""
@@ -72,7 +72,7 @@ class RecordedGroups:
                 group = self._real(**self._own(made.options, timeout_s=timeout_s))
                 if private.name_of(group) != made.name:
                     raise private.UnsupportedError(
-                        f"{made.told()} was called {made.name!r} and is called {private.name_of(group)!r} when it is "
+                        f"{made.label()} was called {made.name!r} and is called {private.name_of(group)!r} when it is "
                         "made again; groups must be made after holdfast_runtime.init_process_group(), by every rank"
                     )
             private.remember_meshes()

@@ -48,7 +48,7 @@ def init_process_group(backend: str | None = None) -> None:
         StoppedError: the launcher has ended the job, or this spare was not needed.
     """
     backend = backend or ("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
-    with _told():
+    with _unsupported_reported():
         if dist.is_initialized():
             raise UnsupportedError(
                 "torch.distributed has process groups already; call holdfast_runtime.init_process_group() in place of "
@@ -69,12 +69,12 @@ def init_process_group(backend: str | None = None) -> None:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _unsupported_reported() -> Iterator[None]:
     try:
         yield
     except UnsupportedError as error:
         if "HOLDFAST_CONTROL_FD" in os.environ:
-            Member(backend="gloo").telling.refuse(error)
+            Member(backend="gloo").reporter.refuse(error)
         raise
 
 
@@ -115,7 +115,7 @@ def begun(
     """
     if not _begun:
         if "HOLDFAST_CONTROL_FD" in os.environ:
-            with _told():
+            with _unsupported_reported():
                 _check_plain(state, survive=survive, elastic=elastic)
         return None
     member = _begun[0]
@@ -134,7 +134,7 @@ def begun(
         if sizes or logical:
             check_elastic(state.model, member.recorded, logical=logical, pipelines=pipeline is not None)
     except UnsupportedError as error:
-        member.telling.refuse(error)
+        member.reporter.refuse(error)
         raise
     pipelines = [] if pipeline is None else [*pipeline] if isinstance(pipeline, list | tuple) else [pipeline]
     sharded = Sharded(state.model, member.recorded, pipelines=pipelines)

@@ -61,8 +61,8 @@ def on_uncaught(tell: Callable[[BaseException], bool]) -> None:
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        told = method()
-        if told is None or not told(error):
+        report = method()
+        if report is None or not report(error):
             before(kind, error, trace)
 
     sys.excepthook = hook

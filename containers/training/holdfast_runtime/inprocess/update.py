@@ -195,7 +195,7 @@ class Updates:
             if self.trial:
                 member.faults.point("trial")
                 return
-            member.telling.progress("forward")
+            member.reporter.progress("forward")
             self._in_step = True
 
     def no_sync(self) -> AbstractContextManager[None]:
@@ -209,7 +209,7 @@ class Updates:
             return loss
         self._state.check_structure()
         self._state.before_update()
-        leaves = member.telling.leaves_after(member.own.committed_step + 1)
+        leaves = member.reporter.leaves_after(member.own.committed_step + 1)
         if leaves:
             member.faults.point("leaving")
         if member.own.world_size == 1:
@@ -234,7 +234,7 @@ class Updates:
             facts=digest_of_facts(facts),
             buffers=self._buffers.layout(),
         )
-        member.telling.progress("vote")
+        member.reporter.progress("vote")
         self._reducer.finish(from_first=buffers)
         outcome = vote.count(tail, world_size=member.own.world_size)
         self._comparison.judge_vote(outcome, facts, member=member)
@@ -260,7 +260,7 @@ class Updates:
         facts = self._comparison.facts(whole=compares)
         digest = digest_of_facts(facts)
         vote.cast(ballot.tail, step=member.own.committed_step, digest=0, loss=loss, leaves=leaves, facts=digest)
-        member.telling.progress("vote")
+        member.reporter.progress("vote")
         self._comparison.note_own_buffers(member)
         if compares:
             self._comparison.compare_twins(member)
@@ -346,7 +346,7 @@ class Updates:
             member.own.committed_step += 1
             member.own.validity, member.own.prepared = "valid", False
             member.taking.recutting.forget()
-            member.telling.progress("other", loss=self._loss)
+            member.reporter.progress("other", loss=self._loss)
             member.faults.point("commit")
 
     def _step_scheduler(self) -> None:
@@ -397,33 +397,33 @@ class Updates:
         """Leave the generation after an error before the update. True if the step can be done again."""
         member = self._member
         if isinstance(error, DivergenceError | UnsupportedError) and member is not None:
-            member.telling.refuse(error)
+            member.reporter.refuse(error)
             return False
         if member is None or not isinstance(error, Exception):
             return False
         if isinstance(error, StructureError):
-            member.telling.refuse(UnsupportedError(str(error)))
+            member.reporter.refuse(UnsupportedError(str(error)))
             return False
         reason = f"{type(error).__name__}: {error}"
         if not self._is_of_peers(error, member):
-            reason = member.telling.raised(error, step=number, where="step")
+            reason = member.reporter.raised(error, step=number, where="step")
         member.leave(reason)
         return True
 
     def _left_after_update(self, error: Exception, step: Step, member: Member) -> bool:
         """A step was left behind its update, in a collective: True if nothing of consequence stood there."""
         if isinstance(error, DivergenceError):
-            member.telling.refuse(error)
+            member.reporter.refuse(error)
             return False
         if not self._is_of_peers(error, member):
-            member.telling.raised(error, step=step.number, where="after")
+            member.reporter.raised(error, step=step.number, where="after")
             return False
         missed = behind(error, step)
         for call in missed.modes:
             call()
         missing = missed.statement or self._state.changed_mode()
         if missing:
-            member.telling.refuse(
+            member.reporter.refuse(
                 DivergenceError(
                     f"step {step.number} was left after its update, in a collective whose peer was lost, and what "
                     f"stands behind it has not run: {missing}. Put what changes something before step.update, after "
@@ -438,7 +438,7 @@ class Updates:
             return True
         if member.has_left:
             return isinstance(error, PEERS) or "process group" in str(error)
-        return isinstance(error, PEERS) and member.peers.told_to_leave()
+        return isinstance(error, PEERS) and member.peers.wait_for_leave()
 
     def wait(self, work: Any) -> None:
         """Until a collective is done. Raises BrokenError."""

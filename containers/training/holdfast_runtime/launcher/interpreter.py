@@ -45,5 +45,5 @@ def missing(modules: "Sequence[str]", *, prefix: str = sys.prefix, executable: s
             f"{found}: the packages of {prefix} are for {', '.join(others)}, and its interpreter is {version} on this "
             f"node; make it again: {shlex.quote(executable)} -m venv --clear {shlex.quote(prefix)}"
         )
-    wanted = " ".join(shlex.quote(REQUIREMENTS.get(name, name)) for name in absent)
-    return f"{found}; run: {shlex.quote(executable)} -m pip install {wanted}"
+    needed = " ".join(shlex.quote(REQUIREMENTS.get(name, name)) for name in absent)
+    return f"{found}; run: {shlex.quote(executable)} -m pip install {needed}"

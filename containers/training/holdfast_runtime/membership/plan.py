@@ -81,13 +81,13 @@ def next_view(committed: View, statuses: Sequence[Status], *, policy: Policy) ->
     kept = False
     stored: Source = "checkpoint"
     made: Source = "fresh"
-    anew: Source = "parts"
+    rebuilt: Source = "parts"
     origins = tuple(stored for _ in ranks)
     if fresh and not started:
         newest = step = max(checkpoint, 0)
         origins = origins if step else tuple(made for _ in ranks)
     elif recut is not None:
-        step, origins = recut.step, tuple(anew for _ in ranks)
+        step, origins = recut.step, tuple(rebuilt for _ in ranks)
         leavers, parts = source.given(recut)
         kept = step in source.snapshots
     elif step >= 0:

@@ -67,7 +67,7 @@ class Stop:
 
 Action = Send | Leave | Install | SetTimer | Stop
 Decide = Callable[[View, tuple[Status, ...]], View | str]
-"""The next view for a committed one and what the launchers in reach say; a text says why there is none (yet)."""
+"""Next view for a committed one and the reports of the launchers in reach; a text is the reason for none (yet)."""
 
 PROPOSE, GATHER, GIVE_UP, MEET = "propose", "gather", "give up", "meet"
 
@@ -86,8 +86,8 @@ class Node:
     """By node, what views call the launcher that was found there last; -1 for one that was there from the start."""
     status: Status | None = None
     """The local processes, once all of them have left their collectives."""
-    wanted: str = ""
-    """Why the next view is wanted; empty when it is not."""
+    requested: str = ""
+    """Reason for the next view; empty if none is requested."""
     promised: Ballot | None = None
     accepted: tuple[Ballot, Unread | View] | None = None
     waiting: Prepare | None = None
@@ -124,7 +124,7 @@ class Node:
 
     @property
     def awaited(self) -> frozenset[int]:
-        if not self.wanted or self.ballot is None:
+        if not self.requested or self.ballot is None:
             return frozenset()
         heard = {promise.status.node for promise in self.promises} if self.proposal is None else self.accepts
         return self.up - heard
@@ -157,10 +157,10 @@ def start(
 
 
 def trouble(node: Node, reason: str) -> tuple[Node, list[Action]]:
-    """A local process died, a rank reports a broken collective, or the job begins: another view is wanted."""
-    if node.wanted:
+    """A local process died, a rank reports a broken collective, or the job begins: request another view."""
+    if node.requested:
         return node, []
-    node = replace(node, wanted=reason)
+    node = replace(node, requested=reason)
     actions: list[Action] = [] if node.status is not None else [Leave(node.generation, reason)]
     return node, [*actions, SetTimer(PROPOSE, node.turn), SetTimer(GIVE_UP, 0)]
 
@@ -179,7 +179,7 @@ def lost(node: Node, peer: int) -> tuple[Node, list[Action]]:
 def found(node: Node, peer: int, identity: int) -> tuple[Node, list[Action]]:
     called = (*node.called[:peer], identity, *node.called[peer + 1 :])
     node = replace(node, up=node.up | {peer}, called=called)
-    if not node.wanted:
+    if not node.requested:
         return node, []
     if node.ballot is not None:
         # The proposal waits for all in reach.
@@ -191,7 +191,7 @@ def found(node: Node, peer: int, identity: int) -> tuple[Node, list[Action]]:
 def witness_found(node: Node, identity: int) -> tuple[Node, list[Action]]:
     if node.size % 2:
         return node, []  # one more vote would be one more that is needed
-    return replace(node, witness=identity), [SetTimer(PROPOSE, 0)] if node.wanted else []
+    return replace(node, witness=identity), [SetTimer(PROPOSE, 0)] if node.requested else []
 
 
 def witness_lost(node: Node) -> Node:
@@ -210,10 +210,10 @@ def ready(node: Node, status: Status) -> tuple[Node, list[Action]]:
 def timer(node: Node, name: str, *, decide: Decide) -> tuple[Node, list[Action]]:
     if name == MEET:
         return trouble(node, f"node {node.gone[0]} is lost") if node.gone else (node, [])
-    if not node.wanted:
+    if not node.requested:
         return node, []
     if name == GIVE_UP:
-        return node, [Stop(f"{node.wanted}; {node.refusal or _few(node)}")]
+        return node, [Stop(f"{node.requested}; {node.refusal or _few(node)}")]
     return _propose(node) if name == PROPOSE else _conclude(node, decide=decide)
 
 
@@ -271,7 +271,7 @@ def _promise(node: Node, sender: int, prepare: Prepare) -> tuple[Node, list[Acti
         return node, [Send(sender, Refuse(node.generation, node.promised))]
     node = replace(node, promised=prepare.ballot)
     actions: list[Action] = []
-    if not node.wanted:
+    if not node.requested:
         node, actions = trouble(node, f"node {sender} asks for another view")
     if node.status is None:
         return replace(node, waiting=prepare), actions

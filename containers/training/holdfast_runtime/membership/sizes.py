@@ -28,13 +28,13 @@ def next_size(
         places: processes that launchers in reach have or will have again. Default: no more than are there
         waited: whether those have had their time. Default: they have
     """
-    wanted = [size for size in sizes if size <= asked] or [min(sizes)] if asked else list(sizes)
-    possible = [size for size in wanted if size <= there]
-    best, keep = max(possible, default=0), min(current, max(wanted))
+    allowed = [size for size in sizes if size <= asked] or [min(sizes)] if asked else list(sizes)
+    possible = [size for size in allowed if size <= there]
+    best, keep = max(possible, default=0), min(current, max(allowed))
     if best < keep <= places and not waited:
         return f"{there} processes are available, {keep} are required to keep the size; replacements are starting"
     if not best:
-        return f"{there} processes are available, {min(wanted)} are required"
+        return f"{there} processes are available, {min(allowed)} are required"
     return best
 
 

@@ -88,9 +88,9 @@ class Status:
     """What views call the launcher of this node: another number for each that was in this place."""
     ranks: tuple[RankStatus, ...] = ()
     checkpoint_step: int = -1
-    """The newest complete checkpoint in storage; -1 without one, -2 where no process knows yet whether there is one."""
+    """The newest complete checkpoint in storage; -1 without one, -2 where no process has searched yet."""
     known_step: int = 0
-    """The newest step that it has ever heard of, also from processes that are gone: nothing is forgotten in silence."""
+    """Newest step ever reported, also by processes that are lost: none is forgotten in silence."""
     leaving: bool = False
     """Whether it gives its ranks away: its processes get none, where others can take them, and give their state."""
     asked: Asked = Asked()
@@ -126,7 +126,7 @@ class View:
     copied."""
     asked: Asked = Asked()
     cut: int = 0
-    """Ranks that the state was divided among so far, where its parts are put together anew for another number."""
+    """Ranks that the state was divided among so far, where it is divided again among another number."""
     parts: tuple[tuple[int, ...], ...] = ()
     """By rank of that size: who can give its part, numbered as donors are."""
 

@@ -93,8 +93,8 @@ class Overlay:
         judge_s = self.roster.judge_s
         return min(times if judge_s is None else [*times, judge_s], default=None)
 
-    def wanted(self) -> frozenset[int]:
-        return self.roster.ring.wanted(self.me)
+    def desired(self) -> frozenset[int]:
+        return self.roster.ring.desired(self.me)
 
     def link(self, member: Member, now_s: float) -> None:
         self._learn(member, now_s)
@@ -150,7 +150,7 @@ class Overlay:
 
     def _learn(self, member: Member, now_s: float, *, sender: int = -1) -> None:
         if member.node == self.me:
-            self._said_of_this_one(member, now_s)
+            self._refute(member, now_s)
             return
         before = self.roster.members.get(member.node)
         if not self.roster.learn(member):
@@ -163,7 +163,7 @@ class Overlay:
             self._effects.append(Up(member))
             self.router.retry(now_s)
 
-    def _said_of_this_one(self, member: Member, now_s: float) -> None:
+    def _refute(self, member: Member, now_s: float) -> None:
         own = self.roster.own
         if member.uid != own.uid:
             self._effects.append(Rival(member.incarnation))

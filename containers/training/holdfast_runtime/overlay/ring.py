@@ -81,7 +81,7 @@ class Ring:
             length //= 2
         return frozenset(found)
 
-    def wanted(self, node: int) -> frozenset[int]:
+    def desired(self, node: int) -> frozenset[int]:
         return self.beside(node) | self.fingers(node)
 
     def between(self, first: int, end: int) -> Sequence[int]:

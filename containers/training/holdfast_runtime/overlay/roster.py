@@ -15,7 +15,7 @@ from holdfast_runtime.overlay.ring import Ring
 REPORTERS = 2
 """So many are believed."""
 PATIENCE = 3.0
-"""Heartbeat deadlines in which a launcher can refute what a single one says."""
+"""Heartbeat deadlines in which a launcher can refute the report of a single one."""
 
 Subject = tuple[int, str, int]
 

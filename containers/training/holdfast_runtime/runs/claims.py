@@ -52,7 +52,7 @@ def _refuse_strangers(folder: Path) -> None:
     checkpoints = sorted(entry.name for entry in folder.iterdir() if entry.name.startswith("step-"))
     if checkpoints:
         raise RunFolderError(
-            f"{folder} has checkpoints ({', '.join(checkpoints[:3])}) and no file {NAME} that says whose they are; to "
+            f"{folder} has checkpoints ({', '.join(checkpoints[:3])}) and no file {NAME} that names their job; to "
             f"go on with them: python -m holdfast_runtime.runs --adopt {folder}; otherwise give another folder"
         )
 

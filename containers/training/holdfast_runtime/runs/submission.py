@@ -22,7 +22,7 @@ class Submission:
     job: str = ""
     """Number of the job, for people; empty when the identity was given."""
     start: str = ""
-    """When this attempt of the job started, as Slurm says since 23.02; empty where it does not, and for arrays."""
+    """When this attempt of the job started, reported by Slurm since 23.02; empty where it does not, and for arrays."""
     restarts: int = 0
 
     def is_another_start(self, other: "Submission") -> bool:

@@ -129,8 +129,8 @@ class JobSnapshots:
     def after_step(self, step: int) -> None:
         if not self.needed or not self._pace.is_due(step):
             return
-        wanted = self._pace.wanted(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s)
-        slowest = -self._agree((-wanted,))[0]
+        updates = self._pace.updates_to_next(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s)
+        slowest = -self._agree((-updates,))[0]
         if self._snapshots.take(step):
             self._pace.begun(step, at_s=time.monotonic(), spent_s=self._snapshots.spent_s, every=slowest)
 
@@ -152,7 +152,7 @@ class SnapshotPace:
     def is_due(self, step: int) -> bool:
         return step % self.every == 0 if self._fixed else step >= self._step + self.every
 
-    def wanted(self, step: int, *, at_s: float, spent_s: float) -> int:
+    def updates_to_next(self, step: int, *, at_s: float, spent_s: float) -> int:
         """Updates to the next but one, by what those since the last one cost: CPU seconds and the steps' own time."""
         if self._fixed or step <= self._step:
             return self.every
@@ -166,8 +166,8 @@ class SnapshotPace:
 
 
 def in_one_place(facts: Sequence[Facts]) -> bool:
-    wanted = "node" if len({fact.node for fact in facts}) > 1 else "process"
-    return REACHES.index(survives(facts, snapshots=False).reach) < REACHES.index(wanted)
+    required = "node" if len({fact.node for fact in facts}) > 1 else "process"
+    return REACHES.index(survives(facts, snapshots=False).reach) < REACHES.index(required)
 
 
 def check_memory(shard: Shard, *, ranks: int, held: int = 0, available: int | None = None) -> None:

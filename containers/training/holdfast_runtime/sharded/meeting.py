@@ -80,9 +80,9 @@ def agreed_snapshot(facts: Sequence[Facts], *, until: int, cut: int = 0) -> int:
 
 
 def odd_ones(facts: Sequence[Facts], of: Callable[[Facts], object]) -> tuple[int, ...]:
-    said = [of(fact) for fact in facts]
-    usual, _ = max(Counter(said).items(), key=lambda item: (item[1], -said.index(item[0])))
-    return tuple(rank for rank, what in enumerate(said) if what != usual)
+    values = [of(fact) for fact in facts]
+    usual, _ = max(Counter(values).items(), key=lambda item: (item[1], -values.index(item[0])))
+    return tuple(rank for rank, what in enumerate(values) if what != usual)
 
 
 def disagreement(facts: Sequence[Facts]) -> str:

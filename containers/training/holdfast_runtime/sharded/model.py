@@ -14,7 +14,7 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from holdfast_runtime.boxes import boxes_of, placements_of
-from holdfast_runtime.groups import RecordedGroups, cut_anew, mesh_like, moved, private
+from holdfast_runtime.groups import RecordedGroups, mesh_like, moved, private, recut
 
 
 class Sharded:
@@ -65,17 +65,17 @@ class Sharded:
             private.forget_pipeline(schedule)
 
     def moved(self, rank: int) -> bool:
-        """Have room for the part of another rank, of as many. False where that takes ``cut_anew``."""
+        """Have room for the part of another rank, of as many. False where that takes ``recut``."""
         if not moved(self._model, rank):
             return False
         self._placed(rank, self.place[1])
         return True
 
-    def cut_anew(self, optimizer: torch.optim.Optimizer) -> None:
+    def recut(self, optimizer: torch.optim.Optimizer) -> None:
         """Have the part of this rank in the groups that there are now, of another number of ranks; empty."""
         mesh = private.data_mesh(self._model)
         assert mesh is not None
-        cut_anew(self._model, optimizer, mesh_like(mesh))
+        recut(self._model, optimizer, mesh_like(mesh))
         self._placed(dist.get_rank(), dist.get_world_size())
 
     def _placed(self, rank: int, size: int) -> None:

@@ -179,7 +179,7 @@ class Checkpoints:
         state[whose] = {"extra": extra, "buffers": buffers}
         load(state, storage_reader=reader, process_group=self._group)
         if state["step"] != step:
-            raise SnapshotError(f"the checkpoint of step {step} says that it is of step {state['step']}")
+            raise SnapshotError(f"checkpoint of step {step}: its content is of step {state['step']}")
         set_state_dict(
             self._shard.model, self._shard.optimizer, model_state_dict=model, optim_state_dict=state["optimizer"]
         )

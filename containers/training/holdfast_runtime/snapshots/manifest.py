@@ -95,12 +95,12 @@ def damage(folder: Path, manifest: Manifest, names: list[str]) -> list[str]:
     path = step_folder(folder, manifest.step)
     problems = []
     for name in names:
-        wanted = manifest.files[name]
+        expected = manifest.files[name]
         if not (path / name).exists():
             problems.append(f"{name} is missing")
-        elif (path / name).stat().st_size != wanted.size:
-            problems.append(f"{name} has {(path / name).stat().st_size} bytes and {wanted.size} were written")
-        elif facts(path / name) != wanted:
+        elif (path / name).stat().st_size != expected.size:
+            problems.append(f"{name} has {(path / name).stat().st_size} bytes and {expected.size} were written")
+        elif facts(path / name) != expected:
             problems.append(f"{name} does not match its SHA-256")
     return problems
 

@@ -45,8 +45,8 @@ def of_home(kind: str, home: dict[int, Any]) -> Iterator[Hook]:
         yield Hook(f"{kind.strip('_')} {name_of(hook)}", number, home)
 
 
-def keep(found: Sequence[Hook], wanted: Sequence[str]) -> list[str]:
-    missing = list(wanted)
+def keep(found: Sequence[Hook], required: Sequence[str]) -> list[str]:
+    missing = list(required)
     for hook in found:
         if missing and hook.text == missing[0]:
             del missing[0]

@@ -178,9 +178,9 @@ class ModelReader:
             for key, value in changes["attributes"].get(reader.name, {}).items():
                 reader.values[key] = put_back(reader.values.get(key), value)
         for (name, parameter), trained in zip(self.parameters, baseline.trained, strict=True):
-            wanted = changes["trained"].get(name, trained)
-            if parameter.requires_grad != wanted:
-                parameter.requires_grad_(wanted)
+            required = changes["trained"].get(name, trained)
+            if parameter.requires_grad != required:
+                parameter.requires_grad_(required)
         self._restore_extra(changes["extra"])
         self._keep_hooks(changes["hooks"])
 
@@ -222,11 +222,11 @@ class ModelReader:
             if (home := getattr(self._optimizer, kind, None)) is not None:
                 yield ("optimizer", kind), home
 
-    def _keep_hooks(self, wanted: Mapping[str, list[str]]) -> None:
+    def _keep_hooks(self, required: Mapping[str, list[str]]) -> None:
         """Remove the program's hooks that a state has not. Raises StructureError for those that are missing here."""
         own = dict(self._hooks())
-        for name in {**own, **wanted}:
-            if missing := hooks.keep(own.get(name, []), wanted.get(name, [])):
+        for name in {**own, **required}:
+            if missing := hooks.keep(own.get(name, []), required.get(name, [])):
                 raise StructureError(
                     f"hooks.{name or 'model'}: {', '.join(missing)} where the state comes from, and not in this "
                     "process: hooks cannot be sent; register them before Run"

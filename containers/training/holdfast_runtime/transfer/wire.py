@@ -66,8 +66,8 @@ class Header:
     """That the donor belongs to the job, and is who was called: who took the port of one that died is not."""
 
     def prove(self, *, token: str, challenge: str, port: int) -> str:
-        said = [challenge, port, self.generation, self.step, self.skeleton_bytes, self.tensors]
-        return hmac.new(token.encode(), f"header {json.dumps(said)}".encode(), hashlib.sha256).hexdigest()
+        members = [challenge, port, self.generation, self.step, self.skeleton_bytes, self.tensors]
+        return hmac.new(token.encode(), f"header {json.dumps(members)}".encode(), hashlib.sha256).hexdigest()
 
 
 class Line:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PORT = 585
-"""Below 1024, so that on the controller no user's program can be there in its place. Nobody's at IANA."""
+"""Below 1024, so that on the controller no user's program can be there in its place. Not assigned by IANA."""
 MOST_NODES = 32
 """With more launchers than this one lost launcher more does not matter."""
 FILES = (

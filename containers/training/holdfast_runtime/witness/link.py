@@ -45,14 +45,14 @@ class WitnessHandlers:
 
     address: Callable[[], Address | None]
     claim: Callable[[], int | None]
-    """The identity that the view names; OPEN to make a new memory; None to wait until somebody else has."""
+    """Identity in the view; OPEN to register the run; None to wait until another launcher has."""
     found: Callable[[int], None]
     lost: Callable[[str], None]
     left: Callable[[], None]
     """This end goes over to another memory, which the view names."""
     message: Callable[[membership.Message], None]
     refused: Callable[[str], None]
-    """Told once for each reason."""
+    """Called once for each reason."""
 
 
 class WitnessLink:
@@ -67,7 +67,7 @@ class WitnessLink:
         self._writer: asyncio.StreamWriter | None = None
         self._heard_s = 0.0
         self._silent = self._closing = self._leaving = False
-        self._said = ""
+        self._reported = ""
         self._forgotten: set[int] = set()
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -118,8 +118,8 @@ class WitnessLink:
                 await asyncio.wait_for(self._changed.wait(), pause_s)
 
     def _tell(self, what: str, text: str) -> None:
-        if what != self._said:
-            self._said = what
+        if what != self._reported:
+            self._reported = what
             self._handlers.refused(text)
 
     async def _call(self, address: Address, claim: int) -> None:
@@ -131,7 +131,7 @@ class WitnessLink:
             seated = await asyncio.wait_for(self._admission(reader, writer, claim), within_s)
             if seated is None:
                 return
-            self._said = ""
+            self._reported = ""
             self.identity, self.address, self._writer = seated, address, writer
             await self._serve(reader, writer)
         finally:
@@ -191,7 +191,7 @@ class WitnessLink:
             if self._leaving and not self._closing:
                 self._handlers.left()
             elif not self._closing:
-                self._said = UNREACHABLE
+                self._reported = UNREACHABLE
                 self._handlers.lost(f"it was silent for {self._deadlines.heartbeat:g} s" if self._silent else why)
 
     async def _beat(self, writer: asyncio.StreamWriter) -> None:

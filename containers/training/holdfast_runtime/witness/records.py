@@ -42,7 +42,7 @@ class Record:
     links: int = 0
     idle_since_s: float = 0.0
     parted: bool = False
-    """Whether a launcher has said goodbye."""
+    """A launcher has sent its goodbye."""
     held: dict[str, int] = field(default_factory=dict)
     """Bytes of the views that it remembers, by the kind of message that brought them."""
 

@@ -111,8 +111,8 @@ class _Connection(asyncio.Protocol):
             if found is None:
                 self.tell(Refused("it remembers nothing of this run", unknown=True))
                 raise _ClosedError
-            wanted = proof("join", found.key, identity=asked.identity, nonce=self._nonce)
-            if not hmac.compare_digest(asked.proof.encode(), wanted.encode()):
+            expected = proof("join", found.key, identity=asked.identity, nonce=self._nonce)
+            if not hmac.compare_digest(asked.proof.encode(), expected.encode()):
                 self.tell(Refused("the run token differs"))
                 raise _ClosedError(f"run {found.run_id!r}: a launcher with another token is refused")
             record = found
@@ -154,7 +154,7 @@ class Service:
         self.records = Records(self.limits)
         self._connections: set[_Connection] = set()
         self._hosts: Counter[str] = Counter()
-        self._said = 0
+        self._lines = 0
 
     async def serve(self, door: socket.socket) -> None:
         server = await asyncio.get_running_loop().create_server(lambda: _Connection(self), sock=door)
@@ -169,7 +169,7 @@ class Service:
                 connection.abort()
 
     def sweep(self, *, now_s: float) -> None:
-        self._said = 0
+        self._lines = 0
         for connection in [*self._connections]:
             waited_s, limit_s = now_s - connection.heard_s, self.limits.silence_s
             if connection.record is None:
@@ -179,8 +179,8 @@ class Service:
         self.records.sweep(now_s=now_s)
 
     def say(self, text: str) -> None:
-        self._said += 1
-        if self._said <= LINES_PER_SWEEP:
+        self._lines += 1
+        if self._lines <= LINES_PER_SWEEP:
             print(f"holdfast-witness: {text}", file=sys.stderr, flush=True)
 
     def admits(self, connection: _Connection) -> bool:

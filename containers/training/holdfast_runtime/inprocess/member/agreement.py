@@ -30,10 +30,10 @@ from holdfast_runtime.sharded import (
 class Agreement:
     """Facts that ranks exchange in a generation, and their checks."""
 
-    def __init__(self, own: Standing, *, peers: Peers, telling: Telling) -> None:
+    def __init__(self, own: Standing, *, peers: Peers, reporter: Telling) -> None:
         self._own = own
         self._peers = peers
-        self._telling = telling
+        self._reporter = reporter
 
     def meet(self, view: View, sharded: Sharded, made: Training) -> None:
         """All ranks tell what they have, and see whether they can train together. Raises UnsupportedError."""
@@ -50,7 +50,7 @@ class Agreement:
             rack=os.environ.get("HOLDFAST_RACK", ""),
         )
         with with_peers("not all ranks have reported their state"):
-            all_facts = exchange(self._telling.store("meet"), facts, rank=view.rank, world_size=view.world_size)
+            all_facts = exchange(self._reporter.store("meet"), facts, rank=view.rank, world_size=view.world_size)
         if problem := disagreement(all_facts):
             raise UnsupportedError(problem)
         sharded.twins = twins(all_facts, view.rank)
@@ -62,7 +62,7 @@ class Agreement:
         found = survives(all_facts, snapshots=kept is not None and kept.needed)
         if view.plan.source == "fresh" and (problem := found.refusal(made.survive)):
             raise UnsupportedError(problem)
-        self._telling.send(Survives(sentence=str(found), reach=found.reach, short=found.short))
+        self._reporter.send(Survives(sentence=str(found), reach=found.reach, short=found.short))
 
     def begin_equal(self, made: Training) -> None:
         """Rank 0's seed and first parameters, for all. Raises BrokenError."""

@@ -11,22 +11,22 @@ from holdfast_runtime.inprocess.member.standing import Standing
 from holdfast_runtime.inprocess.member.telling import Telling
 
 NOTICE_S = 2.0
-"""How long after an error of the script the launcher may take to say that somebody is gone, on a busy machine."""
+"""Longest time from an error of the script to the launcher's report of a lost peer, on a busy machine."""
 
 
 class Making:
     """Of one process. Its waits are as long as ranks may take to become ready at the start of a job."""
 
-    def __init__(self, own: Standing, *, peers: Peers, telling: Telling, deadlines: Deadlines) -> None:
+    def __init__(self, own: Standing, *, peers: Peers, reporter: Telling, deadlines: Deadlines) -> None:
         self.begun: View | None = None
         """In which this process makes its model, until its groups end."""
         self._all_made_in = 0
         """The generation."""
         self._own = own
         self._peers = peers
-        self._telling = telling
+        self._reporter = reporter
         self._deadlines = deadlines
-        telling.is_of_peers = self._is_of_peers
+        reporter.is_of_peers = self._is_of_peers
 
     def open(self, view: View) -> None:
         """Groups in which the script can make its model. Raises BrokenError."""
@@ -35,7 +35,7 @@ class Making:
         elif others := self._others("models", has_one=False):
             raise BrokenError(f"{_ranks(others)} made a model before, and all begin again")
         else:
-            self._peers.open(self._telling.store("make"))
+            self._peers.open(self._reporter.store("make"))
         self.begun = view
 
     def check(self, view: View) -> None:
@@ -43,7 +43,7 @@ class Making:
             return
         if others := self._others("models", has_one=True):
             reason = f"{_ranks(others)} has no model yet: all begin again"
-            self._telling.broken(reason)
+            self._reporter.broken(reason)
             raise StoppedError(reason, 1)
 
     def until_all_have(self, view: View) -> View:
@@ -63,13 +63,13 @@ class Making:
 
     def _others(self, purpose: str, *, has_one: bool) -> list[int]:
         with with_peers("not all ranks have reported whether they have a model"):
-            store = self._telling.store(purpose, deadline_s=self._deadlines.start)
+            store = self._reporter.store(purpose, deadline_s=self._deadlines.start)
             store.set(str(self._own.rank), str(int(has_one)))
             return [rank for rank in range(self._own.world_size) if (store.get(str(rank)) == b"1") != has_one]
 
     def _is_of_peers(self, error: BaseException) -> bool:
         is_possible = self.begun is not None and isinstance(error, RuntimeError | OSError)
-        return is_possible and self._peers.told_to_leave(within_s=NOTICE_S)
+        return is_possible and self._peers.wait_for_leave(within_s=NOTICE_S)
 
 
 def _is_together(view: View) -> bool:

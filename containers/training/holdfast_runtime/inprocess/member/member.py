@@ -50,23 +50,23 @@ class Member:
         self.deadlines = Deadlines.from_environment(environment)
         self.own = Standing()
         self.at_boundary = False
-        """Whether all ranks leave before the next step; each of them knows it from the votes of the last one."""
+        """All ranks leave before the next step, by the votes of the last one."""
         self.recorded = recorded
         self.peers = Peers(self.own, backend=backend, recorded=recorded, deadlines=self.deadlines)
-        self.telling = Telling(self.own, deadlines=self.deadlines, environment=environment, on_leave=self.peers.leave)
+        self.reporter = Telling(self.own, deadlines=self.deadlines, environment=environment, on_leave=self.peers.leave)
         self.taking = Taking(
             self.own,
             peers=self.peers,
-            telling=self.telling,
+            reporter=self.reporter,
             deadlines=self.deadlines,
             faults=self.faults,
             token=environment.get("HOLDFAST_TOKEN", ""),
         )
         self.taking.training = training
-        self.agreement = Agreement(self.own, peers=self.peers, telling=self.telling)
+        self.agreement = Agreement(self.own, peers=self.peers, reporter=self.reporter)
         self.compare: Callable[[], None] = self.peers.all_here
         """Compares all that ranks must have alike, with all of them, at the end of the training."""
-        self._making = Making(self.own, peers=self.peers, telling=self.telling, deadlines=self.deadlines)
+        self._making = Making(self.own, peers=self.peers, reporter=self.reporter, deadlines=self.deadlines)
         self._next: View | Stop | None = None
         """The generation that follows the one that was left, until ``join``."""
         self._problem: Exception | None = None
@@ -88,13 +88,13 @@ class Member:
         Raises:
             UnsupportedError: the training would end before its first snapshot; the job is told.
         """
-        self.telling.total = total
+        self.reporter.total = total
         kept = self.taking.made.kept
         if kept is not None and not self.own.committed_step:
             try:
                 check_length(kept.every, total=total)
             except UnsupportedError as error:
-                self.telling.refuse(error)
+                self.reporter.refuse(error)
                 raise
 
     def begin(self) -> None:
@@ -112,7 +112,7 @@ class Member:
         while True:
             self._say_ready(reason, planned=False)
             self.faults.point("waiting")
-            view = self.telling.place(needed=bool(self.own.generation))
+            view = self.reporter.place(needed=bool(self.own.generation))
             if isinstance(view, Stop):
                 raise StoppedError(view.reason, view.exit_code)
             if isinstance(view, Build):
@@ -120,7 +120,7 @@ class Member:
                 return
             self.taking.withdraw()
             self._become(view)
-            self.telling.progress("recover")  # making a model takes as long as it takes
+            self.reporter.progress("recover")  # making a model takes as long as it takes
             try:
                 self._set_environment()
                 self._making.open(view)
@@ -129,7 +129,7 @@ class Member:
                 self.peers.left()
                 reason = f"generation {self.own.generation} was not reached: {error}"
                 if not self.peers.must_leave:
-                    self.telling.broken(reason)
+                    self.reporter.broken(reason)
             else:
                 return
 
@@ -140,7 +140,7 @@ class Member:
 
     def cannot(self, error: Exception) -> NoReturn:
         """The script raised an error before this process has a rank: another one comes. Raises StoppedError."""
-        self.telling.cold(error)
+        self.reporter.cold(error)
         raise StoppedError(f"this spare could not do a step alone: {error}", 1) from error
 
     def hand_over(self) -> bool:
@@ -149,7 +149,7 @@ class Member:
         if self.own.world_size > 1:
             # One that is lost just now, or the end of this generation: what all have finished is finished.
             with contextlib.suppress(BrokenError), with_peers("not all ranks have finished the step"):
-                self.telling.progress("vote")
+                self.reporter.progress("vote")
                 self.peers.all_here()
         return self.join(f"the ranks leave after step {self.own.committed_step}", planned=True)
 
@@ -210,14 +210,14 @@ class Member:
             try:
                 self._enter(view)
             except (DivergenceError, UnsupportedError) as error:
-                self.telling.refuse(error)
+                self.reporter.refuse(error)
                 raise
             except BrokenError as error:
                 reason = f"generation {self.own.generation} was not reached: {error}"
             except Exception as error:  # noqa: BLE001 - the program's own, in what it loads or puts back
-                reason = self.telling.raised(error, step=view.resume_step, where="recovery")
+                reason = self.reporter.raised(error, step=view.resume_step, where="recovery")
             else:
-                self.telling.progress("other")
+                self.reporter.progress("other")
                 return True
 
     def _following(self, reason: str, *, planned: bool) -> View | Stop:
@@ -238,7 +238,7 @@ class Member:
             reason = f"{reason}; parameter {name} was changed in the step before its update".removeprefix("; ")
             self.own.validity = "torn"
         if not self.peers.must_leave and not planned:
-            self.telling.broken(reason)
+            self.reporter.broken(reason)
         self.faults.point("ready")
         return self._wait_for_view(reason, planned=planned)
 
@@ -249,15 +249,15 @@ class Member:
         try:
             self.peers.check()
             if self.own.world_size > 1:
-                self.telling.progress("vote")
+                self.reporter.progress("vote")
                 self.compare()
         except BrokenError as error:
             if self.join(str(error)):
                 return False
         except DivergenceError as error:
-            self.telling.refuse(error)
+            self.reporter.refuse(error)
             raise
-        self.telling.finished()
+        self.reporter.finished()
         return True
 
     def _build(self, build: Build) -> None:
@@ -284,7 +284,7 @@ class Member:
 
     def _say_ready(self, reason: str, *, planned: bool) -> None:
         made = self.training
-        self.telling.send(
+        self.reporter.send(
             Ready(
                 committed_step=self.own.committed_step,
                 state=self.own.validity,
@@ -310,7 +310,7 @@ class Member:
         self.faults.point("waiting")
         needed = bool(self.own.generation)
         while True:
-            view = self.telling.place(needed=needed)
+            view = self.reporter.place(needed=needed)
             if isinstance(view, Build):
                 self.own.built = view.rank
                 self.taking.warm_up()
@@ -336,7 +336,7 @@ class Member:
         """Become a rank of a view. Raises BrokenError when somebody else is lost, or what the program raises."""
         made = self.taking.made
         self._become(view)
-        self.telling.progress("recover")
+        self.reporter.progress("recover")
         self.faults.point("view")
         problem, self._problem = self._problem, None
         if problem is not None:
@@ -365,7 +365,7 @@ class Member:
 
         def take() -> int | None:
             self.taking.take(view)
-            self.telling.progress("recover")
+            self.reporter.progress("recover")
             self.taking.offer(view)
             # While others still take theirs: once all are connected, each waits for this.
             return made.state.digest() if self.own.validity == "valid" and self.own.world_size > 1 else None
@@ -396,7 +396,7 @@ class Member:
         self._set_environment()
         if self.own.world_size == 1 and made.sharded is None:
             return
-        self.peers.open(self.telling.store("train" if made.sharded is not None else ""))
+        self.peers.open(self.reporter.store("train" if made.sharded is not None else ""))
         if made.sharded is not None:
             made.sharded.renew()
         elif fresh:
@@ -429,5 +429,5 @@ class Member:
                 f"{'; '.join(found)}. Keep the DeviceMesh and ask it for its group at each use (mesh.get_group(name)); "
                 "give a pipeline schedule to Run(pipeline=...)"
             )
-            self.telling.refuse(error)
+            self.reporter.refuse(error)
             raise error

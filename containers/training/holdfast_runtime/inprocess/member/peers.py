@@ -18,7 +18,7 @@ from holdfast_runtime.transfer import TransferError
 
 RELEASE_EVERY_S = 0.02
 NOTICE_S = 0.1
-"""How long after an error of a collective the launcher may take to say that somebody is gone."""
+"""Longest time from an error of a collective to the launcher's report of a lost peer."""
 PEERS = (RuntimeError, OSError, TransferError)
 """What a collective or a copy raises when a peer dies in it."""
 
@@ -57,8 +57,8 @@ class Peers:
     def must_leave(self) -> bool:
         return self._leave_generation > self._own.generation
 
-    def told_to_leave(self, *, within_s: float = NOTICE_S) -> bool:
-        """Return True if somebody is gone: the launcher says so a few milliseconds after a collective has failed."""
+    def wait_for_leave(self, *, within_s: float = NOTICE_S) -> bool:
+        """Return True if a peer is lost: the launcher reports it a few milliseconds after a collective has failed."""
         end = time.monotonic() + within_s
         while not self.must_leave and time.monotonic() < end:
             time.sleep(0.002)

@@ -35,7 +35,7 @@ class Recutting:
         own: Standing,
         *,
         peers: Peers,
-        telling: Telling,
+        reporter: Telling,
         server: Server,
         deadlines: Deadlines,
         faults: Injector,
@@ -44,7 +44,7 @@ class Recutting:
     ) -> None:
         self._own = own
         self._peers = peers
-        self._telling = telling
+        self._reporter = reporter
         self._server = server
         self._deadlines = deadlines
         self._faults = faults
@@ -106,7 +106,7 @@ class Recutting:
             return
         self._peers.open_alone()
         try:
-            sharded.cut_anew(made.state.optimizer)
+            sharded.recut(made.state.optimizer)
             sharded.leave()
         finally:
             self._peers.close()
@@ -115,7 +115,7 @@ class Recutting:
         """Have this rank's part, of all parts that there are. Raises BrokenError."""
         own, state, plan = self._own, made.state, view.plan
         rows = Rows.of(state.model)
-        self._telling.progress("copy")
+        self._reporter.progress("copy")
         self._faults.point("parts")
         own.validity, own.prepared = "torn", False
         extra: tuple[bytes, dict[str, Tensor]] | None = None

@@ -24,7 +24,7 @@ class Taking:
     """The state of this process as others have it, and theirs as it takes it."""
 
     def __init__(
-        self, own: Standing, *, peers: Peers, telling: Telling, deadlines: Deadlines, faults: Injector, token: str
+        self, own: Standing, *, peers: Peers, reporter: Telling, deadlines: Deadlines, faults: Injector, token: str
     ) -> None:
         self.training: Training | None = None
         """None until the script has made its model."""
@@ -34,7 +34,7 @@ class Taking:
         """Has memory for gradients and the optimizer's state, before there is a rank and a state."""
         self._own = own
         self._peers = peers
-        self._telling = telling
+        self._reporter = reporter
         self._deadlines = deadlines
         self._faults = faults
         self._token = token
@@ -42,7 +42,7 @@ class Taking:
         self.recutting = Recutting(
             own,
             peers=peers,
-            telling=telling,
+            reporter=reporter,
             server=self._server,
             deadlines=deadlines,
             faults=faults,
@@ -101,7 +101,7 @@ class Taking:
                 return
             if made.kept is None:
                 raise BrokenError(f"this process has step {own.committed_step}, and not {view.resume_step}")
-            self._telling.progress("copy")
+            self._reporter.progress("copy")
             own.validity, own.prepared = "torn", False
             with with_peers("the snapshot did not arrive"):
                 made.kept.restore(view.resume_step, view.plan.donors)
@@ -117,7 +117,7 @@ class Taking:
             # Rank 0's parameters come when all are connected. Until that is confirmed there is nothing to count on.
             own.committed_step, own.validity = view.resume_step, "none"
             return
-        self._telling.progress("copy")
+        self._reporter.progress("copy")
         own.validity = "torn"
         if source == "checkpoint":
             self._load_checkpoint(view)
@@ -132,7 +132,7 @@ class Taking:
         with with_peers("the checkpoints could not be looked at"):
             made.stored.join(agree=self._peers.smallest)
             if view.plan.source == "checkpoint":
-                self._telling.progress("copy")
+                self._reporter.progress("copy")
                 made.stored.load(view.resume_step)
         if view.plan.source == "checkpoint":
             self._own.committed_step = view.resume_step

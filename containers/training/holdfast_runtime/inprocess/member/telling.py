@@ -58,8 +58,8 @@ class Telling:
         if control is None:
             raise LookupError("there is no launcher")
         self._control = control
-        self._told_of: BaseException | None = None
-        self._told = ""
+        self._reported_error: BaseException | None = None
+        self._reported = ""
         on_uncaught(self.uncaught)
 
     def progress(self, phase: Phase, *, loss: float | None = None) -> None:
@@ -80,7 +80,7 @@ class Telling:
         return self._control.receive_place(deadline_s=self._view_s(needed=needed), after=self._own.generation)
 
     def broken(self, reason: str) -> None:
-        if reason and reason != self._told:
+        if reason and reason != self._reported:
             self.send(Fault(reason=reason.splitlines()[0][:300]))
 
     def raised(self, error: BaseException, *, step: int, where: Where) -> str:
@@ -92,33 +92,33 @@ class Telling:
         """
         what, trace = described(error)
         self.send(Raised(step=step, generation=self._own.generation, what=what, traceback=trace, where=where))
-        self._told_of, self._told = error, f"the program raised {what}"
-        return self._told
+        self._reported_error, self._reported = error, f"the program raised {what}"
+        return self._reported
 
     def uncaught(self, error: BaseException) -> bool:
         """The program ends with an exception. True if the launcher has said all that there is to say."""
-        if error is self._told_of and isinstance(error, UnsupportedError | DivergenceError):
+        if error is self._reported_error and isinstance(error, UnsupportedError | DivergenceError):
             return True
         if self._own.built >= 0:
-            if error is not self._told_of:
+            if error is not self._reported_error:
                 self.cold(error)
             return False
         if self.is_of_peers(error):
             return True
-        if error is not self._told_of and isinstance(error, Exception) and not of_peers(error):
+        if error is not self._reported_error and isinstance(error, Exception) and not of_peers(error):
             with contextlib.suppress(LauncherLostError):
                 self.raised(error, step=self._own.committed_step, where="after")
         return False
 
     def refuse(self, error: DivergenceError | UnsupportedError) -> None:
-        self._told_of = error
+        self._reported_error = error
         if self._own.built >= 0:
             self.send(Cold(reason=str(error)))
         else:
             self.send(Fault(reason=str(error), fatal=True))
 
     def cold(self, error: BaseException) -> None:
-        self._told_of = error
+        self._reported_error = error
         with contextlib.suppress(LauncherLostError):
             self.send(Cold(reason=described(error)[0]))
 

@@ -22,7 +22,7 @@ from holdfast_runtime.membership import View
 
 VARIABLE = "HOLDFAST_SPARE"
 LINE = f"export {VARIABLE}=expand"
-"""What a job file says before ``srun`` to get lost nodes back."""
+"""Line of a job file before ``srun``, to get lost nodes back."""
 WITHOUT = f"no spare until the job ends; a job with the line '{LINE}' before srun gets the node back"
 LOOK_S = 3.0
 """Between two looks at whether Slurm has taken the lost node from the job: until then it would not miss one."""
@@ -86,7 +86,7 @@ class Expansion:
         self._steps: set[asyncio.subprocess.Process] = set()
         self._pending = ""
         """The job that waits for a node."""
-        self._said = ""
+        self._reported = ""
         self._closed = False
 
     @property
@@ -241,8 +241,8 @@ class Expansion:
         return printed
 
     def _tell_once(self, text: str) -> None:
-        if text != self._said:
-            self._said = text
+        if text != self._reported:
+            self._reported = text
             self._tell(text)
 
 

@@ -62,13 +62,13 @@ def sbatch_lines(script: str) -> Iterator[str]:
 def no_kill_of_sruns(script: str) -> bool | None:
     """Return what all ``srun`` of a job file say; None where they differ or there is none."""
     body = script.replace("\\\n", " ")
-    said = {
+    answers = {
         bool(no_kill_of(split(found[1])))
         for line in body.splitlines()
         if not line.lstrip().startswith("#")
         for found in re.finditer(r"(?:^|[\s;&|(])(?:\S*/)?srun(\s[^;&|]*)", line)
     }
-    return said.pop() if len(said) == 1 else None
+    return answers.pop() if len(answers) == 1 else None
 
 
 def no_kill_of_environment(name: str, environment: Mapping[str, str]) -> bool | None:

@@ -105,11 +105,11 @@ def submit_lines(text: str) -> dict[str, str]:
 
 
 def sruns_here(job: str, *, proc: Path = Path("/proc")) -> list[list[str]]:
-    wanted, found = f"SLURM_JOB_ID={job}".encode(), []
+    entry, found = f"SLURM_JOB_ID={job}".encode(), []
     for folder in proc.glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")[:-1]
-            is_srun = bool(words) and words[0].rpartition(b"/")[2] == b"srun" and wanted in _environment(folder)
+            is_srun = bool(words) and words[0].rpartition(b"/")[2] == b"srun" and entry in _environment(folder)
             if is_srun and not _is_child_of_another(folder, proc):
                 found.append([os.fsdecode(word) for word in words])
         except OSError:  # noqa: PERF203  # it has ended, or is another user's

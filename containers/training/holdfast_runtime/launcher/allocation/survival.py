@@ -56,36 +56,36 @@ class Survival:
         return f"{what}: Slurm does not report it; it does with {add}"
 
 
-def survival(said: SubmittedJob) -> Survival:
-    job, step = _of_the_job(said), _of_the_step(said)
+def survival(submitted: SubmittedJob) -> Survival:
+    job, step = _of_the_job(submitted), _of_the_step(submitted)
     add = tuple(option for option, has in ((OF_THE_JOB, job), (OF_THE_STEP, step)) if has is not True)
     if job and step:
-        return Survival(answer="yes", batch_host=said.batch_host)
+        return Survival(answer="yes", batch_host=submitted.batch_host)
     if job is False or step is False:
         return Survival(answer="no", add=add)
     return Survival(answer="not known", add=add)
 
 
-def _of_the_job(said: SubmittedJob) -> bool | None:
+def _of_the_job(submitted: SubmittedJob) -> bool | None:
     """A command line wins over the environment, and that over the job file (sbatch(1), "INPUT ENVIRONMENT")."""
-    line = split(said.job_line) if said.job_line is not None else None
+    line = split(submitted.job_line) if submitted.job_line is not None else None
     if line is not None and (found := no_kill_of(line[1:])) is not None:
         return found
-    program = line[0].rpartition("/")[2] if line else ("sbatch" if said.script is not None else "")
+    program = line[0].rpartition("/")[2] if line else ("sbatch" if submitted.script is not None else "")
     variable = {"sbatch": "SBATCH_NO_KILL", "salloc": "SALLOC_NO_KILL", "srun": "SLURM_NO_KILL"}.get(program, "")
-    if (found := no_kill_of_environment(variable, said.environment)) is not None:
+    if (found := no_kill_of_environment(variable, submitted.environment)) is not None:
         return found
-    if said.script is not None and (found := no_kill_of_script(said.script)) is not None:
+    if submitted.script is not None and (found := no_kill_of_script(submitted.script)) is not None:
         return found
-    return False if line is not None and (program != "sbatch" or said.script is not None) else None
+    return False if line is not None and (program != "sbatch" or submitted.script is not None) else None
 
 
-def _of_the_step(said: SubmittedJob) -> bool | None:
-    line = split(said.step_line)[1:] if said.step_line is not None else None
+def _of_the_step(submitted: SubmittedJob) -> bool | None:
+    line = split(submitted.step_line)[1:] if submitted.step_line is not None else None
     if line is not None and (found := no_kill_of(line)) is not None:
         return found
-    if (found := no_kill_of_environment("SLURM_NO_KILL", said.environment)) is not None:
+    if (found := no_kill_of_environment("SLURM_NO_KILL", submitted.environment)) is not None:
         return found
     if line is not None:
         return False
-    return no_kill_of_sruns(said.script) if said.script is not None else None
+    return no_kill_of_sruns(submitted.script) if submitted.script is not None else None

@@ -13,8 +13,8 @@ class Situation:
     generation: int
     missing: Sequence[int]
     """Nodes of the job whose launcher is not in reach."""
-    wanted: str
-    """Why the next generation is wanted; empty when it is not."""
+    requested: str
+    """Reason for the next generation; empty if none is requested."""
     staying: Sequence[int]
     """Local ranks that have not left the last generation."""
     starting: int
@@ -32,7 +32,7 @@ def waits_for(now: Situation) -> str:
         if now.missing:
             return f"launchers of nodes {ranges(now.missing)}"
         return f"{now.starting} processes of this node to be ready" if now.starting else "processes of other nodes"
-    if now.wanted:
+    if now.requested:
         if now.staying:
             return f"ranks {ranges(sorted(now.staying))} of this node to leave generation {now.generation}"
         if now.unanswered:

@@ -13,7 +13,7 @@ from holdfast_runtime.membership import Policy, Status, View
 RETRY = 1.1
 """A proposal is repeated only after the one before had its time."""
 PROPOSAL_PER_LAUNCHER_S = 0.01
-"""Time that a proposal may take for each launcher before one that knows of another process makes its own."""
+"""Time that a proposal may take for each launcher, before one that finds another process makes its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Agreement:
         self._effects = effects
         self._loop = asyncio.get_running_loop()
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._wanted_s = 0.0
+        self._requested_s = 0.0
         self._asked_s = -math.inf
         """When another launcher proposed last."""
         self.patient = True
@@ -58,17 +58,17 @@ class Agreement:
         return self._node.committed
 
     @property
-    def wanted(self) -> str:
+    def requested(self) -> str:
         """Reason for the next view; empty for none."""
-        return self._node.wanted
+        return self._node.requested
 
     @property
     def awaited(self) -> list[int]:
         return sorted(self._node.awaited)
 
     def trouble(self, reason: str) -> None:
-        if not self._node.wanted:
-            self._wanted_s = self._loop.time()
+        if not self._node.requested:
+            self._requested_s = self._loop.time()
             self._take(membership.trouble(self._node, reason))
 
     def found(self, peer: int, identity: int) -> None:
@@ -79,10 +79,10 @@ class Agreement:
             self._effects.send(peer, membership.Commit(self.committed))
 
     def lost(self, peer: int) -> None:
-        if not self._node.wanted:
-            self._wanted_s = self._loop.time()
+        if not self._node.requested:
+            self._requested_s = self._loop.time()
         self._take(membership.lost(self._node, peer))
-        if self._node.wanted and not self._node.turn:
+        if self._node.requested and not self._node.turn:
             self._set(membership.PROPOSE, 0.0)
 
     def witness_found(self, identity: int) -> None:
@@ -98,17 +98,17 @@ class Agreement:
 
     def changed(self) -> None:
         """Propose a process that the last proposal did not know, once that proposal had its time."""
-        if self._node.wanted:
+        if self._node.requested:
             over_s = self._asked_s + PROPOSAL_PER_LAUNCHER_S * self._node.size
             self._set(membership.PROPOSE, max(0.0, over_s - self._loop.time()))
 
     def message(self, sender: int, message: membership.Message) -> None:
-        was = self._node.wanted
+        was = self._node.requested
         if isinstance(message, membership.Prepare) and sender != self._node.me:
             self._asked_s = self._loop.time()
         self._take(membership.message(self._node, sender, message, decide=self._decide))
-        if self._node.wanted and not was:
-            self._wanted_s = self._loop.time()
+        if self._node.requested and not was:
+            self._requested_s = self._loop.time()
 
     def close(self) -> None:
         for timer in self._timers.values():
@@ -118,12 +118,12 @@ class Agreement:
         chosen = membership.next_view(committed, statuses, policy=self._effects.policy())
         # With all launchers heard, nobody is left who could have the state that is missing.
         if isinstance(chosen, membership.NoFurtherView) and len(statuses) == self._node.size:
-            self._loop.call_soon(self._effects.stop, f"{self._node.wanted}; {chosen}")
+            self._loop.call_soon(self._effects.stop, f"{self._node.requested}; {chosen}")
         return chosen
 
     def _take(self, result: tuple[membership.Node, list[membership.Action]]) -> None:
         self._node, actions = result
-        for _, same in itertools.groupby(actions, key=_said):
+        for _, same in itertools.groupby(actions, key=_message_id):
             self._carry_out([*same])
         self._effects.await_answers(self._node.awaited)
 
@@ -176,11 +176,11 @@ class Agreement:
         self._take(membership.timer(self._node, name, decide=self._decide))
 
     def _may_wait(self) -> bool:
-        waited_s = self._loop.time() - self._wanted_s
+        waited_s = self._loop.time() - self._requested_s
         if self._node.voters < self._node.majority and self.committed.generation:
             return False
         return waited_s < (self._deadlines.start if self.patient else self._deadlines.view)
 
 
-def _said(action: membership.Action) -> int:
+def _message_id(action: membership.Action) -> int:
     return id(action.message) if isinstance(action, membership.Send) else 0

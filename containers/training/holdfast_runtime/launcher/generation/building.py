@@ -31,7 +31,7 @@ class Building:
 
     Args:
         replace: Starts a process in place of one that has no rank and is of no use.
-        wanted: Why another one is wanted; empty when it is not.
+        requested: Reason for the next one; empty if none is requested.
         later: Calls something after so many seconds.
     """
 
@@ -45,7 +45,7 @@ class Building:
         deadlines: Deadlines,
         replace: Callable[[LocalSlot], None],
         view: Callable[[], View],
-        wanted: Callable[[], str],
+        requested: Callable[[], str],
         later: Callable[[float, Callable[[], None]], object],
     ) -> None:
         self._slots = slots
@@ -55,7 +55,7 @@ class Building:
         self._deadlines = deadlines
         self._replace = replace
         self._view = view
-        self._wanted = wanted
+        self._requested = requested
         self._later = later
         self._trains = False
         """Whether the ranks of the view have been together for a while, and those here have done their first steps."""
@@ -81,7 +81,7 @@ class Building:
 
     def look(self) -> None:
         spares = [slot for slot in self._slots if slot.spare]
-        if self._trains and self._able and not self._wanted():
+        if self._trains and self._able and not self._requested():
             wished = [rank for ranks in self._wished.values() for rank in ranks]
             for rank in missing(wished, built=[(slot.built, slot.moves) for slot in spares]):
                 self._build_exactly(rank, spares, wished=wished)
@@ -123,12 +123,12 @@ class Building:
         """
         Have spares of other nodes built for ranks of this one, and go on then: at once where the job is not sharded.
         """
-        wanted = to_take(ranks, spares=spares) if self._slots.survives is not None else {}
-        if not wanted:
+        requests = to_take(ranks, spares=spares) if self._slots.survives is not None else {}
+        if not requests:
             then()
             return
-        self._asked, self._then = {*wanted}, then
-        for node, taken in wanted.items():
+        self._asked, self._then = {*requests}, then
+        for node, taken in requests.items():
             self._links.send(node, BuildAt(generation=self._view().generation, ranks=taken))
         self._later(self._deadlines.view, partial(self._waited, self._view().generation))
 

@@ -39,7 +39,7 @@ class Resizing:
         journal: Journal,
         ending: Ending,
         view: Callable[[], View],
-        wanted: Callable[[], str],
+        requested: Callable[[], str],
         spares: Callable[[], int],
         announce: Callable[[str], None],
         later: Callable[[float, Callable[[], None]], object],
@@ -52,7 +52,7 @@ class Resizing:
         self._journal = journal
         self._ending = ending
         self._view = view
-        self._wanted = wanted
+        self._requested = requested
         self._spares = spares
         self._announce = announce
         self._later = later
@@ -111,7 +111,7 @@ class Resizing:
         if there != self._there:
             self._there, self._since_s = there, now_s
         speaks = bool(view.ranks) and view.ranks[0].slot.node == self._slots.node
-        together = self._settled == view.generation != self._announced and not self._wanted()
+        together = self._settled == view.generation != self._announced and not self._requested()
         ends = self._ending.begun or self._ending.some_finished or self._slots.some_finished
         if not (speaks and together and self._slots.in_process) or ends:
             return

@@ -31,7 +31,7 @@ class Asks:
     lost: Callable[[], None]
     message: Callable[[membership.Message], None]
     interrupt: Callable[[str], bool]
-    """Another view is wanted; whether processes live through it, so that it costs them nothing but a moment."""
+    """Request another view for a reason. Return True if processes survive it, so that it costs them only a moment."""
 
 
 class Witnessing:
@@ -43,7 +43,7 @@ class Witnessing:
         self._loop = asyncio.get_running_loop()
         self._steady_s = STEADY * options.deadlines.heartbeat
         self._timer: asyncio.TimerHandle | None = None
-        self._said = ""
+        self._reported = ""
         self.link = WitnessLink(
             run_id=options.run_id,
             seat=options.nodes,
@@ -95,8 +95,8 @@ class Witnessing:
             text += f", with the witness at {self.link.address[0]} port {self.link.address[1]}"
         elif nodes % 2 == 0:
             text += "; a witness adds one"
-        if text != self._said:
-            self._said = text
+        if text != self._reported:
+            self._reported = text
             self._journal.tell(text)
 
     def _claim(self) -> int | None:

@@ -50,11 +50,10 @@ class Handlers:
     message: Callable[[int, LinkMessage], None]
     taken: Callable[[str], None]
     """Another launcher has this one's place."""
-    anew: Callable[[], bool]
-    """There was another launcher in this one's place: forget all that was agreed on, if nothing is lost by that, and
-    say whether it was so."""
+    restart: Callable[[], bool]
+    """Another launcher had this one's place: forget all agreements, if nothing is lost by that. Return True if so."""
     stranger: Callable[[str], None]
-    """Somebody does not know the run's token, or says that this launcher does not; told once of each."""
+    """A program without the run's token, or one that reports this launcher to have another; called once for each."""
     linked: Callable[[int], None] = _nothing
     """A connection to a launcher is up."""
 
@@ -233,10 +232,10 @@ class Links:
     def _replace(self, incarnation: int) -> None:
         if incarnation <= self.incarnation or self._closing:
             return
-        if not self._handlers.anew():
+        if not self._handlers.restart():
             self._handlers.taken(f"another launcher has the place of node {self._me.node}")
             return
-        self._others.begin_anew(incarnation)
+        self._others.restart(incarnation)
         links, self._links = [*self._links.values()], {}
         for link in links:
             link.writer.transport.abort()

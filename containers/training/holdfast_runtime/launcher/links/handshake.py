@@ -19,9 +19,9 @@ from holdfast_runtime.launcher.links.seal import SealedLine
 from holdfast_runtime.launcher.links.wire import HANDSHAKE, Challenge, Hello, Refusal, Refused
 
 HANDSHAKE_BYTES = 1 << 20
-"""The longest line of somebody who has not proven anything yet; it names all launchers of the run."""
+"""Longest line before a proof of the token; it names all launchers of the run."""
 MOST_STRANGERS = 32
-"""Who is told of; whoever can reach the port could fill the journal otherwise."""
+"""Reports; a program that reaches the port could fill the journal otherwise."""
 
 ANOTHER: dict[Refusal, str] = {"token": "its run token differs", "run": "its run name differs"}
 REMEDY = "all launchers of a run need the same HOLDFAST_TOKEN and --rdzv-id"
@@ -46,9 +46,9 @@ class Proofs:
     def is_call(self, hello: Hello, *, challenge: str) -> bool:
         return hmac.compare_digest(hello.proof, self._of("call", (challenge,), hello))
 
-    def is_answer(self, said: Hello | Refused, *, challenge: str, call: Hello) -> bool:
-        role = "answer" if isinstance(said, Hello) else "refusal"
-        return hmac.compare_digest(said.proof, self._of(role, (challenge, call.nonce), said))
+    def is_answer(self, reply: Hello | Refused, *, challenge: str, call: Hello) -> bool:
+        role = "answer" if isinstance(reply, Hello) else "refusal"
+        return hmac.compare_digest(reply.proof, self._of(role, (challenge, call.nonce), reply))
 
     def key(self, *, challenge: str, call: Hello) -> bytes:
         return hmac.digest(self._key, f"key {challenge} {call.nonce}".encode(), "sha256")
@@ -86,7 +86,7 @@ class Handshake:
         self._hello = hello
         self._serve = serve
         self._replace = replace
-        self._told = stranger
+        self._on_stranger = stranger
         self._patience_s = patience_s
 
     async def call(self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -154,10 +154,10 @@ class Handshake:
     def _learn(self, other: Hello) -> None:
         self._replace(self._others.learn(other))
 
-    def _stranger(self, told: str) -> None:
-        if told not in self.strangers and len(self.strangers) < MOST_STRANGERS:
-            self.strangers.append(told)
-            self._told(told)
+    def _stranger(self, text: str) -> None:
+        if text not in self.strangers and len(self.strangers) < MOST_STRANGERS:
+            self.strangers.append(text)
+            self._on_stranger(text)
 
     async def _line(self, reader: asyncio.StreamReader) -> bytes:
         line = await asyncio.wait_for(reader.readline(), self._patience_s())

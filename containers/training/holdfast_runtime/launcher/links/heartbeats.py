@@ -14,7 +14,7 @@ from holdfast_runtime.launcher.links.wire import LINK, HeartbeatRequest
 
 JUDGE_AFTER_S = 0.02
 SETTLE_S = 0.05
-"""Whom to watch is settled anew so long after somebody came or went: at the beginning of a job all come at once."""
+"""Delay from a launcher's start or loss to the choice of the watched: at the start of a job all connect at once."""
 
 
 class Heartbeats:
@@ -70,8 +70,8 @@ class Heartbeats:
             self._settling = asyncio.get_running_loop().call_later(SETTLE_S, self._settle)
 
     def heard(self, link: Link, message: HeartbeatRequest) -> None:
-        link.watches = message.wanted
-        if message.wanted:
+        link.watches = message.requested
+        if message.requested:
             link.beat()
 
     async def run(self) -> None:
@@ -98,9 +98,9 @@ class Heartbeats:
     def _settle(self) -> None:
         self._settling = None
         links = self._links()
-        wanted = (self._beside() if self._formed else frozenset()) | self._awaited
+        desired = (self._beside() if self._formed else frozenset()) | self._awaited
         for node, link in links.items():
-            if link.watched != (node in wanted):
-                link.watched, link.heard_s = node in wanted, time.monotonic()
+            if link.watched != (node in desired):
+                link.watched, link.heard_s = node in desired, time.monotonic()
                 link.write(LINK.encode(HeartbeatRequest(link.watched)))
         self._changed.set()

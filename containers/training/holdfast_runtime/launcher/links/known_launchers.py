@@ -30,7 +30,7 @@ class KnownLaunchers:
         self.me = me
         self.incarnation = 0
         self._met: dict[int, tuple[str, int]] = {}
-        """Uid and newest incarnation of the launchers that had a link with this one or with one that told it."""
+        """Uid and newest incarnation of the launchers that had a link with this one or with one that reported it."""
 
     @property
     def identity(self) -> int:
@@ -48,7 +48,7 @@ class KnownLaunchers:
             nonce=secrets.token_hex(16),
         )
 
-    def begin_anew(self, incarnation: int) -> None:
+    def restart(self, incarnation: int) -> None:
         self.incarnation = incarnation
         self.me = replace(self.me, uid=_new_uid())
 

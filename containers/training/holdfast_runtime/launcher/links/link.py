@@ -22,23 +22,23 @@ class Link:
     call: int = 0
     """The caller's number of it."""
     heard_s: float = 0.0
-    said: bool = False
-    """Whether anything came after the handshake. Both sides send the members that they know at once; one that sends
-    nothing has given up the handshake."""
+    has_received: bool = False
+    """A line was received after the handshake. Both sides send their members at once; one that sends nothing has given
+    up the handshake."""
     late_s: float = 0.0
-    """How late signs of life came lately, where they are wanted."""
+    """Lateness of recent heartbeats, where they are requested."""
     watched: bool = False
-    """Whether this launcher wants signs of life."""
+    """This launcher requests heartbeats."""
     watches: bool = False
-    """Whether the other one does."""
+    """The peer requests them."""
     suspected: bool = False
-    """Whether it was silent for too long when last looked at."""
+    """It was silent for too long at the last check."""
     silent: str = ""
-    """Why the link was ended, where the other one gave no sign of life."""
+    """Reason for its end, where the peer sent no heartbeat."""
     replaced: bool = False
-    """Whether another one counts, or none: what still comes is read, and nothing is said any more."""
+    """Another link counts, or none: lines are still read, and none is sent."""
     needed: bool = True
-    """Whether the other one says that it needs the connection."""
+    """The peer reports that it needs the connection."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     _turn: threading.Lock = field(default_factory=threading.Lock)
     """Lines are numbered, so they have to be written in the order in which they are sealed."""
@@ -66,7 +66,7 @@ class Link:
         if self.watched:
             silent_s = now_s - self.heard_s
             self.late_s = lateness_s(self.late_s, late_s=silent_s - beat_s, beats=silent_s / beat_s)
-        self.heard_s, self.said = now_s, True
+        self.heard_s, self.has_received = now_s, True
 
     def write(self, line: bytes) -> None:
         """Send a line, from the thread that works; nothing after ``finish``."""

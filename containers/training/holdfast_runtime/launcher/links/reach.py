@@ -65,7 +65,7 @@ class OverlayDriver:
         self._ended: dict[int, str] = {}
         """By node, why its last connection ended."""
         self._kept: dict[int, bool] = {}
-        """By neighbour, what it was told of whether its connection is needed."""
+        """By neighbour, the last report to it: its connection is needed."""
         self._asked_s = 0.0
         self._up: frozenset[int] | None = None
         self._closed = False
@@ -106,7 +106,7 @@ class OverlayDriver:
     def ended(self, link: Link, why: str) -> None:
         self._ended[link.peer.node] = why
         # Who has given up a handshake that took it too long is not gone; whether it answers is soon known.
-        self._overlay.unlink(link.peer.node, time.monotonic(), parted=not link.said)
+        self._overlay.unlink(link.peer.node, time.monotonic(), parted=not link.has_received)
         self._changed()
 
     def heard(self, link: Link, message: Packet | LinkNeed | Disconnect) -> None:
@@ -130,7 +130,7 @@ class OverlayDriver:
 
     def failed(self, address: Address) -> None:
         now_s = time.monotonic()
-        for node in self._overlay.wanted() - self._overlay.linked:
+        for node in self._overlay.desired() - self._overlay.linked:
             if self.address_of(node) == address:
                 if now_s - self._failing_s.setdefault(node, now_s) > self._hooks.patience_s():
                     self._overlay.suspect(node, now_s)
@@ -192,20 +192,20 @@ class OverlayDriver:
     def _tend(self) -> None:
         self._restless = False
         now_s, links = time.monotonic(), self._hooks.links()
-        wanted = self._overlay.wanted()
-        for node in wanted - links.keys():
+        desired = self._overlay.desired()
+        for node in desired - links.keys():
             self._call(self.address_of(node), now_s, every_s=TEND_S)
         for node in self._lost():
             self._call(self.address_of(node), now_s, every_s=CALL_S)
         self._call_unknown(now_s)
         for node, link in [*links.items()]:
-            needed = node in wanted or now_s - self._since_s.get(node, now_s) < PART_AFTER_S
+            needed = node in desired or now_s - self._since_s.get(node, now_s) < PART_AFTER_S
             if needed != self._kept.get(node, True):
                 self._kept[node] = needed
                 link.write(LINK.encode(LinkNeed(needed)))
                 self._consider(link)
         if not self._restless:  # else something has changed meanwhile, and they are looked at again soon
-            more = wanted - links.keys() or len(self._overlay.roster.ring) < self._size
+            more = desired - links.keys() or len(self._overlay.roster.ring) < self._size
             self._tending = self._loop.call_later(TEND_S if more else CALL_S, self._tend)
 
     def _lost(self) -> list[int]:

@@ -31,19 +31,19 @@ class Hello:
     node: int
     incarnation: int
     uid: str
-    """Of this launcher process: two of one node and incarnation are told apart."""
+    """Of this launcher process: distinguishes two of one node and incarnation."""
     run_id: str
     host: str
     port: int
     met: tuple[tuple[int, str, int], ...]
-    """Node, uid and newest incarnation of others that this launcher, or one that told it, has had a link with. The uid
-    is empty where two had the same incarnation."""
+    """Node, uid and newest incarnation of others that this launcher, or one that reported it, has had a link with. The
+    uid is empty where two had the same incarnation."""
     nonce: str
     call: int = 0
     """How many calls the caller had made before. Of two connections that it made to one launcher the later counts, on
     both sides, whichever handshake ends first."""
     proof: str = ""
-    """That it knows the run's token."""
+    """Proof of the run's token."""
 
     @property
     def identity(self) -> int:
@@ -62,7 +62,7 @@ class Refused:
     reason: str
     incarnation: int = -1
     proof: str = ""
-    """That it knows the run's token; empty where the caller does not."""
+    """Proof of the run's token; empty where the caller has none."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Beat:
 
 @dataclass(frozen=True)
 class HeartbeatRequest:
-    """The sender wants signs of life from the receiver, or no more."""
+    """Request of heartbeats from the receiver, or their end."""
 
-    wanted: bool
+    requested: bool
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class AllSettled:
     """Reports of all launchers of the generation, by node, gathered by the first."""
 
     generation: int
-    said: tuple[tuple[int, Settled], ...]
+    reports: tuple[tuple[int, Settled], ...]
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class AgentLink:
         self._trusted = (0, os.getuid()) if trusted is None else trusted
         self._writer: asyncio.StreamWriter | None = None
         self._changed = asyncio.Event()
-        self._said = ""
+        self._reported = ""
 
     def changed(self) -> None:
         self._changed.set()
@@ -78,7 +78,7 @@ class AgentLink:
             return False
         self._writer = writer
         writer.transport.set_write_buffer_limits(high=0)
-        telling = asyncio.get_running_loop().create_task(self._tell(writer))
+        sending = asyncio.get_running_loop().create_task(self._tell(writer))
         try:
             while line := await reader.readline():
                 message = node_socket.from_line(line)
@@ -87,7 +87,7 @@ class AgentLink:
         except (node_socket.NodeSocketError, ValueError) as error:
             self._say(f"health agent at {self._path}: protocol error: {error}")
         finally:
-            telling.cancel()
+            sending.cancel()
             if self._writer is writer:
                 self._writer = None
                 writer.close()
@@ -124,6 +124,6 @@ class AgentLink:
         return uid in self._trusted
 
     def _say(self, text: str) -> None:
-        if text != self._said:
-            self._said = text
+        if text != self._reported:
+            self._reported = text
             self._journal.say(text)

@@ -52,7 +52,7 @@ class Carrier:
 
     def restart(self, view: View) -> None:
         self._ending.forget_all()
-        self._places.fill_anew(view)
+        self._places.refill(view)
 
     def give(self, view: View, *, mine: bool) -> None:
         """
@@ -61,8 +61,8 @@ class Carrier:
         Args:
             mine: Whether the view gives ranks to this launcher, or takes some from it that give their state.
         """
-        for place, told in rank_views(view, node=self._slots.node) if mine else ():
-            self._give(told, place)
+        for place, message in rank_views(view, node=self._slots.node) if mine else ():
+            self._give(message, place)
         self._keys.share()
         for slot in self._slots:
             if slot.rank < 0:
@@ -71,7 +71,7 @@ class Carrier:
     def _kill_those_that_stay(self, generation: int, passed: int = 1) -> None:
         if self._view().generation >= generation or self._ending.begun:
             return
-        hope = self._slots.in_process and self._slots.only_hope(said=lambda slot: slot.ready is not None)
+        hope = self._slots.in_process and self._slots.only_hope(reported=lambda slot: slot.ready is not None)
         if hope and passed < LAST_ONES:
             self._loop.call_later(self._deadlines.leave, self._kill_those_that_stay, generation, passed + 1)
             return

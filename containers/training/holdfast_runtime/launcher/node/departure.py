@@ -46,7 +46,7 @@ class Departure:
 
     Args:
         least: Ranks that the job may go on with. Default: as many as it has
-        wanted: Why another one is wanted; empty when it is not.
+        requested: Reason for the next one; empty if none is requested.
         voters: Votes on the next view that there would be without this launcher.
         build: Has spares of other nodes, of which there are so many, made ready for ranks, and calls something then.
             Default: they are
@@ -64,7 +64,7 @@ class Departure:
         nodes: int,
         least: int = 0,
         view: Callable[[], View],
-        wanted: Callable[[], str],
+        requested: Callable[[], str],
         voters: Callable[[], int],
         failed: Callable[[], None],
         later: Callable[[float, Callable[[], None]], object],
@@ -78,7 +78,7 @@ class Departure:
         self._nodes = nodes
         self._least = least
         self._view = view
-        self._wanted = wanted
+        self._requested = requested
         self._voters = voters
         self._failed = failed
         self._later = later
@@ -108,7 +108,7 @@ class Departure:
             self._asked = replace(self._asked, command=command, answer=answer)
             self._say(self._asked, "begun")
             return
-        if self._wanted() and not self._hopeless():
+        if self._requested() and not self._hopeless():
             self._asked = asked
             self._say(asked, "begun", reason="after the recovery in progress")
             return
@@ -166,7 +166,7 @@ class Departure:
         else:
             self._asked = replace(asked, left=True)
 
-    def settled(self, view: View, _said: Mapping[int, Settled]) -> None:
+    def settled(self, view: View, _reports: Mapping[int, Settled]) -> None:
         asked = self._asked
         if asked is None:
             return
@@ -210,7 +210,7 @@ class Departure:
 
     def _leave(self) -> None:
         asked = self._asked
-        if asked is None or asked.announced or self._wanted():
+        if asked is None or asked.announced or self._requested():
             return
         if refusal := self._refusal():
             self._asked = None
@@ -242,7 +242,7 @@ class Departure:
             return
         self.stepped()
         still_s = self._clock() - self._step_s
-        if self._wanted() or still_s < max(STILL_S, STILL_STEPS * self._longest_s):
+        if self._requested() or still_s < max(STILL_S, STILL_STEPS * self._longest_s):
             self._later(LOOK_S, self._look)
             return
         self._journal.say(f"hand-over: no step for {still_s:.1f} s, killing the ranks of this node")

@@ -138,6 +138,6 @@ class ForAgent:
                 text = path.read_text(errors="replace")
             except OSError:
                 text = ""
-            said = text[:EVIDENCE] or f"no report; the kernel: {kernel_state(pid)}"
-            self._journal.event(kinds.STACKS_DUMPED, evidence=said, rank=rank, path=str(path) if text else "", pid=pid)
+            stack = text[:EVIDENCE] or f"no report; the kernel: {kernel_state(pid)}"
+            self._journal.event(kinds.STACKS_DUMPED, evidence=stack, rank=rank, path=str(path) if text else "", pid=pid)
         answer(self._done(command, str(folder)))

@@ -74,7 +74,7 @@ class Generations:
         self._homes: dict[int, tuple[int, int]] = {}
         """Node and slot of each rank in the committed view."""
         self._why = ""
-        """Why the newest generation was wanted."""
+        """Reason for the newest generation."""
         self._planned = False
         """Whether it follows nothing that broke."""
         self.first = True
@@ -87,9 +87,9 @@ class Generations:
         return self._agreement.committed
 
     @property
-    def wanted(self) -> str:
+    def requested(self) -> str:
         """Reason for the next view; empty for none."""
-        return self._agreement.wanted if self._agreement is not None else ""
+        return self._agreement.requested if self._agreement is not None else ""
 
     @property
     def unanswered(self) -> list[int]:
@@ -150,21 +150,21 @@ class Generations:
         return self._slots.in_process
 
     def trouble(self, reason: str, *, planned: bool = False) -> None:
-        if self._ending.begun or self.wanted or (self._slots.in_process and self._slots.some_finished):
+        if self._ending.begun or self.requested or (self._slots.in_process and self._slots.some_finished):
             return
         self.note_trouble(planned=planned)
         self._links.broadcast(Trouble(generation=self.view.generation, reason=reason, planned=planned))
         self.agreement.trouble(reason)
 
     def note_trouble(self, *, planned: bool = False) -> None:
-        if not self.wanted:
+        if not self.requested:
             self._troubled_s, self._planned = time.monotonic(), planned
             if self._options.sizes:
                 self._loop.call_later(SPARE_S, self._waited)
             self._record.troubled(planned=planned)
 
     def _waited(self) -> None:
-        if self.wanted and self._has_waited:
+        if self.requested and self._has_waited:
             self.agreement.changed()
 
     @property
@@ -174,7 +174,7 @@ class Generations:
     def left(self) -> None:
         """Say how the local processes are, once none of them is in a collective."""
         met = self._prepared or self.view.generation
-        if met and self.wanted and not self._ending.begun and self._slots.all_left(first=self.first):
+        if met and self.requested and not self._ending.begun and self._slots.all_left(first=self.first):
             host = self._options.peers.host
             self._record.left()
             self.agreement.ready(self._slots.status(incarnation=self._links.identity, host=host))

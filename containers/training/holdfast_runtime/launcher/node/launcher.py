@@ -96,7 +96,7 @@ class Launcher:
             ending=self.ending,
             tasks=self.tasks,
             view=lambda: self.view,
-            says=lambda slot, message: self.ranks.says(slot, message),
+            receive=lambda slot, message: self.ranks.receive(slot, message),
         )
         self.building = Building(
             slots=self.slots,
@@ -106,7 +106,7 @@ class Launcher:
             deadlines=options.deadlines,
             replace=self.places.replace,
             view=lambda: self.view,
-            wanted=lambda: self.wanted,
+            requested=lambda: self.requested,
             later=self._loop.call_later,
         )
         self.generations = self._make_generations()
@@ -148,9 +148,9 @@ class Launcher:
         return self.generations.view
 
     @property
-    def wanted(self) -> str:
+    def requested(self) -> str:
         """Reason for the next view; empty for none."""
-        return self.generations.wanted
+        return self.generations.requested
 
     @property
     def forker_pid(self) -> int | None:
@@ -182,8 +182,8 @@ class Launcher:
     async def _begin(self) -> None:
         preparing = self._loop.create_task(self._processes.prepare())
         if self.options.node_rank == 0 and self.options.expansion.job and not self.options.is_brought:
-            said = await self._loop.run_in_executor(None, read_submitted, os.environ)
-            self.journal.say(survival(said).sentence)
+            submitted = await self._loop.run_in_executor(None, read_submitted, os.environ)
+            self.journal.say(survival(submitted).sentence)
         if await self.peers.come():
             await preparing
             self.places.prepared()
@@ -219,9 +219,9 @@ class Launcher:
             handlers=Handlers(
                 up=lambda peer: self.peers.up(peer),
                 down=lambda node, why: self.peers.down(node, why),
-                message=lambda node, message: self.peers.says(node, message),
+                message=lambda node, message: self.peers.receive(node, message),
                 taken=lambda reason: self.ending.give_up(reason),
-                anew=lambda: self.peers.begin_anew(),
+                restart=lambda: self.peers.restart(),
                 stranger=self.journal.say,
                 linked=lambda node: self.peers.linked(node),
             ),
@@ -291,7 +291,7 @@ class Launcher:
             nodes=self.options.nodes,
             least=min(self.options.world_sizes, default=0),
             view=lambda: self.view,
-            wanted=lambda: self.wanted,
+            requested=lambda: self.requested,
             voters=lambda: len(self.links.up) + (self.options.nodes % 2 == 0 and self.view.witness >= 0),
             failed=lambda: self.places.fill_spares(),
             build=lambda *asked: self.building.for_others(*asked),
@@ -307,7 +307,7 @@ class Launcher:
             journal=self.journal,
             ending=self.ending,
             view=lambda: self.view,
-            wanted=lambda: self.wanted,
+            requested=lambda: self.requested,
             spares=lambda: self.departure.spares,
             announce=self.departure.announce,
             later=self._loop.call_later,
@@ -315,7 +315,7 @@ class Launcher:
 
     def _make_agent_link(self) -> AgentLink:
         options = self.options
-        told = ForAgent(
+        agent = ForAgent(
             slots=self.slots,
             journal=self.journal,
             departure=self.departure,
@@ -323,12 +323,12 @@ class Launcher:
             folder=options.log_dir,
             view=lambda: self.view,
         )
-        return AgentLink(path=options.agent_socket, report=told.report, command=told.command, journal=self.journal)
+        return AgentLink(path=options.agent_socket, report=agent.report, command=agent.command, journal=self.journal)
 
-    def _settled(self, view: View, said: Mapping[int, Settled]) -> None:
-        self.record.settled(view, said)
+    def _settled(self, view: View, reports: Mapping[int, Settled]) -> None:
+        self.record.settled(view, reports)
         self.agent_link.changed()
-        self.departure.settled(view, said)
+        self.departure.settled(view, reports)
         self.resizing.settled(view)
         self.building.settled(view)
 

@@ -35,9 +35,9 @@ from holdfast_runtime.launcher.settings import Options
 from holdfast_runtime.launcher.watch import Judgement
 
 BEGINNINGS = 10
-"""How often a launcher may begin anew; two that live in one place would else take it from each other for ever."""
+"""Restarts of a launcher; two that live in one place would otherwise take it from each other for ever."""
 LOOK_S = 0.2
-"""Between two looks at the clock, and at whether the job has begun, while nobody comes."""
+"""Interval of polls of the clock, and of the start of the job, while no launcher connects."""
 GRACE_S = 10.0
 """Once enough launchers are there, how long the job waits for the others before it begins."""
 
@@ -107,7 +107,7 @@ class Peers:
                 break
         return True
 
-    def begin_anew(self) -> bool:
+    def restart(self) -> bool:
         named = self._generations.view.generation and self._generations.belongs_to(self._generations.view)
         if self._ending.begun or named or not self._beginnings:
             return False
@@ -145,7 +145,7 @@ class Peers:
             self._generations.note_trouble()
         self._generations.agreement.lost(node)
 
-    def says(self, node: int, message: LinkMessage) -> None:
+    def receive(self, node: int, message: LinkMessage) -> None:
         if isinstance(message, Trouble):
             if message.generation == self._generations.view.generation and not self._ending.begun:
                 self._generations.note_trouble(planned=message.planned)

@@ -29,7 +29,7 @@ class Places:
         ending: Ending,
         tasks: Tasks,
         view: Callable[[], View],
-        says: Callable[[LocalSlot, FromRank], None],
+        receive: Callable[[LocalSlot, FromRank], None],
     ) -> None:
         self._options = options
         self._slots = slots
@@ -38,7 +38,7 @@ class Places:
         self._ending = ending
         self._tasks = tasks
         self._view = view
-        self._says = says
+        self._receive = receive
         self._loop = asyncio.get_running_loop()
         self._prepared = asyncio.Event()
         self._port = 0
@@ -73,7 +73,7 @@ class Places:
             if slot.rank < 0:
                 self.fill(slot)
 
-    def fill_anew(self, view: View) -> None:
+    def refill(self, view: View) -> None:
         one = self._options.nodes == 1
         self._port = _free_port() if one else master_port(self._options.run_id, view.generation)
         for slot in self._slots:
@@ -103,7 +103,7 @@ class Places:
         slot.heard_s = time.monotonic()
         if self._ending.begun:
             process.kill()
-        await slot.listen(process, self._says)
+        await slot.listen(process, self._receive)
 
 
 def _free_port() -> int:

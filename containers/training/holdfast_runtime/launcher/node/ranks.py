@@ -23,7 +23,7 @@ from holdfast_runtime.membership import View
 BROKEN = "BrokenError: "
 """How a rank reports that its collective has failed: another one is the cause."""
 LAST_WORDS_S = 0.02
-"""For what a process said before its end to be read."""
+"""Time to read the messages that a process sent before its end."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Ranks:
         self._came_in_between = False
         """Whether a process here became warm while the next generation was agreed on."""
 
-    def says(self, slot: LocalSlot, message: FromRank) -> None:
+    def receive(self, slot: LocalSlot, message: FromRank) -> None:
         if isinstance(message, Put | Change):
             self._keys.from_rank(slot.index, message)
         elif isinstance(message, Progress):
@@ -118,7 +118,7 @@ class Ranks:
 
     async def _last_words(self, slot: LocalSlot, process: Process) -> None:
         until_s = time.monotonic() + LAST_WORDS_S
-        while process.has_said and not slot.silent.is_set() and time.monotonic() < until_s:
+        while process.has_message and not slot.silent.is_set() and time.monotonic() < until_s:
             await asyncio.sleep(LAST_WORDS_S / 20)
         for _ in range(2):  # what has been read is heard in the next turns of the loop
             await asyncio.sleep(0)
@@ -144,7 +144,7 @@ class Ranks:
             slot.finished = True
             self._ending.finish_if_all_have(self._generations.view)
             self._generations.left()
-        elif not self._slots.in_process and self._generations.wanted:
+        elif not self._slots.in_process and self._generations.requested:
             self._generations.left()
         else:
             self._died(slot, rank=rank, how=how, killed_for=killed_for, in_training=in_training, step=step)
@@ -163,7 +163,7 @@ class Ranks:
             return
         held = f"process {process.pid} is in {kernel_state(process.pid)}"
         slot.killed_for = f"{held}; {slot.killed_for}" if slot.killed_for else held
-        if not self._slots.in_process and self._generations.wanted:  # all begin again, and no loss is reported
+        if not self._slots.in_process and self._generations.requested:  # all begin again, and no loss is reported
             self._journal.say(f"rank {slot.rank} of node {self._slots.node} does not end after SIGKILL: {held}")
         if self._slots.in_process and process.has_device:
             slot.blocked = process
@@ -199,9 +199,9 @@ class Ranks:
         self._slots.checkpoint_step = max(self._slots.checkpoint_step, ready.checkpoint_step)
         new, generations = slot.generation == 0, self._generations
         self._departure.warm_changed()
-        if ready.planned and not generations.wanted and slot.rank >= 0:
+        if ready.planned and not generations.requested and slot.rank >= 0:
             generations.trouble(ready.reason, planned=True)
-        if generations.wanted:
+        if generations.requested:
             came = new and not generations.first
             self._came_in_between |= came  # before the others hear of it: they may agree at once
             generations.left()
@@ -234,7 +234,7 @@ class Ranks:
         if self._slots.in_process and (self._ending.some_finished or self._slots.some_finished):
             self._ending.end(1, f"{reason}; all steps are done and other ranks have finished")
             return
-        if rank >= 0 and in_training and not self._generations.wanted:  # all that die of one fault count once
+        if rank >= 0 and in_training and not self._generations.requested:  # all that die of one fault count once
             self._deaths.note(step, in_process=self._slots.in_process)
         if self._deaths.too_many(in_place=slot.deaths):
             limit = f"--max-restarts allows {self._deaths.most} without progress in between"

@@ -17,7 +17,7 @@ from holdfast_runtime.membership import View
 
 PROGRESS_EVERY_S = 2.0
 SILENT_AFTER_S = 60.0
-"""A script that has not said hello by then is taken for one that says nothing; its start is told with its time."""
+"""A script without a first message by then is taken for a silent one; its start is reported with its time."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Record:
         self._step, self._step_ns, self._loss = 0, 0, math.nan
         self._from_step = self._total = 0
         """What the committed view begins with."""
-        self._told_step, self._told_ns = 0, 0
+        self._reported_step, self._reported_ns = 0, 0
         self._began_ns, self._first_step, self._good_ns, self._since_ns = clock(), -1, 0, 0
         """For the summary: when this launcher began, at which step the job did, and how long it has trained so far."""
         self._size = 0
@@ -81,7 +81,7 @@ class Record:
             return
         self._step, self._step_ns = step, self._clock()
         self._loss, self._total = math.nan if loss is None else loss, total
-        if of_first and self._step_ns - self._told_ns > PROGRESS_EVERY_S * 1e9:
+        if of_first and self._step_ns - self._reported_ns > PROGRESS_EVERY_S * 1e9:
             self._progress()
 
     def troubled(self, *, planned: bool) -> None:
@@ -118,7 +118,7 @@ class Record:
         kind = kinds.JOB_RESUMED if self._began else kinds.JOB_STARTED
         self._begin(kind, view, nodes=self._instance, time_ns=time_ns)
 
-    def settled(self, view: View, said: Mapping[int, Settled]) -> None:
+    def settled(self, view: View, reports: Mapping[int, Settled]) -> None:
         if not self._slots.in_process or not any(item.port for item in view.ranks):
             return
         times, self._times = self._times, _Times()
@@ -127,11 +127,11 @@ class Record:
         again = view.resume_step > 0 or (self._began and self._start is None)
         self._start = None
         if self.speaks and again and times.troubled and self._began:
-            self._recovered(times, copied_ns=round(max(message.copy_s for message in said.values()) * 1e9))
+            self._recovered(times, copied_ns=round(max(message.copy_s for message in reports.values()) * 1e9))
         self._resized(view, planned=times.planned)
-        nodes = dict.fromkeys(said[item.slot.node].instance for item in view.ranks)
+        nodes = dict.fromkeys(reports[item.slot.node].instance for item in view.ranks)
         self._begin(kinds.JOB_RESUMED if again else kinds.JOB_STARTED, view, nodes=",".join(filter(None, nodes)))
-        self._step = self._told_step = view.resume_step
+        self._step = self._reported_step = view.resume_step
 
     def _resized(self, view: View, *, planned: bool) -> None:
         before, self._size = self._size, len(view.ranks)
@@ -190,7 +190,7 @@ class Record:
 
     def _recovered(self, times: _Times, *, copied_ns: int) -> None:
         self._progress()
-        before = max(self._step_ns, self._told_ns)
+        before = max(self._step_ns, self._reported_ns)
         ends = [
             (kinds.RECOVERY_DETECTED, times.detected),
             (kinds.RECOVERY_ABORTED, times.left),
@@ -205,8 +205,8 @@ class Record:
                 before = end
 
     def _progress(self) -> None:
-        if self._step > self._told_step and self._step_ns:
-            self._told_step, self._told_ns = self._step, self._step_ns
+        if self._step > self._reported_step and self._step_ns:
+            self._reported_step, self._reported_ns = self._step, self._step_ns
             self._write(kinds.JOB_PROGRESS, self._step_ns, self._last())
 
     def _last(self) -> "dict[str, str | int | float]":

@@ -36,7 +36,7 @@ MOST_DIGITS = 9
 ANSWER_S = 5.0
 """A launcher answers at once, whatever its job does."""
 ASK_S = 0.5
-"""For whoever connects to say what is wanted; one that says nothing gets the status."""
+"""Time for a caller to send a request; one that sends none receives the status."""
 MOST_CALLERS = 32
 """At once; the next one is hung up on. A job needs its descriptors for itself."""
 
@@ -94,10 +94,10 @@ class Reports:
     async def _status(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if peer_uid(writer.get_extra_info("socket")) not in (0, os.geteuid()):
             return
-        said = b""
+        line = b""
         with contextlib.suppress(asyncio.TimeoutError, OSError, ValueError):
-            said = await asyncio.wait_for(reader.readline(), ASK_S)
-        word, _, number = said.decode(errors="replace").strip().partition(" ")
+            line = await asyncio.wait_for(reader.readline(), ASK_S)
+        word, _, number = line.decode(errors="replace").strip().partition(" ")
         if word == "scale" and number.isdecimal() and len(number) <= MOST_DIGITS:
             found: dict[str, Any] = {"refused": self._launcher.resizing.ask(int(number))}
         else:
@@ -139,7 +139,7 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         "nodes_asked": launcher.slots.asked.ranks // launcher.options.processes,
         "resume_step": view.resume_step,
         "step": launcher.slots.known_step,
-        "wanted": launcher.wanted,
+        "requested": launcher.requested,
         "waits_for": waits_for(situation(launcher)),
         "lost": lost,
         "spare": spare_of(
@@ -174,8 +174,8 @@ def situation(launcher: Launcher) -> Situation:
     return Situation(
         generation=view.generation,
         missing=sorted(set(range(launcher.options.nodes)) - launcher.links.up - {slots.node}),
-        wanted=launcher.wanted,
-        staying=[slot.rank for slot in slots.unresponsive()] if launcher.wanted and slots.in_process else [],
+        requested=launcher.requested,
+        staying=[slot.rank for slot in slots.unresponsive()] if launcher.requested and slots.in_process else [],
         starting=sum(slot.alive and slot.ready is None for slot in slots),
         unanswered=launcher.generations.unanswered,
         reports=[
@@ -213,8 +213,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
     lines = [f"node {found['node']}  generation {found['generation']}  step {found['step']}  nodes in reach {reach}"]
     if found["waits_for"]:
         lines.append(f"waits for {found['waits_for']}")
-    if found["wanted"]:
-        lines.append(f"next generation: {found['wanted']}")
+    if found["requested"]:
+        lines.append(f"next generation: {found['requested']}")
     if found["lost"]:
         lines.append(f"lost nodes {ranges(found['lost'])}" + (f": {found['spare']}" if found["spare"] else ""))
     if found["sizes"]:

@@ -32,10 +32,10 @@ class Settling:
         self._instance = instance
         self._settled = settled
         self._view = View(generation=0, nodes=())
-        self._said: dict[tuple[int, int], Settled] = {}
+        self._reports: dict[tuple[int, int], Settled] = {}
         """By generation and node: others may be quicker than this launcher."""
         self._missing: set[int] = set()
-        """Nodes of the view that have not said it."""
+        """Nodes of the view without a report."""
         self._phases: dict[int, str] = {}
         self._began_s = 0.0
         self._copy_s = 0.0
@@ -44,9 +44,9 @@ class Settling:
     def installed(self, view: View) -> None:
         self._view, self._phases = view, {}
         self._began_s, self._copy_s, self._own, self._all = time.monotonic(), 0.0, False, False
-        self._said = {key: said for key, said in self._said.items() if key[0] >= view.generation}
+        self._reports = {key: report for key, report in self._reports.items() if key[0] >= view.generation}
         self._missing = {
-            node for node, name in enumerate(view.nodes) if name >= 0 and (view.generation, node) not in self._said
+            node for node, name in enumerate(view.nodes) if name >= 0 and (view.generation, node) not in self._reports
         }
         self._look()
 
@@ -60,17 +60,17 @@ class Settling:
 
     def heard(self, node: int, message: Settled) -> None:
         if message.generation >= self._view.generation:
-            self._says(node, message)
+            self._receive(node, message)
             self._look()
 
     def heard_all(self, message: AllSettled) -> None:
         if message.generation >= self._view.generation:
-            for node, said in message.said:
-                self._says(node, said)
+            for node, report in message.reports:
+                self._receive(node, report)
             self._look()
 
-    def _says(self, node: int, message: Settled) -> None:
-        self._said[message.generation, node] = message
+    def _receive(self, node: int, message: Settled) -> None:
+        self._reports[message.generation, node] = message
         if message.generation == self._view.generation:
             self._missing.discard(node)
 
@@ -79,16 +79,16 @@ class Settling:
         if not self._own and all(self._is_there(slot.index) for slot in self._slots.in_view):
             self._own = True
             mine = Settled(generation=view.generation, instance=self._instance, copy_s=self._copy_s)
-            self._says(me, mine)
+            self._receive(me, mine)
             if me != (first := self._first(view)):
                 self._links.send(first, mine)
         if self._all or self._missing:
             return
         self._all = True
-        said = {node: self._said[view.generation, node] for node, name in enumerate(view.nodes) if name >= 0}
+        reports = {node: self._reports[view.generation, node] for node, name in enumerate(view.nodes) if name >= 0}
         if me == self._first(view):
-            self._links.broadcast(AllSettled(generation=view.generation, said=tuple(said.items())))
-        self._settled(view, said)
+            self._links.broadcast(AllSettled(generation=view.generation, reports=tuple(reports.items())))
+        self._settled(view, reports)
 
     @staticmethod
     def _first(view: View) -> int:

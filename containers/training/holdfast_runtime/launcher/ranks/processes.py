@@ -40,7 +40,7 @@ class Process:
         return holds_device(self.pid)
 
     @property
-    def has_said(self) -> bool:
+    def has_message(self) -> bool:
         waiting = bytearray(4)
         with contextlib.suppress(OSError, ValueError):
             fcntl.ioctl(self.control.fileno(), termios.FIONREAD, waiting)

@@ -39,9 +39,9 @@ class LocalSlot:
     writer: asyncio.StreamWriter | None = None
     starting: bool = False
     speaks: bool = False
-    """Whether the process has said hello: it stays alive through faults of others."""
+    """The process has sent its first message: it stays alive through faults of others."""
     ready: Ready | None = None
-    """What it said when it left its collectives; None while it trains."""
+    """Its report when it left its collectives; None while it trains."""
     rank: int = -1
     """In the committed view."""
     generation: int = 0
@@ -50,7 +50,7 @@ class LocalSlot:
     heard_s: float = field(default_factory=time.monotonic)
     finished: bool = False
     silent: asyncio.Event = field(default_factory=asyncio.Event)
-    """Whether all that the process has said is read."""
+    """All messages of the process are read."""
     deaths: int = 0
     """Deaths in this place before any view was reached, one after the other."""
     given: int = -1
@@ -58,7 +58,7 @@ class LocalSlot:
     held: bool = False
     """Whether it is still to be decided if the process stays: no view counts on it."""
     built: int = -1
-    """The rank that the process was told to make its model for before it has one; -1 for none."""
+    """Rank for whose model the process was prepared before it has one; -1 for none."""
     last_wait: bool = False
     """Whether the process waits for the others after its last step: it votes, and has begun no step since the last."""
     awaited: control.View | None = None
@@ -179,13 +179,13 @@ class LocalSlots:
         self._slots = [LocalSlot(index) for index in range(ranks + spares)]
         self.known_step = 0
         self.checkpoint_step = -1
-        """The newest that a local process has told of."""
+        """Newest that a local process has reported."""
         self.leaving = False
         """Whether this node gives its ranks away."""
         self.quarantined = False
         """Whether no process of this node gets a rank any more that has none."""
         self.survives: Survives | None = None
-        """What may be lost of the state of a sharded job; None where no rank has said."""
+        """Tolerated losses of a sharded job's state; None without a report."""
         self.in_process = False
         """Whether processes of this job stay alive through faults of others."""
 
@@ -229,10 +229,10 @@ class LocalSlots:
             if slot.generation > 0 or first
         )
 
-    def only_hope(self, *, said: Callable[[LocalSlot], bool]) -> bool:
+    def only_hope(self, *, reported: Callable[[LocalSlot], bool]) -> bool:
         """Return True if all ranks are here and none has answered: the machine is slow, a kill would lose state."""
         left = [slot for slot in self.in_view if slot.alive and slot.generation > 0]
-        return len(self.in_view) == self.world_size and not any(map(said, left))
+        return len(self.in_view) == self.world_size and not any(map(reported, left))
 
     @property
     def warm(self) -> int:

@@ -12,7 +12,7 @@ from holdfast_runtime.membership import View
 from holdfast_runtime.patience import STEPS, Error, Ledger, Refusals, begun, budget, failed, judged, noted, refused
 
 REPLACE_AFTER_S = 0.3
-"""For what ranks of other launchers raised in the same step to be known: nobody is replaced for what all raise."""
+"""Time for other launchers to report exceptions of the same step: no rank is replaced for what all raise."""
 OF_ITS_OWN = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSYS}
 """Signals that a process gets for what it does itself."""
 

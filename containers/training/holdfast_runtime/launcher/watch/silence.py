@@ -103,7 +103,7 @@ class Watch:
             self._trouble(why)
 
     def _place_s(self) -> float:
-        hope = self._slots.only_hope(said=lambda slot: slot.progress is not None)
+        hope = self._slots.only_hope(reported=lambda slot: slot.progress is not None)
         return self._deadlines.leave * (LAST_ONES if hope else 1)
 
     def _limits(self) -> Limits:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 PR_SET_PDEATHSIG = 1
 BEGIN = b"!"
-"""What the launcher says first on the control socket: it knows the process that was forked, which may run now."""
+"""First line of the launcher on the control socket: the forked process is registered, and may run."""
 
 
 @dataclass(frozen=True, kw_only=True)
