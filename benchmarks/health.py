@@ -86,7 +86,6 @@ def false_repairs_of(peer: Peer, logs: list[list[Line]]) -> Counter[str]:
 
 
 def wants_repair(story: dict[str, list[dict[str, str]]]) -> bool:
-    """True if the last verdict is a repair, or its reboot is in it."""
     return any(one["remedy"] in REPAIRS for one in story["incidents"])
 
 

@@ -140,7 +140,6 @@ def launch(folder: Path, total: int, every: int, faults: Sequence[Mapping[str, o
 
 
 def measured(rows: Sequence[Row], kills: Sequence[float], events: Sequence[Mapping[str, object]]) -> Ours:
-    """What steps and events tell of each kill."""
     usual = usual_step_s(rows)
     seconds, redone, redo_s, first_steps = [], [], [], []
     for kill in kills:

@@ -18,7 +18,6 @@ Row = tuple[str, ...]
 
 
 def tables() -> Mapping[str, tuple[Row, list[Row]]]:
-    """Return head and rows of each table by its name."""
     return {
         "commands": (("command", "what it does", "options"), list(command_rows(typer.main.get_command(cli.app)))),
         "hyperpod": (("id", "about", "here", "source"), _rows("hyperpod/behaviour.yaml")),
@@ -58,7 +57,6 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
 
 
 def markdown() -> Mapping[str, str]:
-    """Return each table as Markdown by its name."""
     own = {name: kubernetes_tables.table(head, rows) for name, (head, rows) in tables().items()}
     return {**own, **{f"kubernetes-{name}": text for name, text in kubernetes_tables.tables().items()}}
 
@@ -70,7 +68,6 @@ def behaviours() -> list[dict[str, str]]:
 
 
 def command_rows(tree: Any, name: str = "") -> Iterator[Row]:
-    """Usage, purpose and options of each command."""
     for word, command in tree.commands.items():
         full = f"{name} {word}".strip()
         if hasattr(command, "commands"):

@@ -12,8 +12,6 @@ UNKNOWN = "pid='<unknown>', name=<unknown>"
 
 @dataclass(frozen=True)
 class Pattern:
-    """Something harmless."""
-
     name: str
     source: str
     hours_between: float

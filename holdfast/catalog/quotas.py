@@ -40,7 +40,6 @@ class Steps:
         return value in self.small or (is_step and (self.most is None or value <= self.most))
 
     def step_above(self, value: int) -> int:
-        """Smallest multiple that is at least the value."""
         return -(-value // self.multiple) * self.multiple
 
     def __str__(self) -> str:
@@ -49,7 +48,6 @@ class Steps:
 
 
 def limits(name: str) -> Any:
-    """Entry of the data file: a list, or a mapping."""
     return _data()[name]["values"]
 
 

@@ -132,7 +132,6 @@ def main() -> None:
 
 
 def _claimed_home() -> Path | None:
-    """Return the home that exists when the command starts."""
     with contextlib.suppress(LocalCloudError, OSError):
         local = from_environment()
         return local.home if local.is_claimed() and not is_going(local.home) else None

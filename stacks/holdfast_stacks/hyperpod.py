@@ -1,5 +1,3 @@
-"""The one stack of an environment."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -66,7 +66,6 @@ def _existing(
     ground: Foundations,
     types: Collection[str],
 ) -> IHyperPodEks | None:
-    """The control plane that is there already."""
     there = settings.existing
     if there is None:
         return None

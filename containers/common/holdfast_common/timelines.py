@@ -106,7 +106,6 @@ class IncidentReader:
 
     @property
     def groups(self) -> "Mapping[str, str]":
-        """Instance group of each node, where an event has it."""
         return self._stories.groups
 
 

@@ -23,8 +23,6 @@ class MeasuredRecovery:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryStages:
-    """Recovery strategy."""
-
     name: str
     title: str
     spares: Literal["none", "optional", "needed"]

@@ -92,8 +92,6 @@ class IncidentView:
 
 @dataclass(frozen=True, kw_only=True)
 class DetectorView:
-    """Detector of a health agent that has stopped working."""
-
     node: str
     host: str
     detector: str
@@ -205,7 +203,6 @@ def open_incidents(events: "list[Event]") -> list[IncidentView]:
 
 
 def lost_on(nodes: list[dict[str, Any]], events: "list[Event]") -> list[DetectorView]:
-    """Lost detectors of the cluster's present nodes."""
     from holdfast_common import in_order, lost_detectors
 
     hosts = {node["InstanceId"]: hostname_of(node) for node in nodes}

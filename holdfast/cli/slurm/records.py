@@ -1,5 +1,3 @@
-"""Records of Slurm's accounting, parsed from sacct. Pure."""
-
 import re
 import signal
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,8 +36,6 @@ _WHY = {
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord:
-    """Job, or task of a job array, in accounting."""
-
     job_id: str
     """A number, NUMBER_TASK of an array, or NUMBER+PART of a heterogeneous job."""
     number: str

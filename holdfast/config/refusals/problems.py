@@ -1,5 +1,3 @@
-"""Problems of an environment file."""
-
 import json
 from dataclasses import dataclass
 

@@ -13,8 +13,6 @@ LONGEST_LINE = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """Lost or undecided setting."""
-
     path: str
     """The setting it is about, groups and datasets by name."""
     text: str

@@ -16,8 +16,6 @@ COMMENT = "_"
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterDefinition:
-    """Cluster from files and options."""
-
     request: Mapping[str, Any]
     """As CreateCluster takes it."""
     provisioning: Mapping[str, Any] | None = None

@@ -84,7 +84,6 @@ def claim(home: Path) -> None:
 
 
 def unwritable(home: Path, error: OSError) -> Exception:
-    """Return a readable error for a file of a home that cannot be created."""
     if error.errno == errno.EROFS:
         return HomeError(
             f"{home} is on a file system that is mounted read-only; mount it for writing, "

@@ -52,8 +52,6 @@ _Span = tuple[str, int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stretch:
-    """Time on one account."""
-
     account: str
     start_ns: int
     end_ns: int

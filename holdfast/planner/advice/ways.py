@@ -17,8 +17,6 @@ SIZES = tuple(sorted({2**power for power in range(15)} | {3 * 2**power for power
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One strategy at one size, for the same work."""
-
     strategy: str
     title: str
     instances: int

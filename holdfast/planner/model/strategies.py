@@ -15,8 +15,6 @@ HALF_A_STEP_S = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class AssumedRate:
-    """Failure rate and its observations."""
-
     estimate: RateEstimate
     accelerator: str
     """Whose failures were counted."""

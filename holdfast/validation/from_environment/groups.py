@@ -1,5 +1,3 @@
-"""Instance groups of an environment file."""
-
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED

@@ -84,7 +84,6 @@ class _App:
         self.domains = self._domains()
 
     def under(self, choice: Mapping[_Place, object]) -> list[Template]:
-        """Existing templates, under these answers."""
         found: dict[int, Template] = {}
         for index, template in enumerate(self._templates):
             parent = self._graph.parent(template)
@@ -158,7 +157,6 @@ class _App:
         return {place: values for place, values in found.items() if values}
 
     def _hand_up(self, index: int, compared: dict[_Place, set[str]]) -> None:
-        """Add the questions of a nested template to those of its parent."""
         parent = self._graph.parent(self._templates[index])
         properties = parent.body.get("Properties") if parent else None
         given = properties.get("Parameters") if isinstance(properties, Mapping) else None

@@ -43,7 +43,6 @@ class Origin:
 
 
 def origin_of(described: Mapping[str, Any]) -> Origin:
-    """Digest of a DescribeCluster response."""
     request = request_of({key: value for key, value in described.items() if key != "ResponseMetadata"})
     groups = [*(request.pop("InstanceGroups", None) or []), *(request.pop("RestrictedInstanceGroups", None) or [])]
     digests = {group["InstanceGroupName"]: _digest(group) for group in groups}

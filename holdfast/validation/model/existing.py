@@ -38,8 +38,6 @@ class Reference(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Scripts(Item):
-    """Lifecycle scripts in an existing bucket."""
-
     bucket: str
     role: str | None
     """The role of nodes, where it is one that is there already and nothing can be added to."""

@@ -1,5 +1,3 @@
-"""Verified report of a launcher."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -47,7 +47,6 @@ class Ruling(Enum):
 
 
 def most(*, nodes: int, share: float) -> int:
-    """Limit of nodes within the window."""
     return max(1, int(nodes * share + 1e-9))
 
 

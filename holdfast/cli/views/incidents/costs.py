@@ -75,7 +75,6 @@ class Fleet:
     price: Price = Price()
 
     def with_groups_of(self, groups: Mapping[str, str]) -> "Fleet":
-        """Add former instances, by their group."""
         known = {node: self.type_of_group[group] for node, group in groups.items() if group in self.type_of_group}
         return Fleet(type_of_node={**known, **self.type_of_node}, type_of_group=self.type_of_group, price=self.price)
 

@@ -15,8 +15,6 @@ SHOWN_IDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyRow:
-    """Requested or refused remedy."""
-
     time_s: float
     remedy: str | None
     way: str | None

@@ -127,7 +127,6 @@ def incident_figures(row: IncidentRow) -> Table:
 
 
 def marked(text: str, row: IncidentRow, *fields: str) -> str:
-    """Text, marked if the job reports it."""
     return f"{text} ({REPORTED})" if set(fields) & set(row.reported_by_job) else text
 
 
@@ -141,7 +140,6 @@ def took_text(row: IncidentRow) -> str:
 
 
 def reported_text(row: IncidentRow) -> str:
-    """Cost of the job's other instances."""
     took = f"{number(row.reported_gpu_hours, digits=3)} GPU-hours, {dollars(row.reported_cost_usd)}"
     return f"the rest of the job: {took} ({REPORTED})"
 

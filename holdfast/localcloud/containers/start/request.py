@@ -1,5 +1,3 @@
-"""Request of the plugin. Pure."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

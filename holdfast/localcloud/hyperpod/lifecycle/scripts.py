@@ -198,8 +198,6 @@ def _end_of(path: Inside) -> bytes:
 
 
 class OutputTail:
-    """Last lines of an output of any length."""
-
     def __init__(self) -> None:
         self._kept = b""
 

@@ -1,5 +1,3 @@
-"""Answers of the node's NVML."""
-
 import contextlib
 import fcntl
 import os

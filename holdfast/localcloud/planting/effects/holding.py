@@ -38,11 +38,9 @@ class FaultHold:
         self._served[descriptor] = answer
 
     def regularly(self, action: Callable[[], None]) -> None:
-        """Call it many times a second."""
         self._regular.append(action)
 
     def wait(self) -> None:
-        """Return when the fault is to be reverted."""
         poller = select.poll()
         for descriptor in (self._asked, *self._served):
             poller.register(descriptor, select.POLLIN)

@@ -133,7 +133,6 @@ def _accounting(node: Node) -> AccountingDatabase:
 
 
 def _text_or_token(node: Node) -> Any:
-    """Known value, or the function that returns it."""
     text = node.text()
     return None if text is UNRESOLVED and node.is_attribute else text
 

@@ -90,7 +90,6 @@ def _uri(node: Node) -> Any:
 
 
 def _bucket_and_prefix(uri: Node) -> tuple[object, str] | None:
-    """Bucket of a URI, by reference or as text, and the prefix."""
     if isinstance(uri.value, Text):
         parts = uri.value.parts
         if len(parts) in (2, 3) and parts[0] == "s3://" and isinstance(parts[1], Reference):
