@@ -72,7 +72,6 @@ def main() -> None:
 
 
 def install_packages() -> None:
-    """Install the lock file, by hashes."""
     if is_installed("aws_cdk"):
         print(f"installing {PACKAGES.what}", flush=True)
     else:

@@ -128,7 +128,6 @@ def start(command: list[str], variables: Mapping[str, str]) -> "subprocess.Popen
 
 
 def is_rank() -> bool:
-    """True for a rank, False for the driver."""
     return "TRIAL" in os.environ
 
 
@@ -138,7 +137,6 @@ def write_pid(rank: int) -> None:
 
 
 def end(processes: Processes) -> None:
-    """End the processes of this trial only."""
     for process in processes:
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):

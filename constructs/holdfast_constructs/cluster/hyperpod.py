@@ -151,7 +151,6 @@ class HyperPodCluster(ClusterBase):
         lifecycle: ILifecycleScripts | None,
         role: iam.IRole | None,
     ) -> None:
-        """Execution roles with their rights, and the data of lifecycle scripts."""
         self._modes = Lifecycle(
             bundle=lifecycle, orchestrator=self._orchestrator, continuous=self._continuous, mounts=self._mounts
         )

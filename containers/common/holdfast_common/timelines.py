@@ -74,7 +74,6 @@ class Timeline:
 
 
 def timeline(events: Iterable[Event]) -> Timeline:
-    """Compute the timeline of one cluster's events, in one pass."""
     story = IncidentReader()
     jobs: dict[str, _JobLog] = {}
     latest_ns = 0

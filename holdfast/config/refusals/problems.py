@@ -32,7 +32,6 @@ class EnvironmentFileError(Exception):
 
 
 def shown(value: object) -> str:
-    """Value as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=True, default=str)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 

@@ -37,7 +37,6 @@ class Draft:
     """What the cluster was like. Default: nobody described it"""
 
     def note(self, path: str, text: str, *, decide: bool = False) -> None:
-        """Add a note once."""
         note = Note(path=path, text=text, decide=decide)
         if note not in self.notes:
             self.notes.append(note)

@@ -111,12 +111,7 @@ class Fleet:
             raise NodeError(str(error)) from None
 
     def restore_kernel_logs(self) -> None:
-        """
-        Serve the nodes' kernel logs again after their process was killed; earlier records are lost.
-
-        Raises:
-            NodeError: A node has no log; the message says why.
-        """
+        """Serve kernel logs after their process was killed, without earlier records. Raise NodeError."""
         with self._locked(exclusive=False):
             if self._settings() is None or self._closing.exists():
                 return

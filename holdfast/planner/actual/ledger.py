@@ -94,8 +94,6 @@ def ledgers(events: Iterable[Event]) -> tuple[Ledger, ...]:
 
 
 class Books:
-    """Ledgers from events in time order."""
-
     def __init__(self) -> None:
         self._jobs: dict[str, JobEvents] = {}
         self._started: dict[str, JobEvents] = {}

@@ -83,7 +83,6 @@ class Child:
         return True
 
     def poll(self, boot_s: float) -> Optional[Answer]:
-        """Return the answer if it has arrived."""
         if not self.waiting:
             return None
         answer = self._read(boot_s)  # before time is counted: it may have come while nobody looked

@@ -76,7 +76,6 @@ def reported_note(rows: Sequence[IncidentRow]) -> str:
 
 
 def incident_detail(row: IncidentRow, *, price_note: str = "") -> RenderableType:
-    """Details of an incident: facts, steps in order, evidence."""
     facts: list[tuple[str, str | Text]] = [
         ("incident", Text.assemble(plain(row.id), "  ", state_text(row.state))),
         ("began", f"{moment(row.started_ns)} UTC"),
@@ -152,7 +151,6 @@ def _steps(row: IncidentRow) -> Fitted:
 
 
 def steps_of(row: IncidentRow) -> list[tuple[float, str]]:
-    """Steps of an incident, in time order."""
     known = [
         (row.signal_s, "first sign"),
         (row.verdict_s, "verdict"),

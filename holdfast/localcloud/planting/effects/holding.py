@@ -15,13 +15,7 @@ _LOOK_S = 0.05
 
 
 class FaultHold:
-    """
-    Wait for the end of a fault.
-
-    Args:
-        node: The faulty node.
-        for_s: Duration. Default: until the node ends.
-    """
+    """Wait for the end of a fault: after ``for_s`` seconds, or with the node."""
 
     def __init__(self, node: Node, *, for_s: float | None) -> None:
         self._node = node
