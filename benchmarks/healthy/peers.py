@@ -55,7 +55,7 @@ PEERS = (
 )
 
 
-def said_by(peer: Peer, kernel: Iterable[tuple[float, str]]) -> list[tuple[float, str, str]]:
+def repairs_by(peer: Peer, kernel: Iterable[tuple[float, str]]) -> list[tuple[float, str, str]]:
     repairs: list[tuple[float, str, str]] = []
     for second, text in kernel:
         if found := _XID.search(text):

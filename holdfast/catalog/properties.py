@@ -29,7 +29,7 @@ class Property:
     path: str
     """``LustreConfiguration.EfaEnabled``"""
     default: Any = None
-    """What the service takes where a template says nothing."""
+    """Value of the service where a template has none."""
 
     @property
     def type(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 LIMITS_FILE = Path(__file__).with_name("limits.json")
 LustreThroughput = Literal[125, 250, 500, 1000]
-"""Of PERSISTENT_2, in MB/s per TiB: what the data says, for type checkers."""
+"""Of PERSISTENT_2, in MB/s per TiB: values of the data, for type checkers."""
 OpenZfsThroughput = Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240]
 """Of SINGLE_AZ_2, in MB/s."""
 

@@ -19,8 +19,8 @@ class TrainingImage:
     def __init__(self, scope: Construct, environment: Environment) -> None:
         self.uri = ""
         self._repository: ecr.IRepository | None = None
-        wanted = environment.images.repositories if environment.images is not None else ()
-        self._others = [_repository(scope, index, name) for index, name in enumerate(wanted)]
+        names = environment.images.repositories if environment.images is not None else ()
+        self._others = [_repository(scope, index, name) for index, name in enumerate(names)]
         settings = environment.images.training if environment.images is not None else None
         if settings is None or settings.source == "environment":
             return
@@ -55,7 +55,7 @@ HEALTH_AGENT = "holdfast.local/health-agent:latest"
 
 class HealthAgentImage:
     uri: str
-    """Empty where no image is named, or no agent is wanted; then no pod runs it."""
+    """Empty without a named image or without an agent; then no pod runs it."""
 
     def __init__(self, scope: Construct, environment: Environment) -> None:
         settings = environment.images.health_agent if environment.images is not None else None

@@ -105,7 +105,7 @@ class StatusView:
     cloud: str
     endpoint: str
     problem: str
-    """What the embedded AWS says is wrong with itself, such as a full disk; empty when nothing is."""
+    """Problem that the embedded AWS reports, such as a full disk; empty without one."""
     stack_name: str
     stack_status: str
     stack_outputs: dict[str, str]

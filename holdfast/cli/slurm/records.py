@@ -45,7 +45,7 @@ class JobRecord:
     state: str
     """Of sacct(1), its first word."""
     by: str
-    """Who cancelled it; empty when nobody did."""
+    """User who cancelled it; empty if not cancelled."""
     exit_code: int
     exit_signal: int
     submitted_s: int | None
@@ -57,7 +57,7 @@ class JobRecord:
     submit_line: str
     """The words of the command, without the quotes that they had."""
     reason: str = ""
-    """Why it waits; empty where it does not, or where nobody says."""
+    """Reason to wait; empty if it runs, or without one."""
 
     def is_of(self, job: str) -> bool:
         """Return True for the job of this name, and for its tasks and parts."""

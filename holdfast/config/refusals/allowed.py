@@ -15,7 +15,7 @@ class Allowed:
     text: str
     example: object = field(hash=False)
     closest: Callable[[object], object | None] = lambda _value: None
-    """What may have been meant by a refused value, if that can be told."""
+    """Probable meaning of a refused value, if there is one."""
     code: str = "HF004"
     """The finding that a refused value is, as `holdfast explain` takes it."""
 

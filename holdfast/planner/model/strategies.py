@@ -19,7 +19,7 @@ class AssumedRate:
     accelerator: str
     """Whose failures were counted."""
     stands_in_for: str
-    """The accelerator that nobody has counted; empty when it is the same."""
+    """Accelerator without counted failures; empty when it is the same."""
     observations: tuple[ObservedFailures, ...]
 
 

@@ -56,7 +56,7 @@ class IncidentRow:
     remedies: tuple[RemedyRow, ...]
     evidence: tuple[EvidenceRow, ...]
     reported_by_job: tuple[str, ...]
-    """Fields of these that only the log of a job tells, which every user of a node can write."""
+    """Fields from the log of a job alone, which every user of a node can write."""
 
 
 def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:

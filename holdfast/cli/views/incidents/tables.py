@@ -29,7 +29,7 @@ _COLUMNS = {
     "job": "job",
 }  # fmt: skip
 REPORTED = "reported by the job"
-"""Beside what only the log of a job tells."""
+"""Mark of values that only the log of a job has."""
 
 
 def state_text(state: str) -> Text:

@@ -23,7 +23,7 @@ GOODPUT_COLUMNS = ("spares", "min/failure", "first order", "renewal", "simulated
 COST_COLUMNS = ("to train", "5 to 95 %, d", "lost", "cost", "saves", "saves $")
 
 ASSUMED = "assumption"
-"""The source of recovery times that nobody has published."""
+"""Source of unpublished recovery times."""
 
 IF_IT_SCALES = "if throughput grows with the number of instances"
 
