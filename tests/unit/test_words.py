@@ -31,7 +31,7 @@ WORDS = frozenset({
 })  # fmt: skip
 """Programs report, send, require and have; components have names; new things are new."""
 EXCEPTIONS = {
-    "constructs/holdfast_constructs/helm_installer/_helm.py: said": "part of an asset, which a change would deploy again",
+    "constructs/holdfast_constructs/helm_installer/_helm.py: said": "part of a deployed asset",
     "constructs/holdfast_constructs/observability/alarms.py: told": "an id inside the template's metric math",
     "constructs/holdfast_constructs/observability/alarms.py: tells": "an alarm's description in the template",
 }
