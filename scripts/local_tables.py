@@ -19,7 +19,6 @@ Row = tuple[str, ...]
 
 
 def tables() -> Mapping[str, tuple[Row, list[Row]]]:
-    """Return head and rows of each table by its name."""
     return {
         "commands": (("command", "what it does", "options"), list(command_rows(typer.main.get_command(cli.app)))),
         "parts": (("part", "shards", "guards"), list(part_rows())),
@@ -32,7 +31,7 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
         ),
         "not-in-1.20": (
             ("what a chart has", "message of helm", "instead"),
-            [(row["what"], _code(row["says"]), row["instead"]) for row in _read("kubernetes/not-in-1.20.yaml")],
+            [(row["what"], _code(row["error"]), row["instead"]) for row in _read("kubernetes/not-in-1.20.yaml")],
         ),
         "objections": (
             ("rule", "where", "why"),
@@ -60,7 +59,6 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
 
 
 def markdown() -> Mapping[str, str]:
-    """Return each table as Markdown by its name."""
     own = {name: kubernetes_tables.table(head, rows) for name, (head, rows) in tables().items()}
     return {**own, **{f"kubernetes-{name}": text for name, text in kubernetes_tables.tables().items()}}
 
@@ -78,7 +76,6 @@ def part_rows() -> Iterator[Row]:
 
 
 def command_rows(tree: Any, name: str = "") -> Iterator[Row]:
-    """Usage, purpose and options of each command."""
     for word, command in tree.commands.items():
         full = f"{name} {word}".strip()
         if hasattr(command, "commands"):

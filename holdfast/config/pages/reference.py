@@ -1,5 +1,3 @@
-"""Reference page of the environment file."""
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,7 +81,6 @@ storage:
 
 
 def reference_text() -> str:
-    """Return the page."""
     sections = [_section(place, model) for place, model in _models((), Environment)]
     errors = _ERRORS.format(example=_EXAMPLE, refusal=_refusal())
     return "\n".join([_INTRO, *sections, _RULES, errors])

@@ -28,8 +28,6 @@ _log = logging.getLogger(__name__)
 
 
 class Cloud(Protocol):
-    """The local cloud's processes, as the keeper uses them."""
-
     @property
     def home(self) -> Path: ...
 

@@ -21,7 +21,7 @@ class Leaving:
         put_off: Ids that failed, and the time of the launcher's last report: a newer one may allow a retry.
         requeued: Tasks already requeued.
         abandoned: Ids of launchers told to exit, since the node is taken.
-        is_told: The request was reported.
+        is_reported: The request was reported.
     """
 
     asked: "dict[str, str]" = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Leaving:
     put_off: "dict[str, float]" = field(default_factory=dict)
     requeued: "list[str]" = field(default_factory=list)
     abandoned: "list[str]" = field(default_factory=list)
-    is_told: bool = False
+    is_reported: bool = False
 
     def begin(
         self, jobs: Iterable[JobReport], *, incident: str, reason: str, host: str, urgent: bool = False
@@ -45,7 +45,7 @@ class Leaving:
                 continue
             if name in self.asked:
                 continue
-            if job.heard_s <= self.put_off.get(name, job.heard_s - 1.0):
+            if job.received_s <= self.put_off.get(name, job.received_s - 1.0):
                 continue
             if not job.can_hand_over:
                 self.kept[job.job] = "no spare has capacity for its ranks"
@@ -101,7 +101,7 @@ class Leaving:
                 continue
             del self.asked[answer.id]
             if answer.outcome in ("later", "failed"):
-                self.put_off[answer.id] = job.heard_s
+                self.put_off[answer.id] = job.received_s
             else:
                 self.done.append(answer.id)
             if answer.outcome == "done":
