@@ -214,7 +214,7 @@ def latency(arguments: argparse.Namespace) -> Iterator[Measured]:
             agent.kill()
 
 
-def told(agent: RunningAgent, fault: str) -> bool:
+def has_verdict(agent: RunningAgent, fault: str) -> bool:
     return any(event["fault"] == fault for event in agent.told("verdict"))
 
 
@@ -259,7 +259,7 @@ def driver(arguments: argparse.Namespace) -> Iterator[Measured]:
             with standing_still("hold", gate):
                 answers_of(arguments.library).write_text(f"count=8\ndevice={gate}\n")
                 began_s = time.monotonic()
-                until(lambda: told(agent, "driver-hung"))
+                until(lambda: has_verdict(agent, "driver-hung"))
                 took_s, answer_s = time.monotonic() - began_s, answered_s(agent)
                 by_program_s = program_s(agent)
                 answers_of(arguments.library).write_text("count=8\n")

@@ -140,11 +140,11 @@ def launch(folder: Path, total: int, faults: list[dict[str, object]]) -> None:
     command += ["--rdzv-id", str(folder), "--socket", str(folder / "socket")]
     program = str(Path(__file__).with_name("recovery_program.py"))
     command += [program, str(folder), str(total)]
-    said = folder / "said"
-    with said.open("w") as log, subprocess.Popen(command, env=variables, stdout=log, stderr=log) as job:
+    output = folder / "output"
+    with output.open("w") as log, subprocess.Popen(command, env=variables, stdout=log, stderr=log) as job:
         follow(job, folder / "steps", total=total, what=f"{len(faults)} faults" if faults else "calm")
     if job.returncode:
-        raise SystemExit(f"the job failed:\n{said.read_text()[-3000:]}")
+        raise SystemExit(f"the job failed:\n{output.read_text()[-3000:]}")
 
 
 def follow(job: "subprocess.Popen[bytes]", steps: Path, *, total: int, what: str) -> None:

@@ -78,14 +78,14 @@ def main() -> int:
         )
     )
     held = [
-        _said(
+        _within(
             console,
             "kill to the next full step",
             statistics.median(found.seconds),
             statistics.median(peer) if peer else None,
             RECOVERY_LIMIT,
         ),
-        _said(console, "8 layers kept, beside made again", kept_ms / 1e3, made_ms / 1e3, KEEPING_LIMIT),
+        _within(console, "8 layers kept, beside made again", kept_ms / 1e3, made_ms / 1e3, KEEPING_LIMIT),
     ]
     first = statistics.median(found.first_steps)
     console.print(f"first step after a recovery: {first:.2f} of a usual one (limit {FIRST_STEP_LIMIT})")
@@ -93,7 +93,7 @@ def main() -> int:
     return 0 if all(held) and first <= FIRST_STEP_LIMIT else 1
 
 
-def _said(console: Console, what: str, own: float, other: float | None, limit: float) -> bool:
+def _within(console: Console, what: str, own: float, other: float | None, limit: float) -> bool:
     if other is None:
         console.print(f"{what}: {own:.3f} s")
         return True
@@ -133,10 +133,10 @@ def launch(folder: Path, total: int, every: int, faults: Sequence[Mapping[str, o
     command += ["--rdzv-id", str(folder), "--socket", str(folder / "socket"), "--preload", PRELOADED]
     command += ["--max-restarts", str(len(faults) + 1)]
     command += [str(HERE / "sharded_program.py"), str(folder), str(total), str(every)]
-    with (folder / "said").open("w") as log, Console(stderr=True).status(f"{len(faults)} kills"):
+    with (folder / "output").open("w") as log, Console(stderr=True).status(f"{len(faults)} kills"):
         code = subprocess.run(command, env=variables, stdout=log, stderr=log, check=False).returncode
     if code:
-        raise SystemExit(f"the job failed:\n{(folder / 'said').read_text()[-3000:]}")
+        raise SystemExit(f"the job failed:\n{(folder / 'output').read_text()[-3000:]}")
 
 
 def measured(rows: Sequence[Row], kills: Sequence[float], events: Sequence[Mapping[str, object]]) -> Ours:

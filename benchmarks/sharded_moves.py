@@ -99,7 +99,7 @@ def measured(rows: Sequence[Row], events: Sequence[Mapping[str, object]], step: 
 
 def moved(folder: Path, moves: int) -> list[int]:
     steps: list[int] = []
-    with ExitStack() as opened, (folder / "said").open("w") as log:
+    with ExitStack() as opened, (folder / "output").open("w") as log:
         agents = [LauncherSocket(path=folder / f"{node}.agent") for node in range(LAUNCHERS)]
         for agent in agents:
             opened.callback(agent.close)
@@ -110,7 +110,7 @@ def moved(folder: Path, moves: int) -> list[int]:
         with Console(stderr=True).status(f"{moves} moves"):
             while len(steps) < moves or not _has(folder, step=steps[-1] + WARM):
                 if time.monotonic() > end:
-                    raise SystemExit(f"{len(steps)} moves in {LIMIT_S:g} s:\n{(folder / 'said').read_text()[-3000:]}")
+                    raise SystemExit(f"{len(steps)} moves in {LIMIT_S:g} s:\n{(folder / 'output').read_text()[-3000:]}")
                 settled = _has(folder, step=steps[-1] + WARM if steps else STEADY)
                 for node, launcher in enumerate(launchers):
                     if launcher.poll() == AGAIN and settled and not asked:

@@ -109,19 +109,19 @@ def table() -> str:
     return "\n".join(rows)
 
 
-def _distribution(name: str, said: Mapping[str, Any]) -> Distribution:
+def _distribution(name: str, entry: Mapping[str, Any]) -> Distribution:
     return Distribution(
         name=name,
         version=settings()["project"]["version"],
-        summary=said["summary"],
-        packages=tuple(said["packages"]),
-        python=said.get("python", Distribution.python),
-        requires=tuple(said.get("requires", ())),
-        extras={extra: tuple(needs) for extra, needs in said.get("extras", {}).items()},
-        scripts=said.get("scripts", {}),
-        data=said.get("data", {}),
-        files={place: tuple(names) for place, names in said.get("files", {}).items()},
-        left_out=tuple(said.get("left-out", ())),
+        summary=entry["summary"],
+        packages=tuple(entry["packages"]),
+        python=entry.get("python", Distribution.python),
+        requires=tuple(entry.get("requires", ())),
+        extras={extra: tuple(needs) for extra, needs in entry.get("extras", {}).items()},
+        scripts=entry.get("scripts", {}),
+        data=entry.get("data", {}),
+        files={place: tuple(names) for place, names in entry.get("files", {}).items()},
+        left_out=tuple(entry.get("left-out", ())),
     )
 
 

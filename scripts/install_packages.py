@@ -116,7 +116,7 @@ def install_torch(*, files: Sequence[Path], cpu_index: str, gpu: bool, elsewhere
     settings = subprocess.run([*PIP, "config", "list"], check=True, text=True, stdout=subprocess.PIPE).stdout
     if is_installed("torch"):
         print("installing PyTorch", flush=True)
-    elif said_where(settings):
+    elif names_index(settings):
         print(f"installing PyTorch from pip's index: at most {CUDA.fetched_mb} MB to download", flush=True)
         check_room(CPU)
     elif gpu:
@@ -159,7 +159,7 @@ def has_gpu(*, root: Path = Path("/")) -> bool:
     return any(_read(each / "vendor") == NVIDIA and _read(each / "class").startswith(DISPLAY) for each in devices)
 
 
-def said_where(settings: str) -> bool:
+def names_index(settings: str) -> bool:
     """True if pip's configuration or environment names an index."""
     return WHERE.search(settings) is not None
 
@@ -181,11 +181,11 @@ def pip_install(*arguments: str) -> None:
         raise SetupError(f"pip could not install {arguments[-1]}: {reason(done.stderr)}; fix this and run make again")
 
 
-def reason(said: str) -> str:
+def reason(output: str) -> str:
     """First error: without a network, pip's last line is misleading."""
-    if broken := BROKEN.search(said):
+    if broken := BROKEN.search(output):
         return broken[0]
-    errors = [line for line in said.splitlines() if line.startswith("ERROR")] or said.splitlines() or ["terminated"]
+    errors = [line for line in output.splitlines() if line.startswith("ERROR")] or output.splitlines() or ["terminated"]
     return errors[0].removeprefix("ERROR: ")
 
 

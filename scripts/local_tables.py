@@ -30,7 +30,7 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
         ),
         "not-in-1.20": (
             ("what a chart has", "message of helm", "instead"),
-            [(row["what"], _code(row["says"]), row["instead"]) for row in _read("kubernetes/not-in-1.20.yaml")],
+            [(row["what"], _code(row["message"]), row["instead"]) for row in _read("kubernetes/not-in-1.20.yaml")],
         ),
         "objections": (
             ("rule", "where", "why"),

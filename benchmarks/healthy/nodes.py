@@ -52,9 +52,9 @@ def _boots(chance: Random, hours: float) -> Iterator[tuple[float, str]]:
         at += chance.expovariate(1 / 200)
 
 
-def _since(told: list[tuple[float, str, str]]) -> Iterator[tuple[tuple[float, str, str], float]]:
+def _since(lines: list[tuple[float, str, str]]) -> Iterator[tuple[tuple[float, str, str], float]]:
     booted = 0.0
-    for one in told:
+    for one in lines:
         if one[2].startswith("Linux version"):
             booted = one[0]
         yield one, booted

@@ -55,7 +55,7 @@ PEERS = (
 )
 
 
-def said_by(peer: Peer, kernel: Iterable[tuple[float, str]]) -> list[tuple[float, str, str]]:
+def repairs_of(peer: Peer, kernel: Iterable[tuple[float, str]]) -> list[tuple[float, str, str]]:
     """Repairs of a peer: time, kind, and line."""
     repairs: list[tuple[float, str, str]] = []
     for second, text in kernel:

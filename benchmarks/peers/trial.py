@@ -123,8 +123,8 @@ def read_steps(log: Path) -> list[Step]:
 
 
 def start(command: list[str], variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    with (Path(variables["TRIAL"]) / "said").open("ab") as said:
-        return subprocess.Popen(command, env=dict(variables), stdout=said, stderr=said, start_new_session=True)
+    with (Path(variables["TRIAL"]) / "output").open("ab") as log:
+        return subprocess.Popen(command, env=dict(variables), stdout=log, stderr=log, start_new_session=True)
 
 
 def is_rank() -> bool:

@@ -86,8 +86,8 @@ def _read(path: Path, sha256: str, damage: list[str]) -> dict[str, Any] | None:
     return checkpoint
 
 
-def _check_identity(saved: Identity, wanted: Identity, folder: Path) -> None:
-    different = [f"{key} {saved.get(key)} (now {wanted[key]})" for key in wanted if saved.get(key) != wanted[key]]
+def _check_identity(saved: Identity, given: Identity, folder: Path) -> None:
+    different = [f"{key} {saved.get(key)} (now {given[key]})" for key in given if saved.get(key) != given[key]]
     if different:
         raise RefusedError(
             f"the checkpoint in {folder} is of another run: {', '.join(different)};"

@@ -73,12 +73,12 @@ def removal_policy(environment: config.Environment) -> RemovalPolicy:
 
 def encryption_key(scope: Construct, environment: config.Environment) -> kms.IKey | None:
     """The key of data at rest; None for the services' own."""
-    wanted = environment.encryption.kms_key
-    if wanted == "aws-managed":
+    choice = environment.encryption.kms_key
+    if choice == "aws-managed":
         return None
-    if wanted == "create":
+    if choice == "create":
         return EncryptionKey(scope, "Key", removal_policy=removal_policy(environment)).key
-    return key_by_name(scope, "Key", wanted)
+    return key_by_name(scope, "Key", choice)
 
 
 def data_bucket(scope: Construct, environment: config.Environment, *, key: kms.IKey | None) -> IDataBucket:

@@ -71,8 +71,8 @@ class HyperPodStack(Stack):
             env=CdkEnvironment(account=environment.account, region=environment.region),
             description=f"HyperPod cluster {environment.cluster_name}, made by Holdfast",
         )
-        said = (environment.network.availability_zone, environment.network.control_plane_availability_zone)
-        self._zones = [zone for zone in said if zone is not None]
+        zones = (environment.network.availability_zone, environment.network.control_plane_availability_zone)
+        self._zones = [zone for zone in zones if zone is not None]
         self.template_options.metadata = environment_metadata(environment)
         if environment.permissions_boundary is not None:
             _boundary(self, environment.permissions_boundary)
@@ -246,8 +246,8 @@ def _with_mounts(
 ) -> list[InstanceGroup]:
     """Groups that do not mount Lustre mount what is left."""
     left = [] if home is None else [home]
-    wanted = zip(groups, environment.cluster.instance_groups, strict=True)
-    return [group if setting.mount_lustre else replace(group, mounts=left) for group, setting in wanted]
+    pairs = zip(groups, environment.cluster.instance_groups, strict=True)
+    return [group if setting.mount_lustre else replace(group, mounts=left) for group, setting in pairs]
 
 
 def _boundary(stack: Stack, policy: str) -> None:

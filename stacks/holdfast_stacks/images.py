@@ -21,8 +21,8 @@ class TrainingImage:
     def __init__(self, scope: Construct, environment: Environment) -> None:
         self.uri = ""
         self._repository: ecr.IRepository | None = None
-        wanted = environment.images.repositories if environment.images is not None else ()
-        self._others = [_repository(scope, index, name) for index, name in enumerate(wanted)]
+        names = environment.images.repositories if environment.images is not None else ()
+        self._others = [_repository(scope, index, name) for index, name in enumerate(names)]
         settings = environment.images.training if environment.images is not None else None
         if settings is None or settings.source == "environment":
             return

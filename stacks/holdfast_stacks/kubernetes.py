@@ -112,7 +112,7 @@ def _say_who_administers(scope: Construct, roles: Sequence[str]) -> None:
         return
     Annotations.of(scope).add_warning_v2(
         "holdfast:nobody-administers-kubernetes",
-        "nobody may use kubectl, not even who deploys; add eks.admin_role_arns with a role that people sign in with",
+        "no principal may use kubectl, nor the deployer; add eks.admin_role_arns with a role that people sign in with",
     )
 
 

@@ -199,7 +199,7 @@ def test_what_the_driver_may_not_ask_is_not_known(operation: str) -> None:
 
     said = facts(deployment(), clients=lambda service: Client(answers))
 
-    assert not all(said.knows(name) for name in GENEROUS)
+    assert not all(said.is_known(name) for name in GENEROUS)
 
 
 def test_a_plan_that_does_not_exist_is_left_out() -> None:

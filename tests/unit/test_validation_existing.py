@@ -307,8 +307,8 @@ def test_the_driver_puts_down_what_the_services_say() -> None:
 def test_what_the_driver_may_not_ask_is_not_known() -> None:
     silent = said("existing-slurm", {})
 
-    assert not silent.knows("buckets")
-    assert not silent.knows("roles")
+    assert not silent.is_known("buckets")
+    assert not silent.is_known("roles")
 
 
 def test_an_account_is_asked_for_all_of_it() -> None:

@@ -56,8 +56,8 @@ def test_reading_what_is_not_known_raises_and_names_the_place() -> None:
         _ = group.name
 
     assert caught.value.path == "groups.1.Name"
-    assert not group.knows("name")
-    assert group.knows("instance_count")
+    assert not group.is_known("name")
+    assert group.is_known("instance_count")
     assert repr(group) == "InstanceGroup(groups.1)"
 
 
@@ -67,7 +67,7 @@ def test_a_copy_keeps_what_is_not_known() -> None:
     copy = group.changed(instance_count=2)
 
     assert copy.instance_count == 2
-    assert not copy.knows("name")
+    assert not copy.is_known("name")
 
 
 def test_an_unknown_value_is_reported_as_not_checked_with_its_path(good: Deployment) -> None:

@@ -180,11 +180,11 @@ def test_a_role_names_the_services_that_may_take_it(service: Any, trusted: objec
 def test_a_policy_that_is_not_here_may_allow_anything(arn: Any) -> None:
     (statement,) = role(ManagedPolicyArns=[arn]).statements
 
-    assert not statement.knows("actions")
+    assert not statement.is_known("actions")
 
 
 def test_what_all_but_some_actions_are_is_not_known() -> None:
     document = {"Statement": [{"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}]}
     (statement,) = role(Policies=[{"PolicyDocument": document}]).statements
 
-    assert not statement.knows("actions")
+    assert not statement.is_known("actions")

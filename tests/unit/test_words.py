@@ -3,45 +3,41 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COVERED = (
-    "holdfast/catalog",
-    "holdfast/cli/commands",
-    "holdfast/cli/definitions",
-    "holdfast/cli/deployed",
-    "holdfast/cli/deploying",
-    "holdfast/cli/planning",
-    "holdfast/cli/rehearsal",
-    "holdfast/cli/slurm",
-    "holdfast/cli/submission",
-    "holdfast/cli/terminal",
-    "holdfast/cli/views",
-    "holdfast/config",
-    "holdfast/environments",
-    "holdfast/importing",
-    "holdfast/planner",
-    "holdfast/updates",
-)
-"""Folders, to be widened to all packages."""
+COVERED = ("benchmarks", "constructs", "containers", "examples", "holdfast", "lifecycle", "scripts", "stacks")
 WORDS = frozenset({
     "told", "tells", "telling", "said", "says", "saying", "nobody", "somebody", "whoever", "anew", "wanted", "wants",
     "hears", "knows", "believes",
 })  # fmt: skip
 """Programs report, send, require and have; components have names; new things are new."""
 EXCEPTIONS = {
+    "constructs/holdfast_constructs/observability/alarms.py: tells": "templates that are deployed have it",
+    "constructs/holdfast_constructs/observability/alarms.py: told": "the id of a metric in templates that are deployed",
+    "containers/training/holdfast_runtime/inprocess/member/__init__.py: telling": "a class, renamed with its folder",
+    "containers/training/holdfast_runtime/inprocess/member/telling.py: telling": "a class, renamed with its folder",
+    "containers/training/holdfast_runtime/witness/__main__.py: nobody": "the account",
     "holdfast/catalog/access_policies.py: told": "a member of the data file",
+    "holdfast/localcloud/hyperpod/slurm/daemons.py: wants": "a folder of systemd",
+    "holdfast/localcloud/image/layers.py: wants": "a folder of systemd",
+    "holdfast/localcloud/image/node/systemctl/boot.py: wants": "a folder of systemd",
+    "holdfast/localcloud/image/node/systemctl/enable.py: wants": "a folder of systemd",
+    "holdfast/localcloud/image/node/systemctl/manager.py: wants": "a setting and a folder of systemd",
+    "holdfast/localcloud/image/node/systemctl/show.py: wants": "a setting of systemd",
+    "holdfast/localcloud/image/node/systemctl/units/fstab.py: wants": "a folder of systemd",
+    "holdfast/localcloud/image/services.py: wants": "a setting of systemd",
+    "holdfast/localcloud/image/slurm.py: wants": "a setting of systemd",
+    "holdfast/localcloud/kubernetes/images/node_root.py: nobody": "the account",
+    "holdfast/localcloud/monitor/monitor.py: nobody": "the account",
+    "lifecycle/holdfast_lifecycle/steps/lustre_efa.py: wants": "a setting of systemd",
 }
 """By file and word, each with its reason; at most twenty."""
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 WORD = re.compile(r"(?<![\w-])[a-z]+(?![\w-])")
-
-
-def files() -> list[Path]:
-    return sorted(path for folder in COVERED for path in (ROOT / folder).rglob("*.py"))
 
 
 def names_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -91,19 +87,21 @@ def test_a_docstring_a_longer_word_and_a_name_of_others_are_none(source: str) ->
     assert unwanted_words(source) == []
 
 
+@cache
+def found() -> dict[str, list[int]]:
+    """Lines by file and word."""
+    lines: dict[str, list[int]] = {}
+    for path in sorted(path for folder in COVERED for path in (ROOT / folder).rglob("*.py")):
+        for line, word in unwanted_words(path.read_text()):
+            lines.setdefault(f"{path.relative_to(ROOT).as_posix()}: {word}", []).append(line)
+    return lines
+
+
 def test_no_name_and_no_text_has_such_a_word() -> None:
-    found = [
-        f"{place}:{line}: {word}"
-        for path in files()
-        for line, word in unwanted_words(path.read_text())
-        if f"{(place := path.relative_to(ROOT).as_posix())}: {word}" not in EXCEPTIONS
-    ]
-    assert found == []
+    assert {place: lines for place, lines in found().items() if place not in EXCEPTIONS} == {}
 
 
 def test_every_exception_is_needed_and_has_a_reason() -> None:
-    found = ((path.relative_to(ROOT).as_posix(), unwanted_words(path.read_text())) for path in files())
-    needed = {f"{path}: {word}" for path, words in found for _, word in words}
-    assert EXCEPTIONS.keys() <= needed
+    assert EXCEPTIONS.keys() <= found().keys()
     assert len(EXCEPTIONS) <= 20
     assert all(EXCEPTIONS.values())

@@ -113,7 +113,7 @@ class HyperPodNetwork(Construct):
         chosen = Acknowledgment(id="CloudFormation-Validate::W3010", reason="zones are chosen, EFA does not cross them")
         Validations.of(self).acknowledge(chosen)
         self.subnet = (self.vpc.private_subnets if nat else self.vpc.isolated_subnets)[0]
-        zones = (first, second) if second.is_said else ()
+        zones = (first, second) if second.is_given else ()
         self.control_plane_subnets = self._control_plane_subnets(cidr, zones)
         for subnet in self.control_plane_subnets:
             # Another size would replace the subnets, and with them the EKS cluster.

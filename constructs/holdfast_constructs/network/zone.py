@@ -14,7 +14,7 @@ class Zone:
     id: str | None
 
     @property
-    def is_said(self) -> bool:
+    def is_given(self) -> bool:
         return self.name is not None or self.id is not None
 
     @property

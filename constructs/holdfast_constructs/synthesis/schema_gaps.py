@@ -30,7 +30,7 @@ GAPS = (
     ),
     _Gap(
         rule="E1152",
-        reason="ImageId may be 'default', as its pattern in the resource schema says",
+        reason="ImageId may be 'default', by its pattern in the resource schema",
         is_used=lambda group: group.image_id == "default",
     ),
 )

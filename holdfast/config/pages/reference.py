@@ -24,8 +24,7 @@ Both are tested, and good to copy.
     holdfast up path/to/file.yaml               # any other file
     npx cdk deploy -c environment=local --all   # the CDK app takes the same names and paths
 
-The last one needs to be pointed at an account, or at the embedded AWS as [the local cloud](../concepts/local-cloud.md)
-says.
+The last one needs an account, or the embedded AWS: see [the local cloud](../concepts/local-cloud.md).
 
 Reading is strict.
 A setting that is not on this page is an error, and so is a value of the wrong type: `"4"` and `4.0` are no count.

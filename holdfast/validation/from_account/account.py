@@ -34,7 +34,7 @@ def with_facts(deployment: Deployment) -> Deployment:
     """Add the account's facts to a deployment, with boto3's default credentials."""
     import boto3
 
-    if not deployment.knows("region"):
+    if not deployment.is_known("region"):
         return deployment.changed(facts=UNRESOLVED)
     session = boto3.session.Session(region_name=deployment.region)
     return deployment.changed(facts=facts(deployment, clients=session.client))
@@ -84,12 +84,12 @@ def _pages(client: Any, operation: str, result: str, **arguments: Any) -> Iterat
 
 def _each(parts: list[Any], kind: type[I], known: str) -> Iterator[I]:
     for part in parts:
-        if isinstance(part, kind) and part.knows(known):
+        if isinstance(part, kind) and part.is_known(known):
             yield part
 
 
 def _has_types(group: Group) -> bool:
-    return not isinstance(group, InstanceGroup) or group.knows("instance_types")
+    return not isinstance(group, InstanceGroup) or group.is_known("instance_types")
 
 
 def _cluster_quotas(client: Any) -> Mapping[str, float]:

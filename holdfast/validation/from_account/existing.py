@@ -27,14 +27,14 @@ T = TypeVar("T")
 def existing_facts(deployment: Deployment, *, clients: Clients) -> ExistingFacts | None:
     """Facts; None if the environment uses no existing resource."""
     there = None if deployment.file is None else deployment.file.existing
-    if there is None or not deployment.knows("account"):
+    if there is None or not deployment.is_known("account"):
         return None
     return ExistingFacts(
         path="",
         buckets=_asked(lambda: {name: _bucket(clients("s3"), name, deployment.account) for name in there.buckets}),
         eks_clusters=_asked(lambda: _eks_clusters(clients, there)),
         roles=_asked(lambda: dict(_roles(clients, there, deployment))),
-        vpc_of_subnets=_asked(lambda: _vpcs(clients, deployment)) if there.knows("eks_cluster") else UNRESOLVED,
+        vpc_of_subnets=_asked(lambda: _vpcs(clients, deployment)) if there.is_known("eks_cluster") else UNRESOLVED,
     )
 
 
@@ -69,7 +69,7 @@ def _bucket(client: Any, name: str, account: str | None) -> BucketFact:
 def _eks_clusters(clients: Clients, there: Existing) -> Mapping[str, EksFact]:
     from botocore.exceptions import ClientError
 
-    if not there.knows("eks_cluster") or there.eks_cluster is None:
+    if not there.is_known("eks_cluster") or there.eks_cluster is None:
         return {}
     name, client = there.eks_cluster, clients("eks")
     try:

@@ -15,13 +15,13 @@ def existing(file: Settings) -> Existing:
     network = file.network.existing
     return Existing(
         path="",
-        places={"knows_vpc": file.network.at("existing"), "buckets": "storage.data.bucket_name"},
+        places={"has_vpc": file.network.at("existing"), "buckets": "storage.data.bucket_name"},
         choices=tuple(_choices(file)),
         references=tuple(_known(_references(file))),
         scripts=tuple(_scripts(file)),
         zone_ids=tuple(_zone_ids(file.network)),
         needs_vpc=tuple(_needs_vpc(file)),
-        knows_vpc=network is None or network.says("vpc_id"),
+        has_vpc=network is None or network.has("vpc_id"),
         roles=tuple(dict.fromkeys(role for role, _ in _roles(file))),
         eks_cluster=_eks_cluster(file),
         buckets=tuple(dict.fromkeys(_buckets(file))),
@@ -42,14 +42,14 @@ def _choices(file: Settings) -> Iterator[Choice]:
     if eks is not None:
         yield _choice(eks, "a control plane", ("public_access_cidrs",), ("kubernetes_version",))
     zone = "availability_zone"
-    wanted = () if network.existing is not None else (zone,)
-    yield _choice(network, "a zone", (zone,), wanted, other=f"{zone}_id")
+    required = () if network.existing is not None else (zone,)
+    yield _choice(network, "a zone", (zone,), required, other=f"{zone}_id")
     yield _choice(network, "a zone", (f"control_plane_{zone}",), (), other=f"control_plane_{zone}_id")
     yield _choice(file.lifecycle, "scripts", ("users", "scripts", "bucket"), ())
 
 
 def _choice(
-    section: Settings, what: str, new: tuple[str, ...], wanted: tuple[str, ...], *, other: str = "existing"
+    section: Settings, what: str, new: tuple[str, ...], required: tuple[str, ...], *, other: str = "existing"
 ) -> Choice:
     unreadable = section.is_unreadable
     return Choice(
@@ -57,9 +57,9 @@ def _choice(
         places=section.places(**{name: name for name in new}),
         what=what,
         other=other,
-        there=UNRESOLVED if unreadable else section.says(other),
-        made=tuple(name for name in new if section.says(name)),
-        lacking=tuple(name for name in wanted if not section.says(name)),
+        there=UNRESOLVED if unreadable else section.has(other),
+        made=tuple(name for name in new if section.has(name)),
+        lacking=tuple(name for name in required if not section.has(name)),
     )
 
 
@@ -78,7 +78,7 @@ def _references(file: Settings) -> Iterator[Reference]:
     for role, path in _roles(file):
         yield _arn(path, "the execution role", role, ROLES)
     cluster, storage = file.cluster, file.storage
-    if cluster.says("cluster_role_arn"):
+    if cluster.has("cluster_role_arn"):
         yield _arn(cluster.at("cluster_role_arn"), "the role", cluster.cluster_role_arn, ROLES)
     there = None if file.eks is None else file.eks.existing
     if there is not None and isinstance(there.cluster, str) and there.cluster.startswith("arn:"):
@@ -86,7 +86,7 @@ def _references(file: Settings) -> Iterator[Reference]:
         yield _arn(there.at("cluster"), "the EKS cluster", there.cluster, why)
     for section in (storage.lustre, storage.home):
         found = None if section is None else section.existing
-        if found is not None and found.says("dns_name"):
+        if found is not None and found.has("dns_name"):
             yield _dns(found)
 
 
@@ -107,13 +107,13 @@ def _dns(found: Settings) -> Reference:
 
 
 def _known(references: Iterator[Reference]) -> Iterator[Reference]:
-    yield from (reference for reference in references if reference.knows("name"))
+    yield from (reference for reference in references if reference.is_known("name"))
 
 
 def _roles(file: Settings) -> Iterator[tuple[str, str]]:
     cluster, restricted = file.cluster, file.cluster.restricted_instance_groups
     for section in (cluster, *_groups(file), *(() if restricted is UNRESOLVED else restricted)):
-        if section.says("execution_role_arn") and isinstance(section.execution_role_arn, str):
+        if section.has("execution_role_arn") and isinstance(section.execution_role_arn, str):
             yield section.execution_role_arn, section.at("execution_role_arn")
 
 
@@ -121,20 +121,20 @@ def _scripts(file: Settings) -> Iterator[Scripts]:
     shared, bucket = file.lifecycle.existing, file.lifecycle.bucket
     for group in _groups(file):
         config = group.life_cycle_config or shared
-        own = group.execution_role_arn if group.says("execution_role_arn") else file.cluster.execution_role_arn
+        own = group.execution_role_arn if group.has("execution_role_arn") else file.cluster.execution_role_arn
         role = own if isinstance(own, str) else None
-        said = group.lifecycle_mode if group.says("lifecycle_mode") else None
-        if said is None and config is shared and file.lifecycle.says("mode"):
-            said = file.lifecycle.mode
+        group_mode = group.lifecycle_mode if group.has("lifecycle_mode") else None
+        if group_mode is None and config is shared and file.lifecycle.has("mode"):
+            group_mode = file.lifecycle.mode
         if config is not None and isinstance(config.source_s3_uri, str):
-            place = group.at("lifecycle_mode") if group.says("lifecycle_mode") else config.path
+            place = group.at("lifecycle_mode") if group.has("lifecycle_mode") else config.path
             yield Scripts(
                 path=config.at("source_s3_uri"),
-                places={"wanted": place},
+                places={"group_mode": place},
                 bucket=config.source_s3_uri.removeprefix("s3://").partition("/")[0],
                 role=role,
-                mode="custom" if config.says("on_create") else "extension",
-                wanted=said if isinstance(said, str) else None,
+                mode="custom" if config.has("on_create") else "extension",
+                group_mode=group_mode if isinstance(group_mode, str) else None,
             )
         elif config is None and bucket is not None and isinstance(bucket.bucket_name, str):
             yield Scripts(path=bucket.at("bucket_name"), bucket=bucket.bucket_name, role=role, mode=None)
@@ -155,7 +155,7 @@ def _needs_vpc(file: Settings) -> Iterator[str]:
     accounting = None if file.slurm is None else file.slurm.accounting
     if accounting is not None and accounting.create is True:
         yield "slurm.accounting.create"
-    if file.network.existing.says("route_table_id"):
+    if file.network.existing.has("route_table_id"):
         yield "network.existing.route_table_id"
     eks = file.eks
     if eks is None:

@@ -57,7 +57,7 @@ def restricted_group(group: Settings) -> RestrictedGroup:
     return RestrictedGroup(
         path=group.path,
         places={**group.places_in(RestrictedGroup), **group.places(volumes="volume_gib")},
-        volumes=(_volume(group, None),) if group.says("volume_gib") else (),
+        volumes=(_volume(group, None),) if group.has("volume_gib") else (),
         **{
             **group.values_in(RestrictedGroup),
             "override_vpc": _override(group.override_vpc),
@@ -80,9 +80,9 @@ def _sum(working: Any, spare: Any) -> Any:
 
 def _volumes(group: Settings) -> tuple[Volume, ...]:
     volumes = []
-    if group.says("volume_gib") or group.says("volume_kms_key"):
+    if group.has("volume_gib") or group.has("volume_kms_key"):
         volumes.append(_volume(group, group.volume_kms_key))
-    if group.says("root_volume_kms_key"):
+    if group.has("root_volume_kms_key"):
         path = group.at("root_volume_kms_key")
         volumes.append(Volume(path=path, size_gib=None, kms_key=group.root_volume_kms_key, root=True))
     return tuple(volumes)

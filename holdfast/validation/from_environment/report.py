@@ -86,11 +86,11 @@ def _judged(
     broken = {problem.path for problem in problems}
     deployment = deployment_of(Settings(Environment, document.data, (), broken), folder=folder)
     deployment = deployment.changed(today=today)
-    if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
+    if deployment.file is not None and deployment.file.is_known("cloud") and deployment.file.cloud == "aws":
         deployment = deployment.changed(facts=UNRESOLVED) if facts is None else facts(deployment)
     judged = [finding for finding in judge(deployment, errors_only=errors_only) if not _follows(finding, broken)]
     found = [*map(_shape, problems), *_open_questions(document), *judged]
-    if deployment.file is not None and deployment.file.knows("cloud") and deployment.file.cloud == "aws":
+    if deployment.file is not None and deployment.file.is_known("cloud") and deployment.file.cloud == "aws":
         found += _changes(document, describe)
     kept, hidden = suppressed(found, document.data, broken)
     if errors_only:

@@ -114,14 +114,14 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
         bodies = {template.path: template.body for template in last.templates}
         every = [each.changed(today=today) for each in _deployments(last.templates)]
         for finding in most_specific([finding for deployment in every for finding in judge(deployment)]):
-            said = (finding.code, finding.path, finding.message)
+            key = (finding.code, finding.path, finding.message)
             if (
-                said not in known
+                key not in known
                 and finding.path != NO_CLUSTER
                 and (last.possible or finding.code not in _OF_CONDITIONS)
             ):
-                known.add(said)
-                yield _told(finding, bodies, last)
+                known.add(key)
+                yield _located(finding, bodies, last)
     if last is not None and last.left_out:
         every_way = last.most + last.left_out
         cause = f"{last.most} of {every_way} ways to choose the parameters that conditions ask for were judged"
@@ -143,7 +143,7 @@ def _deployments(templates: Sequence[Template]) -> Iterator[Deployment]:
         yield from surroundings(templates)
 
 
-def _told(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Finding:
+def _located(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Finding:
     """Finding with its line and its cause, without file names in the text."""
     file, _, place = finding.path.rpartition("#")
     body = bodies.get(file)

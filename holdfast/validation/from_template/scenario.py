@@ -66,10 +66,10 @@ def _choices(domains: Mapping[_Place, Sequence[object]]) -> Iterator[tuple[dict[
     for changed in range(3):
         for places in itertools.combinations(others, changed):
             for picked in itertools.product(*places):
-                yield usual | dict(picked), {in_words(place[1]): _said(value) for place, value in picked}
+                yield usual | dict(picked), {in_words(place[1]): _text(value) for place, value in picked}
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     return repr(value) if value is OTHER else json.dumps(value)
 
 

@@ -26,8 +26,8 @@ declare(
     source="SageMaker API, DescribeCluster",
     explanation="""
     `holdfast import` writes the state of the cluster into the file. If the cluster has changed since, the
-    file says the cluster of then: deployed beside, it makes another one, and deployed in its place, it takes the change
-    back. Import it again. Once the file is what shall be, remove the comment "As it was".
+    file describes the cluster of then: deployed beside, it makes another one, and deployed in its place, it reverts the
+    change. Import it again. Once the file is what shall be, remove the comment "As it was".
     """,
 )
 

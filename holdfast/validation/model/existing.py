@@ -45,7 +45,7 @@ class Scripts(Item):
     """The role of nodes, where it is one that is there already and nothing can be added to."""
     mode: str | None
     """What their hook is made for: ``custom`` or ``extension``; None: they are Holdfast's own, for either."""
-    wanted: str | None = None
+    group_mode: str | None = None
     """Mode set for the group; None: not set."""
 
 
@@ -64,7 +64,7 @@ class Existing(Item):
     zone_ids: tuple[ZoneId, ...] = ()
     needs_vpc: tuple[str, ...] = ()
     """What has to be made in the VPC of an existing network."""
-    knows_vpc: bool = True
+    has_vpc: bool = True
     """True if that VPC is named."""
     roles: tuple[str, ...] = ()
     """ARNs of execution roles."""

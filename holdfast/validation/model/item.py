@@ -33,7 +33,7 @@ class Item:
         """Path of an attribute in the source."""
         return self.places.get(attribute, self.path)
 
-    def knows(self, attribute: str) -> bool:
+    def is_known(self, attribute: str) -> bool:
         """True if an attribute can be read."""
         return vars(self)[attribute] is not UNRESOLVED
 

@@ -20,7 +20,7 @@ _LAUNCHER = "/usr/local/bin/holdfast-run"
 """In PATH of every shell and of every task of Slurm, also where no profile is read."""
 _LAUNCH = f"""#!/bin/sh
 # Written by holdfast_lifecycle at node creation; changes are lost.
-# The first python3 of PATH starts the launcher, as PATH is the job's own. What is wrong is said before any rank starts.
+# The first python3 of PATH starts the launcher, as PATH is the job's own. Errors are reported before any rank starts.
 fail() {{
     echo "holdfast-run: $1" >&2
     exit 2

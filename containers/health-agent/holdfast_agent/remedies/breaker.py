@@ -51,7 +51,7 @@ def most(*, nodes: int, share: float) -> int:
     return max(1, int(nodes * share + 1e-9))
 
 
-def is_closed_to_nobody(*, nodes: int, share: float) -> bool:
+def allows_all(*, nodes: int, share: float) -> bool:
     """True if all nodes may go at once."""
     return most(nodes=nodes, share=share) >= nodes
 

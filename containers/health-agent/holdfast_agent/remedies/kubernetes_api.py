@@ -85,8 +85,8 @@ def _seconds(date: Optional[str]) -> float:
         return time.time()
 
 
-def _message(said: str) -> str:
+def _message(body: str) -> str:
     try:
-        return str(json.loads(said).get("message", said))[:300]
+        return str(json.loads(body).get("message", body))[:300]
     except (ValueError, AttributeError):
-        return said[:300]
+        return body[:300]

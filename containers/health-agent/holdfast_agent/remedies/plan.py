@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Optional
 
 from holdfast_agent.launchers import JobReport
-from holdfast_agent.remedies.breaker import RENEW_S, SETTLE_S, Ruling, Stage, confirmed, is_closed_to_nobody, ruling
+from holdfast_agent.remedies.breaker import RENEW_S, SETTLE_S, Ruling, Stage, allows_all, confirmed, ruling
 from holdfast_agent.remedies.leaving import Leaving
 from holdfast_agent.remedies.need import Need
 from holdfast_agent.remedies.settings import RemedySettings
@@ -61,7 +61,7 @@ class Situation:
 class Decision:
     request: Optional[Request] = None
     orders: "list[tuple[JobReport, node_socket.Command]]" = field(default_factory=list)
-    told: "list[Happening]" = field(default_factory=list)
+    happenings: "list[Happening]" = field(default_factory=list)
     is_cured: bool = False
     """The remedy is done: earlier verdicts no longer apply."""
 
@@ -82,7 +82,7 @@ class Plan:
         self._failing_s: Optional[float] = None
         self._rest_s = 1.0
         self._allowed = self._foreign = self._is_restored = False
-        self._said: list[str] = []
+        self._refusals: list[str] = []
         self._view: Optional[View] = None
 
     # --- memory
@@ -95,7 +95,7 @@ class Plan:
             "since_s": self._since_s,
             "allowed": self._allowed,
             "foreign": self._foreign,
-            "said": self._said,
+            "refusals": self._refusals,
         }
 
     def restore(self, snapshot: "dict[str, Any]") -> None:
@@ -107,14 +107,14 @@ class Plan:
         self._leaving = Leaving(**snapshot["leaving"])
         self._since_s = float(snapshot["since_s"])
         self._allowed, self._foreign = bool(snapshot["allowed"]), bool(snapshot["foreign"])
-        self._said = [str(key) for key in snapshot["said"]]
+        self._refusals = [str(key) for key in snapshot["refusals"]]
         self._is_restored = True
 
     # --- the step
 
     def step(self, now: Situation) -> Decision:
         decision = Decision()
-        decision.told += self._leaving.hear(now.launchers)
+        decision.happenings += self._leaving.hear(now.launchers)
         for answer in now.hands:
             if self._open is not None and answer.number == self._open.number:
                 self._hear(answer, now, decision)
@@ -191,7 +191,7 @@ class Plan:
             now.jobs, incident=need.incident, reason=reason, host=self._settings.host, urgent=urgent
         )
         decision.orders += orders
-        decision.told += reported
+        decision.happenings += reported
         waited_s = now.boot_s - self._since_s
         most_s = LEAVE_S if need.when is When.NOW else LEAVE_AT_BOUNDARY_S
         if now.boot_s - self._started_s < JOBS_KNOWN_S or (not self._leaving.is_over(now.jobs) and waited_s < most_s):
@@ -221,10 +221,10 @@ class Plan:
             return
         costs = self._lose(now, decision)
         self._let_go(now, decision)
-        if not self._leaving.is_told:
-            self._leaving.is_told = True
+        if not self._leaving.is_reported:
+            self._leaving.is_reported = True
             text = "; ".join(part for part in (self.need.evidence, costs) if part)
-            decision.told.append(self._requested(way=self._settings.way, evidence=text))
+            decision.happenings.append(self._requested(way=self._settings.way, evidence=text))
         tasks = self._leaving.tasks if self._settings.way == "slurm" else []
         self._request(decision, "ask", subject=",".join(tasks[:MOST_TASKS]))
 
@@ -237,7 +237,7 @@ class Plan:
                 now.jobs, incident=now.need.incident, reason=now.need.fault, host=self._settings.host
             )
             decision.orders += orders
-            decision.told += reported
+            decision.happenings += reported
             self._let_go(now, decision)
         if self._leaving.tasks:
             self._request(decision, "requeue", subject=self._leaving.tasks[0])
@@ -298,7 +298,7 @@ class Plan:
             self._refuse("unanswered", f"{answer.why}; retrying", decision)
 
     def _is_free(self, view: View) -> bool:
-        return is_closed_to_nobody(nodes=view.nodes, share=self._settings.share)
+        return allows_all(nodes=view.nodes, share=self._settings.share)
 
     def _heard_claim(self, answer: Answer, now: Situation, decision: Decision) -> None:
         view = answer.view
@@ -328,7 +328,7 @@ class Plan:
     def _heard_reset(self, answer: Answer, now: Situation, decision: Decision) -> None:
         assert self.need is not None
         if answer.outcome == "done":
-            decision.told.append(self._requested(way="driver", evidence=self.need.evidence))
+            decision.happenings.append(self._requested(way="driver", evidence=self.need.evidence))
             self._enter(Phase.ASKED, now, due_in_s=LOOK_S)
         else:
             # The device cannot be reset by itself: the next remedy is the node's.
@@ -347,7 +347,7 @@ class Plan:
             if Stage.ALLOW in own:
                 self._allowed = True
                 self._enter(Phase.GOING, now)
-            elif self._last_said == "foreign" and not view.foreign:
+            elif self._last_refusal == "foreign" and not view.foreign:
                 self._enter(Phase.CLAIMING, now)
             else:
                 self._due_s = now.boot_s + PERSON_LOOK_S
@@ -427,21 +427,21 @@ class Plan:
         self._open = decision.request = Request(number=self._number, deed=deed, remedy=remedy, subject=subject)
 
     @property
-    def _last_said(self) -> str:
-        return self._said[-1].partition(" ")[0] if self._said else ""
+    def _last_refusal(self) -> str:
+        return self._refusals[-1].partition(" ")[0] if self._refusals else ""
 
     def _refuse(self, code: str, why: str, decision: Decision) -> None:
         assert self.need is not None
         key = f"{code} {self.need.key}"
-        if key in self._said:
-            self._said.remove(key)
-            self._said.append(key)
+        if key in self._refusals:
+            self._refusals.remove(key)
+            self._refusals.append(key)
             return
-        self._said = [*self._said[-63:], key]
+        self._refusals = [*self._refusals[-63:], key]
         detail = {"incident": self.need.incident, "way": self._settings.way, "host": self._settings.host, "why": code}
         action, fault = self.need.remedy.value, self.need.fault
         reported = Happening(kind=kinds.REMEDY_REFUSED, fault=fault, evidence=why, action=action, detail=detail)
-        decision.told.append(reported)
+        decision.happenings.append(reported)
 
     def _requested(self, *, way: str, evidence: str) -> Happening:
         assert self.need is not None

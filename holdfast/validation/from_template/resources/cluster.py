@@ -36,7 +36,7 @@ class ClusterReader:
 
     def cluster(self, resource: Resource) -> Cluster:
         properties = self._values.properties(resource)
-        said = read_properties(Cluster, properties)
+        simple = read_properties(Cluster, properties)
         orchestrator = properties.get("Orchestrator")
         tiered = properties.get("TieredStorageConfig")
         scaling = properties.get("AutoScaling")
@@ -53,9 +53,9 @@ class ClusterReader:
             role=self.roles.role(properties.get("ClusterRole")),
             tags=properties.get("Tags").mapping("Key", "Value"),
             **{
-                **said,
-                "auto_scaler": _switched(scaling, said["auto_scaler"]),
-                "tiered_storage_percent": _switched(tiered, said["tiered_storage_percent"]),
+                **simple,
+                "auto_scaler": _switched(scaling, simple["auto_scaler"]),
+                "tiered_storage_percent": _switched(tiered, simple["tiered_storage_percent"]),
                 "has_role": _is_there(properties.get("ClusterRole")),
             },
         )

@@ -65,7 +65,7 @@ class RoleReader:
             },
             id=self._values.graph.identity(resource),
             trusted_services=_trusted(properties.get("AssumeRolePolicyDocument")),
-            statements=tuple(sorted(statements, key=lambda each: not (each.knows("effect") and each.knows("actions")))),
+            statements=tuple(sorted(statements, key=lambda each: not all(map(each.is_known, ("effect", "actions"))))),
             managed_policies=_managed_names(properties.get("ManagedPolicyArns")),
         )
 

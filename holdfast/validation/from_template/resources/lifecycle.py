@@ -41,8 +41,8 @@ class LifecycleReader:
 
     def _scripts(self, uri: Node) -> Any:
         """Files under a URI, if one delivery puts all of them there."""
-        wanted = _bucket_and_prefix(uri)
-        if wanted is None:
+        place = _bucket_and_prefix(uri)
+        if place is None:
             return UNRESOLVED
         files: dict[str, str] = {}
         delivered = False
@@ -50,9 +50,9 @@ class LifecycleReader:
             properties = self._values.properties(deployment)
             prefix = properties.get("DestinationBucketKeyPrefix").text()
             bucket = properties.get("DestinationBucketName")
-            if not _same_bucket(bucket, wanted[0]):
+            if not _same_bucket(bucket, place[0]):
                 continue
-            below = None if prefix is UNRESOLVED else _below(wanted[1], prefix or "")
+            below = None if prefix is UNRESOLVED else _below(place[1], prefix or "")
             if below is None:
                 continue
             content = self._content(deployment)
@@ -110,11 +110,11 @@ def _same_bucket(node: Node, bucket: object) -> bool:
     return (value.with_gaps() if isinstance(value, Text) else value) == bucket
 
 
-def _below(wanted: str, prefix: str) -> str | None:
-    """Prefix of delivered names under ``wanted``; None if none can be."""
+def _below(place: str, prefix: str) -> str | None:
+    """Prefix of delivered names under ``place``; None if none can be."""
     prefix = prefix.strip("/")
-    if wanted == prefix:
+    if place == prefix:
         return ""
-    if not prefix or wanted.startswith(f"{prefix}/"):
-        return f"{wanted.removeprefix(prefix).strip('/')}/"
+    if not prefix or place.startswith(f"{prefix}/"):
+        return f"{place.removeprefix(prefix).strip('/')}/"
     return None

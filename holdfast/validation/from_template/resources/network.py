@@ -118,7 +118,7 @@ class NetworkReader:
         rules += [_unknown(each.path) for each in separate.doubtful]
         if not self._values.graph.complete:
             rules.append(_unknown(written.path))
-        return tuple(sorted(rules, key=lambda rule: not all(map(rule.knows, ("protocol", "peer")))))
+        return tuple(sorted(rules, key=lambda rule: not all(map(rule.is_known, ("protocol", "peer")))))
 
     def _traffic(self, node: Node, end: str) -> Traffic:
         protocol = node.get("IpProtocol")

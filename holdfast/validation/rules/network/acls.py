@@ -31,7 +31,7 @@ def network_acls(app: App, _: Deployment) -> Iterator[Broken]:
             place = f"{acl.path}.VpcId" if not rules else f"{rules[0].resource.path}"
             missing = [
                 label
-                for label, low, high, protocol, expected in _WANTED[egress]
+                for label, low, high, protocol, expected in _REQUIRED[egress]
                 if (about_nodes or expected) and not _passes(rules, low, high, protocol)
             ]
             if missing:
@@ -43,7 +43,7 @@ def network_acls(app: App, _: Deployment) -> Iterator[Broken]:
                 )
 
 
-_WANTED = {
+_REQUIRED = {
     False: (("answers to nodes (TCP 1024-65535)", 32768, 60999, "6", True), ("Lustre (TCP 988)", 988, 988, "6", False)),
     True: (("HTTPS (TCP 443)", 443, 443, "6", True), ("answers (TCP 1024-65535)", 32768, 60999, "6", False)),
 }

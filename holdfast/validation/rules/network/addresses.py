@@ -36,7 +36,7 @@ def _room(vpc: VpcConfig, members: list[Group], cluster: Cluster, deployment: De
         [(name, count) for name, count in groups if name is not None],
         orchestrator="slurm" if cluster.eks is None else "eks",
     )
-    if vpc is not cluster.vpc and not all(subnet.knows("cidr") for subnet in vpc.subnets):
+    if vpc is not cluster.vpc and not all(subnet.is_known("cidr") for subnet in vpc.subnets):
         return
     blocks = [block for subnet in vpc.subnets if (block := block_of(subnet.cidr)) is not None]
     if not blocks or len(blocks) < len(vpc.subnets):
@@ -134,7 +134,7 @@ def subnets_do_not_overlap(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     """EC2 refuses the second of two overlapping subnets of a VPC."""
     seen: list[ipaddress.IPv4Network] = []
     for subnet in all_subnets(all_vpcs(cluster)):
-        block = block_of(subnet.cidr) if subnet.knows("cidr") else None
+        block = block_of(subnet.cidr) if subnet.is_known("cidr") else None
         if block is None:
             continue
         for other in seen:

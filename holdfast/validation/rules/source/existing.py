@@ -41,9 +41,9 @@ def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
     Nodes and file systems need a subnet and a security group alone. A function that installs Helm charts, a database
     and endpoints are made in a VPC, which has to be named then.
     """
-    if existing.needs_vpc and not existing.knows_vpc:
+    if existing.needs_vpc and not existing.has_vpc:
         yield refused(
-            existing.at("knows_vpc"),
+            existing.at("has_vpc"),
             "no vpc_id",
             allowed=f"the VPC, because of {', '.join(existing.needs_vpc)}",
             fix="add vpc_id",
@@ -106,13 +106,13 @@ def hook_of_the_mode(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
     `on_create` is for mode custom, where scripts do all of it; `on_init_complete` is for mode extension, where HyperPod
     makes the node ready first. HyperPod takes one of them.
     """
-    if None not in (scripts.mode, scripts.wanted) and scripts.wanted not in ("none", scripts.mode):
+    if None not in (scripts.mode, scripts.group_mode) and scripts.group_mode not in ("none", scripts.mode):
         hook = "on_create" if scripts.mode == "custom" else "on_init_complete"
         yield refused(
-            scripts.at("wanted"),
-            f"mode {scripts.wanted} and scripts with {hook}",
+            scripts.at("group_mode"),
+            f"mode {scripts.group_mode} and scripts with {hook}",
             allowed=f"mode {scripts.mode} with {hook}",
-            fix=f"remove the mode, or name the script of mode {scripts.wanted}",
+            fix=f"remove the mode, or name the script of mode {scripts.group_mode}",
         )
 
 

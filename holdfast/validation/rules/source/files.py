@@ -41,7 +41,7 @@ declare(
     source=OURS,
     explanation="""
     Reading is strict: "4" and 4.0 are no count, yes is no truth value, and a word has to be one of those that
-    the message lists. Values with a rule of their own, such as names, are told under that rule's code.
+    the message lists. Values with a rule of their own, such as names, are reported under that rule's code.
     """,
 )
 declare(
@@ -76,7 +76,7 @@ declare(
     title="Only findings that may be accepted are suppressed",
     source=OURS,
     explanation="""
-    Warnings, and what could not be checked, can be accepted with a reason; so can the few errors whose page says so,
+    Warnings, and what could not be checked, can be accepted with a reason; so can the few errors whose page permits it,
     because the fact behind them moves or has exceptions. Anything else AWS refuses whether or not it is hidden here.
     """,
 )

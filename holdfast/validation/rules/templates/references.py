@@ -265,7 +265,7 @@ def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Bro
     shown = (
         f"Ref {source.logical_id}" if given.attribute == "Ref" else f"{source.logical_id}.{given.attribute}"
     ) + f", {'|'.join(names)} of {source.type}"
-    expected = _wanted(part, node)
+    expected = _expected(part, node)
     if expected.arn is not None and _is_arn(source, given.attribute, names) is not None:
         is_arn = _is_arn(source, given.attribute, names)
         if is_arn != expected.arn:
@@ -294,14 +294,14 @@ def _kind(part: Mapping[str, Any], node: Node, given: Reference) -> Iterator[Bro
         )
 
 
-class _Wanted:
+class _Expected:
     """Type of a property's value: ARN or not, and of which resource types."""
 
     def __init__(self, *, arn: bool | None, types: frozenset[str], only: bool) -> None:
         self.arn, self.types, self.only = arn, types, only
 
 
-def _wanted(part: Mapping[str, Any], node: Node) -> _Wanted:
+def _expected(part: Mapping[str, Any], node: Node) -> _Expected:
     name = _property_name(node.path)
     relations = [part.get("relationshipRef"), *(each.get("relationshipRef") for each in _choices(part))]
     types = frozenset(each["typeName"] for each in relations if isinstance(each, Mapping))
@@ -319,7 +319,7 @@ def _wanted(part: Mapping[str, Any], node: Node) -> _Wanted:
         arn = False
     if name in _NAMES and not forms:
         arn = False
-    return _Wanted(
+    return _Expected(
         arn=arn, types=by_format if only and by_format else types if only else _STRICT_FORMATS & by_format, only=only
     )
 
