@@ -50,8 +50,6 @@ LINES = 400_000
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One line of the table."""
-
     name: str
     value: float
     limit: float

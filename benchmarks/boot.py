@@ -139,7 +139,6 @@ def leftovers(home: Path) -> tuple[str, ...]:
 
 
 def measure(count: int) -> Run:
-    """Start, stop, and check for leftovers."""
     with tempfile.TemporaryDirectory(prefix="holdfast-boot-") as directory:
         home = Path(directory).resolve()
         benchmark = Benchmark(home=home, count=count)

@@ -148,7 +148,6 @@ def urgent(slurm: BareSlurm, folder: Path, seconds: float) -> float:
 
 
 def came_to(folder: Path, asked: float) -> Act:
-    """Results by the lines of ranks, and the urgent job."""
     by_step: dict[int, list[dict[str, float]]] = {}
     for line in lines(folder):
         by_step.setdefault(line["step"], []).append(line)

@@ -55,7 +55,6 @@ def loss_of(model: nn.Module, step: int, part: int) -> Tensor:
 
 
 def wrote(folder: Path, rank: int, **facts: float) -> None:
-    """Write a line of a rank."""
     with (folder / f"rank{rank}.jsonl").open("a") as file:
         file.write(json.dumps(facts) + "\n")
 

@@ -158,7 +158,6 @@ def event(time_ns: int, source: str, kind: str, **fields: object) -> Event:
 
 @contextmanager
 def served(path: Path) -> Iterator[str]:
-    """FilterLogEvents over the lines of a file."""
     with path.open("rb") as file:
 
         class Pages(BaseHTTPRequestHandler):

@@ -16,7 +16,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from healthy import PATTERNS, PEERS, Line, Peer, node_log, repairs_of
+from healthy import PATTERNS, PEERS, Line, Peer, node_log, repairs_by
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "containers" / name) for name in ("common", "health-agent")]
@@ -43,7 +43,7 @@ def main() -> int:
     # The peers' tables are about these; what they know of file systems and memory is not compared.
     stories = [one for one in json.loads(STORIES.read_text())["stories"] if "Xid" in str(one["lines"])]
     decided = {OURS: [repairs_story(story) for story in stories]}
-    decided |= {peer.name: [bool(repairs_of(peer, story["lines"])) for story in stories] for peer in PEERS}
+    decided |= {peer.name: [bool(repairs_by(peer, story["lines"])) for story in stories] for peer in PEERS}
     expected = [requires_repair(story) for story in stories]
 
     hours, lines = len(logs) * NODE_HOURS_OF_A_LOG, sum(len(log) for log in logs)
@@ -79,14 +79,13 @@ def false_repairs_of(peer: Peer, logs: list[list[Line]]) -> Counter[str]:
     found: Counter[str] = Counter()
     for log in logs:
         kernel = [line for line in log if line.program == "kernel"]
-        asked = repairs_of(peer, [(line.hours * 3600, line.text) for line in kernel])
+        asked = repairs_by(peer, [(line.hours * 3600, line.text) for line in kernel])
         by_place = {(line.hours * 3600, line.text): line.pattern for line in kernel}
         found.update(by_place[second, text] for second, _, text in asked)
     return found
 
 
 def requires_repair(story: dict[str, list[dict[str, str]]]) -> bool:
-    """True if the last verdict is a repair, or its reboot is in it."""
     return any(one["remedy"] in REPAIRS for one in story["incidents"])
 
 

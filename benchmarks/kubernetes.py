@@ -146,7 +146,6 @@ def leftovers(home: Path, *, settings: dict[str, str]) -> list[str]:
 
 
 def machine_settings() -> dict[str, str]:
-    """Settings that a kubelet makes for a whole machine."""
     return {name: Path("/proc/sys", name).read_text() for name in SETTINGS}
 
 

@@ -135,7 +135,7 @@ class Job:
     def _log(self, node: int) -> Path:
         return self.folder / f"{node}.log"
 
-    def lines(self, node: int) -> list[dict[str, Any]]:
+    def log_lines(self, node: int) -> list[dict[str, Any]]:
         with self._log(node).open("rb") as log:
             log.seek(self._read[node])
             for line in log:
@@ -175,7 +175,8 @@ class Job:
 
     def _view(self, node: int, number: int) -> str:
         return next(
-            (line["message"] for line in self.lines(node) if line["message"].startswith(f"generation {number}: ")), ""
+            (line["message"] for line in self.log_lines(node) if line["message"].startswith(f"generation {number}: ")),
+            "",
         )
 
     def idle(self, seconds: float) -> list[float]:
@@ -191,12 +192,14 @@ class Job:
         self.views += 1
         self.wait_for_view(self.views)
         begins = f"generation {self.views}: "
-        found = [line for node in range(self.count) for line in self.lines(node) if line["message"].startswith(begins)]
+        found = [
+            line for node in range(self.count) for line in self.log_lines(node) if line["message"].startswith(begins)
+        ]
         last = max(line["time_ns"] for line in found)
         return (last - killed_ns) / 1e9, found[0]["message"].rpartition("; ")[2]
 
     def lost(self) -> int:
-        return sum(" is lost: " in line["message"] for node in range(self.count) for line in self.lines(node))
+        return sum(" is lost: " in line["message"] for node in range(self.count) for line in self.log_lines(node))
 
     def end(self) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second request would leave some behind

@@ -38,7 +38,6 @@ def main() -> None:
 
 
 def reduce(parameters: list[torch.nn.Parameter], *, tail: int) -> None:
-    """The mean gradient of one bucket, by one all_reduce."""
     gradients = [parameter.grad.reshape(-1) for parameter in parameters if parameter.grad is not None]
     flat = torch.cat([*gradients, torch.zeros(tail)])
     flat *= 1.0 / dist.get_world_size()

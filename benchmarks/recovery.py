@@ -191,7 +191,6 @@ def step_s(folder: Path, steps: Iterable[int]) -> float:
 
 
 def events_of(folder: Path) -> list[dict[str, object]]:
-    """All that launchers and ranks of a job wrote."""
     return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
 
 

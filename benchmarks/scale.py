@@ -65,7 +65,6 @@ def main() -> None:
 
 
 def measured(size: int, *, killed: int) -> Row:
-    """Kill some of a job, and wait for the view of the others."""
     world = World(size)
     victims = frozenset(random.Random(size).sample(range(size), killed))
     left = [launcher for launcher in world.launchers if launcher.alive and launcher.overlay.me not in victims]

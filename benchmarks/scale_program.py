@@ -32,8 +32,6 @@ LETTER_BYTES, MEMBER_BYTES, SUSPICION_BYTES, FRAME_BYTES = 150, 110, 65, 90
 
 @dataclass
 class Counted:
-    """Messages of one launcher."""
-
     packets: int = 0
     received: int = 0
     bytes: int = 0
@@ -41,8 +39,6 @@ class Counted:
 
 @dataclass
 class Simulated:
-    """One launcher."""
-
     overlay: Overlay
     node: membership.Node
     free_s: float = 0.0

@@ -78,14 +78,14 @@ def main() -> int:
         )
     )
     held = [
-        _within(
+        _print_result(
             console,
             "kill to the next full step",
             statistics.median(found.seconds),
             statistics.median(peer) if peer else None,
             RECOVERY_LIMIT,
         ),
-        _within(console, "8 layers kept, beside made again", kept_ms / 1e3, made_ms / 1e3, KEEPING_LIMIT),
+        _print_result(console, "8 layers kept, beside made again", kept_ms / 1e3, made_ms / 1e3, KEEPING_LIMIT),
     ]
     first = statistics.median(found.first_steps)
     console.print(f"first step after a recovery: {first:.2f} of a usual one (limit {FIRST_STEP_LIMIT})")
@@ -93,7 +93,7 @@ def main() -> int:
     return 0 if all(held) and first <= FIRST_STEP_LIMIT else 1
 
 
-def _within(console: Console, what: str, own: float, other: float | None, limit: float) -> bool:
+def _print_result(console: Console, what: str, own: float, other: float | None, limit: float) -> bool:
     if other is None:
         console.print(f"{what}: {own:.3f} s")
         return True
@@ -140,7 +140,6 @@ def launch(folder: Path, total: int, every: int, faults: Sequence[Mapping[str, o
 
 
 def measured(rows: Sequence[Row], kills: Sequence[float], events: Sequence[Mapping[str, object]]) -> Ours:
-    """What steps and events tell of each kill."""
     usual = usual_step_s(rows)
     seconds, redone, redo_s, first_steps = [], [], [], []
     for kill in kills:

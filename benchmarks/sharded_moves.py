@@ -47,8 +47,6 @@ AGAIN = 75
 
 @dataclass(frozen=True)
 class Move:
-    """One hand-over, seen from the steps."""
-
     pause_s: float
     """Without a step, beyond a usual one."""
     copy_s: float

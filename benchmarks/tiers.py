@@ -103,7 +103,6 @@ def until(job: "subprocess.Popen[bytes]", folder: Path, done: Callable[[], bool]
 
 
 def newest(folder: Path) -> int:
-    """Newest step that all ranks have done."""
     done = [[line[1] for line in lines(folder, rank)] for rank in range(RANKS)]
     return min(max(steps, default=-1) for steps in done)
 

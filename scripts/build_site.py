@@ -77,7 +77,6 @@ def write_pages(*, docs: Path, target: Path, generated: Mapping[str, str]) -> No
 
 
 def generated_pages() -> Mapping[str, str]:
-    """Return the pages that follow from the code, by their place in docs."""
     return {
         "reference/environment.md": reference_text(),
         "reference/updates.md": updates_text(),

@@ -72,7 +72,6 @@ def main() -> None:
 
 
 def install_packages() -> None:
-    """Install the lock file, by hashes."""
     if is_installed("aws_cdk"):
         print(f"installing {PACKAGES.what}", flush=True)
     else:
@@ -116,7 +115,7 @@ def install_torch(*, files: Sequence[Path], cpu_index: str, gpu: bool, elsewhere
     settings = subprocess.run([*PIP, "config", "list"], check=True, text=True, stdout=subprocess.PIPE).stdout
     if is_installed("torch"):
         print("installing PyTorch", flush=True)
-    elif names_index(settings):
+    elif names_an_index(settings):
         print(f"installing PyTorch from pip's index: at most {CUDA.fetched_mb} MB to download", flush=True)
         check_room(CPU)
     elif gpu:
@@ -159,7 +158,7 @@ def has_gpu(*, root: Path = Path("/")) -> bool:
     return any(_read(each / "vendor") == NVIDIA and _read(each / "class").startswith(DISPLAY) for each in devices)
 
 
-def names_index(settings: str) -> bool:
+def names_an_index(settings: str) -> bool:
     """True if pip's configuration or environment names an index."""
     return WHERE.search(settings) is not None
 

@@ -30,7 +30,6 @@ def gone() -> list[dict[str, str]]:
 
 
 def tables() -> Mapping[str, str]:
-    """Return each table by its name."""
     made = {
         area: table(
             ("behaviour", "relied on by", "Kubernetes' documentation"),

@@ -8,6 +8,7 @@ import typer
 import yaml
 
 import kubernetes_tables
+import run_parts
 from holdfast import cli
 from holdfast.localcloud.image import stand_ins
 from holdfast.localcloud.roster import EVERY
@@ -18,9 +19,9 @@ Row = tuple[str, ...]
 
 
 def tables() -> Mapping[str, tuple[Row, list[Row]]]:
-    """Return head and rows of each table by its name."""
     return {
         "commands": (("command", "what it does", "options"), list(command_rows(typer.main.get_command(cli.app)))),
+        "parts": (("part", "shards", "guards"), list(part_rows())),
         "hyperpod": (("id", "about", "here", "source"), _rows("hyperpod/behaviour.yaml")),
         "jobs": (("behaviour", "source", "test"), _rows("hyperpod/jobs.yaml")),
         "lifecycle-messages": (("behaviour", "source", "test"), _rows("hyperpod/lifecycle_messages.yaml")),
@@ -30,7 +31,7 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
         ),
         "not-in-1.20": (
             ("what a chart has", "message of helm", "instead"),
-            [(row["what"], _code(row["message"]), row["instead"]) for row in _read("kubernetes/not-in-1.20.yaml")],
+            [(row["what"], _code(row["error"]), row["instead"]) for row in _read("kubernetes/not-in-1.20.yaml")],
         ),
         "objections": (
             ("rule", "where", "why"),
@@ -58,7 +59,6 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
 
 
 def markdown() -> Mapping[str, str]:
-    """Return each table as Markdown by its name."""
     own = {name: kubernetes_tables.table(head, rows) for name, (head, rows) in tables().items()}
     return {**own, **{f"kubernetes-{name}": text for name, text in kubernetes_tables.tables().items()}}
 
@@ -69,8 +69,13 @@ def behaviours() -> list[dict[str, str]]:
     return rows
 
 
+def part_rows() -> Iterator[Row]:
+    """Parts of the long tests, with the folders that each guards."""
+    for part in run_parts.read_parts().values():
+        yield _code(part.name), str(part.shards), ", ".join(map(_code, part.guards))
+
+
 def command_rows(tree: Any, name: str = "") -> Iterator[Row]:
-    """Usage, purpose and options of each command."""
     for word, command in tree.commands.items():
         full = f"{name} {word}".strip()
         if hasattr(command, "commands"):

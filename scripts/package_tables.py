@@ -68,7 +68,6 @@ def top_arrows(tree: Tree) -> Arrows:
 
 
 def room_arrows(tree: Tree, package: str) -> Arrows:
-    """Arrows between the rooms of a package, and the files beside them."""
     inside = [one for one in tree.imports if one.importer.startswith(f"{package}.")]
     beside = sorted(
         name for name in tree.files if name.rpartition(".")[0] == package and name not in tree.rooms(package)
@@ -110,7 +109,6 @@ def _without_what_follows(arrows: Arrows) -> Arrows:
 
 
 def floors_table(tree: Tree) -> str:
-    """The packages, from the top floor to the lowest, with what each imports."""
     arrows = top_arrows(tree)
     rows = [f"| {floor} | `{_label(name)}` | {_imported(arrows, name)} |" for floor in FLOORS for name in FLOORS[floor]]
     return "\n".join(["| floor | package | imports |", "|---|---|---|", *rows])
@@ -126,7 +124,6 @@ def _label(name: str) -> str:
 
 
 def rooms_page(tree: Tree) -> str:
-    """Every package with its rooms: what each is for, and what it imports of the same package."""
     packages = [name for floor in FLOORS.values() for name in floor if tree.rooms(name)]
     chapters = [_chapter(tree, name) for each in packages for name in (each, *_chapters_inside(each))]
     head = [

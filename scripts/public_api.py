@@ -29,7 +29,6 @@ PACKAGES = (
 
 
 def text() -> str:
-    """One line per public name, sorted."""
     loader = griffe.GriffeLoader(search_paths=[*package_roots()], allow_inspection=False)
     for name in sorted({name.partition(".")[0] for name in PACKAGES}):
         loader.load(name, submodules=True)

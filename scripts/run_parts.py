@@ -24,8 +24,6 @@ NOTHING_LEFT = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One entry of parts.yaml."""
-
     name: str
     files: Sequence[str]
     guards: Sequence[str]
@@ -83,7 +81,6 @@ def main() -> int:
 
 
 def run(part: Part, shard: int, commit: str) -> bool:
-    """Return True if no case of a shard failed."""
     print(f"== {part.name} {shard}/{part.shards}", flush=True)
     command = [
         sys.executable, "-m", "pytest", "-q", "--e2e", "-m", "e2e", "-p", "resuming",

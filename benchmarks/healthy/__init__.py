@@ -2,6 +2,6 @@
 
 from healthy.nodes import Line, node_log
 from healthy.patterns import PATTERNS, Pattern
-from healthy.peers import PEERS, Peer, repairs_of
+from healthy.peers import PEERS, Peer, repairs_by
 
-__all__ = ["PATTERNS", "PEERS", "Line", "Pattern", "Peer", "node_log", "repairs_of"]
+__all__ = ["PATTERNS", "PEERS", "Line", "Pattern", "Peer", "node_log", "repairs_by"]

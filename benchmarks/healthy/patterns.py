@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-Timed = tuple[float, str]
+Message = tuple[float, str]
 """Seconds after the start of the pattern, and the kernel's text; ``program: text`` after a tab: another program."""
 GPUS = tuple(f"0000:{bus:02x}:00" for bus in (0x10, 0x20, 0x38, 0x5A, 0x8B, 0x9B, 0xA0, 0xB9))
 UNKNOWN = "pid='<unknown>', name=<unknown>"
@@ -12,13 +12,11 @@ UNKNOWN = "pid='<unknown>', name=<unknown>"
 
 @dataclass(frozen=True)
 class Pattern:
-    """Something harmless."""
-
     name: str
     source: str
     hours_between: float
     """Mean hours from one to the next, on one node."""
-    lines: Callable[[Random], Iterator[Timed]]
+    lines: Callable[[Random], Iterator[Message]]
 
 
 def _pid(chance: Random) -> int:
@@ -29,7 +27,7 @@ def _xid(gpu: str, code: int, text: str) -> str:
     return f"NVRM: Xid (PCI:{gpu}): {code}, {text}"
 
 
-def crash_in_a_kernel(chance: Random) -> Iterator[Timed]:
+def crash_in_a_kernel(chance: Random) -> Iterator[Message]:
     gpu, pid = chance.choice(GPUS), _pid(chance)
     for number in range(16):
         unit = f"(GPC {number % 10}, TPC {number % 6}, SM {number % 2})"
@@ -37,36 +35,36 @@ def crash_in_a_kernel(chance: Random) -> Iterator[Timed]:
     yield 0.004, _xid(gpu, 43, f"pid={pid}, name=pt_main_thread, Ch 00000008")
 
 
-def page_fault_of_a_job(chance: Random) -> Iterator[Timed]:
+def page_fault_of_a_job(chance: Random) -> Iterator[Message]:
     pid = _pid(chance)
     yield 0.0, _xid(chance.choice(GPUS), 31, f"pid={pid}, name=python3, Ch 00000010, intr 00000000. MMU Fault")
     for number in range(64):
         yield 0.5 + number / 100, _xid(GPUS[number % 8], 45, f"pid={pid + number % 8}, name=python3, Ch {number:08x}")
 
 
-def job_that_is_started_again(chance: Random) -> Iterator[Timed]:
+def job_that_is_started_again(chance: Random) -> Iterator[Message]:
     gpu, pid = chance.choice(GPUS), _pid(chance)
     for attempt in range(5):
         yield attempt * 420.0, _xid(gpu, 31, f"pid={pid + 50 * attempt}, name=python3, Ch 00000010. MMU Fault")
         yield attempt * 420.0 + 0.2, _xid(gpu, 43, f"pid={pid + 50 * attempt}, name=python3, Ch 00000011")
 
 
-def clean_up_burst(chance: Random) -> Iterator[Timed]:
+def clean_up_burst(chance: Random) -> Iterator[Message]:
     pid = _pid(chance)
     for number in range(672):
         yield number / 50, _xid(GPUS[number % 8], 45, f"pid={pid}, name=python3, Ch {number:08x}")
 
 
-def stopped_channel(chance: Random) -> Iterator[Timed]:
+def stopped_channel(chance: Random) -> Iterator[Message]:
     yield 0.0, _xid(chance.choice(GPUS), 43, f"pid={_pid(chance)}, name=pt_main_thread, Ch 00000008")
 
 
-def bad_push_buffer(chance: Random) -> Iterator[Timed]:
+def bad_push_buffer(chance: Random) -> Iterator[Message]:
     code = chance.choice((8, 11, 25, 32, 68, 69))
     yield 0.0, _xid(chance.choice(GPUS), code, f"pid={_pid(chance)}, name=python3, Ch 00000018")
 
 
-def notices_of_the_driver(chance: Random) -> Iterator[Timed]:
+def notices_of_the_driver(chance: Random) -> Iterator[Message]:
     gpu = chance.choice(GPUS)
     yield 0.0, _xid(gpu, 163, f"{UNKNOWN}, power smoothing circuitry disengaged")
     yield 40.0, _xid(gpu, 162, f"{UNKNOWN}, power smoothing circuitry reengaged")
@@ -74,7 +72,7 @@ def notices_of_the_driver(chance: Random) -> Iterator[Timed]:
     yield 500.0, _xid(gpu, 154, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)")
 
 
-def switch_that_recovers(chance: Random) -> Iterator[Timed]:
+def switch_that_recovers(chance: Random) -> Iterator[Message]:
     link, code = chance.randrange(64), chance.choice((12028, 22013, 28006, 20009, 19077))
     head = f"nvidia-nvswitch{chance.randrange(4)}: SXid (PCI:0000:c1:00.0): {code},"
     yield 0.0, f"{head} Non-fatal, Link {link:02d} (First)"
@@ -82,7 +80,7 @@ def switch_that_recovers(chance: Random) -> Iterator[Timed]:
     yield 0.0023, f"{head} Data {{0x00140004, 0x00100000, 0x00140004, 0x00000000}}"
 
 
-def links_of_new_gpus(chance: Random) -> Iterator[Timed]:
+def links_of_new_gpus(chance: Random) -> Iterator[Message]:
     gpu = chance.choice(GPUS)
     for number in range(30):
         info = "(0x00000001 0x00000002 0x00000000 0x00000000 0x00000000 0x00000000)"
@@ -90,7 +88,7 @@ def links_of_new_gpus(chance: Random) -> Iterator[Timed]:
     yield 2.0, _xid(gpu, 45, f"pid={_pid(chance)}, name=python3, Ch 00000008")
 
 
-def deep_check(chance: Random) -> Iterator[Timed]:
+def deep_check(chance: Random) -> Iterator[Message]:
     yield 0.0, "nvidia-nvlink: Unregistered Nvlink Core, major device number 237"
     yield 3.0, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.144.03  Mon Dec 30 17:44:08 UTC 2024"
     for number in range(16):
@@ -100,7 +98,7 @@ def deep_check(chance: Random) -> Iterator[Timed]:
         yield 300.0 + number / 10, _xid(gpu, 45, f"pid={pid}, name=dcgmproftester1, Ch 00000008")
 
 
-def lustre_reconnects(chance: Random) -> Iterator[Timed]:
+def lustre_reconnects(chance: Random) -> Iterator[Message]:
     target = f"fsx-OST{chance.randrange(16):04x}"
     head, at = f"{target}-osc-ffff9d6153c91000", f"10.0.1.{chance.randrange(2, 250)}@tcp"
     wait = "in progress operations using this service will wait for recovery to complete"
@@ -109,19 +107,19 @@ def lustre_reconnects(chance: Random) -> Iterator[Timed]:
     yield chance.uniform(1, 90), f"Lustre: {head}: Connection restored to  (at {at})"
 
 
-def lustre_evicts(chance: Random) -> Iterator[Timed]:
+def lustre_evicts(chance: Random) -> Iterator[Message]:
     target = f"fsx-MDT{chance.randrange(2):04x}"
     fail = "in progress operations using this service will fail."
     yield 0.0, f"LustreError: 167-0: {target}-mdc-ffff9d6153c91000: This client was evicted by {target}; {fail}"
 
 
-def link_flaps(chance: Random) -> Iterator[Timed]:
+def link_flaps(chance: Random) -> Iterator[Message]:
     for _ in range(chance.randrange(1, 4)):
         yield 0.0, "mlx5_core 0000:41:00.0 enp65s0f0np0: Link down"
         yield chance.uniform(0.5, 20), "mlx5_core 0000:41:00.0 enp65s0f0np0: Link up"
 
 
-def polled_cards(chance: Random) -> Iterator[Timed]:
+def polled_cards(chance: Random) -> Iterator[Message]:
     status = "ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3), syndrome (0x15c356), err(-22)"
     for number in range(4):
         yield number * 30.0, f"mlx5_core 0000:41:00.1: mlx5_cmd_out_err:808:(pid {_pid(chance)}): {status}"
@@ -132,7 +130,7 @@ def polled_cards(chance: Random) -> Iterator[Timed]:
     )
 
 
-def memory_of_a_user(chance: Random) -> Iterator[Timed]:
+def memory_of_a_user(chance: Random) -> Iterator[Message]:
     pid = _pid(chance)
     sizes = "total-vm:81234kB, anon-rss:70000kB, file-rss:0kB, shmem-rss:0kB"
     yield 0.0, "python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"
@@ -141,7 +139,7 @@ def memory_of_a_user(chance: Random) -> Iterator[Timed]:
     yield 0.2, f"oom_reaper: reaped process {pid} (python3), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB"
 
 
-def crash_of_a_user(chance: Random) -> Iterator[Timed]:
+def crash_of_a_user(chance: Random) -> Iterator[Message]:
     pid = _pid(chance)
     where = chance.choice(("libtorch_cpu.so[7f0000000000+1000]", "libnccl.so.2[7f7c7ac00000+d3d3000]"))
     yield (
@@ -151,7 +149,7 @@ def crash_of_a_user(chance: Random) -> Iterator[Timed]:
     yield 0.5, f"traps: python3[{pid + 1}] general protection fault ip:7f00 sp:7ffd error:0 in libc.so.6[7f00+1000]"
 
 
-def peers_that_are_gone(chance: Random) -> Iterator[Timed]:
+def peers_that_are_gone(chance: Random) -> Iterator[Message]:
     for number in range(chance.randrange(1, 9)):
         yield (
             number / 1e5,
@@ -159,7 +157,7 @@ def peers_that_are_gone(chance: Random) -> Iterator[Timed]:
         )
 
 
-def busy_storage(chance: Random) -> Iterator[Timed]:
+def busy_storage(chance: Random) -> Iterator[Message]:
     pid = _pid(chance)
     for number in range(3):
         yield number * 122.0, f"INFO: task python3:{pid} blocked for more than {122 * (number + 1)} seconds."
@@ -167,12 +165,12 @@ def busy_storage(chance: Random) -> Iterator[Timed]:
     yield 420.0, "nfs: server 10.0.3.7 OK"
 
 
-def busy_processor(chance: Random) -> Iterator[Timed]:
+def busy_processor(chance: Random) -> Iterator[Message]:
     yield 0.0, f"watchdog: BUG: soft lockup - CPU#{chance.randrange(96)} stuck for 27s! [cuda-EvtHandlr:{_pid(chance)}]"
     yield 30.0, "perf: interrupt took too long (2509 > 2500), lowering kernel.perf_event_max_sample_rate to 79500"
 
 
-def corrected_errors(chance: Random) -> Iterator[Timed]:
+def corrected_errors(chance: Random) -> Iterator[Message]:
     number = chance.randrange(1, 900)
     yield 0.0, f"{{{number}}}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 4"
     yield 0.001, f"{{{number}}}[Hardware Error]: It has been corrected by h/w and requires no further action"
@@ -181,13 +179,13 @@ def corrected_errors(chance: Random) -> Iterator[Timed]:
     yield 61.0, "EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0"
 
 
-def words_of_users(chance: Random) -> Iterator[Timed]:
+def words_of_users(chance: Random) -> Iterator[Message]:
     gpu = chance.choice(GPUS)
     yield 0.0, f"python3[{_pid(chance)}]: \t{_xid(gpu, 79, f'{UNKNOWN}, GPU has fallen off the bus.')}"
     yield 1.0, f"logger: \tsaw nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 LTSSM Fault Up"  # noqa: F541
 
 
-def everyday(chance: Random) -> Iterator[Timed]:
+def everyday(chance: Random) -> Iterator[Message]:
     yield 0.0, f"IPv6: ADDRCONF(NETDEV_CHANGE): cali{chance.randrange(1 << 44):011x}: link becomes ready"
     yield 1.0, "EXT4-fs (nvme0n1p2): re-mounted. Opts: (null). Quota mode: none."
     yield 2.0, "XFS (nvme1n1): Mounting V5 Filesystem"

@@ -55,8 +55,7 @@ PEERS = (
 )
 
 
-def repairs_of(peer: Peer, kernel: Iterable[tuple[float, str]]) -> list[tuple[float, str, str]]:
-    """Repairs of a peer: time, kind, and line."""
+def repairs_by(peer: Peer, kernel: Iterable[tuple[float, str]]) -> list[tuple[float, str, str]]:
     repairs: list[tuple[float, str, str]] = []
     for second, text in kernel:
         if found := _XID.search(text):

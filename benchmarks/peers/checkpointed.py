@@ -46,7 +46,6 @@ def save(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimi
 
 
 def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
-    """Step to start with."""
     if not checkpoint.exists():
         return 0
     saved = torch.load(checkpoint, weights_only=True)

@@ -123,12 +123,11 @@ def read_steps(log: Path) -> list[Step]:
 
 
 def start(command: list[str], variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    with (Path(variables["TRIAL"]) / "output").open("ab") as log:
-        return subprocess.Popen(command, env=dict(variables), stdout=log, stderr=log, start_new_session=True)
+    with (Path(variables["TRIAL"]) / "output").open("ab") as output:
+        return subprocess.Popen(command, env=dict(variables), stdout=output, stderr=output, start_new_session=True)
 
 
 def is_rank() -> bool:
-    """True for a rank, False for the driver."""
     return "TRIAL" in os.environ
 
 
@@ -138,7 +137,6 @@ def write_pid(rank: int) -> None:
 
 
 def end(processes: Processes) -> None:
-    """End the processes of this trial only."""
     for process in processes:
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):

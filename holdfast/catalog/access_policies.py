@@ -1,7 +1,7 @@
 """
 EKS access policies: AWS's tables, and its text on HyperPod's own policies.
 
-Data in the JSON, each policy with its source and its level of detail (``told``). Policies that AWS only names, or
+Data in the JSON, each policy with its source and its level of detail (``detail``). Policies that AWS only names, or
 describes for parts of EKS that HyperPod does not use, have no rules, and so allow nothing.
 """
 
@@ -33,8 +33,8 @@ class AccessPolicy:
     rules: tuple[AccessRule, ...]
     service_linked_only: bool
     """Whether only service-linked roles of AWS may have it."""
-    told: str
-    """How AWS tells what it allows: "table", or what is missing."""
+    detail: str
+    """AWS's description of what it allows: "table", or what is missing."""
 
     @property
     def arn(self) -> str:
@@ -50,7 +50,7 @@ def access_policies() -> Mapping[str, AccessPolicy]:
             name=name,
             rules=tuple(AccessRule(**{key: tuple(values) for key, values in rule.items()}) for rule in entry["rules"]),
             service_linked_only=entry["service_linked_only"],
-            told=entry["told"],
+            detail=entry["detail"],
         )
         for name, entry in data.items()
     )

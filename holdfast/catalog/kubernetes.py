@@ -34,17 +34,14 @@ def kubernetes_versions() -> tuple[str, ...]:
 
 @functools.cache
 def eks_addons() -> Mapping[str, Addon]:
-    """EKS add-ons of HyperPod by name."""
     return {name: Addon(name=name, **facts) for name, facts in _data()["addons"].items()}
 
 
 def health_monitoring_agent_regions() -> tuple[str, ...]:
-    """Regions with an image of the health monitoring agent."""
     return tuple(_data()["health_monitoring_agent_regions"]["values"])
 
 
 def eks_image_account(region: str) -> str:
-    """Registry account of EKS images in a region."""
     accounts = _data()["eks_image_accounts"]
     return str(accounts["values"].get(region, accounts["default"]))
 

@@ -29,7 +29,7 @@ class Property:
     path: str
     """``LustreConfiguration.EfaEnabled``"""
     default: Any = None
-    """What the service takes where a template says nothing."""
+    """Value of the service where a template has none."""
 
     @property
     def type(self) -> str:
@@ -57,6 +57,5 @@ class Property:
 
 
 def property_in(annotation: Any) -> Property | None:
-    """Property in the annotation of a field."""
     found = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     return next((each for each in found if isinstance(each, Property)), None)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 LIMITS_FILE = Path(__file__).with_name("limits.json")
 LustreThroughput = Literal[125, 250, 500, 1000]
-"""Of PERSISTENT_2, in MB/s per TiB: what the data says, for type checkers."""
+"""Of PERSISTENT_2, in MB/s per TiB: values of the data, for type checkers."""
 OpenZfsThroughput = Literal[160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240]
 """Of SINGLE_AZ_2, in MB/s."""
 
@@ -40,7 +40,6 @@ class Steps:
         return value in self.small or (is_step and (self.most is None or value <= self.most))
 
     def step_above(self, value: int) -> int:
-        """Smallest multiple that is at least the value."""
         return -(-value // self.multiple) * self.multiple
 
     def __str__(self) -> str:
@@ -49,7 +48,6 @@ class Steps:
 
 
 def limits(name: str) -> Any:
-    """Entry of the data file: a list, or a mapping."""
     return _data()[name]["values"]
 
 

@@ -42,7 +42,7 @@ from holdfast.localcloud.processes import holder_of, is_going
 OF_A_PATH = frozenset(
     {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EROFS, errno.ENXIO}
 )
-"""What is wrong with a path that was given, or with the rights of whoever gave it."""
+"""Errors of a given path, or of the caller's rights."""
 LONGEST_SHOWN = 80
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
@@ -132,7 +132,6 @@ def main() -> None:
 
 
 def _claimed_home() -> Path | None:
-    """Return the home that exists when the command starts."""
     with contextlib.suppress(LocalCloudError, OSError):
         local = from_environment()
         return local.home if local.is_claimed() and not is_going(local.home) else None

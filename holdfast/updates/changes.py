@@ -1,5 +1,3 @@
-"""Changes of a deployment, each with its update policy."""
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,8 +70,6 @@ _BY_SETTING = {setting: policy for policy in POLICIES for setting in policy.sett
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """Changed setting, and the effect of deploying it."""
-
     path: str
     """Such as ``cluster.instance_groups.workers.instance_count``; a group that comes or goes is a path of its own."""
     old: Any
@@ -89,7 +85,6 @@ class Change:
 
     @property
     def blocked(self) -> bool:
-        """Return True if the change forbids a deployment."""
         return self.effect is Effect.REFUSED or (self.effect.needs_leave and not self.allowed)
 
 

@@ -10,7 +10,6 @@ METADATA_KEY = "Holdfast::Environment"
 
 
 def environment_metadata(environment: Environment) -> dict[str, str]:
-    """Metadata section of the template."""
     document = environment.model_dump(mode="json")
     return {METADATA_KEY: json.dumps(document, sort_keys=True, separators=(",", ":"))}
 

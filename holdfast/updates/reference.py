@@ -1,5 +1,3 @@
-"""The page of updates, rendered from the policies."""
-
 from holdfast.updates.changes import POLICIES
 from holdfast.updates.policies import MEANINGS, Case, Effect, Policy
 
@@ -49,7 +47,6 @@ The first row of a setting that fits decides; the row without a condition is for
 
 
 def updates_text() -> str:
-    """Return the page."""
     effects = "".join(f"| {effect.words} | {MEANINGS[effect]} | {_deployed(effect)} |\n" for effect in reversed(Effect))
     return _INTRO.format(effects=effects, policies="".join(map(_rows, POLICIES)))
 

@@ -33,7 +33,6 @@ def settings() -> tuple[str, ...]:
 
 
 def becomes() -> dict[str, Property]:
-    """CloudFormation property of each setting that maps to one, by path."""
     return dict(_becomes(Environment, ""))
 
 

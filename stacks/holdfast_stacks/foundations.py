@@ -33,8 +33,6 @@ from holdfast_stacks.subnets import existing_subnet
 
 @dataclass(frozen=True, kw_only=True)
 class Foundations:
-    """What the other parts of the stack refer to."""
-
     key: kms.IKey | None
     network: IHyperPodNetwork
     data: IDataBucket
@@ -44,7 +42,6 @@ class Foundations:
 
 
 def foundations(scope: Construct, environment: config.Environment, *, groups: Sequence[InstanceGroup]) -> Foundations:
-    """All of it."""
     key, policy = encryption_key(scope, environment), removal_policy(environment)
     place = network(scope, environment, groups=groups, key=key)
     data = data_bucket(scope, environment, key=key)
@@ -73,16 +70,15 @@ def removal_policy(environment: config.Environment) -> RemovalPolicy:
 
 def encryption_key(scope: Construct, environment: config.Environment) -> kms.IKey | None:
     """The key of data at rest; None for the services' own."""
-    choice = environment.encryption.kms_key
-    if choice == "aws-managed":
+    key = environment.encryption.kms_key
+    if key == "aws-managed":
         return None
-    if choice == "create":
+    if key == "create":
         return EncryptionKey(scope, "Key", removal_policy=removal_policy(environment)).key
-    return key_by_name(scope, "Key", choice)
+    return key_by_name(scope, "Key", key)
 
 
 def data_bucket(scope: Construct, environment: config.Environment, *, key: kms.IKey | None) -> IDataBucket:
-    """The data bucket that is made, or the one that is there."""
     there = environment.storage.data
     if there is None:
         return DataBucket(scope, "Data", encryption_key=key, removal_policy=removal_policy(environment))
@@ -97,14 +93,11 @@ def data_bucket(scope: Construct, environment: config.Environment, *, key: kms.I
 
 @dataclass(frozen=True, kw_only=True)
 class LifecyclePlace:
-    """Where the lifecycle scripts are written to."""
-
     bucket: s3.IBucket
     prefix: str
 
 
 def lifecycle_bucket(scope: Construct, environment: config.Environment) -> LifecyclePlace | None:
-    """The bucket of the lifecycle scripts, where it is there already."""
     there = environment.lifecycle.bucket
     if there is None:
         return None
@@ -119,14 +112,12 @@ def lifecycle_bucket(scope: Construct, environment: config.Environment) -> Lifec
 
 
 def existing_key(scope: Construct, construct_id: str, arn: str | None) -> kms.IKey | None:
-    """A key that is there already."""
     return None if arn is None else kms.Key.from_key_arn(scope, construct_id, arn)
 
 
 def network(
     scope: Construct, environment: config.Environment, *, groups: Sequence[InstanceGroup], key: kms.IKey | None
 ) -> IHyperPodNetwork:
-    """The network that is made, or the one that is there."""
     settings = environment.network
     if settings.existing is not None:
         closed = settings.egress == "none"
@@ -209,7 +200,6 @@ def lustre(
     data: IDataBucket,
     key: kms.IKey | None,
 ) -> LustreMount | None:
-    """The Lustre file system and where it is mounted."""
     settings = environment.storage.lustre
     if settings is None:
         return None
@@ -275,7 +265,6 @@ def _inside(path: str, dataset: config.Dataset) -> bool:
 def home(
     scope: Construct, environment: config.Environment, *, network: IHyperPodNetwork, key: kms.IKey | None
 ) -> OpenZfsMount | None:
-    """The file system of home directories and where it is mounted."""
     settings = environment.storage.home
     if settings is None:
         return None

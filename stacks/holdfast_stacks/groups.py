@@ -42,7 +42,6 @@ class Groups(Construct):
         return [self._group(group) for group in self._environment.cluster.instance_groups]
 
     def restricted_instance_groups(self) -> list[RestrictedInstanceGroup]:
-        """All restricted groups."""
         return [
             RestrictedInstanceGroup(
                 name=group.name,
@@ -60,7 +59,6 @@ class Groups(Construct):
         ]
 
     def restricted_environment(self) -> RestrictedEnvironment | None:
-        """What restricted groups share."""
         shared = self._environment.cluster.restricted_environment
         if shared is None:
             return None
@@ -110,15 +108,12 @@ class Groups(Construct):
         return self._keys[name]
 
     def role(self) -> iam.IRole | None:
-        """The role of all nodes, where it is there already."""
         return self._role("Nodes", self._environment.cluster.execution_role_arn)
 
     def cluster_role(self) -> iam.IRole | None:
-        """The role of Karpenter, where it is there already."""
         return self._role("Cluster", self._environment.cluster.cluster_role_arn)
 
     def scripts(self) -> ILifecycleScripts | None:
-        """The scripts of all nodes, where they are there already."""
         there = self._environment.lifecycle.existing
         return None if there is None else self._existing_scripts("Scripts", there)
 

@@ -1,5 +1,3 @@
-"""The one stack of an environment."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,8 +69,8 @@ class HyperPodStack(Stack):
             env=CdkEnvironment(account=environment.account, region=environment.region),
             description=f"HyperPod cluster {environment.cluster_name}, made by Holdfast",
         )
-        zones = (environment.network.availability_zone, environment.network.control_plane_availability_zone)
-        self._zones = [zone for zone in zones if zone is not None]
+        given = (environment.network.availability_zone, environment.network.control_plane_availability_zone)
+        self._zones = [zone for zone in given if zone is not None]
         self.template_options.metadata = environment_metadata(environment)
         if environment.permissions_boundary is not None:
             _boundary(self, environment.permissions_boundary)

@@ -13,8 +13,6 @@ from holdfast_stacks.sources import SOURCES
 
 
 class TrainingImage:
-    """What jobs run in, as far as the environment says."""
-
     uri: str
     """Without tokens, so that it can be written into the lifecycle bundle; empty when jobs choose for themselves."""
 
@@ -38,7 +36,6 @@ class TrainingImage:
                 self._name(scope, ContainerImage.from_repository(self._repository, digest=settings.digest))
 
     def grant_pull(self, role: iam.IRole) -> None:
-        """Allow nodes to pull the image, and those of the other repositories."""
         for repository in (self._repository, *self._others):
             if repository is not None:
                 repository.grant_pull(role)
@@ -57,10 +54,8 @@ HEALTH_AGENT = "holdfast.local/health-agent:latest"
 
 
 class HealthAgentImage:
-    """What the pods of the health agent run."""
-
     uri: str
-    """Empty where no image is named, or no agent is wanted; then no pod runs it."""
+    """Empty without a named image or without an agent; then no pod runs it."""
 
     def __init__(self, scope: Construct, environment: Environment) -> None:
         settings = environment.images.health_agent if environment.images is not None else None
@@ -75,7 +70,6 @@ class HealthAgentImage:
         self.uri = self._image.uri
 
     def grant_pull(self, role: iam.IRole) -> None:
-        """Allow nodes to pull the image."""
         if self._image is not None:
             self._image.grant_pull(role)
 

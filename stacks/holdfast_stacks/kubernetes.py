@@ -66,7 +66,6 @@ def _existing(
     ground: Foundations,
     types: Collection[str],
 ) -> IHyperPodEks | None:
-    """The control plane that is there already."""
     there = settings.existing
     if there is None:
         return None
@@ -112,7 +111,7 @@ def _say_who_administers(scope: Construct, roles: Sequence[str]) -> None:
         return
     Annotations.of(scope).add_warning_v2(
         "holdfast:nobody-administers-kubernetes",
-        "no principal may use kubectl, nor the deployer; add eks.admin_role_arns with a role that people sign in with",
+        "no user may use kubectl, not even the deployer; add eks.admin_role_arns with a role that people sign in with",
     )
 
 

@@ -30,5 +30,4 @@ _NAMES = {
 
 
 def retention(days: int) -> logs.RetentionDays:
-    """The CDK's name for so many days."""
     return _NAMES[days]

@@ -12,7 +12,6 @@ from holdfast_stacks.foundations import removal_policy
 def slurm(
     scope: Construct, environment: config.Environment, *, network: IHyperPodNetwork, key: kms.IKey | None
 ) -> SlurmOrchestrator:
-    """Slurm, with its accounting database."""
     settings = environment.slurm or config.Slurm()
     return SlurmOrchestrator(
         config_strategy=settings.config_strategy,

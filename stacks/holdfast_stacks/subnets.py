@@ -1,5 +1,3 @@
-"""Subnets that are there already."""
-
 from aws_cdk import Annotations
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct

@@ -22,8 +22,6 @@ from holdfast_stacks.foundations import Foundations, removal_policy
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """Workspaces for metrics."""
-
     prometheus: PrometheusWorkspace | None
     grafana: GrafanaWorkspace | None
 
@@ -35,7 +33,6 @@ def watch(
     cluster: HyperPodCluster,
     ground: Foundations,
 ) -> Metrics:
-    """Everything of CloudWatch, and the workspaces beside it."""
     settings, lustre = environment.observability, environment.storage.lustre
     groups = environment.cluster.instance_groups
     watched = []
@@ -127,12 +124,10 @@ class Experiments:
 
     @property
     def job_environment(self) -> dict[str, str]:
-        """Variables that tell a job where to write."""
         kept = [found.environment for found in (self._mlflow, self._tensorboard) if found is not None]
         return {name: value for variables in kept for name, value in variables.items()}
 
     def grant_write(self, cluster: HyperPodCluster) -> None:
-        """Allow jobs on the cluster to write."""
         if self._mlflow is not None:
             self._mlflow.grant_track(cluster.role)
         if self._tensorboard is not None:

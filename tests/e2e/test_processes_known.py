@@ -104,7 +104,7 @@ def problem(product: Any) -> str:
 
 def noticed(product: Any, one: Running, before: int) -> bool:
     if one.process.place is Place.MACHINE:
-        return one.process.what in problem(product) or f"process {one.process.name} ended" in problem(product)
+        return one.process.what in problem(product) or f"process {one.process.name} failed" in problem(product)
     told = events(product, "daemon_lost") + events(product, "agent_started")
     return len([event for event in told if event["node"] == one.node]) > before or again(product, one)
 
@@ -146,7 +146,8 @@ def advances(product: Any, job: str) -> None:
 
 def submitted(product: Any) -> str:
     example = Path(__file__).parents[2] / "examples/bytelm"
-    told = product.run("submit", str(example / "bytelm.sbatch"), "--prepare", str(example / "prepare.py"), "--json")
+    command = ["submit", str(example / "bytelm.sbatch"), "--prepare", str(example / "prepare.py"), "--json"]
+    told = product.run(*command, "--", "--steps", "1000000")
     return str(json.loads(told.stdout[told.stdout.index("{") :])["job_id"])
 
 

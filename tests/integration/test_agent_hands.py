@@ -92,7 +92,7 @@ def test_hands_that_are_killed_are_an_answer_and_are_started_again(line: HandsLi
     line.send(Request(number=8, deed="look"), boot_s=0.0)
     os.kill(first, signal.SIGKILL)
     (answer,) = eventually(lambda: line.receive(boot_s=0.0))
-    assert (answer.outcome, "ended" in answer.why) == ("failed", True)
+    assert (answer.outcome, "exited" in answer.why) == ("failed", True)
     assert ask(line, "look").outcome == "done"
     assert pid_of(line) != first
 
@@ -108,7 +108,7 @@ def test_hands_that_hang_are_ended_after_their_deadline_and_nobody_waited(line: 
     took_s = time.monotonic() - began
     assert took_s < 5, "sixty looks at hands that hang"
     (answer,) = line.receive(boot_s=61.0)
-    assert (answer.outcome, "did not answer within 60 s" in answer.why) == ("failed", True)
+    assert (answer.outcome, "no response within 60 s" in answer.why) == ("failed", True)
     eventually(lambda: not Path(f"/proc/{hung}").exists() or ask(line, "look").outcome == "done")
 
 

@@ -99,7 +99,7 @@ def test_a_node_that_hyperpods_own_agent_has_marked_counts_for_the_breaker(worke
 
 def test_nothing_is_asked_for_without_the_mark_of_one_that_goes(workers: list[Worker]) -> None:
     answer = workers[0].do("ask", "replace")
-    assert (answer.outcome, "before the node is marked" in answer.why) == ("refused", True)
+    assert (answer.outcome, "must be marked as going first" in answer.why) == ("refused", True)
     assert workers[0].slurm().reason == ""
 
 
@@ -174,7 +174,7 @@ def test_a_busy_node_fails_its_jobs_go_on_and_hyperpod_takes_it_when_they_have_e
     again = one.do("claim", "replace", "gpu-lost")
     assert (again.outcome, again.why) == ("in-use", "request already pending for this node: replace"), "whoever asked"
     refused = one.do("force", "replace")
-    assert (refused.outcome, "other jobs run" in refused.why) == ("refused", True)
+    assert (refused.outcome, "other jobs on this node" in refused.why) == ("refused", True)
     assert lab.run("squeue", "-h", "-j", job, "-o", "%t").stdout.strip() == "R"
     assert {node.spec.instance_id for node in lab.fleet.nodes()} == before
     assert one.do("requeue", subject=job).outcome == "done"

@@ -112,7 +112,7 @@ def test_on_a_full_disk_a_home_is_held_all_the_same(disk: Path) -> None:
     local.claim()
     with local.held(verb="up"):
         fill(disk)
-        with pytest.raises(HeldError, match=rf"holdfast up \(pid {os.getpid()}\) has"), local.held(verb="down"):
+        with pytest.raises(HeldError, match=rf"holdfast up \(pid {os.getpid()}\) is using"), local.held(verb="down"):
             raise AssertionError
     with local.held(verb="rehearse"), pytest.raises(HeldError, match="holdfast rehearse"), local.held(verb="down"):
         raise AssertionError

@@ -225,4 +225,4 @@ def test_what_the_table_lists_is_refused_with_these_words(
     done = subprocess.run([helm, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=60)
 
     assert done.returncode != 0
-    assert row["message"] in done.stderr
+    assert row["error"] in done.stderr

@@ -104,7 +104,7 @@ def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, ke
     keeper.look()
     assert cloud.started == ["hyperpod"]
     aws, *_ = keeper._reported()
-    assert aws.problem == "aws: restart failed: no space left"
+    assert (aws.restarts, aws.problem) == (0, "aws: restart failed: no space left")
 
 
 def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud: Cloud, keeper: ProcessKeeper) -> None:

@@ -349,7 +349,7 @@ def test_rejects_nodes_that_cannot_be(fleet: Fleet, tmp_path: Path):
         fleet.boot(NodeSpec(instance_id="i-2", hostname="n", address="10.2.0.1"))
     with pytest.raises(NodeError, match="does not exist; create it before the node boots"):
         fleet.boot(spec(12, mounts=(Mount(source=tmp_path / "no", target="/x"),)))
-    with pytest.raises(NodeError, match=r"nodes run on network 10.1.0.0/16 .* asked for 10.2.0.0/16"):
+    with pytest.raises(NodeError, match=r"nodes run on network 10.1.0.0/16 .* got 10.2.0.0/16"):
         fleet.open(network="10.2.0.0/16", gateway="10.2.0.1")
     with pytest.raises(NodeError, match="no earlier root to keep"):
         fleet.boot(spec(14), keep_root=True)

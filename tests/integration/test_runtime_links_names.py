@@ -60,7 +60,7 @@ def accepted(end: End) -> Callable[[], int]:
 
 def test_launchers_with_names_make_one_link_each_and_then_leave_each_other_alone(resolver: Resolver) -> None:
     async def test() -> None:
-        ends = [End(node) for node in range(4)]
+        ends = [End(node, size=4) for node in range(4)]
         counts = [accepted(end) for end in ends]
         ports = free_ports(len(ends))
         for end, port in zip(ends, ports, strict=True):

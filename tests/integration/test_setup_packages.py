@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import install_packages
-from install_packages import CPU, SetupError, check_room, has_gpu, names_index, reason
+from install_packages import CPU, SetupError, check_room, has_gpu, names_an_index, reason
 
 pytestmark = pytest.mark.e2e
 
@@ -160,7 +160,7 @@ def test_what_is_installed_is_not_replaced(install: Install, index: Index) -> No
     ],
 )
 def test_settings_that_say_where_packages_are_are_told_from_others(settings: str, said: bool) -> None:
-    assert names_index(settings) == said
+    assert names_an_index(settings) == said
 
 
 @pytest.mark.parametrize(

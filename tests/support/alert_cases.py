@@ -6,6 +6,7 @@ from dataclasses import dataclass
 GPU = '{gpu="3", instance="ip-10-1-0-12"}'
 NODE = '{instance="ip-10-1-0-12"}'
 DISK = '{instance="ip-10-1-0-12", mountpoint="/", fstype="ext4"}'
+DETECTOR = '{instance="ip-10-1-0-12", detector="mounts", part="/fsx"}'
 LUSTRE = '{instance="ip-10-1-0-12", mountpoint="/fsx", fstype="lustre"}'
 
 Series = Mapping[str, str]
@@ -99,5 +100,11 @@ ALERTS = {
     ),
     "LustreAlmostFull": AlertCase(
         fires=lustre(free="19x60"), before="9m", at="10m", quiet={**lustre(free="20x60"), **disk(free="1x60")}
+    ),
+    "DetectorLost": AlertCase(
+        fires={f"holdfast_detector_lost{DETECTOR}": "1x60"},
+        before="30s",
+        at="1m",
+        quiet={f"holdfast_detector_lost{DETECTOR}": "1 1 stale", f"holdfast_detector_hung{DETECTOR}": "1x60"},
     ),
 }

@@ -63,8 +63,8 @@ class Agents:
                     self.answers.append((node, answer))
                     asked = asked and answer.outcome == "begun"
                     if answer.outcome == "later" and node in jobs:
-                        put_off[node] = jobs[node].heard_s
-            fresh = {node: job for node, job in jobs.items() if job.heard_s > put_off.get(node, 0.0)}
+                        put_off[node] = jobs[node].received_s
+            fresh = {node: job for node, job in jobs.items() if job.received_s > put_off.get(node, 0.0)}
             node = -1 if asked else self.wish(fresh, self._begun())
             if node >= 0:
                 number += 1

@@ -189,7 +189,7 @@ def job(
     ranks: int = 1,
     pid: int = 100,
     uid: int = 1000,
-    heard_s: float = 0.0,
+    received_s: float = 0.0,
     spare: bool = False,
 ) -> JobReport:
     held = tuple(
@@ -200,7 +200,7 @@ def job(
         connection=1,
         uid=uid,
         pid=pid,
-        heard_s=heard_s,
+        received_s=received_s,
         job=name,
         task=task,
         run="run",

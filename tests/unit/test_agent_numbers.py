@@ -11,14 +11,17 @@ from agent_parts import ScriptedChild, instant, looks
 from waiting import eventually
 
 from holdfast_agent.aws import LOGS, Api, Settings
+from holdfast_agent.coverage import Report
 from holdfast_agent.detectors import Detector, Fabric, KernelLog, Mounts, Nvml
 from holdfast_agent.fabric import read_tree
 from holdfast_agent.lending import Lender
 from holdfast_agent.metrics import NAMES, MetricsServer, Sender
 from holdfast_agent.nvml import GPU_IS_LOST, Library, NvmlError
+from holdfast_agent.service import NoRemedies, Outbox, Service, StateFile
 from holdfast_agent.shipping import EventShipper, LogStream
 from holdfast_agent.signals import Numbers
 from holdfast_agent.slurm import Program
+from holdfast_agent.verdicts import Engine, Policy
 
 RULES = Path(__file__).parents[2] / "constructs/holdfast_constructs/observability/prometheus_rules.yaml"
 METRIC = re.compile(r"\b(?:DCGM_FI|node|holdfast)_[A-Za-z0-9_]+")
@@ -83,6 +86,21 @@ def of_kernel_log(folder: Path, nvml: Nvml | None, *codes: int) -> KernelLog:
     return detector
 
 
+def numbers_without_a_detector(folder: Path) -> Numbers:
+    """Metrics of an agent that has lost a detector."""
+    service = Service(
+        detectors=[],
+        engine=Engine(policy=Policy.standard(), boot_id="b", node="i-1"),
+        outbox=Outbox(path=folder / "events.jsonl", cluster="c", node="i-1"),
+        state=StateFile(path=folder / "state.json", node="i-1", boot="b"),
+        remedies=NoRemedies(),
+    )
+    for boot_s in range(10):
+        parts = {"": "" if boot_s < 3 else "gone"}
+        service._coverage.assess([Report(detector="d", parts=parts, lost_after_s=2.0)], boot_s=boot_s)
+    return service.numbers()
+
+
 def test_each_metric_of_a_rule_is_measured_with_the_labels_that_the_rule_uses(tmp_path: Path) -> None:
     nvml = of_nvml()
     (tmp_path / "fabric").mkdir()
@@ -96,6 +114,8 @@ def test_each_metric_of_a_rule_is_measured_with_the_labels_that_the_rule_uses(tm
     for detector in detectors:
         for name, labels in detector.numbers:
             measured.setdefault(name, set()).update(label for label, _ in labels)
+    for name, labels in numbers_without_a_detector(tmp_path):
+        measured.setdefault(name, set()).update(label for label, _ in labels)
     for rule in (rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]):
         used = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
         used |= {

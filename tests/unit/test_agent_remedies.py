@@ -290,16 +290,16 @@ def test_a_spare_that_comes_later_takes_the_ranks_of_a_node_that_waits() -> None
 def test_a_launcher_that_had_no_room_in_the_end_is_asked_again_when_it_says_that_it_has(outcome: str) -> None:
     """It said so before it knew that the spare was taken."""
     _, (one, *_) = agents(1.0, way="label")
-    one.jobs = [job(heard_s=1.0)]
+    one.jobs = [job(received_s=1.0)]
     one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
     run([one], for_s=5)
     one.answers = [(one.jobs[0], node_socket.Answer(one.orders[0][1].id, "hand-over", outcome, reason="0 are there"))]
     run([one], for_s=5)
     assert len(one.orders) == 1, "nothing newer was said"
-    one.jobs = [job(heard_s=2.0, spares=0)]
+    one.jobs = [job(received_s=2.0, spares=0)]
     run([one], for_s=5)
     assert len(one.orders) == 1
-    one.jobs = [job(heard_s=3.0)]
+    one.jobs = [job(received_s=3.0)]
     run([one], for_s=5)
     assert [command.command for _, command in one.orders] == ["hand-over"] * 2
     assert len(one.kinds(kinds.REMEDY_REQUESTED)) == 1, "one wish, told once"
@@ -307,13 +307,13 @@ def test_a_launcher_that_had_no_room_in_the_end_is_asked_again_when_it_says_that
 
 def test_a_launcher_that_can_never_give_its_ranks_away_is_asked_once() -> None:
     _, (one, *_) = agents(1.0, way="label")
-    one.jobs = [job(heard_s=1.0)]
+    one.jobs = [job(received_s=1.0)]
     one.accuse(when=When.BOUNDARY, remedy=Remedy.REBOOT)
     run([one], for_s=5)
     one.answers = [
         (one.jobs[0], node_socket.Answer(one.orders[0][1].id, "hand-over", "refused", reason="the job ends"))
     ]
-    one.jobs = [job(heard_s=2.0)]
+    one.jobs = [job(received_s=2.0)]
     run([one], for_s=60)
     assert len(one.orders) == 1
 

@@ -147,7 +147,7 @@ def test_data_links_have_a_direction_and_what_stays_is_said_once() -> None:
     screen = printed(views.render_status(view(file_system=file_system)))
     for line in ("/data <- s3://b/data", "/checkpoints -> s3://b/checkpoints", "/shared <-> s3://b/shared"):
         assert line in screen
-    assert screen.count("only /checkpoints, /shared is copied to S3; what jobs write elsewhere") == 1
+    assert screen.count("only /checkpoints, /shared is copied to S3; other folders") == 1
     assert "on_delete Delete" not in screen
     goes = replace(file_system, goes_with_stack=True)
     assert "on_delete Delete: down deletes the file system" in printed(views.render_status(view(file_system=goes)))

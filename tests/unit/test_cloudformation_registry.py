@@ -68,10 +68,6 @@ def test_a_type_is_known_only_where_its_region_has_it():
     assert registry.available("Custom::Anything", "us-west-2")
 
 
-def test_the_schemas_say_when_they_were_taken():
-    assert registry.dated() >= "2026-10-20"
-
-
 def test_what_is_not_known_before_the_deployment_is_not_held_against_it():
     group = {**GROUP, "ExecutionRole": KNOWN_AFTER_APPLY, "Nope": 1, "InstanceGroupName": "a_b"}
 

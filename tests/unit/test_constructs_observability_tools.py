@@ -104,6 +104,7 @@ def test_the_rules_go_to_the_workspace_and_cover_what_fails(template: assertions
         "EfaReadErrors",
         "DiskAlmostFull",
         "LustreAlmostFull",
+        "DetectorLost",
     } <= names
 
 
@@ -112,7 +113,7 @@ def test_every_rule_says_how_bad_it_is_and_what_to_do() -> None:
         assert rule["labels"]["severity"] in ("warning", "critical")
         assert rule["annotations"]["summary"]
         assert rule["annotations"]["action"].endswith(".")
-        assert re.search(r"(DCGM_FI|node_amazonefa|node_filesystem)_", rule["expr"])
+        assert re.search(r"(DCGM_FI|node_amazonefa|node_filesystem|holdfast)_", rule["expr"])
 
 
 RULE_TESTS = """

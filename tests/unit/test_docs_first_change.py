@@ -31,7 +31,7 @@ def test_at_least_ten_changes_and_ten_questions_are_told() -> None:
 
 
 def test_every_chapter_of_a_change_is_counted() -> None:
-    assert [title for title, _ in COUNTED] == re.findall(r"^## (.+)$", PAGE, re.MULTILINE)[:-1]
+    assert [title for title, _ in COUNTED] == re.findall(r"^## (.+)$", PAGE, re.MULTILINE)[:-2]
 
 
 @pytest.mark.parametrize(("title", "count"), COUNTED)

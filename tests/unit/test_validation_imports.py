@@ -113,10 +113,10 @@ def test_an_origin_of_many_groups_is_read_back_from_the_file(tmp_path: Path) -> 
 
 
 def _imported(described: dict[str, Any]) -> Any:
-    from holdfast.importing import Observed
+    from holdfast.importing import ObservedCluster
 
     return from_observed(
-        Observed(region="us-west-2", account="111122223333", embedded=False, cluster=described, tags={})
+        ObservedCluster(region="us-west-2", account="111122223333", embedded=False, cluster=described, tags={})
     )
 
 

@@ -1,5 +1,3 @@
-"""Role of HyperPod's Karpenter."""
-
 from collections.abc import Sequence
 
 from aws_cdk import aws_iam as iam

@@ -1,5 +1,3 @@
-"""The HyperPod cluster."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -153,7 +151,6 @@ class HyperPodCluster(ClusterBase):
         lifecycle: ILifecycleScripts | None,
         role: iam.IRole | None,
     ) -> None:
-        """Execution roles with their rights, and the data of lifecycle scripts."""
         self._modes = Lifecycle(
             bundle=lifecycle, orchestrator=self._orchestrator, continuous=self._continuous, mounts=self._mounts
         )
@@ -351,7 +348,6 @@ def _entries(eks: IHyperPodEks, roles: Iterable[iam.IRole]) -> list[IDependable]
 def _reach_services(
     network: IHyperPodNetwork, orchestrator: SlurmOrchestrator | EksOrchestrator, mounts: Sequence[Mount]
 ) -> None:
-    """Add the endpoints of services that nodes need in a closed network."""
     if isinstance(orchestrator, SlurmOrchestrator) and orchestrator.accounting_database is not None:
         network.add_interface_endpoint("secretsmanager")
     if any(isinstance(mount, LustreMount) and mount.file_system.efa for mount in mounts):

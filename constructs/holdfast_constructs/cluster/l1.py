@@ -1,5 +1,3 @@
-"""Mapping to the properties of CfnCluster."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

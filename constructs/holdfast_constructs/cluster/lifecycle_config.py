@@ -1,5 +1,3 @@
-"""Lifecycle of each group: its script, and the data for it."""
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

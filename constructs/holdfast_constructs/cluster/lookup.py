@@ -1,5 +1,3 @@
-"""Lookup of a HyperPod cluster during synthesis."""
-
 from typing import Any
 
 from aws_cdk import ContextProvider, Stack, Token

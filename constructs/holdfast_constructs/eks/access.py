@@ -1,5 +1,3 @@
-"""Access to an EKS cluster."""
-
 from collections.abc import Sequence
 from typing import Literal, Protocol
 

@@ -1,5 +1,3 @@
-"""EKS control plane of a HyperPod cluster, with its prerequisites."""
-
 import ipaddress
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path

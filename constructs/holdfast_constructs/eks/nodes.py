@@ -1,5 +1,3 @@
-"""Wait for nodes in Kubernetes."""
-
 from aws_cdk import CustomResource
 from constructs import Construct
 

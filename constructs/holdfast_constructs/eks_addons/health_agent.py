@@ -1,5 +1,3 @@
-"""Holdfast's health agent on EKS."""
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal

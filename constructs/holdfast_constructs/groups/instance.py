@@ -1,5 +1,3 @@
-"""Instance group."""
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,5 +1,3 @@
-"""Structured options of an instance group."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self

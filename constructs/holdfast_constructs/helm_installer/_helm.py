@@ -76,8 +76,8 @@ class Helm:
         done = self._call(arguments)
         if done.returncode != 0:
             error = re.search(r"^Error: .*", done.stderr, re.DOTALL | re.MULTILINE)
-            reason = (error[0] if error else done.stderr).strip()[:REASON_CHARS]
-            raise HelmError(f"helm {' '.join(arguments[:2])} failed with exit {done.returncode}: {reason}")
+            said = (error[0] if error else done.stderr).strip()[:REASON_CHARS]
+            raise HelmError(f"helm {' '.join(arguments[:2])} failed with exit {done.returncode}: {said}")
 
     def _call(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         environment = {

@@ -1,5 +1,3 @@
-"""Interface endpoints, for nodes in a closed network."""
-
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 

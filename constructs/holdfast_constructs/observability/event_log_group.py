@@ -1,5 +1,3 @@
-"""Log group of a cluster's events."""
-
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs

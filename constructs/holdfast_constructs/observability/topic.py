@@ -1,5 +1,3 @@
-"""Topic for alarms and HyperPod's events."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Bucket for datasets and checkpoints."""
-
 from typing import Protocol
 
 from aws_cdk import Duration, RemovalPolicy

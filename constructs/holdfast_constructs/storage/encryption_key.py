@@ -1,5 +1,3 @@
-"""Key of a cluster's data."""
-
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms

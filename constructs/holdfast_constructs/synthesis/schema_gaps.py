@@ -30,7 +30,7 @@ GAPS = (
     ),
     _Gap(
         rule="E1152",
-        reason="ImageId may be 'default', by its pattern in the resource schema",
+        reason="ImageId may be 'default': its pattern in the resource schema allows it",
         is_used=lambda group: group.image_id == "default",
     ),
 )

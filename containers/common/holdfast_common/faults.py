@@ -28,8 +28,6 @@ class Remedy(Enum):
 
 
 class When(Enum):
-    """Urgency of a remedy."""
-
     NOW = "now"
     BOUNDARY = "boundary"
     """At the next step or the end of the job: what runs is not hurt."""

@@ -96,7 +96,6 @@ class KubernetesClient:
                 self.trust.load_cert_chain(pair)
 
     def get(self, path: str, **query: str) -> Object:
-        """Return an object or a list."""
         answer: Object = json.loads(self._call("GET", _with_query(path, query.items())))
         return answer
 
@@ -109,7 +108,6 @@ class KubernetesClient:
         return self._call("GET", _with_query(path, query.items())).decode(errors="replace")
 
     def is_ready(self, *, timeout_s: float = 2.0) -> bool:
-        """Return True if /readyz is ok."""
         try:
             return self._call("GET", "/readyz", timeout_s=timeout_s) == b"ok"
         except KubernetesError:

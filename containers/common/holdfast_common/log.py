@@ -109,7 +109,6 @@ def _append(path: Path, line: bytes, *, mode: int) -> None:
 
 
 def events_log_group(cluster_name: str) -> str:
-    """CloudWatch log group of a cluster's events."""
     return f"/holdfast/{cluster_name}/events"
 
 
@@ -120,5 +119,4 @@ def log_of_jobs(events: "Union[str, Path]") -> Path:
 
 
 def stream_of_jobs(node: str) -> str:
-    """Stream of a node's log of jobs."""
     return f"{node}/{_JOBS}"

@@ -16,7 +16,6 @@ def plain(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The same, for texts of several lines."""
     return _shown(text, kept="\t\n")
 
 

@@ -74,7 +74,6 @@ class Timeline:
 
 
 def timeline(events: Iterable[Event]) -> Timeline:
-    """Compute the timeline of one cluster's events, in one pass."""
     story = IncidentReader()
     jobs: dict[str, _JobLog] = {}
     latest_ns = 0
@@ -106,7 +105,6 @@ class IncidentReader:
 
     @property
     def groups(self) -> "Mapping[str, str]":
-        """Instance group of each node, where an event has it."""
         return self._stories.groups
 
 

@@ -4,7 +4,6 @@ from holdfast.catalog.facts import pages, placement, policies, schemas, versions
 
 
 def forget() -> None:
-    """Clear the caches of all functions of this folder."""
     for module in (pages, placement, policies, schemas, versions):
         for each in vars(module).values():
             if hasattr(each, "cache_clear"):

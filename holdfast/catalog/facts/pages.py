@@ -12,8 +12,6 @@ DATA = Path(__file__).with_name("pages.yaml")
 
 @dataclass(frozen=True, kw_only=True)
 class KubernetesVersion:
-    """EKS support dates of a version."""
-
     released: date
     standard_until: date
     extended_until: date
@@ -21,7 +19,6 @@ class KubernetesVersion:
 
 @functools.cache
 def kubernetes_support() -> Mapping[str, KubernetesVersion]:
-    """EKS's Kubernetes versions with their dates."""
     return {
         version: KubernetesVersion(released=each[0], standard_until=each[1], extended_until=each[2])
         for version, each in page_fact("kubernetes_support").items()

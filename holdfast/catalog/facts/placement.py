@@ -13,7 +13,6 @@ REGIONS_FILE = Path(__file__).with_name("regions.json")
 
 @functools.cache
 def regions() -> Mapping[str, str]:
-    """Partition of every region."""
     return {region: name for name, facts in _data()["partitions"].items() for region in facts["regions"]}
 
 
@@ -23,7 +22,6 @@ def partition_of(region: str) -> str | None:
 
 
 def dns_suffix(partition: str) -> str:
-    """DNS suffix of AWS's endpoints in a partition."""
     return str(_data()["partitions"][partition]["suffix"])
 
 
@@ -51,7 +49,6 @@ def regions_of(name: str) -> tuple[str, ...]:
 
 
 def hyperpod_regions() -> tuple[str, ...]:
-    """Public regions in which CloudFormation creates HyperPod clusters."""
     return regions_of("AWS::SageMaker::Cluster")
 
 

@@ -18,7 +18,6 @@ class Schema:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """Property schemas by name."""
         found: Mapping[str, Any] = self.body.get("properties", {})
         return found
 

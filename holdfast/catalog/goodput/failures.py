@@ -30,8 +30,6 @@ class ObservedFailures:
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentFailures:
-    """Share of one component in the counted failures."""
-
     component: str
     failures: int
     published_share_percent: float

@@ -23,8 +23,6 @@ class MeasuredRecovery:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryStages:
-    """Recovery strategy."""
-
     name: str
     title: str
     spares: Literal["none", "optional", "needed"]
@@ -36,7 +34,7 @@ class RecoveryStages:
     replaced_by: Literal["hyperpod", "people"]
     """Who brings a new instance: what is known of how long that takes is true of every strategy that has it done so."""
     measured: tuple[MeasuredRecovery, ...]
-    """The means, which is what a sum over many failures needs; the note says where something else stands in."""
+    """Means, for sums over many failures; the note names exceptions."""
     note: str
     source: str
     date: str

@@ -55,7 +55,6 @@ _PAGES = """
 
 
 def write_facts() -> None:
-    """Write the data."""
     REGIONS_FILE.write_text(regions_text())
     VERSIONS_FILE.write_text(versions_text())
     POLICIES_FILE.write_text(policies_text())
@@ -160,7 +159,6 @@ def _allowed(document: Mapping[str, Any]) -> str:
 
 
 def page_text() -> str:
-    """Return the page of facts."""
     day = facts_date().isoformat()
     parts = [f"| {what} | {source} | {day} |\n" for what, source in sources().items()]
     pages = [

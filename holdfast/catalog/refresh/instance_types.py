@@ -40,7 +40,6 @@ def write_instance_types() -> None:
 
 
 def botocore_instance_types() -> list[str]:
-    """Instance types of HyperPod's API by botocore."""
     import botocore.session
 
     shape = botocore.session.get_session().get_service_model("sagemaker").shape_for("ClusterInstanceType")

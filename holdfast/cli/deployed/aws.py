@@ -1,6 +1,3 @@
-"""Errors of questions to AWS services."""
-
-
 class AwsError(Exception):
     """Error of an AWS service; ``code`` is AWS's own, such as ResourceNotFoundException."""
 

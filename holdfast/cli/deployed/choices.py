@@ -20,8 +20,6 @@ _FORM = "allowed: a time such as 2026-11-22T18:00 (UTC unless it names a zone), 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Filter of the cluster's events."""
-
     kinds: frozenset[str] = frozenset()
     node: str = ""
     """Instance id or host name."""
@@ -69,8 +67,6 @@ def parse_since(text: str, *, now: datetime) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class LineChoice:
-    """Filter of the lines of each file."""
-
     tail: int | None = None
     since_ns: int | None = None
     pattern: re.Pattern[str] | None = None
@@ -93,7 +89,6 @@ class LineChoice:
         return self._of_timed(line for at_ns, line in lines if self.since_ns is None or at_ns >= self.since_ns)
 
     def matching(self, lines: Iterable[str]) -> list[str]:
-        """Filter further lines by the pattern alone."""
         return [line for line in lines if self.pattern is None or self.pattern.search(line)]
 
     def _of_timed(self, lines: Iterable[str]) -> list[str]:

@@ -116,7 +116,6 @@ def node_names(context: Context) -> set[str]:
 
 
 def instance_types_of(context: Context) -> tuple[dict[str, str], dict[str, str]]:
-    """Instance type of each instance, and of each group."""
     cluster, nodes = describe_cluster(context)
     groups = {one["InstanceGroupName"]: one.get("InstanceType", "") for one in cluster.get("InstanceGroups", [])}
     return {one["InstanceId"]: one["InstanceType"] for one in nodes}, {name: of for name, of in groups.items() if of}

@@ -46,7 +46,6 @@ class Context:
     local: LocalCloud
 
     def client(self, service: str) -> Any:
-        """Return a botocore client, for uploads and paginators."""
         return _client(service, self.session, self.local)
 
     def ask(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:

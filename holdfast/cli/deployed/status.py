@@ -92,8 +92,6 @@ class IncidentView:
 
 @dataclass(frozen=True, kw_only=True)
 class DetectorView:
-    """Detector of a health agent that has stopped working."""
-
     node: str
     host: str
     detector: str
@@ -107,7 +105,7 @@ class StatusView:
     cloud: str
     endpoint: str
     problem: str
-    """What the embedded AWS says is wrong with itself, such as a full disk; empty when nothing is."""
+    """Problem that the embedded AWS reports, such as a full disk; empty without one."""
     stack_name: str
     stack_status: str
     stack_outputs: dict[str, str]
@@ -205,7 +203,6 @@ def open_incidents(events: "list[Event]") -> list[IncidentView]:
 
 
 def lost_on(nodes: list[dict[str, Any]], events: "list[Event]") -> list[DetectorView]:
-    """Lost detectors of the cluster's present nodes."""
     from holdfast_common import in_order, lost_detectors
 
     hosts = {node["InstanceId"]: hostname_of(node) for node in nodes}

@@ -61,7 +61,6 @@ class Cdk:
         return self._start("bootstrap", f"aws://{account}/{region}")
 
     def start_synth(self) -> "subprocess.Popen[bytes]":
-        """Synthesise into the assembly folder, in parallel with the bootstrap."""
         shutil.rmtree(self.assembly, ignore_errors=True)
         app = app_folder(self.environment_file)
         context = json.loads((app / "cdk.json").read_text()).get("context", {})
@@ -114,7 +113,6 @@ class Cdk:
 
 
 def end(child: "subprocess.Popen[bytes]") -> None:
-    """Terminate a child with its process group, then kill it."""
     if child.poll() is not None:
         return
     os.killpg(child.pid, signal.SIGTERM)
@@ -126,7 +124,6 @@ def end(child: "subprocess.Popen[bytes]") -> None:
 
 
 def stack_exists(cloudformation: Any, *, name: str) -> bool:
-    """Return True if the stack has been deployed."""
     return bool(status := stack_status(cloudformation, name=name)) and not status.startswith(
         ("REVIEW", "DELETE", "ROLLBACK")
     )

@@ -197,8 +197,6 @@ def _make_administrators(context: Context, *, definition: "Environment") -> None
 
 
 class _DeploymentWatch:
-    """Progress of a deployment in CloudFormation and HyperPod."""
-
     def __init__(self, *, context: Context, progress: Step) -> None:
         self._context, self._progress = context, progress
         self._seen_before = {event["EventId"] for event in self._events()}

@@ -99,7 +99,6 @@ def install_cdk_cli(folder: Path, *, version: str) -> None:
 
 
 def pinned_version() -> str:
-    """The version of the CDK CLI that Holdfast is tested with."""
     return str(json.loads((BUILT_IN / LOCK).read_text())["packages"][CLI.as_posix()]["version"])
 
 

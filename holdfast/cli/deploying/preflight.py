@@ -114,7 +114,6 @@ def check_machine(
 
 
 def capacity_of(*, home: Path, orchestrator: Literal["slurm", "eks"]) -> Capacity:
-    """Capacity of this machine, beside other programs and nodes of other homes."""
     from holdfast.localcloud.kubernetes import binaries as kubernetes
     from holdfast.localcloud.nodes import Fleet
 

@@ -9,7 +9,6 @@ STUCK = "UPDATE_ROLLBACK_FAILED"
 
 
 def after_failure(stack: str, *, status: str) -> str:
-    """Return what is deployed now, and what to do."""
     if status == ROLLED_BACK:
         what = "it is unchanged; correct the cause and run holdfast up again"
     elif status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED"):

@@ -4,7 +4,6 @@ from holdfast.cli.kubernetes.controllers import Rights, is_defined, unserved
 from holdfast.cli.kubernetes.execution import Finished, execute
 from holdfast.cli.kubernetes.kubeconfig import exec_credential, kubeconfig
 from holdfast.cli.kubernetes.manifests import (
-    JOB_LABEL,
     JobName,
     ManifestError,
     Object,
@@ -37,7 +36,6 @@ from holdfast.cli.kubernetes.workloads import (
 __all__ = [
     "COMPLETE",
     "GOING_ON",
-    "JOB_LABEL",
     "OPERATORS",
     "RUNNING",
     "TOKEN_LASTS",

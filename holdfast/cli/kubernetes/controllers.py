@@ -25,7 +25,6 @@ class Rights:
 
 
 def is_defined(resource: Resource) -> bool:
-    """Return True for a custom kind."""
     group = resource.group_version.partition("/")[0] if "/" in resource.group_version else ""
     return bool(group) and group not in _BUILT_IN and not group.endswith(".k8s.io")
 

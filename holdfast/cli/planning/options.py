@@ -70,8 +70,6 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(Options):
-    """All options of the command: inputs of the plan, measured events, and the output."""
-
     events: Annotated[
         Path | None, _data(help="Event file (JSON lines) to calibrate the plan with and to compare it to.")
     ] = None

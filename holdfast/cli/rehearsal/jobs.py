@@ -28,7 +28,6 @@ HEALED = "xid-79"
 def rehearse_jobs(
     context: Context, *, files: Sequence[Path], prepare: Path | None, fault: Fault = Fault.destroy
 ) -> "list[Event]":
-    """Rehearse each job, and print one summary. Returns their events."""
     for file in files:
         check_fits(file, orchestrator=context.orchestrator)
     if prepare is not None:

@@ -1,5 +1,3 @@
-"""Events of a rehearsal, and the state of its job."""
-
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING

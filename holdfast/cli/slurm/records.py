@@ -1,5 +1,3 @@
-"""Records of Slurm's accounting, parsed from sacct. Pure."""
-
 import re
 import signal
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,8 +36,6 @@ _WHY = {
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord:
-    """Job, or task of a job array, in accounting."""
-
     job_id: str
     """A number, NUMBER_TASK of an array, or NUMBER+PART of a heterogeneous job."""
     number: str
@@ -49,7 +45,7 @@ class JobRecord:
     state: str
     """Of sacct(1), its first word."""
     by: str
-    """Who cancelled it; empty when nobody did."""
+    """User who cancelled it; empty if not cancelled."""
     exit_code: int
     exit_signal: int
     submitted_s: int | None
@@ -61,7 +57,7 @@ class JobRecord:
     submit_line: str
     """The words of the command, without the quotes that they had."""
     reason: str = ""
-    """Why it waits; empty where it does not, or where nobody says."""
+    """Reason to wait; empty if it runs, or without one."""
 
     def is_of(self, job: str) -> bool:
         """Return True for the job of this name, and for its tasks and parts."""

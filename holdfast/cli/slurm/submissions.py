@@ -37,8 +37,6 @@ _LONGEST_NAME = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """Options of a submission."""
-
     program: str
     """sbatch, srun or salloc."""
     output: str
@@ -97,7 +95,6 @@ class StepFiles:
 
 
 def step_files(line: str, *, record: JobRecord, step: str) -> list[StepFiles]:
-    """Output and error files of a step, as submitit's steps have."""
     submission = parse_submission(line)
     if submission.program != "srun":
         return []

@@ -39,8 +39,6 @@ OWN = ("HOLDFAST_TOKEN", "HOLDFAST_SUBMISSION")
 
 @dataclass(frozen=True, kw_only=True)
 class FromCaller:
-    """Passed and refused variables."""
-
     passed: Mapping[str, str]
     refused: tuple[str, ...] = ()
     """Names of the caller's variables that describe this machine, or are credentials."""

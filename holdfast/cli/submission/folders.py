@@ -54,8 +54,6 @@ class Entry:
 
 @dataclass(kw_only=True)
 class JobFolder:
-    """Entries to upload, and those left out."""
-
     root: Path
     entries: list[Entry] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))

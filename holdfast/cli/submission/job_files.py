@@ -110,8 +110,6 @@ def submit_job(
 
 @dataclass(frozen=True, kw_only=True)
 class _UploadedFolder:
-    """Uploaded job folder; no two submissions share one."""
-
     context: Context
     controller: str
     user: str

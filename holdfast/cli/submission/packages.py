@@ -37,8 +37,6 @@ rm -rf "$target.old"
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """Environment of jobs."""
-
     path: str
     """On the nodes."""
     python: str

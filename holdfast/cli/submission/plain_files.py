@@ -18,8 +18,6 @@ SUBMISSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True, kw_only=True)
 class JobFile:
-    """Job file or manifest, and the folder to upload with it."""
-
     folder: Path
     """Without links in it."""
     path: str

@@ -35,8 +35,6 @@ _FORM = "allowed: options with their values; arguments of the job file after --"
 
 @dataclass(frozen=True, kw_only=True)
 class SbatchArguments:
-    """Options of sbatch, and arguments of the job file."""
-
     options: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
 

@@ -42,7 +42,6 @@ class UncutConsole(Console):
         super().print(*objects, **{"crop": False, **options})
 
     def render(self, renderable: "RenderableType", options: "ConsoleOptions | None" = None) -> "Iterable[Segment]":
-        """Escape control characters in texts of others."""
         for segment in super().render(renderable, options):
             if segment.control or (shown := visible(segment.text)) == segment.text:
                 yield segment

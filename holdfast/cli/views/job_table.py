@@ -8,7 +8,6 @@ from holdfast_common import slurm_answers
 
 
 def job_history(found: list[JobRow]) -> RenderableType:
-    """Table of jobs, with the last lines of failed ones."""
     columns = [Column("job"), Column("name"), Column("user"), Column("state"), Column("ended"), Column("time"),
                Column("nodes"), Column("why")]  # fmt: skip
     goes_on = {*slurm_answers.WAITING, *GOING_ON}

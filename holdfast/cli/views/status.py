@@ -40,7 +40,6 @@ def render_status(view: StatusView) -> Group:
 
 
 def node_table(view: StatusView) -> Fitted:
-    """One row per node, with its state in HyperPod and in its orchestrator."""
     slurm = view.orchestrator == "slurm"
     orchestrator = "Slurm" if slurm else "Kubernetes"
     names = ("instance", "group", "type", "host", "HyperPod", orchestrator, "message")

@@ -99,12 +99,12 @@ class InstanceGroup(Model):
     name: Annotated[aws.GroupName, Property(GROUP, "InstanceGroupName")]
     """Unique in the cluster. Changing it replaces the group's nodes."""
     instance_type: Annotated[aws.InstanceTypeName | None, Property(GROUP, "InstanceType")] = None
-    """Such as ml.p5.48xlarge. Default: none, and instance_types says which are taken"""
+    """Such as ml.p5.48xlarge. Default: none, instance_types is given"""
     instance_types: Annotated[aws.InstanceTypeNames | None, Property(GROUP, "InstanceRequirements.InstanceTypes")] = (
         None
     )
     """Types that may take each other's place, the preferred one first; with Continuous
-    provisioning only. Default: none, and instance_type says which"""
+    provisioning only. Default: none, instance_type is given"""
     instance_count: Annotated[fields.NodeCount, Property(GROUP, "InstanceCount")]
     """Nodes that work."""
     min_instance_count: Annotated[fields.NodeCount | None, Property(GROUP, "MinInstanceCount")] = None
@@ -153,7 +153,7 @@ class InstanceGroup(Model):
     ] = ()
     """Kubernetes taints of the nodes, on EKS. Default: none"""
     lifecycle_mode: LifecycleMode | None = None
-    """Who makes the group's nodes ready, where it is not as lifecycle.mode says; groups may differ.
+    """Lifecycle mode of this group; groups may differ.
     Default: that of lifecycle.mode"""
     life_cycle_config: Annotated[LifeCycleConfig | None, Property(GROUP, "LifeCycleConfig")] = None
     """Scripts of the group that are there already, in place of Holdfast's. Default: lifecycle.existing, or Holdfast's

@@ -35,11 +35,10 @@ class LifeCycleConfig(Model):
     source_s3_uri: aws.S3Uri
     """The bucket and prefix that HyperPod fetches them from (API: SourceS3Uri)."""
     on_create: aws.LifecycleFileName | None = None
-    """The one that HyperPod runs in place of its own configuration of a node. Default: none, and on_init_complete says
-    which one is run"""
+    """The one that HyperPod runs in place of its own configuration of a node. Default: none,
+    on_init_complete is given"""
     on_init_complete: aws.LifecycleFileName | None = None
-    """The one that HyperPod runs after its own configuration of a node. Default: none, and on_create says which one is
-    run"""
+    """The one that HyperPod runs after its own configuration of a node. Default: none, on_create is given"""
 
     @property
     def mode(self) -> LifecycleMode:

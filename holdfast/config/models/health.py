@@ -10,8 +10,8 @@ class Health(Model):
     enabled: bool = True
     """Whether the agent runs. Default: true"""
     mode: Literal["observe", "act"] = "observe"
-    """observe: it says what is wrong and what it would do, and touches nothing. act: it also hands the ranks of a
-    faulty node over and asks HyperPod to reboot or replace the node. Default: observe"""
+    """observe: reports faults and the remedies that it would request, and changes nothing. act: also hands over the
+    ranks of a faulty node and requests a reboot or replacement from HyperPod. Default: observe"""
     breaker_share: fields.Share = 0.1
     """The part of the nodes that all agents together may have rebooted or replaced within an hour, at least one; then
     they wait for a person. Default: 0.1"""

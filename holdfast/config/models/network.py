@@ -40,16 +40,16 @@ class Network(Model):
     """IPv4 block of the VPC. Its first half is the nodes' subnet and must have room for the instance groups; neither
     can change its size later. Default: none, and network.existing names a VPC"""
     availability_zone: Annotated[aws.AvailabilityZone | None, Property("AWS::EC2::Subnet", "AvailabilityZone")] = None
-    """Where nodes and file system are. It must be in the environment's region. Default: none, and
-    availability_zone_id or network.existing says where"""
+    """Where nodes and file system are. It must be in the environment's region. Default: none,
+    availability_zone_id or network.existing is given"""
     availability_zone_id: aws.AvailabilityZoneId | None = None
     """The same by the id of the zone, as capacity is offered: names of zones differ between accounts. Default: none,
-    and availability_zone or network.existing says where"""
+    availability_zone or network.existing is given"""
     control_plane_availability_zone: aws.AvailabilityZone | None = None
-    """A second zone for what wants two, the network interfaces of EKS and Slurm's accounting database: required with
+    """A second zone for what requires two, the network interfaces of EKS and Slurm's accounting database: required with
     either in a VPC made here. Default: none"""
     control_plane_availability_zone_id: aws.AvailabilityZoneId | None = None
-    """The same by the id of the zone, required where the first zone is said by its id. Default: none"""
+    """The same by the id of the zone, required where the first zone is given by its id. Default: none"""
     egress: Literal["nat", "none"] = "nat"
     """How nodes reach the internet: through a NAT gateway, or not at all; then the AWS services that they need get
     interface endpoints. S3 always goes through a gateway endpoint. Default: nat"""

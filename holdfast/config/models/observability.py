@@ -31,7 +31,7 @@ class Observability(Model):
     """Whether alarms are made: unhealthy nodes, failed replacements, a full file system; with a health agent also what
     it finds and an open breaker, with Container Insights no spare left and idle GPUs. Default: true"""
     alarm_emails: fields.EmailAddresses = ()
-    """Who gets alarms and HyperPod's events by e-mail. Default: nobody, they go to a topic without subscribers"""
+    """E-mail addresses for alarms and HyperPod's events. Default: none, they go to a topic without subscribers"""
     gpu_idle_minutes: fields.Minutes = 30
     """Idle GPUs raise an alarm after so many minutes, with Container Insights. Default: 30"""
     lustre_free_percent: Annotated[fields.PartOfWhole, Property("AWS::CloudWatch::Alarm", "Threshold")] = 10

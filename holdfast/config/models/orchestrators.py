@@ -92,7 +92,7 @@ class TaskGovernance(Model):
     teams: Annotated[
         tuple[Team, ...], Field(max_length=50, strict=False), Allowed("a list of at most 50 teams", [])
     ] = ()
-    """Who has which share. Default: nobody has one"""
+    """Shares of teams. Default: none"""
     priority_classes: Annotated[
         tuple[PriorityClass, ...],
         Field(max_length=_CLASSES.most, strict=False),
@@ -111,14 +111,14 @@ class Eks(Model):
     """One that HyperPod accepts. It can rise by one minor version at a time, and never fall. Default: none, and
     existing names a cluster"""
     public_access_cidrs: fields.CidrList = ()
-    """Who may reach the Kubernetes API from the internet. Default: nobody, it is private"""
+    """Addresses that may reach the Kubernetes API from the internet. Default: none, it is private"""
     chart_archives: fields.ScriptPath | None = None
     """Folder, from that of this file, with the archives of the Helm charts, for a network without a way out. An
     archive has the name of its repository, with + for each slash, and .tar.gz. Default: none, the charts come from
     GitHub"""
     admin_role_arns: aws.RoleArns = ()
     """Roles that administer the Kubernetes cluster: those with which people sign in to AWS, for example. They have to
-    exist. Default: none, and then nobody uses kubectl, not even who deploys"""
+    exist. Default: none, and then no user can use kubectl, not even the one who deploys"""
     training_operator: bool = False
     """Whether HyperPod's training operator is installed, with cert-manager. Default: false"""
     task_governance: TaskGovernance | None = None

@@ -22,11 +22,11 @@ class Dataset(Model):
     file_system_path: Annotated[fields.FileSystemPath, Property(ASSOCIATION, "FileSystemPath")]
     """The folder. Folders of datasets may not lie in one another."""
     s3_prefix: Annotated[fields.Prefix | None, Property(ASSOCIATION, "DataRepositoryPath")] = None
-    """The prefix in the data bucket. Prefixes of datasets may not lie in one another. Default: none, and s3_uri says
-    where"""
+    """The prefix in the data bucket. Prefixes of datasets may not lie in one another. Default: none, s3_uri is
+    given"""
     s3_uri: Annotated[aws.S3Uri | None, Property(ASSOCIATION, "DataRepositoryPath")] = None
     """Bucket and prefix, where it is another bucket that is there already. Default: none,
-    and s3_prefix says where"""
+    s3_prefix is given"""
     auto_import: Annotated[
         tuple[FileEvent, ...], Field(strict=False), Property(ASSOCIATION, "S3.AutoImportPolicy")
     ] = ()
@@ -41,8 +41,7 @@ class Lustre(Model):
     """The FSx for Lustre file system, of deployment type PERSISTENT_2 on SSD, or one that is there already."""
 
     existing: ExistingLustre | None = None
-    """A file system to use instead of making one; then neither throughput, metadata_iops nor compression is said.
-    Default: one is made"""
+    """Existing file system, without throughput, metadata_iops and compression here. Default: a new one"""
     capacity_gib: Annotated[fields.CapacityGib | None, Property(FILE_SYSTEM, "StorageCapacity")] = None
     """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
     throughput_mbps_per_tib: Annotated[
@@ -78,7 +77,7 @@ class Home(Model):
     """An FSx for OpenZFS file system for home directories."""
 
     existing: ExistingHome | None = None
-    """A file system to use instead of making one; then neither capacity nor throughput is said. Default: one is made"""
+    """Existing file system, without capacity and throughput here. Default: a new one"""
     capacity_gib: Annotated[fields.HomeCapacityGib | None, Property(FILE_SYSTEM, "StorageCapacity")] = None
     """Storage capacity in GiB. It can grow later, and never shrink. Default: none, and existing names a file system"""
     throughput_mbps: Annotated[OpenZfsThroughput, Property(FILE_SYSTEM, "OpenZFSConfiguration.ThroughputCapacity")] = (

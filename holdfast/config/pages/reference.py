@@ -1,5 +1,3 @@
-"""Reference page of the environment file."""
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +22,7 @@ Both are tested, and good to copy.
     holdfast up path/to/file.yaml               # any other file
     npx cdk deploy -c environment=local --all   # the CDK app takes the same names and paths
 
-The last one needs an account, or the embedded AWS: see [the local cloud](../concepts/local-cloud.md).
+The last one needs credentials of an account, or of the embedded AWS: [the local cloud](../concepts/local-cloud.md).
 
 Reading is strict.
 A setting that is not on this page is an error, and so is a value of the wrong type: `"4"` and `4.0` are no count.
@@ -83,7 +81,6 @@ storage:
 
 
 def reference_text() -> str:
-    """Return the page."""
     sections = [_section(place, model) for place, model in _models((), Environment)]
     errors = _ERRORS.format(example=_EXAMPLE, refusal=_refusal())
     return "\n".join([_INTRO, *sections, _RULES, errors])

@@ -6,7 +6,6 @@ from holdfast.config.models import Environment
 
 
 def schema_text() -> str:
-    """Return the schema, indented."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Environment.model_json_schema(),

@@ -39,7 +39,6 @@ class Document:
     """What an import wrote about the cluster that the file came from, by its line."""
 
     def line(self, location: Location) -> int:
-        """Line of a setting, or of the nearest one around it."""
         while location and location not in self.lines:
             location = location[:-1]
         return self.lines.get(location, 1)
@@ -113,8 +112,6 @@ def _text(path: Path, name: str) -> str:
 
 
 class _Builder:
-    """Plain data from YAML nodes, with their lines."""
-
     def __init__(self, document: Document, loader: yaml.SafeLoader) -> None:
         self._document = document
         self._loader = loader

@@ -23,7 +23,6 @@ def explain(error: ValidationError, document: Document) -> list[Problem]:
 
 
 def allowed_at(location: Location) -> Allowed:
-    """Allowed values at a location."""
     return _allowed(_annotation(location))
 
 

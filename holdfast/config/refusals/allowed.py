@@ -12,30 +12,25 @@ NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "
 
 @dataclass(frozen=True)
 class Allowed:
-    """Allowed values in words, with an example, for messages."""
-
     text: str
     example: object = field(hash=False)
     closest: Callable[[object], object | None] = lambda _value: None
-    """What may have been meant by a refused value, if that can be told."""
+    """Probable meaning of a refused value, if there is one."""
     code: str = "HF004"
     """The finding that a refused value is, as `holdfast explain` takes it."""
 
 
 def refused() -> PydanticCustomError:
-    """Error of a validator; the message is the field's Allowed."""
     return PydanticCustomError("refused", "not allowed here")
 
 
 def closest_word(word: str, words: Iterable[str]) -> str | None:
-    """Most similar word, if any."""
     by_lower = {candidate.lower(): candidate for candidate in words}
     found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
 
 
 def number_in_words(value: object) -> int | None:
-    """Number that a word or digits mean."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, str):

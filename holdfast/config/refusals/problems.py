@@ -1,5 +1,3 @@
-"""Problems of an environment file."""
-
 import json
 from dataclasses import dataclass
 
@@ -34,7 +32,6 @@ class EnvironmentFileError(Exception):
 
 
 def shown(value: object) -> str:
-    """Value as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=True, default=str)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 

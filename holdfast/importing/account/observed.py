@@ -14,8 +14,6 @@ Client = Callable[[str], Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedCluster:
-    """Answers of AWS, and failed requests."""
-
     region: str
     account: str
     embedded: bool

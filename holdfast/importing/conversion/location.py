@@ -20,8 +20,6 @@ SOME_ACCOUNT, SOME_REGION = "111122223333", "us-west-2"
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Region or account of one value."""
-
     where: str
     region: str | None = None
     account: str | None = None
@@ -30,7 +28,6 @@ class Evidence:
 
 
 def evidence(value: Any, path: str = "") -> Iterator[Evidence]:
-    """Evidence in a request, or in a part of it."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from evidence(item, f"{path}.{key}".lstrip("."))

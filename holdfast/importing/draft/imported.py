@@ -13,13 +13,11 @@ LONGEST_LINE = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """Lost or undecided setting."""
-
     path: str
     """The setting it is about, groups and datasets by name."""
     text: str
     decide: bool = False
-    """Whether the file is not right until somebody has decided. Default: it is, this only says what was left behind"""
+    """The file needs a decision of the user. Default: no, the note only reports what was left out"""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.comment}" if self.path else self.comment
@@ -36,10 +34,9 @@ class Draft:
     document: dict[str, Any]
     notes: list[Note] = field(default_factory=list)
     as_it_was: str = ""
-    """What the cluster was like. Default: nobody described it"""
+    """State of the cluster at its import. Default: not described"""
 
     def note(self, path: str, text: str, *, decide: bool = False) -> None:
-        """Add a note once."""
         note = Note(path=path, text=text, decide=decide)
         if note not in self.notes:
             self.notes.append(note)

@@ -26,7 +26,6 @@ class KeptParts:
 
 
 def roles(request: Mapping[str, Any], keeping: KeptParts) -> dict[str, str]:
-    """Kept execution roles by group."""
     groups = [*(request.get("InstanceGroups") or []), *(request.get("RestrictedInstanceGroups") or [])]
     found = {group["InstanceGroupName"]: group.get("ExecutionRole") for group in groups}
     return {name: role for name, role in found.items() if role is not None and keeping.keeps("roles", role)}

@@ -11,13 +11,11 @@ from holdfast.validation.imports import request_of
 ANSWER = frozenset({"ClusterArn", "ClusterStatus"})
 LEGACY = frozenset({"controller_group", "worker_groups", "workload_manager"})
 COMMENT = "_"
-"""What begins so is a remark to readers: the service knows no such member."""
+"""Prefix of remarks to readers: the service has no such member."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterDefinition:
-    """Cluster from files and options."""
-
     request: Mapping[str, Any]
     """As CreateCluster takes it."""
     provisioning: Mapping[str, Any] | None = None

@@ -21,7 +21,6 @@ FOR_THE_CALLER = frozenset({"ClusterName"})
 
 @cache
 def request_shape() -> Any:
-    """CreateCluster's input in botocore's model."""
     from botocore.loaders import Loader
     from botocore.model import ServiceModel
 

@@ -1,5 +1,3 @@
-"""Instance groups of an environment file."""
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -104,7 +104,6 @@ def default_mode(request: Mapping[str, Any]) -> LifecycleMode:
 
 
 def mode(group: Mapping[str, Any]) -> LifecycleMode:
-    """Lifecycle mode by LifeCycleConfig."""
     config = group.get("LifeCycleConfig") or {}
     if config.get("OnCreate"):
         return "custom"

@@ -42,7 +42,6 @@ def named_network(vpc: Mapping[str, Any], *, imported: Draft) -> dict[str, Any]:
 
 
 def new_network(region: str, *, imported: Draft, why: str) -> dict[str, Any]:
-    """Network of the usual size, to be reviewed."""
     imported.note("network", f"{why}; a new one is made, or name the one to use in network.existing", decide=True)
     return {"cidr": DEFAULT_CIDR, "availability_zone": f"{region}a"}
 

@@ -17,12 +17,7 @@ _FLAGS = {"rb": os.O_RDONLY, "ab": os.O_WRONLY | os.O_CREAT | os.O_APPEND}
 
 @dataclass(frozen=True, kw_only=True)
 class Inside:
-    """
-    A file or directory, opened by each method.
-
-    Raises:
-        OSError: of every method; ELOOP and EXDEV where the path would lead out.
-    """
+    """A file or directory, opened by each method. OSError: ELOOP or EXDEV where the path would lead out."""
 
     root: Path
     """Trusted: links in it are followed."""
@@ -89,12 +84,7 @@ class Inside:
 
     @contextlib.contextmanager
     def parent(self, *, make: int | None = None) -> Iterator[tuple[int, str]]:
-        """
-        Return a descriptor of the parent directory, and the last part of the path.
-
-        Args:
-            make: Mode of missing directories. Default: they are an error.
-        """
+        """Return the parent directory's descriptor, and the last part. ``make``: mode of missing ones; None: error."""
         folder, _, name = self.path.strip("/").rpartition("/")
         if name in ("", ".", ".."):
             raise OSError(errno.EINVAL, "not the name of a file", self.path)

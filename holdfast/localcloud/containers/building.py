@@ -127,12 +127,7 @@ def _with_transport(source: str) -> str:
 def build_training_image(
     store: ImageStore, *, containers: Path, name: str = TRAINING, progress: Callable[[str], None] = lambda _: None
 ) -> StoredImage:
-    """
-    Build and store the training image of this checkout. Takes a minute or two and 3 GiB meanwhile.
-
-    Args:
-        containers: Folder ``containers/`` of the repository.
-    """
+    """Build and store the training image of this checkout. Takes a minute or two and 3 GiB meanwhile."""
     lacking = [package for program, package in TOOLS.items() if shutil.which(program) is None]
     commands = [f"apt-get install {' '.join(lacking)}"] if lacking else []
     if importlib.util.find_spec("torch") is None:
@@ -182,13 +177,7 @@ def make_base(tool: Buildah, *, tag: str) -> None:
 def build(
     tool: Buildah, *, containers: Path, base: str, tag: str, image: Literal["training", "health-agent"] = "training"
 ) -> str:
-    """
-    Build one of our Dockerfiles without EFA and PyPI wheels; return the image's id.
-
-    Args:
-        containers: Folder ``containers/`` of the repository.
-        image: Its folder in there. Default: that of the training image
-    """
+    """Build one of our Dockerfiles (default: training) without EFA and PyPI wheels; return the image's id."""
     dockerfile = containers / image / "Dockerfile"
     if not dockerfile.is_file():
         raise ImageError(f"no {dockerfile}; give the folder containers/ of a checkout")

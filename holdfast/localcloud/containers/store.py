@@ -62,12 +62,7 @@ class ImageStore:
         return self.directory / image.digest.replace(":", "-")
 
     def add(self, name: str, *, digest: str, config: Mapping[str, Any], unpack: Callable[[Path], None]) -> StoredImage:
-        """
-        Store an image under ``name``.
-
-        Args:
-            unpack: Writes the image's files into a folder; not called if they are stored.
-        """
+        """Store an image under ``name``; ``unpack`` is called unless its files are stored."""
         reference = _canonical(name)
         match = _DIGEST.fullmatch(digest)
         if match is None:

@@ -20,12 +20,7 @@ CONNECT_S = 10.0
 
 
 class Forwarder:
-    """
-    Accepts on one socket and connects each caller with ``host:port``; one thread.
-
-    Args:
-        stream: Makes the connecting socket. Default: in this process's network.
-    """
+    """Connects each caller with ``host:port``; one thread. ``stream`` makes the connecting socket."""
 
     def __init__(
         self, *, listener: socket.socket, host: str, port: int, stream: Callable[[], socket.socket] | None = None

@@ -1,5 +1,5 @@
 """File metadata shared by FSx for Lustre and S3."""
 
-from .posix import DEFAULT_MODE, Posix, of_metadata, to_metadata
+from .posix import Posix, of_metadata, to_metadata
 
-__all__ = ["DEFAULT_MODE", "Posix", "of_metadata", "to_metadata"]
+__all__ = ["Posix", "of_metadata", "to_metadata"]

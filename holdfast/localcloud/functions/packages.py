@@ -30,16 +30,7 @@ class Packages:
         self._folder = folder
 
     def unpacked(self, known_by: str, *, fetch: Sequence[Callable[[], bytes]]) -> Path:
-        """
-        Return the folder of archives, later ones over earlier ones.
-
-        Args:
-            known_by: Identity of the content, such as ETags.
-            fetch: Return each archive; called if there is no folder yet.
-
-        Raises:
-            PackageError: An archive is no zip file, leads out of its folder, or is too large.
-        """
+        """Return the folder of archives, later ones over earlier ones. Raise PackageError for unsafe archives."""
         folder = self._folder / hashlib.sha256(known_by.encode()).hexdigest()
         with self._lock:
             if folder.is_dir():

@@ -60,16 +60,7 @@ class Run:
 
 
 def run(function: LambdaFunction, *, event: Mapping[str, Any], pause: Callable[[float], None]) -> Run:
-    """
-    Run a function with an event.
-
-    Args:
-        event: Plain JSON data.
-        pause: Sleeps; its exception ends the function and is raised.
-
-    Raises:
-        FunctionError: This machine has no sandbox for it.
-    """
+    """Run it; an exception of ``pause`` ends it and is raised. Raise FunctionError without a sandbox."""
     if os.geteuid() != 0:
         raise FunctionError("functions run in namespaces, which require root; run as root or with sudo")
     with tempfile.TemporaryDirectory(prefix="holdfast-function-") as root:
@@ -137,12 +128,7 @@ def _python() -> dict[str, str]:
 
 
 def _around(folder: Path, at: str, python: Collection[str]) -> dict[str, Path]:
-    """
-    Return the mounts of a folder: all of it, or its parts around an interpreter.
-
-    Raises:
-        FunctionError: The folder has content at the interpreter's place.
-    """
+    """Return the mounts of a folder. Raise FunctionError if it has content at the interpreter's place."""
     inside = [path for path in python if f"{path}/".startswith(f"{at}/")]
     if not inside:
         return {at: folder}

@@ -22,12 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Gpus:
-    """
-    GPU library of one home's nodes. Thread-safe.
-
-    Args:
-        home: Folder for the library, which is compiled in the background.
-    """
+    """GPU library of one home's nodes, compiled in the background. Thread-safe."""
 
     def __init__(self, *, home: Path) -> None:
         beside = ThreadPoolExecutor(1, "nvml")

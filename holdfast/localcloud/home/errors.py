@@ -1,5 +1,2 @@
-"""Base error of the local cloud."""
-
-
 class LocalCloudError(Exception):
     """The local cloud cannot run here; the message has the cause and the fix."""

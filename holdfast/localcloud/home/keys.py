@@ -32,13 +32,7 @@ def fresh_keys() -> Keys:
 
 
 def keys_of(home: Path) -> Keys:
-    """
-    Return the keys of a home.
-
-    Raises:
-        FileNotFoundError: There are none.
-        PermissionError: The file is not private to this user, or holds no keys.
-    """
+    """Return the keys. Raise FileNotFoundError without any, PermissionError if not private, or no keys."""
     path = _path(home)
     try:
         return Keys(**json.loads(private_bytes(path)))

@@ -44,12 +44,7 @@ class HomeError(LocalCloudError): ...
 
 
 def make_folder(home: Path) -> None:
-    """
-    Create the folder of a home; accept a home or an empty folder of this user.
-
-    Raises:
-        HomeError: It has content but no marker, is not private to this user, or cannot be created.
-    """
+    """Create a home; accept an existing one or an empty folder. Raise HomeError for other content or owners."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError:
@@ -84,7 +79,6 @@ def claim(home: Path) -> None:
 
 
 def unwritable(home: Path, error: OSError) -> Exception:
-    """Return a readable error for a file of a home that cannot be created."""
     if error.errno == errno.EROFS:
         return HomeError(
             f"{home} is on a file system that is mounted read-only; mount it for writing, "
@@ -112,15 +106,7 @@ def recognise(home: Path) -> None:
 
 
 def release(home: Path) -> list[str]:
-    """
-    Remove the local cloud's files from its home, and the home if it is empty then.
-
-    Returns:
-        Names of what remains.
-
-    Raises:
-        HomeError: It is no home of this user.
-    """
+    """Remove our files; return names of what remains. Raise HomeError if it is no home of this user."""
     recognise(home)
     for name in OURS:
         remove_tree(home / name)

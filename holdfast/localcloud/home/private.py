@@ -17,12 +17,7 @@ def fault(info: os.stat_result, *, user: int) -> str:
 
 
 def private_bytes(path: Path) -> bytes:
-    """
-    Return the content of a private file, checked and read through one descriptor.
-
-    Raises:
-        PermissionError: It belongs to another user, can be written by others, or is no regular file.
-    """
+    """Return the content. Raise PermissionError unless a regular file that only this user can write."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         info = os.fstat(descriptor)

@@ -15,12 +15,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(path: Path) -> None:
-    """
-    Remove a file, a link or a folder with its content; no error if missing. Links are not followed.
-
-    Raises:
-        OSError: Something cannot be removed, such as a mount point.
-    """
+    """Remove a file, link or folder; a missing one is no error. Raise OSError, such as for a mount point."""
     try:
         info = path.lstat()
     except FileNotFoundError:

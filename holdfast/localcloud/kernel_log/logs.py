@@ -25,26 +25,13 @@ class KernelLogError(Exception):
 
 
 class KernelLogs:
-    """
-    Kernel logs of one home. Thread-safe, from any root process.
-
-    Args:
-        directory: Of nodes. The process has a folder in it.
-    """
+    """Kernel logs of one home, in a folder of ``directory``. Thread-safe, from any root process."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory / "kernel-log"
 
     def start(self) -> bool:
-        """
-        Start the process unless it runs; it listens on return.
-
-        Returns:
-            True if it was started: running nodes have no log then.
-
-        Raises:
-            KernelLogError: It did not start.
-        """
+        """Start the process; return False if it runs. Else running nodes have no log. Raise KernelLogError."""
         self._directory.mkdir(exist_ok=True)
         with self._starting():
             if self.is_running():
@@ -109,15 +96,7 @@ class KernelLogs:
         self._ask(b"attach\0" + name.encode(), handed=[fuse])
 
     def write(self, name: str, lines: Sequence[str], *, level: int = 3) -> None:
-        """
-        Write records as the kernel, with facility 0.
-
-        Args:
-            level: 0 (emergency) to 7 (debug). Default: 3, of errors.
-
-        Raises:
-            KernelLogError: The node has no log.
-        """
+        """Write records, level 0 (emergency) to 7 (debug). Raise KernelLogError if the node has no log."""
         head = b"\0".join([b"write", name.encode(), b"%d" % level])
         part, size = [head], 0
         for line in lines:

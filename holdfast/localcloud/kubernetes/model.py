@@ -1,5 +1,3 @@
-"""EKS clusters as values."""
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

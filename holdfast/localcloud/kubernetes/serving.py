@@ -31,7 +31,6 @@ class Account:
 
 
 def api_server_side() -> access.ApiServerSide:
-    """Return the API server's connection to the access server on its loopback."""
     return access.ApiServerSide(
         address=f"{_LOCAL}:{WEBHOOK_PORT}",
         authority=Path(KEYS, "ca.crt"),
@@ -79,7 +78,6 @@ class AccessService:
         self._serves = node.pid
 
     def announce(self, api: KubernetesClient) -> None:
-        """Register the webhook for new pods."""
         webhook = access.pod_webhook(address=f"{_LOCAL}:{WEBHOOK_PORT}", authority_pem=self._authority.certificate)
         name = webhook["metadata"]["name"]
         path = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{name}"

@@ -16,8 +16,6 @@ _SALT = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 @dataclass(frozen=True, kw_only=True)
 class MonitorAccess:
-    """Addresses on this machine's loopback, and the credentials."""
-
     prometheus: str
     alertmanager: str
     password: str

@@ -29,15 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Monitor:
-    """
-    Both programs of one home.
-
-    Args:
-        home: Of the local cloud; its nodes' network.
-        rules: File of alert rules.
-        cluster: Value of the label ``cluster``.
-        stopping: Ends it.
-    """
+    """Both programs of one home, until ``stopping``. ``cluster``: value of that label."""
 
     def __init__(self, *, home: Path, rules: Path, cluster: str, stopping: threading.Event) -> None:
         self._home, self._cluster, self._stopping = home, cluster, stopping

@@ -42,7 +42,7 @@ from .fabric import METADATA_ADDRESS
 from .fleet import Fleet
 from .node import Node, kill_group
 from .programs import ProgramQuery, census
-from .root import JOBS_SHIPPING_LOCK, REACHABLE, REACHABLE_NFS, SHIPPING_LOCK, UBUNTU_UID, python_mounts
+from .root import JOBS_SHIPPING_LOCK, REACHABLE, REACHABLE_NFS, SHIPPING_LOCK, python_mounts
 from .spec import FileSpec, Mount, NodeError, NodeSpec
 
 __all__ = [
@@ -51,7 +51,6 @@ __all__ = [
     "REACHABLE",
     "REACHABLE_NFS",
     "SHIPPING_LOCK",
-    "UBUNTU_UID",
     "Accounts",
     "FileSpec",
     "Fleet",

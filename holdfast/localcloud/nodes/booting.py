@@ -71,13 +71,7 @@ def start(
 
 
 def give_kernel_log(instance_id: str, *, pid: int, logs: KernelLogs) -> None:
-    """
-    Mount the kernel log of a running node again.
-
-    Raises:
-        NodeError: It could not be mounted.
-        KernelLogError: The process that serves logs did not take it.
-    """
+    """Mount a running node's kernel log again. Raise NodeError, or KernelLogError of the logs' process."""
     with _fuse() as log:
         if log is None:
             return

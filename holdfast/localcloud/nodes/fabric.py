@@ -100,12 +100,10 @@ class Fabric:
         return listen_in(self.path, address=address, port=port)
 
     def stream(self) -> socket.socket:
-        """Return a TCP socket that connects from inside the fabric."""
         self._require()
         return in_namespace(self.path, boot.CLONE_NEWNET, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
 
     def pinger(self) -> socket.socket:
-        """Return a raw ICMP socket inside the fabric."""
         self._require()
         return in_namespace(
             self.path, boot.CLONE_NEWNET, lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
@@ -125,7 +123,6 @@ class Fabric:
 
 
 def listen_in(namespace: Path, *, address: str, port: int) -> socket.socket:
-    """Return a TCP socket that listens inside a network namespace."""
     return in_namespace(namespace, boot.CLONE_NEWNET, lambda: _listen_here(address, port))
 
 

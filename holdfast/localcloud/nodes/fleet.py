@@ -89,11 +89,9 @@ class Fleet:
         return self._settings() is not None and self.fabric.exists()
 
     def listen(self, address: str, port: int) -> socket.socket:
-        """Return a TCP socket that listens inside the nodes' network."""
         return self.fabric.listen(address, port)
 
     def stream(self) -> socket.socket:
-        """Return a TCP socket that connects from inside the nodes' network."""
         return self.fabric.stream()
 
     def route(self, network: str, *, via: str) -> None:
@@ -101,7 +99,6 @@ class Fleet:
         self.fabric.route(network, via=via)
 
     def pinger(self) -> socket.socket:
-        """Return a raw ICMP socket inside the nodes' network."""
         return self.fabric.pinger()
 
     def _locked(self, *, exclusive: bool) -> "contextlib.AbstractContextManager[int]":
@@ -114,12 +111,7 @@ class Fleet:
             raise NodeError(str(error)) from None
 
     def restore_kernel_logs(self) -> None:
-        """
-        Serve the nodes' kernel logs again after their process was killed; earlier records are lost.
-
-        Raises:
-            NodeError: A node has no log; the message says why.
-        """
+        """Serve kernel logs after their process was killed, without earlier records. Raise NodeError."""
         with self._locked(exclusive=False):
             if self._settings() is None or self._closing.exists():
                 return

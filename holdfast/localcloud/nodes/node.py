@@ -157,12 +157,7 @@ class Node:
         return listen_in(Path(f"/proc/{self.pid}/ns/net"), address=address, port=port)
 
     def configure_network(self, *commands: str, settings: Mapping[str, str] | None = None) -> None:
-        """
-        Run ``ip`` commands in the node's network, and write its settings.
-
-        Args:
-            settings: Path below /proc/sys/net to value. Default: none.
-        """
+        """Run ``ip`` commands in the node's network; write ``settings``, paths below /proc/sys/net."""
         self._require_alive()
         namespace = Path(f"/proc/{self.pid}/ns/net")
         if commands:

@@ -1,5 +1,3 @@
-"""Specification and record of a node."""
-
 import ipaddress
 import json
 import os

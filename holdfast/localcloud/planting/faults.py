@@ -1,5 +1,3 @@
-"""Table of faults. Pure."""
-
 import math
 import re
 from collections.abc import Mapping

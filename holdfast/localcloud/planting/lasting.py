@@ -91,5 +91,4 @@ def _lines(fault: Fault, *, node: Node, device: str, gpu: int) -> list[str]:
 
 
 def leave_callers_folder() -> None:
-    """Leave the caller's folder, so that no file system stays busy."""
     os.chdir("/")

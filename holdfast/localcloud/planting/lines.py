@@ -47,8 +47,6 @@ _ANY = "pid='<unknown>', name=<unknown>, Ch 00000008"
 
 @dataclass(frozen=True, kw_only=True)
 class GpuProcess:
-    """Process named in a message; with GPUs their user."""
-
     pid: int
     name: str
 

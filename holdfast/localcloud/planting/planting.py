@@ -27,16 +27,7 @@ class PlantingError(Exception): ...
 
 
 def plant(fleet: Fleet, node: Node, fault: Fault, *, for_s: float | None = None, gpu: int = 0) -> ActiveFault:
-    """
-    Inject a fault; it is active on return, and reverted if this raises.
-
-    Args:
-        for_s: Duration in seconds. Default: until it is ended, or its node ends.
-        gpu: Number of the GPU, if it is about one.
-
-    Raises:
-        PlantingError: It is active already, or cannot be injected.
-    """
+    """Inject a fault, for ``for_s`` seconds (default: until ended), active on return. Raise PlantingError."""
     if not node.alive():
         raise PlantingError(
             f"node {node.spec.instance_id} is not running, lost or being replaced, so {fault.name} was not "

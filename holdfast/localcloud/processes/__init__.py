@@ -1,7 +1,7 @@
 """Processes of a local cloud: start detached, find by record, stop, report."""
 
 from holdfast.localcloud.processes.detached import Process, find, has_died, stop
-from holdfast.localcloud.processes.holding import HeldError, Holder, HomeHold, hold, holder_of, is_going
+from holdfast.localcloud.processes.holding import HeldError, Holder, hold, holder_of, is_going
 from holdfast.localcloud.processes.local_cloud import LocalCloud, from_environment
 from holdfast.localcloud.processes.spawning import ProcessError, WorkDone, spawn, start, wait_until_ready
 from holdfast.localcloud.processes.state import ProcessState, control_plane, process_state
@@ -9,7 +9,6 @@ from holdfast.localcloud.processes.state import ProcessState, control_plane, pro
 __all__ = [
     "HeldError",
     "Holder",
-    "HomeHold",
     "LocalCloud",
     "Process",
     "ProcessError",

@@ -26,14 +26,7 @@ LENGTH = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """
-    Command that holds a home.
-
-    Args:
-        verb: Such as ``up``.
-        since: Seconds since 1970.
-        removing: True if it removes the home.
-    """
+    """Command that holds a home, ``since`` seconds since 1970. ``removing``: it removes the home."""
 
     pid: int
     start_ticks: int
@@ -50,12 +43,7 @@ class Holder:
 
 
 class HeldError(LocalCloudError):
-    """
-    Another command holds the home.
-
-    Args:
-        holder: None if it has not recorded itself.
-    """
+    """Another command holds the home; ``holder`` is None before it has recorded itself."""
 
     def __init__(self, home: Path, holder: Holder | None) -> None:
         self.holder = holder
@@ -69,13 +57,7 @@ class HeldError(LocalCloudError):
 
 @dataclass(frozen=True, kw_only=True)
 class HomeHold:
-    """
-    A held home.
-
-    Args:
-        fresh: True if it was no home before.
-        unfinished: True if an earlier command was killed while it removed the home.
-    """
+    """A held home. ``fresh``: no home before. ``unfinished``: an earlier removal was killed."""
 
     fresh: bool
     unfinished: bool

@@ -48,13 +48,7 @@ _OWN_EVENT = re.compile(r"^[\d-]+ [\d:,]+ INFO \S*events: (\{.*)$", re.MULTILINE
 
 @dataclass(frozen=True, kw_only=True)
 class LocalCloud:
-    """
-    One embedded AWS with its HyperPod.
-
-    Args:
-        home: Folder of everything it keeps. One home holds one local cloud.
-        port: TCP port on the loopback interface. Default: 5710.
-    """
+    """One embedded AWS with its HyperPod: one per home, on a port of the loopback (default: 5710)."""
 
     home: Path
     port: int = DEFAULT_PORT
@@ -98,16 +92,7 @@ class LocalCloud:
 
     @contextlib.contextmanager
     def held(self, *, verb: str) -> Iterator[HomeHold]:
-        """
-        Hold the home for one command, and finish an interrupted removal.
-
-        Args:
-            verb: Of the command, such as ``up``.
-
-        Raises:
-            HeldError: Another command holds it.
-            LocalCloudError: The folder has other content, can be changed by others, or cannot be written.
-        """
+        """Hold the home for one command; finish an interrupted removal. Raise HeldError or LocalCloudError."""
         with hold(self.home, verb=verb) as found:
             self._end_children()
             if found.unfinished and verb != "down":
@@ -122,12 +107,7 @@ class LocalCloud:
             detached.stop(name=name, home=self.home)
 
     def claim(self) -> None:
-        """
-        Create the home and its keys, or check that they are this user's.
-
-        Raises:
-            LocalCloudError: The folder has other content, can be changed by others, or cannot be written.
-        """
+        """Create the home and its keys, or check their owner. Raise LocalCloudError if they are not ours."""
         try:
             claim(self.home)
             made_keys(self.home)
@@ -172,16 +152,7 @@ class LocalCloud:
                 process.go_on()
 
     def start_aws(self) -> bool:
-        """
-        Start the embedded AWS unless it runs, with the state of this home.
-
-        Returns:
-            True if it was started.
-
-        Raises:
-            LocalCloudError: The port is in use by another program.
-            ProcessError: It did not start.
-        """
+        """Start it; return False if it runs. Raise LocalCloudError if the port is in use, or ProcessError."""
         if not self.is_claimed():  # nothing is made that would be refused
             self._refuse_taken_port()
         self.claim()
@@ -236,16 +207,7 @@ class LocalCloud:
             return True
 
     def start_monitor(self, *, rules: Path, cluster: str) -> "MonitorAccess":
-        """
-        Start or restart Prometheus and Alertmanager beside the nodes.
-
-        Args:
-            rules: Checked file of alert rules.
-            cluster: Value of the label ``cluster``.
-
-        Raises:
-            ProcessError: They did not start.
-        """
+        """Start or restart Prometheus and Alertmanager, with checked ``rules``. Raise ProcessError."""
         from holdfast.localcloud.monitor import access_of, is_ready
 
         with detached.starting(name=MONITOR, home=self.home):
@@ -293,15 +255,7 @@ class LocalCloud:
         return [f"{_instances(names)}: {evidence}" for evidence, names in nodes.items()]
 
     def remove(self) -> list[str]:
-        """
-        Remove everything: processes, nodes, mounts, files. Safe to repeat, also after a crash.
-
-        Returns:
-            Names of what remains in the home.
-
-        Raises:
-            LocalCloudError: The folder is not a home of this user; it is not changed.
-        """
+        """Remove everything, also after a crash; return what remains. Raise LocalCloudError if not our home."""
         from holdfast.localcloud.nodes import Fleet
         from holdfast.localcloud.planting import end_all
 

@@ -111,8 +111,6 @@ def wait_until_ready(process: Process, *, name: str, home: Path, ready: Callable
 
 @dataclass(frozen=True, kw_only=True)
 class WorkDone:
-    """CPU time and I/O of a process and its children."""
-
     cpu_s: float = 0.0
     transferred: int = 0
     """Bytes read and written."""

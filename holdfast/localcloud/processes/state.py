@@ -56,7 +56,6 @@ def serves_kernel_logs(home: Path) -> bool:
 
 
 def described(name: str, *, pid: int, state: State, passes: ProcessPasses | None, now: float) -> ProcessState:
-    """Return the state with its problems. Pure."""
     problems: list[str] = []
     what = f"the {named(name).what}"
     if state == "gone":

@@ -1,5 +1,3 @@
-"""One process of the local system."""
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -12,7 +12,6 @@ _VERSION = Path("/usr/include/slurm/slurm_version.h")
 
 
 def cannot_compile() -> list[str]:
-    """Return why this machine cannot compile them, each with the fix."""
     needed = {"gcc": "gcc", "slurmd": "slurmd"}
     problems = [
         f"the program {name} is missing; install Debian's package {package}"

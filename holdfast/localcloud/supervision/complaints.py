@@ -49,7 +49,6 @@ class Complaints:
             self._log.warning("%s: %s: %s", self._what, _printable(about), why)
 
     def settled(self, about: str) -> None:
-        """Clear the failure of an object that works or is gone."""
         with self._lock:
             self._known.pop(about, None)
             self._again_at.pop(about, None)

@@ -36,16 +36,7 @@ class RequestHandler(http.server.BaseHTTPRequestHandler):
 
 
 class HttpService:
-    """
-    HTTP server in a thread, plus one per open connection, bounded.
-
-    Args:
-        name: Of its thread.
-        listener: Listening socket, closed by the service.
-        handler: Answers requests.
-        most_of_an_address: Connections of one address. Default: MOST_OF_AN_ADDRESS
-        request_s: Timeout of a request. Default: REQUEST_S
-    """
+    """HTTP server in a thread, plus one per open connection, bounded; closes its listening socket."""
 
     def __init__(
         self,
@@ -104,12 +95,7 @@ class _Server(http.server.ThreadingHTTPServer):
                     self._end(caller)
 
     def note(self, caller: "_Caller", line: socket.socket, *, waits: bool) -> None:
-        """
-        Record that a connection waits for its request, or not.
-
-        Args:
-            line: Its socket; with TLS not the accepted one.
-        """
+        """Record that a connection waits, or not. ``line``: its socket; with TLS not the accepted one."""
         with self._lock:
             if caller in self._open:
                 self._open[caller] = _Connection(line=line, waits_since_s=time.monotonic() if waits else None)

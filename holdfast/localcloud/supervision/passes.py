@@ -104,7 +104,6 @@ def read_passes(path: Path) -> ProcessPasses | None:
 
 
 def json_of_passes(passes: Sequence[Pass], *, now: float) -> dict[str, object]:
-    """Return the same for a JSON answer."""
     return {
         one.name: {"passed_s_ago": round(max(0.0, now - one.at), 1), "problems": one.problems(now=now)}
         for one in passes

@@ -56,8 +56,6 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Planned and measured figure."""
-
     what: str
     plan: float | None
     actual: float | None
@@ -76,8 +74,6 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanAgainstActual:
-    """Plan, measurements, and the account of each job's time."""
-
     comparisons: tuple[Comparison, ...]
     ledgers: tuple[Ledger, ...]
     calibration: Calibration
@@ -85,8 +81,6 @@ class PlanAgainstActual:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedValues:
-    """Failures and accounts of jobs, from events."""
-
     calibration: Calibration
     ledgers: tuple[Ledger, ...]
 
@@ -142,7 +136,6 @@ class KnownValues:
         return replace(self, **{name: value for name, value in vars(better).items() if value is not None})
 
     def applied_to(self, strategy: Strategy) -> Strategy:
-        """Override the times of the strategy that was measured."""
         stages = {name: getattr(self, name) for name in ("detect_s", "replace_s", "resume_s")}
         return replace(strategy, **{name: value for name, value in stages.items() if value is not None})
 

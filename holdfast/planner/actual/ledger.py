@@ -52,8 +52,6 @@ _Span = tuple[str, int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stretch:
-    """Time on one account."""
-
     account: str
     start_ns: int
     end_ns: int
@@ -96,8 +94,6 @@ def ledgers(events: Iterable[Event]) -> tuple[Ledger, ...]:
 
 
 class Books:
-    """Ledgers from events in time order."""
-
     def __init__(self) -> None:
         self._jobs: dict[str, JobEvents] = {}
         self._started: dict[str, JobEvents] = {}

@@ -99,7 +99,6 @@ class JobEvents:
         return self._nodes[max(bisect_left(self._starts, count) - has_start, 0)]
 
     def has_started_at(self, step: float, time_ns: int) -> bool:
-        """Return True if the job had started from that step by then."""
         return any(self.times_ns[at] <= time_ns and self.step(at) == step for at in self._starts)
 
     def kept_until(self) -> list[float]:

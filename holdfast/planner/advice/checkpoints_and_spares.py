@@ -63,7 +63,6 @@ def best_interval_s(*, mtbf_h: float, write_s: float) -> float:
 
 
 def advise_interval(scenario: Scenario) -> IntervalAdvice:
-    """Compare the interval of a scenario with the best one."""
     given, mtbf_h, write_s = goodput(scenario), scenario.mtbf_h, scenario.checkpoints.write_s
     if scenario.strategy.redo == "step" or not math.isfinite(mtbf_h) or write_s == 0:
         return IntervalAdvice(

@@ -9,8 +9,6 @@ from holdfast.planner.model import Scenario, check_target, goodput
 
 @dataclass(frozen=True, kw_only=True)
 class Shortfall:
-    """Insufficient setting."""
-
     setting: Literal["spare_count", "checkpoint_interval_s", "target_percent"]
     given: float
     needed: float | None

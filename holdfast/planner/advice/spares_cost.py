@@ -9,8 +9,6 @@ from holdfast.planner.model import Scenario, goodput
 
 @dataclass(frozen=True, kw_only=True)
 class SparesCost:
-    """Cost of the work with a number of spares."""
-
     spares: int
     goodput: float
     wall_h: float | None

@@ -17,8 +17,6 @@ SIZES = tuple(sorted({2**power for power in range(15)} | {3 * 2**power for power
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One strategy at one size, for the same work."""
-
     strategy: str
     title: str
     instances: int
@@ -46,9 +44,9 @@ class WaysAdvice:
     quickest: Way | None
     """The shortest time within both."""
     cheapest_in_time: Way | None
-    """The fewest instance-hours within the deadline, whatever the budget says."""
+    """The fewest instance-hours within the deadline, at any cost."""
     quickest_in_budget: Way | None
-    """The shortest time within the budget, whatever the deadline says."""
+    """The shortest time within the budget, also past the deadline."""
 
 
 def way(scenario: Scenario, *, accelerator_hours: float, usd_per_instance_hour: float | None) -> Way:

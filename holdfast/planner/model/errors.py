@@ -1,6 +1,3 @@
-"""Errors of the planner."""
-
-
 class PlanError(ValueError):
     """Impossible value; the message has value, allowed values and remedy."""
 

@@ -64,7 +64,6 @@ def goodput(scenario: Scenario) -> float:
 
 
 def shares(scenario: Scenario) -> Shares:
-    """Where the wall time goes in the long run."""
     rate, strategy, checkpoints = scenario.failures_per_hour, scenario.strategy, scenario.checkpoints
     waiting = _waiting_share(scenario) if strategy.waits_for_replacement else 0.0
     detected = math.exp(-rate * strategy.detect_h)
@@ -100,7 +99,6 @@ def _kept_share(scenario: Scenario) -> float:
 
 
 def _waiting_share(scenario: Scenario) -> float:
-    """Share of the wall time in which the failure is known and an instance is waited for."""
     strategy, rate = scenario.strategy, scenario.failures_per_hour
     first, last = strategy.detect_h, strategy.out_h
     if rate == 0 or last <= first:

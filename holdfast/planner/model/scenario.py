@@ -173,7 +173,6 @@ class Scenario:
 
     @property
     def failures_per_hour(self) -> float:
-        """Rate at which failures strike the job."""
         return self.instances * self.failures.per_instance_hour
 
     @property

@@ -15,13 +15,11 @@ HALF_A_STEP_S = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class AssumedRate:
-    """Failure rate and its observations."""
-
     estimate: RateEstimate
     accelerator: str
     """Whose failures were counted."""
     stands_in_for: str
-    """The accelerator that nobody has counted; empty when it is the same."""
+    """Accelerator without counted failures; empty when it is the same."""
     observations: tuple[ObservedFailures, ...]
 
 

@@ -74,8 +74,6 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Cost of failures of a cluster, and advice."""
-
     scenario: Scenario
     chosen: str
     """Name of the strategy that the advice is for."""

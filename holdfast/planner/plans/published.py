@@ -53,7 +53,7 @@ class PublishedFigure:
     exact: float
     """What the formula gives, before rounding."""
     formula: float
-    """The same, rounded the way the table says it rounds."""
+    """The same, rounded as in the table."""
     why: str = ""
     """What is known about a difference."""
 

@@ -1,5 +1,3 @@
-"""Update policies of the cluster, and shared ones."""
-
 from typing import Any
 
 from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, vanishes
@@ -28,7 +26,6 @@ def cluster_name(environment: Any) -> str:
 
 
 def same_name(edit: Edit) -> bool:
-    """Return True if a replacement would need the name of the existing cluster."""
     return cluster_name(edit.deployed) == cluster_name(edit.desired)
 
 

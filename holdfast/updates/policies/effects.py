@@ -7,8 +7,6 @@ from typing import Any
 
 
 class Effect(IntEnum):
-    """Effect of a change, in ascending severity."""
-
     NOTHING = 0
     IN_PLACE = 1
     NEW_NODES = 2
@@ -26,7 +24,6 @@ class Effect(IntEnum):
 
     @property
     def disturbs(self) -> bool:
-        """Return True if users or jobs may notice."""
         return self >= Effect.NEW_NODES
 
     @property
@@ -80,8 +77,6 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Condition of a policy."""
-
     when: str
     """In words, for the table."""
     holds: Callable[[Edit], bool]

@@ -16,7 +16,6 @@ ROLE_OF_NODES = "running nodes keep the role that they were made with (assumed, 
 
 
 def _was_made_here(edit: Edit) -> bool:
-    """What the stack made is given up for what is there already."""
     return appears(edit)
 
 

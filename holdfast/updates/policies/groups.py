@@ -25,7 +25,6 @@ def _is_controller(group: Any) -> bool:
 
 
 def _of_controller(edit: Edit) -> bool:
-    """Return True if the group that the setting is in is the Controller group, or shall be."""
     pairs = ((edit.deployed, edit.before), (edit.desired, edit.after))
     return any(
         _is_controller(group)

@@ -33,7 +33,6 @@ def changes_modes(edit: Edit) -> bool:
 
 
 def leaves_custom(edit: Edit) -> bool:
-    """Return True if HyperPod takes over from custom scripts."""
     return any(old == "custom" != new for old, new in _pairs(edit))
 
 

@@ -1,5 +1,3 @@
-"""Update policies of data and of node contents."""
-
 from holdfast.catalog import least_metadata_iops
 from holdfast.updates.policies.cluster import LIFECYCLE_UPDATE, REPLACE_NODES, SLURM_MIGRATION
 from holdfast.updates.policies.effects import Case, Edit, Effect, Policy, grows, shrinks, vanishes

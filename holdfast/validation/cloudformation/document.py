@@ -43,8 +43,6 @@ class Fault:
 
 
 class Unreadable(ValueError):  # noqa: N818 - said of a text, not of a program
-    """The text is not a template."""
-
     def __init__(self, *, line: int, given: str, allowed: str, fix: str) -> None:
         super().__init__(f"got {given} in line {line}; allowed: {allowed}; {fix}")
         self.file = ""

@@ -157,7 +157,6 @@ class Graph:
         return next((item for item in self.templates if self._parents.get(id(item)) is parent), None)
 
     def exported(self, template: Template, name: str) -> tuple[Template, Any] | None:
-        """Export of another stack of the same account and region."""
         return self._exports.get((template.account, template.region, name))
 
     def _index_exports(self) -> None:

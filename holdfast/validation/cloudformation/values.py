@@ -39,7 +39,6 @@ class Linked:
 
     @property
     def complete(self) -> bool:
-        """True if there can be no other."""
         return not self.doubtful
 
 
@@ -60,7 +59,6 @@ class Values:
         return Node(self._intrinsics, resource.template, {"Ref": resource.logical_id}, resource.path)
 
     def existing_subnet(self, subnet_id: object) -> Mapping[str, str]:
-        """Given facts of an existing subnet."""
         found = (each.subnets.get(subnet_id) for each in self.graph.templates if isinstance(subnet_id, str))
         return next((each for each in found if each is not None), {})
 
@@ -92,7 +90,6 @@ class Node:
 
     @property
     def written(self) -> object:
-        """As written, with functions."""
         return self._raw
 
     @property

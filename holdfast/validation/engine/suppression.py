@@ -1,5 +1,3 @@
-"""Suppressions of a file, and their faults."""
-
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
 

@@ -75,7 +75,7 @@ def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes) -> Cluster:
             "tiered_storage_percent": "cluster.tiered_storage.memory_percentage",
             "vpc": "network",
         },
-        name=cluster.name if cluster.has("name") else file.name,
+        name=cluster.name if cluster.is_set("name") else file.name,
         instance_groups=groups
         if groups is UNRESOLVED
         else tuple(
@@ -97,7 +97,7 @@ def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes) -> Cluster:
         node_recovery=cluster.node_recovery,
         node_provisioning_mode=continuous,
         auto_scaler=cluster.auto_scaler,
-        has_role=cluster.has("auto_scaler"),
+        has_role=cluster.is_set("auto_scaler"),
         tiered_storage_percent=None if tiered is None else tiered.memory_percentage,
         tags=cluster.tags,
     )
@@ -108,7 +108,7 @@ def _slurm(file: Settings, continuous: Any) -> Slurm:
     if settings is None:
         return Slurm(path="slurm", config_strategy=None)
     # The default is sent without continuous provisioning only; what is written is taken at its word.
-    strategy = settings.config_strategy if settings.has("config_strategy") or continuous is None else None
+    strategy = settings.config_strategy if settings.is_set("config_strategy") or continuous is None else None
     accounting = settings.accounting
     return Slurm(
         path="slurm",
@@ -135,7 +135,7 @@ def _control_plane(file: Settings) -> EksControlPlane | None:
     return EksControlPlane(
         path="eks",
         places=eks.places(version="kubernetes_version", public_access_cidrs="public_access_cidrs"),
-        version=eks.kubernetes_version if eks.has("kubernetes_version") else UNRESOLVED,
+        version=eks.kubernetes_version if eks.is_set("kubernetes_version") else UNRESOLVED,
         authentication_mode="API",
         private_access=True,
         public_access=cidrs if cidrs is UNRESOLVED else bool(cidrs),
@@ -162,7 +162,7 @@ def _control_plane_vpc(network: Settings) -> VpcConfig:
         public=False,
     )
     nodes = _nodes_subnet(network)
-    is_there = any(network.has(f"control_plane_availability_zone{by}") for by in ("", "_id"))
+    is_there = any(network.is_set(f"control_plane_availability_zone{by}") for by in ("", "_id"))
     return VpcConfig(path=where, subnets=(nodes, second) if is_there else (nodes,), security_groups=())
 
 
@@ -190,7 +190,7 @@ def _nodes_subnet(network: Settings) -> Subnet:
             },
             id=existing.subnet_id,
             availability_zone=_zone(network, "availability_zone"),
-            cidr=existing.subnet_cidr if existing.has("subnet_cidr") else UNRESOLVED,
+            cidr=existing.subnet_cidr if existing.is_set("subnet_cidr") else UNRESOLVED,
             public=UNRESOLVED,
         )
     return Subnet(
@@ -204,7 +204,7 @@ def _nodes_subnet(network: Settings) -> Subnet:
 
 
 def _zone(network: Settings, name: str) -> Any:
-    return getattr(network, name) if network.has(name) else UNRESOLVED
+    return getattr(network, name) if network.is_set(name) else UNRESOLVED
 
 
 def _half(network: Settings, index: int) -> Any:
@@ -233,9 +233,9 @@ def _network(network: Settings) -> Network:
                 "s3_gateway": existing.at("route_table_id"),
                 "interface_endpoints": network.at("egress"),
             },
-            cidr=existing.vpc_cidr if existing.has("vpc_cidr") else UNRESOLVED,
+            cidr=existing.vpc_cidr if existing.is_set("vpc_cidr") else UNRESOLVED,
             nat=egress if egress is UNRESOLVED else egress == "nat",
-            s3_gateway=True if existing.has("route_table_id") else UNRESOLVED,
+            s3_gateway=True if existing.is_set("route_table_id") else UNRESOLVED,
             interface_endpoints=UNRESOLVED,
         )
     return Network(
@@ -289,7 +289,7 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
         id=LUSTRE,
         deployment_type=THERE if there else "PERSISTENT_2",
         version="2.15",
-        metadata_mode=None if there else "USER_PROVISIONED" if lustre.has("metadata_iops") else "AUTOMATIC",
+        metadata_mode=None if there else "USER_PROVISIONED" if lustre.is_set("metadata_iops") else "AUTOMATIC",
         vpc=vpc,
         kept=True if there else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
         data_repository_associations=datasets
@@ -308,7 +308,7 @@ def _association(dataset: Settings) -> DataRepositoryAssociation:
         path=dataset.path,
         places={
             **dataset.places_in(DataRepositoryAssociation),
-            **dataset.places(data_repository_path="s3_uri" if dataset.has("s3_uri") else "s3_prefix"),
+            **dataset.places(data_repository_path="s3_uri" if dataset.is_set("s3_uri") else "s3_prefix"),
         },
         data_repository_path=_data_repository_path(dataset),
         waits_for_others=True,
@@ -318,7 +318,7 @@ def _association(dataset: Settings) -> DataRepositoryAssociation:
 
 def _data_repository_path(dataset: Settings) -> Any:
     """Prefix in the data bucket, or the whole URI; unknown if neither is given."""
-    found = dataset.s3_uri if dataset.has("s3_uri") else dataset.s3_prefix
+    found = dataset.s3_uri if dataset.is_set("s3_uri") else dataset.s3_prefix
     return UNRESOLVED if found is None else found
 
 
@@ -326,7 +326,7 @@ def _of_new(section: Settings, name: str) -> Any:
     """Setting of a new file system; unknown if missing, which another rule reports. None for an existing one."""
     if section.existing is not None:
         return None
-    return getattr(section, name) if section.has(name) else UNRESOLVED
+    return getattr(section, name) if section.is_set(name) else UNRESOLVED
 
 
 def _home(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:

@@ -21,7 +21,7 @@ def existing(file: Settings) -> Existing:
         scripts=tuple(_scripts(file)),
         zone_ids=tuple(_zone_ids(file.network)),
         needs_vpc=tuple(_needs_vpc(file)),
-        has_vpc=network is None or network.has("vpc_id"),
+        has_vpc=network is None or network.is_set("vpc_id"),
         roles=tuple(dict.fromkeys(role for role, _ in _roles(file))),
         eks_cluster=_eks_cluster(file),
         buckets=tuple(dict.fromkeys(_buckets(file))),
@@ -57,9 +57,9 @@ def _choice(
         places=section.places(**{name: name for name in new}),
         what=what,
         other=other,
-        there=UNRESOLVED if unreadable else section.has(other),
-        made=tuple(name for name in new if section.has(name)),
-        lacking=tuple(name for name in required if not section.has(name)),
+        there=UNRESOLVED if unreadable else section.is_set(other),
+        made=tuple(name for name in new if section.is_set(name)),
+        lacking=tuple(name for name in required if not section.is_set(name)),
     )
 
 
@@ -78,7 +78,7 @@ def _references(file: Settings) -> Iterator[Reference]:
     for role, path in _roles(file):
         yield _arn(path, "the execution role", role, ROLES)
     cluster, storage = file.cluster, file.storage
-    if cluster.has("cluster_role_arn"):
+    if cluster.is_set("cluster_role_arn"):
         yield _arn(cluster.at("cluster_role_arn"), "the role", cluster.cluster_role_arn, ROLES)
     there = None if file.eks is None else file.eks.existing
     if there is not None and isinstance(there.cluster, str) and there.cluster.startswith("arn:"):
@@ -86,7 +86,7 @@ def _references(file: Settings) -> Iterator[Reference]:
         yield _arn(there.at("cluster"), "the EKS cluster", there.cluster, why)
     for section in (storage.lustre, storage.home):
         found = None if section is None else section.existing
-        if found is not None and found.has("dns_name"):
+        if found is not None and found.is_set("dns_name"):
             yield _dns(found)
 
 
@@ -113,7 +113,7 @@ def _known(references: Iterator[Reference]) -> Iterator[Reference]:
 def _roles(file: Settings) -> Iterator[tuple[str, str]]:
     cluster, restricted = file.cluster, file.cluster.restricted_instance_groups
     for section in (cluster, *_groups(file), *(() if restricted is UNRESOLVED else restricted)):
-        if section.has("execution_role_arn") and isinstance(section.execution_role_arn, str):
+        if section.is_set("execution_role_arn") and isinstance(section.execution_role_arn, str):
             yield section.execution_role_arn, section.at("execution_role_arn")
 
 
@@ -121,20 +121,20 @@ def _scripts(file: Settings) -> Iterator[Scripts]:
     shared, bucket = file.lifecycle.existing, file.lifecycle.bucket
     for group in _groups(file):
         config = group.life_cycle_config or shared
-        own = group.execution_role_arn if group.has("execution_role_arn") else file.cluster.execution_role_arn
+        own = group.execution_role_arn if group.is_set("execution_role_arn") else file.cluster.execution_role_arn
         role = own if isinstance(own, str) else None
-        group_mode = group.lifecycle_mode if group.has("lifecycle_mode") else None
-        if group_mode is None and config is shared and file.lifecycle.has("mode"):
-            group_mode = file.lifecycle.mode
+        set_mode = group.lifecycle_mode if group.is_set("lifecycle_mode") else None
+        if set_mode is None and config is shared and file.lifecycle.is_set("mode"):
+            set_mode = file.lifecycle.mode
         if config is not None and isinstance(config.source_s3_uri, str):
-            place = group.at("lifecycle_mode") if group.has("lifecycle_mode") else config.path
+            place = group.at("lifecycle_mode") if group.is_set("lifecycle_mode") else config.path
             yield Scripts(
                 path=config.at("source_s3_uri"),
-                places={"group_mode": place},
+                places={"required_mode": place},
                 bucket=config.source_s3_uri.removeprefix("s3://").partition("/")[0],
                 role=role,
-                mode="custom" if config.has("on_create") else "extension",
-                group_mode=group_mode if isinstance(group_mode, str) else None,
+                mode="custom" if config.is_set("on_create") else "extension",
+                required_mode=set_mode if isinstance(set_mode, str) else None,
             )
         elif config is None and bucket is not None and isinstance(bucket.bucket_name, str):
             yield Scripts(path=bucket.at("bucket_name"), bucket=bucket.bucket_name, role=role, mode=None)
@@ -155,7 +155,7 @@ def _needs_vpc(file: Settings) -> Iterator[str]:
     accounting = None if file.slurm is None else file.slurm.accounting
     if accounting is not None and accounting.create is True:
         yield "slurm.accounting.create"
-    if file.network.existing.has("route_table_id"):
+    if file.network.existing.is_set("route_table_id"):
         yield "network.existing.route_table_id"
     eks = file.eks
     if eks is None:

@@ -45,18 +45,18 @@ def environment_file(file: Settings) -> EnvironmentFile:
             "chart_archives": "eks.chart_archives",
         },
         cloud=file.cloud,
-        new_network=network.has("cidr"),
-        existing_network=network.has("existing"),
+        new_network=network.is_set("cidr"),
+        existing_network=network.is_set("existing"),
         control_plane_zone=network.control_plane_availability_zone or network.control_plane_availability_zone_id,
         control_plane_subnets=0 if existing is None else _count(existing.control_plane_subnet_ids),
-        orchestrators=tuple(name for name in ("slurm", "eks") if file.has(name)),
+        orchestrators=tuple(name for name in ("slurm", "eks") if file.is_set(name)),
         accounting_created=created,
         accounting_settings=settings,
         image_source=None if training is None else training.source,
-        image_settings=() if training is None else _present(training, "repository", "digest"),
+        image_settings=() if training is None else _set_names(training, "repository", "digest"),
         agent_image_source=None if agent is None else agent.source,
-        agent_image_settings=() if agent is None else _present(agent, "repository", "digest"),
-        stand_ins={name: getattr(file.stand_ins, name) for name in _present(file.stand_ins, *STAND_INS)},
+        agent_image_settings=() if agent is None else _set_names(agent, "repository", "digest"),
+        stand_ins={name: getattr(file.stand_ins, name) for name in _set_names(file.stand_ins, *STAND_INS)},
         goodput_target_percent=file.goodput.target_percent,
         checkpoint_interval_s=file.goodput.checkpoint_interval_s,
         kms_key=file.encryption.kms_key,
@@ -70,7 +70,7 @@ def environment_file(file: Settings) -> EnvironmentFile:
         chart_archives=None if eks is None else eks.chart_archives,
         observability_addon=False if eks is None else eks.observability_addon,
         prometheus=observability.prometheus,
-        grafana=observability.has("grafana"),
+        grafana=observability.is_set("grafana"),
         alarms=observability.alarms,
         alarm_emails=observability.alarm_emails,
         data=file.written,
@@ -81,8 +81,8 @@ def environment_file(file: Settings) -> EnvironmentFile:
 STAND_INS = ("gpu", "efa", "lustre", "image")
 
 
-def _present(settings: Settings, *names: str) -> tuple[str, ...]:
-    return tuple(name for name in names if settings.has(name))
+def _set_names(settings: Settings, *names: str) -> tuple[str, ...]:
+    return tuple(name for name in names if settings.is_set(name))
 
 
 def _count(values: Any) -> Any:
@@ -93,7 +93,7 @@ def _accounting(file: Settings) -> tuple[Any, tuple[str, ...]]:
     accounting = None if file.slurm is None else file.slurm.accounting
     if accounting is None:
         return None, ()
-    return accounting.create, _present(accounting, "endpoint", "port", "database", "secret_arn")
+    return accounting.create, _set_names(accounting, "endpoint", "port", "database", "secret_arn")
 
 
 def _users(users: Any) -> Any:

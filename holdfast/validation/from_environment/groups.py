@@ -1,5 +1,3 @@
-"""Instance groups of an environment file."""
-
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED
@@ -57,7 +55,7 @@ def restricted_group(group: Settings) -> RestrictedGroup:
     return RestrictedGroup(
         path=group.path,
         places={**group.places_in(RestrictedGroup), **group.places(volumes="volume_gib")},
-        volumes=(_volume(group, None),) if group.has("volume_gib") else (),
+        volumes=(_volume(group, None),) if group.is_set("volume_gib") else (),
         **{
             **group.values_in(RestrictedGroup),
             "override_vpc": _override(group.override_vpc),
@@ -80,9 +78,9 @@ def _sum(working: Any, spare: Any) -> Any:
 
 def _volumes(group: Settings) -> tuple[Volume, ...]:
     volumes = []
-    if group.has("volume_gib") or group.has("volume_kms_key"):
+    if group.is_set("volume_gib") or group.is_set("volume_kms_key"):
         volumes.append(_volume(group, group.volume_kms_key))
-    if group.has("root_volume_kms_key"):
+    if group.is_set("root_volume_kms_key"):
         path = group.at("root_volume_kms_key")
         volumes.append(Volume(path=path, size_gib=None, kms_key=group.root_volume_kms_key, root=True))
     return tuple(volumes)

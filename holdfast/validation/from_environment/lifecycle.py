@@ -50,7 +50,7 @@ class LifecycleModes:
     def _mode(self, group: Settings) -> Any:
         own, shared, there = group.lifecycle_mode, self._settings.mode, self._there(group)
         if own is None and there is not None:
-            return "custom" if there.has("on_create") else "extension"
+            return "custom" if there.is_set("on_create") else "extension"
         decisive = own if own is not None else shared if shared is not None else self._provisioning
         if decisive is UNRESOLVED:
             return UNRESOLVED

@@ -51,7 +51,7 @@ class Settings:
     def at(self, name: str) -> str:
         return dotted((*self._location, name))
 
-    def has(self, name: str) -> bool:
+    def is_set(self, name: str) -> bool:
         return self._data is not None and self._data.get(name) is not None
 
     def places(self, **settings: str) -> dict[str, str]:

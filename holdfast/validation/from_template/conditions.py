@@ -168,7 +168,6 @@ def is_open(question: Question) -> bool:
 
 
 def in_words(question: Question) -> str:
-    """Question as text: a parameter's name, or the comparison."""
     if not is_open(question):
         return question
     one, other = json.loads(question)

@@ -121,7 +121,7 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
                 and (last.possible or finding.code not in _OF_CONDITIONS)
             ):
                 known.add(key)
-                yield _located(finding, bodies, last)
+                yield _in_scenario(finding, bodies, last)
     if last is not None and last.left_out:
         every_way = last.most + last.left_out
         cause = f"{last.most} of {every_way} ways to choose the parameters that conditions ask for were judged"
@@ -143,7 +143,7 @@ def _deployments(templates: Sequence[Template]) -> Iterator[Deployment]:
         yield from surroundings(templates)
 
 
-def _located(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Finding:
+def _in_scenario(finding: Finding, bodies: Mapping[str, Any], scenario: Scenario) -> Finding:
     """Finding with its line and its cause, without file names in the text."""
     file, _, place = finding.path.rpartition("#")
     body = bodies.get(file)

@@ -66,10 +66,10 @@ def _choices(domains: Mapping[_Place, Sequence[object]]) -> Iterator[tuple[dict[
     for changed in range(3):
         for places in itertools.combinations(others, changed):
             for picked in itertools.product(*places):
-                yield usual | dict(picked), {in_words(place[1]): _text(value) for place, value in picked}
+                yield usual | dict(picked), {in_words(place[1]): _text_of(value) for place, value in picked}
 
 
-def _text(value: object) -> str:
+def _text_of(value: object) -> str:
     return repr(value) if value is OTHER else json.dumps(value)
 
 
@@ -84,7 +84,6 @@ class _App:
         self.domains = self._domains()
 
     def under(self, choice: Mapping[_Place, object]) -> list[Template]:
-        """Existing templates, under these answers."""
         found: dict[int, Template] = {}
         for index, template in enumerate(self._templates):
             parent = self._graph.parent(template)
@@ -158,7 +157,6 @@ class _App:
         return {place: values for place, values in found.items() if values}
 
     def _hand_up(self, index: int, compared: dict[_Place, set[str]]) -> None:
-        """Add the questions of a nested template to those of its parent."""
         parent = self._graph.parent(self._templates[index])
         properties = parent.body.get("Properties") if parent else None
         given = properties.get("Parameters") if isinstance(properties, Mapping) else None

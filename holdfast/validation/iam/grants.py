@@ -41,7 +41,6 @@ def grants_in(document: Node) -> list[Grant]:
 
 
 def reads_document(document: Node) -> bool:
-    """True if all statements of a document are readable."""
     statement = document.get("Statement")
     entries = [statement] if isinstance(statement.value, Mapping) else statement.items()
     return entries is not None and all(isinstance(entry.value, Mapping) for entry in entries)

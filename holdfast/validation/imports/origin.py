@@ -26,8 +26,8 @@ declare(
     source="SageMaker API, DescribeCluster",
     explanation="""
     `holdfast import` writes the state of the cluster into the file. If the cluster has changed since, the
-    file describes the cluster of then: deployed beside, it makes another one, and deployed in its place, it reverts the
-    change. Import it again. Once the file is what shall be, remove the comment "As it was".
+    file describes its former state: deployed beside it, the file creates another cluster; deployed in its
+    place, it reverts the change. Import it again. Once the file is what shall be, remove the comment "As it was".
     """,
 )
 
@@ -43,7 +43,6 @@ class Origin:
 
 
 def origin_of(described: Mapping[str, Any]) -> Origin:
-    """Digest of a DescribeCluster response."""
     request = request_of({key: value for key, value in described.items() if key != "ResponseMetadata"})
     groups = [*(request.pop("InstanceGroups", None) or []), *(request.pop("RestrictedInstanceGroups", None) or [])]
     digests = {group["InstanceGroupName"]: _digest(group) for group in groups}

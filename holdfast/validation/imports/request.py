@@ -53,6 +53,5 @@ def _group(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _desired(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Desired values, under the names of a request."""
     kept = {key: value for key, value in details.items() if not key.startswith("Current")}
     return {key.removeprefix("Desired"): value for key, value in kept.items()}

@@ -77,7 +77,6 @@ class App(Item):
                         yield leaf.path, match[1] or match[2]
 
     def zones(self, template: Template) -> Iterator[tuple[str, str]]:
-        """Zones in a template by path, with their region."""
         for resource in self.values.graph.of_type("AWS::EC2::Subnet"):
             if resource.template is template:
                 zone = self.node(resource).get("AvailabilityZone")
@@ -113,7 +112,6 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def leaves(node: Node) -> Iterator[Node]:
-    """Scalar values below a node."""
     value = node.value
     if isinstance(value, Mapping):
         for key in value:
@@ -126,7 +124,6 @@ def leaves(node: Node) -> Iterator[Node]:
 
 
 def references_in(value: object) -> Iterator[Reference]:
-    """References inside a resolved value."""
     if isinstance(value, Reference):
         yield value
     elif isinstance(value, Text):

@@ -29,8 +29,6 @@ from holdfast.validation.model.surroundings import (
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AccountingDatabase(Item):
-    """Database of slurmdbd."""
-
     endpoint: str | None
     """None: the source makes the database."""
     secret_arn: str | None = None
@@ -89,8 +87,6 @@ class Cluster(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class User(Item):
-    """POSIX account made by lifecycle scripts."""
-
     name: str
     uid: int
     home: str | None = None

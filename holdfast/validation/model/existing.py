@@ -38,14 +38,12 @@ class Reference(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Scripts(Item):
-    """Lifecycle scripts in an existing bucket."""
-
     bucket: str
     role: str | None
     """The role of nodes, where it is one that is there already and nothing can be added to."""
     mode: str | None
     """What their hook is made for: ``custom`` or ``extension``; None: they are Holdfast's own, for either."""
-    group_mode: str | None = None
+    required_mode: str | None = None
     """Mode set for the group; None: not set."""
 
 

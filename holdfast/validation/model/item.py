@@ -34,7 +34,6 @@ class Item:
         return self.places.get(attribute, self.path)
 
     def is_known(self, attribute: str) -> bool:
-        """True if an attribute can be read."""
         return vars(self)[attribute] is not UNRESOLVED
 
     def changed(self, **attributes: Any) -> Self:

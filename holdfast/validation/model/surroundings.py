@@ -11,8 +11,6 @@ from holdfast.validation.model.item import Item
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Subnet(Item):
-    """Subnet of nodes, file systems or a control plane."""
-
     id: str
     """Identity: ``subnet-...`` or a logical id."""
     availability_zone: str | None
@@ -25,8 +23,6 @@ class Subnet(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Traffic(Item):
-    """Rule of a security group."""
-
     protocol: str
     """``-1`` for all, ``tcp``, ``udp``, ..."""
     from_port: int | None = None
@@ -138,8 +134,6 @@ class DataRepositoryAssociation(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LustreFileSystem(Item):
-    """An FSx for Lustre file system."""
-
     id: str
     deployment_type: Annotated[str, Property(FILE_SYSTEM, "LustreConfiguration.DeploymentType", "SCRATCH_1")]
     storage_type: Annotated[str, Property(FILE_SYSTEM, "StorageType", "SSD")] = "SSD"
@@ -164,8 +158,6 @@ class LustreFileSystem(Item):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OpenZfsFileSystem(Item):
-    """An FSx for OpenZFS file system."""
-
     id: str
     deployment_type: Annotated[str, Property(FILE_SYSTEM, "OpenZFSConfiguration.DeploymentType")]
     capacity_gib: Annotated[int | None, Property(FILE_SYSTEM, "StorageCapacity")]

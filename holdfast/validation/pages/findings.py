@@ -28,7 +28,7 @@ suppress:
   - {code: HF721, path: cluster.instance_groups.workers, reason: capacity is bought by the day}
 ```
 
-Errors can be where the table permits it.
+Errors can be where the table allows it.
 Each code has a page with its reason, a failing example that is tested, and the fix.
 An example sets something in one of the good files beside it: [slurm.yaml](examples/slurm.yaml),
 [eks.yaml](examples/eks.yaml), [slurm.template.json](examples/slurm.template.json),
@@ -100,7 +100,7 @@ def _shown(code: str, each: Example | None) -> Iterator[str]:
         yield f"\nwith a file `{name}`\n\n```\n{text.replace(chr(13), '<CR>')}```\n"
     with tempfile.TemporaryDirectory() as folder:
         found = [finding for finding in findings_of(each, folder=Path(folder)) if finding.code == code]
-        reported = "".join(_reported(finding, Path(folder), each) for finding in found)
+        reported = "".join(_line(finding, Path(folder), each) for finding in found)
     yield f"\n`holdfast check` reports\n\n```\n{reported}```\n"
 
 
@@ -117,7 +117,7 @@ def _patch(each: Example) -> str:
     )
 
 
-def _reported(finding: Finding, folder: Path, each: Example) -> str:
+def _line(finding: Finding, folder: Path, each: Example) -> str:
     line = f":{finding.line}" if finding.line and each.text else ""
     path = re.sub(r"^.*#", "", finding.path)
     message = finding.message.replace(f"{folder}/", "").replace(f"{each.base}#", "")

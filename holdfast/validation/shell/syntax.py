@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-DEADLINE_S = 5.0
+DEADLINE_S = 30.0
 
 
 @functools.cache

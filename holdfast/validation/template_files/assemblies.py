@@ -53,7 +53,6 @@ def read_template(path: Path, *, region: str | None = None, account: str | None 
 
 
 def nested_templates(path: Path, template: Template) -> Iterator[Template]:
-    """Nested stacks of a template, by its asset manifest."""
     for digest, asset in _Assets(path.parent).places.items():
         if asset.name.endswith(_NESTED) and digest in json.dumps(template.body.get("Resources")):
             yield Template(
@@ -125,14 +124,11 @@ def _assembly(folder: Path) -> Iterator[Template]:
 
 
 class _Assets:
-    """Assets beside the templates of a folder."""
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @cached_property
     def places(self) -> Mapping[str, Path]:
-        """Path of each asset, by content hash."""
         found = {}
         for manifest in sorted(self._folder.glob("*.assets.json")):
             for digest, asset in _json(manifest).get("files", {}).items():

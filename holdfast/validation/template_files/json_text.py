@@ -77,8 +77,6 @@ def _refuse(constant: str) -> float:
 
 
 class _Builder:
-    """Combines tokens of a valid text."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._line = 1

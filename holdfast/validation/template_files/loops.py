@@ -21,7 +21,6 @@ class _TooManyError(Exception):
 
 
 def transforms(body: Mapping[str, Any]) -> frozenset[str]:
-    """Macros of a template."""
     written = body.get("Transform", [])
     names = (each.get("Name") if isinstance(each, Mapping) else each for each in _list(written))
     return frozenset(map(str, names))

@@ -79,8 +79,6 @@ def _no_yaml(line: int, given: str) -> Unreadable:
 
 
 class _Open:
-    """Mapping or list under construction."""
-
     __slots__ = ("anchor", "container", "key", "size", "tag")
 
     def __init__(self, container: LinedMapping | LinedList, tag: str | None, anchor: str | None) -> None:

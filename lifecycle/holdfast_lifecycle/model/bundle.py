@@ -24,8 +24,6 @@ class Mount(NamedTuple):
 
 
 class AccountingDatabase(NamedTuple):
-    """External MySQL or MariaDB server for Slurm's accounting."""
-
     endpoint: str
     port: int
     secret_arn: str
@@ -35,8 +33,6 @@ class AccountingDatabase(NamedTuple):
 
 
 class Health(NamedTuple):
-    """Mode of the health agent, and duration of the burn-in."""
-
     enabled: bool = False
     """Default: false, as with external bundles"""
     acts: bool = False

@@ -94,7 +94,6 @@ class Context(NamedTuple):
 
     @property
     def script(self) -> str:
-        """Script of the bundle to run this again."""
         return _SCRIPTS[self.hook]
 
     @property

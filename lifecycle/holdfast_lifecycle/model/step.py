@@ -25,8 +25,6 @@ class StepError(Exception):
 
 
 class Work(Protocol):
-    """Functions of a step; each step file has these three."""
-
     def check(self, context: Context, /) -> bool: ...
 
     def apply(self, context: Context, /) -> None: ...

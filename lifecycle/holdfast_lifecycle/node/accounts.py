@@ -1,5 +1,3 @@
-"""Accounts of the node, from its own files."""
-
 from typing import NamedTuple, Optional
 
 from holdfast_lifecycle.model import Context, User

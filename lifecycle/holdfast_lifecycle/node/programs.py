@@ -1,5 +1,3 @@
-"""Programs of the node, with clear errors."""
-
 import os
 import subprocess
 from collections.abc import Iterator

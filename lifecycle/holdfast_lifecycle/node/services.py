@@ -1,5 +1,3 @@
-"""Services of the node, by systemctl."""
-
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -44,7 +42,6 @@ def disable(unit: str) -> None:
 
 
 def drop_in(context: Context, unit: str) -> Path:
-    """File with our additions to a unit of the AMI."""
     return context.path(f"{_UNITS}/{unit}.service.d/holdfast.conf")
 
 

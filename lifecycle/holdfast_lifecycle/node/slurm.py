@@ -1,5 +1,3 @@
-"""Slurm's configuration on a node."""
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

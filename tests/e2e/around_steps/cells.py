@@ -25,7 +25,7 @@ THIRD = ("backward", "after", "pause")
 """Places with snapshots after each third update."""
 TWINS = ("backward", "after", "pause")
 """Places in HSDP of forms that are one habit in many variants."""
-STATEMENT = r"|form\.after|statement|was left"
+STATEMENT = r"|form\.after|statement|was left|inside the step"
 """Words of a message about code behind a collective that was left."""
 PAUSES = ("pause", "mean")
 """After ``with step:``, and the survivors notice it between two steps: at the next one, or in a collective there."""
@@ -71,7 +71,7 @@ class Cell:
     @property
     def words(self) -> str:
         """What a message has to have one of."""
-        return self.entry.words + (STATEMENT if self.collective or self.place == "evaluation" else "")
+        return self.entry.words + (STATEMENT if self.collective or self.place in ("evaluation", "mean") else "")
 
     @property
     def allowed(self) -> tuple[str, ...]:

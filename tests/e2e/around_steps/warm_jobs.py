@@ -123,7 +123,7 @@ def _launcher(command: Sequence[str]) -> int:
     return main(command)
 
 
-def _zygote(command: Sequence[str], *, pass_fds: Sequence[int], env: Mapping[str, str]) -> Fork:
+def _zygote(command: Sequence[str], *, pass_fds: Sequence[int]) -> Fork:
     """The process that forks, from its command: python -m module arguments."""
     arguments = ["zygote", *command[3:]]
     parent = os.getpid()
@@ -135,7 +135,7 @@ def _zygote(command: Sequence[str], *, pass_fds: Sequence[int], env: Mapping[str
 
     pid = os.fork()
     if not pid:
-        _become(serve, environment=env, log=1, keep=pass_fds, parent=parent)
+        _become(serve, environment=os.environ, log=1, keep=pass_fds, parent=parent)
     return Fork(pid)
 
 

@@ -99,7 +99,7 @@ def test_a_launcher_is_heard_with_its_processes_and_who_it_is_by_the_kernel(
 ) -> None:
     (job,) = heard(agent, line, report(child))
 
-    assert (job.pid, job.uid, job.run, job.step, job.heard_s) == (os.getpid(), os.getuid(), "r", 5, 100.0)
+    assert (job.pid, job.uid, job.run, job.step, job.received_s) == (os.getpid(), os.getuid(), "r", 5, 100.0)
     assert [rank.pid for rank in job.ranks] == [child]
     assert job.can_hand_over
 
@@ -269,7 +269,7 @@ def test_a_second_agent_of_a_node_is_refused_and_what_a_dead_one_left_is_not_in_
 
 
 def test_jobs_of_one_user_are_one_voice() -> None:
-    job = JobReport("a", "", "r", 0, 1, 1, 0, (), connection=1, uid=1000, pid=5, heard_s=0.0)
+    job = JobReport("a", "", "r", 0, 1, 1, 0, (), connection=1, uid=1000, pid=5, received_s=0.0)
     other = replace(job, connection=2, pid=6, job="b", run="s")
 
     assert independent((job, other)) == 1

@@ -12,8 +12,6 @@ FILE = Path("/etc/holdfast/aws")
 
 @dataclass(frozen=True)
 class Settings:
-    """Variables of the AWS clients, under the same names."""
-
     variables: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod

@@ -1,5 +1,3 @@
-"""Test of the network stack."""
-
 import hashlib
 import os
 import socket

@@ -1,5 +1,3 @@
-"""Test of a disk."""
-
 import errno
 import hashlib
 import os

@@ -1,5 +1,3 @@
-"""Test of memory."""
-
 import hashlib
 import time
 from pathlib import Path

@@ -30,7 +30,6 @@ def _figures(path: Path) -> "dict[str, float]":
 
 
 def slower(figures: "Mapping[str, float]", others: "Mapping[str, tuple[float, int]]") -> "tuple[str, ...]":
-    """Problems: figures far below the median."""
     problems = []
     for name, value in sorted(figures.items()):
         median, count = others.get(name, (0.0, 0))

@@ -1,5 +1,3 @@
-"""Result of one load test."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -83,7 +83,6 @@ class Child:
         return True
 
     def poll(self, boot_s: float) -> Optional[Answer]:
-        """Return the answer if it has arrived."""
         if not self.waiting:
             return None
         answer = self._read(boot_s)  # before time is counted: it may have come while nobody looked
@@ -97,7 +96,6 @@ class Child:
         return answer
 
     def remember(self) -> "list[int]":
-        """Identity of a stuck child, for a later agent."""
         return [self._pid, self._started] if self.waiting and self._pid else []
 
     def adopt(self, memory: "list[int]", boot_s: float) -> None:
@@ -150,7 +148,6 @@ class Child:
         return None
 
     def _lost(self, boot_s: float) -> Optional[Answer]:
-        """Handle a closed socket: the child died, or is dying."""
         if self._socket is not None:
             self._socket.close()
         self._socket, self._not_before_s = None, boot_s + AGAIN_AFTER_S

@@ -1,5 +1,3 @@
-"""Waiting times, and identity of a process."""
-
 from typing import Optional
 
 from holdfast_agent.kernel_files import read_bytes
@@ -9,8 +7,6 @@ LONGEST_STEP_S = 1.0
 
 
 class Patience:
-    """Time waited, counted in turns of the caller."""
-
     def __init__(self) -> None:
         self.waited_s = 0.0
         self._last: Optional[float] = None

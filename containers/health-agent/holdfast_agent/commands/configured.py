@@ -1,5 +1,3 @@
-"""Configuration arguments of all commands."""
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Base of all detectors."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -96,7 +94,6 @@ class Detector:
         return ()
 
     def switched_off(self, reason: str) -> "tuple[Seen, ...]":
-        """Mark as disabled by the configuration or the kind of node."""
         self.support, self.reason = Support.NO, reason
         self.parts = {}
         return ()

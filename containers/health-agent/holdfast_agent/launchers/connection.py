@@ -66,7 +66,7 @@ class Connection:
             connection=self.number,
             uid=self.peer.uid,
             pid=self.peer.pid,
-            heard_s=now_s,
+            received_s=now_s,
         )
 
     def answered(self, answer: node_socket.Answer) -> None:

@@ -1,5 +1,3 @@
-"""Verified report of a launcher."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -16,13 +14,13 @@ class JobReport(node_socket.LauncherReport):
         connection: Distinguishes launchers, also of one job.
         uid: User of the job, by the kernel.
         pid: Of the launcher, in the agent's namespace.
-        heard_s: Time of the report, by the clock of the socket.
+        received_s: Time of the report, by the clock of the socket.
     """
 
     connection: int
     uid: int
     pid: int
-    heard_s: float
+    received_s: float
 
     @property
     def can_hand_over(self) -> bool:

@@ -1,5 +1,3 @@
-"""Interface of the device and of files."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -47,11 +47,10 @@ class Ruling(Enum):
 
 
 def most(*, nodes: int, share: float) -> int:
-    """Limit of nodes within the window."""
     return max(1, int(nodes * share + 1e-9))
 
 
-def allows_all(*, nodes: int, share: float) -> bool:
+def is_unlimited(*, nodes: int, share: float) -> bool:
     """True if all nodes may go at once."""
     return most(nodes=nodes, share=share) >= nodes
 

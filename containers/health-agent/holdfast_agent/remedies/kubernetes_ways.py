@@ -27,8 +27,6 @@ _DAEMONS = ("DaemonSet", "Node")
 
 
 class KubernetesBook:
-    """Marks in annotations of nodes."""
-
     def __init__(self, *, settings: RemedySettings, api: KubernetesApi) -> None:
         self._name, self._api, self._is_controller = settings.host, api, settings.is_controller
 
@@ -65,14 +63,12 @@ class KubernetesBook:
             yield Mark(node=name, stage=Stage.ASKED, since_s=self._api.now_s)
 
     def write(self, stage: Stage, remedy: str, fault: str = "") -> None:
-        """Mark this node; with a fault, also set a condition."""
         now_s = self._api.now_s or time.time()
         self._annotate(f"{stage.value}:{remedy}:{int(now_s)}")
         if fault:
             self._say(status="False", reason=fault, message=f"{remedy} is due", now_s=now_s)
 
     def asked(self, remedy: str) -> None:
-        """Record the request where it outlives the node."""
         self._record(remedy, now_s=self._api.now_s or time.time())
 
     def clear(self) -> None:

@@ -45,7 +45,7 @@ class Leaving:
                 continue
             if name in self.asked:
                 continue
-            if job.heard_s <= self.put_off.get(name, job.heard_s - 1.0):
+            if job.received_s <= self.put_off.get(name, job.received_s - 1.0):
                 continue
             if not job.can_hand_over:
                 self.kept[job.job] = "no spare has capacity for its ranks"
@@ -101,7 +101,7 @@ class Leaving:
                 continue
             del self.asked[answer.id]
             if answer.outcome in ("later", "failed"):
-                self.put_off[answer.id] = job.heard_s
+                self.put_off[answer.id] = job.received_s
             else:
                 self.done.append(answer.id)
             if answer.outcome == "done":

@@ -1,5 +1,3 @@
-"""Remedy that a node needs, over all incidents. Pure."""
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Optional
@@ -24,7 +22,6 @@ class Need:
 
     @property
     def key(self) -> str:
-        """Changes when the incident requires more."""
         return f"{self.incident}:{self.remedy.value}"
 
     def to_json(self) -> "dict[str, str]":

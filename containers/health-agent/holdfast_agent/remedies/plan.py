@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Optional
 
 from holdfast_agent.launchers import JobReport
-from holdfast_agent.remedies.breaker import RENEW_S, SETTLE_S, Ruling, Stage, allows_all, confirmed, ruling
+from holdfast_agent.remedies.breaker import RENEW_S, SETTLE_S, Ruling, Stage, confirmed, is_unlimited, ruling
 from holdfast_agent.remedies.leaving import Leaving
 from holdfast_agent.remedies.need import Need
 from holdfast_agent.remedies.settings import RemedySettings
@@ -61,7 +61,7 @@ class Situation:
 class Decision:
     request: Optional[Request] = None
     orders: "list[tuple[JobReport, node_socket.Command]]" = field(default_factory=list)
-    happenings: "list[Happening]" = field(default_factory=list)
+    events: "list[Happening]" = field(default_factory=list)
     is_cured: bool = False
     """The remedy is done: earlier verdicts no longer apply."""
 
@@ -114,7 +114,7 @@ class Plan:
 
     def step(self, now: Situation) -> Decision:
         decision = Decision()
-        decision.happenings += self._leaving.hear(now.launchers)
+        decision.events += self._leaving.hear(now.launchers)
         for answer in now.hands:
             if self._open is not None and answer.number == self._open.number:
                 self._hear(answer, now, decision)
@@ -191,7 +191,7 @@ class Plan:
             now.jobs, incident=need.incident, reason=reason, host=self._settings.host, urgent=urgent
         )
         decision.orders += orders
-        decision.happenings += reported
+        decision.events += reported
         waited_s = now.boot_s - self._since_s
         most_s = LEAVE_S if need.when is When.NOW else LEAVE_AT_BOUNDARY_S
         if now.boot_s - self._started_s < JOBS_KNOWN_S or (not self._leaving.is_over(now.jobs) and waited_s < most_s):
@@ -224,7 +224,7 @@ class Plan:
         if not self._leaving.is_reported:
             self._leaving.is_reported = True
             text = "; ".join(part for part in (self.need.evidence, costs) if part)
-            decision.happenings.append(self._requested(way=self._settings.way, evidence=text))
+            decision.events.append(self._requested(way=self._settings.way, evidence=text))
         tasks = self._leaving.tasks if self._settings.way == "slurm" else []
         self._request(decision, "ask", subject=",".join(tasks[:MOST_TASKS]))
 
@@ -237,7 +237,7 @@ class Plan:
                 now.jobs, incident=now.need.incident, reason=now.need.fault, host=self._settings.host
             )
             decision.orders += orders
-            decision.happenings += reported
+            decision.events += reported
             self._let_go(now, decision)
         if self._leaving.tasks:
             self._request(decision, "requeue", subject=self._leaving.tasks[0])
@@ -275,19 +275,19 @@ class Plan:
             self._leaving.tasks = [task for task in self._leaving.tasks if task != request.subject]
             self._leaving.requeued.append(request.subject)
         elif request.deed == "reset":
-            self._heard_reset(answer, now, decision)
+            self._on_reset(answer, now, decision)
         elif answer.outcome == "refused" and request.deed not in ("force", "clear", "refuse"):
             self._refuse("foreign", answer.why, decision)
             self._enter(Phase.REFUSED, now, due_in_s=PERSON_LOOK_S)
         elif request.deed == "claim" and self.phase is Phase.CLAIMING:
-            self._heard_claim(answer, now, decision)
+            self._on_claim(answer, now, decision)
         elif request.deed == "go" and self.phase is Phase.GOING:
             free = self._allowed or (self._view is not None and self._is_free(self._view))
             self._enter(Phase.LEAVING if free else Phase.CONFIRMING, now)
         elif request.deed == "ask" and self.phase is Phase.ASKING:
-            self._heard_ask(answer, request.subject, now, decision)
+            self._on_ask(answer, request.subject, now, decision)
         elif request.deed == "look" and answer.view is not None:
-            self._heard_look(answer.view, now, decision)
+            self._on_look(answer.view, now, decision)
 
     def _fail(self, answer: Answer, now: Situation, decision: Decision) -> None:
         self.problem = answer.why
@@ -298,9 +298,9 @@ class Plan:
             self._refuse("unanswered", f"{answer.why}; retrying", decision)
 
     def _is_free(self, view: View) -> bool:
-        return allows_all(nodes=view.nodes, share=self._settings.share)
+        return is_unlimited(nodes=view.nodes, share=self._settings.share)
 
-    def _heard_claim(self, answer: Answer, now: Situation, decision: Decision) -> None:
+    def _on_claim(self, answer: Answer, now: Situation, decision: Decision) -> None:
         view = answer.view
         self._claimed_s = now.boot_s
         if view is not None and view.is_controller:
@@ -315,7 +315,7 @@ class Plan:
         else:
             self._enter(Phase.RULING, now, due_in_s=SETTLE_S)
 
-    def _heard_ask(self, answer: Answer, subject: str, now: Situation, decision: Decision) -> None:
+    def _on_ask(self, answer: Answer, subject: str, now: Situation, decision: Decision) -> None:
         assert self.need is not None
         if answer.outcome == "in-use":
             self._refuse("under-way", answer.why, decision)
@@ -325,17 +325,17 @@ class Plan:
             self._leaving.requeued += done
         self._enter(Phase.ASKED, now)
 
-    def _heard_reset(self, answer: Answer, now: Situation, decision: Decision) -> None:
+    def _on_reset(self, answer: Answer, now: Situation, decision: Decision) -> None:
         assert self.need is not None
         if answer.outcome == "done":
-            decision.happenings.append(self._requested(way="driver", evidence=self.need.evidence))
+            decision.events.append(self._requested(way="driver", evidence=self.need.evidence))
             self._enter(Phase.ASKED, now, due_in_s=LOOK_S)
         else:
             # The device cannot be reset by itself: the next remedy is the node's.
             self.need = replace(self.need, remedy=Remedy.REBOOT)
             self._enter(Phase.ASKING, now)
 
-    def _heard_look(self, view: View, now: Situation, decision: Decision) -> None:
+    def _on_look(self, view: View, now: Situation, decision: Decision) -> None:
         own = {mark.stage for mark in view.marks if mark.node == view.me}
         if self.phase is Phase.RULING:
             self._rule(view, now, decision)
@@ -352,7 +352,7 @@ class Plan:
             else:
                 self._due_s = now.boot_s + PERSON_LOOK_S
         elif self.phase is Phase.ASKED:
-            self._heard_asked(view, now, decision)
+            self._on_asked(view, now, decision)
 
     def _rule(self, view: View, now: Situation, decision: Decision) -> None:
         share = self._settings.share
@@ -372,7 +372,7 @@ class Plan:
             self._enter(Phase.REFUSED, now, due_in_s=PERSON_LOOK_S)
             self._request(decision, "refuse")
 
-    def _heard_asked(self, view: View, now: Situation, decision: Decision) -> None:
+    def _on_asked(self, view: View, now: Situation, decision: Decision) -> None:
         waited_s = now.boot_s - self._since_s
         stands = view.is_asked or bool(view.asks)
         if self._settings.way == "api":  # of which nothing is to be seen at the node but the mark
@@ -441,7 +441,7 @@ class Plan:
         detail = {"incident": self.need.incident, "way": self._settings.way, "host": self._settings.host, "why": code}
         action, fault = self.need.remedy.value, self.need.fault
         reported = Happening(kind=kinds.REMEDY_REFUSED, fault=fault, evidence=why, action=action, detail=detail)
-        decision.happenings.append(reported)
+        decision.events.append(reported)
 
     def _requested(self, *, way: str, evidence: str) -> Happening:
         assert self.need is not None

@@ -93,7 +93,7 @@ class Remediator:
             self._tell(job, command)
         if decision.request is not None:
             self._hands.send(decision.request, boot_s=boot_s)
-        return (*decision.happenings, *reported)
+        return (*decision.events, *reported)
 
     def _accuse(self, verdict: Verdict, *, boot_s: float) -> None:
         """Restart processes that the kernel named; other sources are not trusted."""

@@ -1,5 +1,3 @@
-"""Settings of remedies."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Composition of the service from a configuration."""
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

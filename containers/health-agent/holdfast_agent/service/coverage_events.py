@@ -1,5 +1,3 @@
-"""Reports of detectors for coverage, and its changes as events."""
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast_agent.coverage import Change, Report

@@ -1,5 +1,3 @@
-"""Idle checks, where idleness can be seen."""
-
 import json
 import sys
 from collections.abc import Callable, Sequence

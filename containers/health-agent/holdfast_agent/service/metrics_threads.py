@@ -26,7 +26,6 @@ class _NotServed:
 
 
 def is_measured(configuration: Configuration) -> bool:
-    """Return True if metrics are served or sent."""
     return bool(configuration.metrics_port or configuration.metrics_remote_write_url)
 
 

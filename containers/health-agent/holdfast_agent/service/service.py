@@ -163,7 +163,6 @@ class Service:
         }
 
     def numbers(self) -> Numbers:
-        """All metrics by name and labels."""
         found: dict[Metric, float] = {key: value for one in self.detectors for key, value in one.numbers.items()}
         for one in self.detectors:
             found["holdfast_detector_hung", (("detector", one.name),)] = float(one.hung)

@@ -10,7 +10,6 @@ LONGEST_EVIDENCE = 500
 
 
 def verdict_event(verdict: Verdict) -> Happening:
-    """Event of a verdict, or of its withdrawal."""
     detail: dict[str, Any] = {
         "incident": verdict.incident,
         "device": verdict.device,

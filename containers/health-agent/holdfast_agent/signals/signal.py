@@ -1,5 +1,3 @@
-"""Signal of a detector."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Optional, Union

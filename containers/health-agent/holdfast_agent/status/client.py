@@ -1,5 +1,3 @@
-"""Client of the status socket."""
-
 import json
 import socket
 from pathlib import Path

@@ -184,7 +184,6 @@ class LogReader:
         boot: str = "",
         sequence: Optional[int] = None,
     ) -> Record:
-        """Place the record in its boot and on the time axis of its log."""
         started = text.startswith("Linux version ") and self._last_s is not None
         fell = boot_s is not None and boot_s + _BOOT_STEPS_BACK_S < (self._last_s or 0.0) and not self._by_wall
         if started or fell or (boot and self._boot_id not in ("", boot)):

@@ -13,7 +13,6 @@ _ORDER = {remedy: place for place, remedy in enumerate(Remedy)}
 
 
 def is_more(one: Remedy, other: Remedy) -> bool:
-    """True if the first remedy is stronger."""
     return _ORDER[one] > _ORDER[other]
 
 
@@ -87,12 +86,10 @@ class Incident:
         return Asked(remedy=remedy, when=when, check=check)
 
     def pids(self, now_s: float) -> "tuple[int, ...]":
-        """Processes named by sightings with a process remedy."""
         counting = [one for one in self.sightings.values() if one.counts(now_s)]
         return tuple(pid for one in counting if one.remedy is Remedy.RESTART_PROCESS for pid in one.pids)
 
     def devices(self, now_s: float, *, remedies: "tuple[Remedy, ...]") -> "set[str]":
-        """Devices that require one of the remedies."""
         return {one.device for one in self.sightings.values() if one.counts(now_s) and one.remedy in remedies}
 
     def leading(self, now_s: float) -> Sighting:

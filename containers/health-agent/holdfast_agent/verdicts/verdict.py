@@ -1,5 +1,3 @@
-"""Verdict on an incident."""
-
 from dataclasses import dataclass, field
 from typing import Optional
 

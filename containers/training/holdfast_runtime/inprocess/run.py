@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from holdfast_runtime.elastic import Rounds, elastic_asked
 from holdfast_runtime.inprocess.beginning import begun
 from holdfast_runtime.inprocess.elastic_event import answers
+from holdfast_runtime.inprocess.errors import BrokenError
 from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.reduction import BUCKET_BYTES
 from holdfast_runtime.inprocess.state import TrainingState
@@ -211,14 +212,17 @@ class Run:
         return True
 
     def all_reduce_mean(self, value: Tensor) -> Tensor:
-        """The mean of a tensor over all ranks, inside a step."""
-        if self.world_size > 1:
+        """Return the mean of a tensor over all ranks. Inside a step: it is repeated with the step."""
+        if self.world_size == 1:
+            return value
+        try:
             if self._member is not None:
                 self._member.peers.check()
             value = value.detach().clone()
             self._updates.wait(dist.all_reduce(value, async_op=True))
-            value /= self.world_size
-        return value
+        except BrokenError as error:
+            raise BrokenError(f"{error}; only a step is repeated: call all_reduce_mean inside the step") from error
+        return value / self.world_size
 
     def _save(self, *, last: bool = False) -> None:
         every = self._checkpoint_every

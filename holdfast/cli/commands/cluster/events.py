@@ -77,7 +77,7 @@ class _HoldfastEvents:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._has_read = False
-        """All of the log, so that a kind that nobody writes is known to be none."""
+        """The whole log, so that an unknown kind can be rejected."""
 
     def read(self, choice: Choice) -> Iterable[_ShownEvent]:
         found = stream_events(self._context, since_ns=choice.since_ns)

@@ -10,7 +10,7 @@ from holdfast.cli.terminal import CommandError, print_line
 def explain(
     code: Annotated[str | None, typer.Argument(metavar="CODE", help="Code of a finding, such as HF041.")] = None,
 ) -> None:
-    """Explain a finding, with an example and the fix. Without a code: list all findings."""
+    """Explain a finding with an example; list all without a code."""
     from holdfast.cli.views.findings import as_plain_text
     from holdfast.validation import all_rules
     from holdfast.validation.pages import page

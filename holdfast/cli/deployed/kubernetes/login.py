@@ -39,8 +39,6 @@ class EksCluster:
 
 @dataclass(frozen=True, kw_only=True)
 class SignedIn:
-    """Client with a valid login, and the version of its API server."""
-
     client: KubernetesClient
     cluster: EksCluster
     runs: str

@@ -21,5 +21,4 @@ def training_group(environment: Environment, name: str | None) -> InstanceGroup:
 
 
 def type_of(group: InstanceGroup) -> str | None:
-    """Return the first instance type of a group."""
     return next(iter(group.types), None)

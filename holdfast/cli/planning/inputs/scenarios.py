@@ -1,5 +1,3 @@
-"""Inputs of a plan, and the scenario of each row."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -67,7 +65,6 @@ class Inputs:
         return max(1, self.spares) if use == "needed" else 0
 
     def scenario_at(self, name: str, instances: int) -> Scenario:
-        """Scenario of a strategy at a number of instances."""
         strategy = self._strategy(name, instances)
         spares, failures = self._spares(name), self.failures
         if instances != self.instances:

@@ -1,5 +1,3 @@
-"""Findings as text: one by one, and unchecked rules by cause."""
-
 import os
 import sys
 from collections.abc import Sequence

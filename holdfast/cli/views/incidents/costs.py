@@ -26,8 +26,6 @@ ByNode = Mapping[str, float] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Hours:
-    """Lost hours of an incident."""
-
     own: ByNode
     """Of the broken instance."""
     reported: ByNode
@@ -75,7 +73,6 @@ class Fleet:
     price: Price = Price()
 
     def with_groups_of(self, groups: Mapping[str, str]) -> "Fleet":
-        """Add former instances, by their group."""
         known = {node: self.type_of_group[group] for node, group in groups.items() if group in self.type_of_group}
         return Fleet(type_of_node={**known, **self.type_of_node}, type_of_group=self.type_of_group, price=self.price)
 
@@ -97,7 +94,6 @@ def cost_usd(hours: ByNode, fleet: Fleet) -> float | None:
 
 
 def hours_of(incidents: Sequence[Incident]) -> list[Hours]:
-    """Lost hours of each instance, for each incident."""
     order = sorted(range(len(incidents)), key=lambda place: (incidents[place].start_ns, incidents[place].id))
     counted: dict[str, list[Span]] = {}
     own = {place: _counted_once(_out_of_service(incidents[place]), counted) for place in order}

@@ -15,8 +15,6 @@ SHOWN_IDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class RemedyRow:
-    """Requested or refused remedy."""
-
     time_s: float
     remedy: str | None
     way: str | None
@@ -58,7 +56,7 @@ class IncidentRow:
     remedies: tuple[RemedyRow, ...]
     evidence: tuple[EvidenceRow, ...]
     reported_by_job: tuple[str, ...]
-    """Fields of these that only the log of a job tells, which every user of a node can write."""
+    """Fields from the log of a job alone, which every user of a node can write."""
 
 
 def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:

@@ -29,7 +29,7 @@ _COLUMNS = {
     "job": "job",
 }  # fmt: skip
 REPORTED = "reported by the job"
-"""Beside what only the log of a job tells."""
+"""Mark of values that only the log of a job has."""
 
 
 def state_text(state: str) -> Text:
@@ -76,7 +76,6 @@ def reported_note(rows: Sequence[IncidentRow]) -> str:
 
 
 def incident_detail(row: IncidentRow, *, price_note: str = "") -> RenderableType:
-    """Details of an incident: facts, steps in order, evidence."""
     facts: list[tuple[str, str | Text]] = [
         ("incident", Text.assemble(plain(row.id), "  ", state_text(row.state))),
         ("began", f"{moment(row.started_ns)} UTC"),
@@ -127,7 +126,6 @@ def incident_figures(row: IncidentRow) -> Table:
 
 
 def marked(text: str, row: IncidentRow, *fields: str) -> str:
-    """Text, marked if the job reports it."""
     return f"{text} ({REPORTED})" if set(fields) & set(row.reported_by_job) else text
 
 
@@ -141,7 +139,6 @@ def took_text(row: IncidentRow) -> str:
 
 
 def reported_text(row: IncidentRow) -> str:
-    """Cost of the job's other instances."""
     took = f"{number(row.reported_gpu_hours, digits=3)} GPU-hours, {dollars(row.reported_cost_usd)}"
     return f"the rest of the job: {took} ({REPORTED})"
 
@@ -154,7 +151,6 @@ def _steps(row: IncidentRow) -> Fitted:
 
 
 def steps_of(row: IncidentRow) -> list[tuple[float, str]]:
-    """Steps of an incident, in time order."""
     known = [
         (row.signal_s, "first sign"),
         (row.verdict_s, "verdict"),

@@ -8,7 +8,6 @@ _WORD = re.compile(r"\s*\S+")
 
 
 def at_words(text: Text, width: int) -> Iterator[Text]:
-    """Wrap at words; a longer word has its own line."""
     for line in text.split("\n", allow_blank=True):
         places: list[int] = []
         begun = 0
@@ -22,7 +21,6 @@ def at_words(text: Text, width: int) -> Iterator[Text]:
 
 
 def uncut(line: Text) -> Text:
-    """Return the line with folding disabled."""
     line.no_wrap, line.overflow = True, "ignore"
     return line
 

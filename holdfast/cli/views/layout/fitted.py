@@ -19,8 +19,6 @@ LEAST_WIDTH = 24
 
 @dataclass(frozen=True, kw_only=False)
 class Column:
-    """Heading and alignment."""
-
     name: str
     justify: Literal["left", "right"] = "left"
 

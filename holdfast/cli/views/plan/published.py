@@ -11,7 +11,6 @@ from holdfast.planner import PublishedFigure, PublishedTable
 
 
 def render_published(tables: Sequence[PublishedTable]) -> RenderableType:
-    """Published figures, and computed ones where they differ."""
     parts: list[RenderableType] = []
     for published in tables:
         columns = list(dict.fromkeys(figure.column for figure in published.figures))
@@ -39,7 +38,6 @@ def published_cell(figure: PublishedFigure) -> str:
 
 
 def difference(figure: PublishedFigure) -> str:
-    """Sentence about a figure that differs from its formula."""
     return (
         f"{figure.row}, {figure.column}: published {_rounded(figure.published)}, the formula gives "
         f"{_rounded(figure.formula)} ({figure.exact:,.2f}); {figure.why}"

@@ -23,7 +23,7 @@ GOODPUT_COLUMNS = ("spares", "min/failure", "first order", "renewal", "simulated
 COST_COLUMNS = ("to train", "5 to 95 %, d", "lost", "cost", "saves", "saves $")
 
 ASSUMED = "assumption"
-"""The source of recovery times that nobody has published."""
+"""Source of unpublished recovery times."""
 
 IF_IT_SCALES = "if throughput grows with the number of instances"
 
@@ -46,7 +46,6 @@ def render_plan(plan: Plan, inputs: Inputs, compared: PlanAgainstActual | None) 
 
 
 def headline(plan: Plan) -> str:
-    """Cluster and failure rate, in a sentence."""
     scenario = plan.scenario
     often = "nothing fails" if plan.mtbf_h is None else f"one failure every {hours(plan.mtbf_h)}"
     return (
@@ -248,7 +247,6 @@ def _ledger(compared: PlanAgainstActual) -> Table:
 
 
 def ledger_rows(compared: PlanAgainstActual) -> list[tuple[str, str, str]]:
-    """A row per account over all jobs, and their sum."""
     totals = ledger_total(compared.ledgers)
     wall = sum(book.wall_ns for book in compared.ledgers)
     rows = [(account, f"{ns / 1e9:,.3f}", percent(ns / wall) if wall else "-") for account, ns in totals.items()]

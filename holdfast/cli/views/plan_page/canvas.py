@@ -53,7 +53,6 @@ class Plot:
 
 @contextmanager
 def plot(name: str, title: str, colours: Sequence[Colour], *, height_in: float = HEIGHT_IN) -> Iterator[Plot]:
-    """Return axes to draw on."""
     # Here and not above: it takes half a second, and most commands draw nothing.
     import matplotlib as mpl
     from matplotlib.figure import Figure

@@ -66,7 +66,6 @@ def strategy(names: Sequence[str], name: str) -> Colour:
 
 
 def every(names: Sequence[str]) -> tuple[Colour, ...]:
-    """All colours of a page with these strategies."""
     accounts = tuple(account(name) for name in (*ACCOUNTS, "fewer"))
     return (TEXT, DIM, LINE, HERE, GOAL, *accounts, *dict.fromkeys(strategy(names, name) for name in names))
 
@@ -87,7 +86,6 @@ def stylesheet(colours: Sequence[Colour]) -> str:
 
 
 def in_page(svg: str, colours: Sequence[Colour]) -> str:
-    """Plot in the colours of the page."""
     for each in colours:
         svg = svg.replace(each.stand_in, f"var(--{each.variable})")
     return svg

@@ -81,7 +81,6 @@ def _line(axes: "Axes", curve: Curve, colour: Colour, *, dashed: bool) -> None:
 
 
 def lost_by_stage(plan: Plan) -> str:
-    """Parts of the lost time of each strategy."""
     rows = names(plan)
     height_in = 0.6 + 0.37 * len(rows)
     with plot("stage", "what the lost time is made of", every(rows), height_in=height_in) as drawn:
@@ -175,7 +174,6 @@ def lost_by_spares(plan: Plan) -> str:
 
 
 def strip(name: str, title: str, stretches: Sequence[Stretch], rows: Sequence[str]) -> str:
-    """Time line in as many rows as a phone can show."""
     begin = stretches[0].start_ns if stretches else 0
     span = max(1, (stretches[-1].end_ns if stretches else 0) - begin)
     with plot(name, title, every(rows), height_in=1.5) as drawn:

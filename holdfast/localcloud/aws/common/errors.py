@@ -1,6 +1,3 @@
-"""Errors of the embedded services."""
-
-
 class ServiceError(Exception):
     """An error as API callers see it: code, message, HTTP status."""
 

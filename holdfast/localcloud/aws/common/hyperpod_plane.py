@@ -17,8 +17,6 @@ from holdfast.localcloud.aws.common.errors import ServiceError
 
 
 class ClusterService(Protocol):
-    """SageMaker of one account and region, as used by this plane."""
-
     account: str
     region: str
 
@@ -28,8 +26,6 @@ class ClusterService(Protocol):
 
 
 class ControlPlanes(Protocol):
-    """EKS of one account and region, as used by this plane."""
-
     account: str
     region: str
 
@@ -37,8 +33,6 @@ class ControlPlanes(Protocol):
 
 
 class Plane:
-    """Plane shared by the services of all accounts and regions."""
-
     def __init__(self, *, simulated: bool) -> None:
         """`simulated`: there is no control plane; nodes start and end at once."""
         self.simulated = simulated
@@ -89,7 +83,6 @@ class Plane:
         return {}
 
     def became(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Pass on the new state of an EKS cluster."""
         arn = str(body.get("arn", ""))
         with self._changed:
             member = self._control_planes.get(_place(arn))

@@ -1,5 +1,3 @@
-"""Paging of list operations."""
-
 import base64
 import binascii
 from collections.abc import Sequence

@@ -41,7 +41,6 @@ class AddonSoftware:
         self._clusters, self._kubernetes = clusters, kubernetes
 
     def is_real(self, content: dict[str, Any]) -> bool:
-        """Return True if Kubernetes runs and has a stand-in for the add-on."""
         return bool(stand_in(content["addonName"])) and self._kubernetes(content["clusterName"]) is not None
 
     def install(self, content: dict[str, Any], *, resolve_conflicts: str, failing_as: str) -> None:
@@ -59,7 +58,6 @@ class AddonSoftware:
             content["broken"], content["health"] = failing_as, _issue("ConfigurationConflict", str(error))
 
     def look(self, content: dict[str, Any]) -> None:
-        """Update the record from the add-on's pods."""
         place = self._kubernetes(content["clusterName"])
         content["settling"] = ""
         if place is None or not stand_in(content["addonName"]):

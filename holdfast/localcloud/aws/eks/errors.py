@@ -1,5 +1,3 @@
-"""The errors of Amazon EKS."""
-
 from holdfast.localcloud.aws.common import ServiceError
 
 

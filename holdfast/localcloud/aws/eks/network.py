@@ -34,7 +34,6 @@ class ClusterNetwork:
         return {"config": config, "cidr": str(cidr)}
 
     def check_change(self, given: dict[str, Any]) -> None:
-        """Check the network changes of UpdateClusterConfig."""
         if given.get("subnetIds"):
             vpc = self._check_subnets(given["subnetIds"])
             self._check_groups(given.get("securityGroupIds", []), vpc)

@@ -18,8 +18,6 @@ HTTPS = 443
 
 
 class SubnetRoutes:
-    """Routes out of subnets, for members of security groups."""
-
     def __init__(self, *, client: ClientFactory, subnets: Iterable[str], groups: Iterable[str]) -> None:
         ec2 = client("ec2")
         self._ec2 = ec2

@@ -24,7 +24,6 @@ DEFAULTS = {
 def described(
     given: dict[str, Any] | None, *, capacity: int | None, storage_type: str, subnets: list[str]
 ) -> dict[str, Any]:
-    """Return the OpenZFS part of a new file system's description."""
     if given is None:
         raise rules.bad_request("OpenZFSConfiguration must be specified for an OpenZFS file system.")
     _check(given, capacity=capacity, storage_type=storage_type)

@@ -26,7 +26,6 @@ class Records:
         return f"arn:aws:fsx:{self.region}:{self.account}:{kind}/{name}"
 
     def purge(self) -> None:
-        """Forget records whose deletion is over."""
         for records in (self.file_systems, self.associations):
             for key in [key for key, record in records.items() if _elapsed(record.get("DeletionTime"))]:
                 del records[key]

@@ -15,10 +15,10 @@ from holdfast.localcloud.aws.guard.bodies import (
     read_body,
 )
 from holdfast.localcloud.aws.guard.callers import CallerIdentity, Callers, remember_tags
-from holdfast.localcloud.aws.guard.connections import MOST_CONNECTIONS, BoundedServer, GuardedHandler
+from holdfast.localcloud.aws.guard.connections import MOST_CONNECTIONS, BoundedServer
 from holdfast.localcloud.aws.guard.judge import Authorizer, tags_of
 from holdfast.localcloud.aws.guard.origin import foreign
-from holdfast.localcloud.aws.guard.signatures import RequestSignature, signed, verify
+from holdfast.localcloud.aws.guard.signatures import signed, verify
 
 __all__ = [
     "ALL_TOGETHER",
@@ -31,8 +31,6 @@ __all__ = [
     "Budget",
     "CallerIdentity",
     "Callers",
-    "GuardedHandler",
-    "RequestSignature",
     "ceiling_of",
     "foreign",
     "read_body",

@@ -41,8 +41,6 @@ class Budget:
 
 
 class Part:
-    """Share of the budget that a request holds."""
-
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self.taken = 0

@@ -28,12 +28,7 @@ MOST_TAGS, LONGEST_KEY, LONGEST_VALUE = 50, 128, 256
 
 
 class Authorizer:
-    """
-    Authorizes requests of roles. Policies are read again after a change.
-
-    Args:
-        clients: Clients of the embedded AWS for an account and region; their requests are not judged.
-    """
+    """Authorizes requests of roles, except those of ``clients``. Policies are read again after a change."""
 
     def __init__(self, clients: Callable[[str, str], ClientFactory]) -> None:
         self._clients = clients

@@ -60,7 +60,6 @@ def needs(
 
 
 def session_tags(parameters: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the session tags of an AssumeRole request, from its flat parameters."""
     keys = {name: str(key) for name, key in parameters.items() if TAG_KEY.fullmatch(name)}
     return {key: str(parameters.get(name.removesuffix("Key") + "Value", "")) for name, key in keys.items()}
 

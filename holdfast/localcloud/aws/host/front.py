@@ -66,8 +66,6 @@ POLICIES = ("iam", "s3")
 
 
 class Front:
-    """The WSGI application."""
-
     def __init__(
         self,
         *,

@@ -80,7 +80,6 @@ class HostedService:
 
     @functools.cached_property
     def routes(self) -> Routes:
-        """Routes of REST requests to operations."""
         return Routes(self.model)
 
     def owns(self, operation: str) -> bool:

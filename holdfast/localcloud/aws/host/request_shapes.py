@@ -24,12 +24,7 @@ READ = ("json", "query", "ec2")
 
 
 def must_fit(request: Request, *, names: Iterable[str], operation: str) -> None:
-    """
-    Reject a request without required members or with wrong types. Raise ServiceError in AWS's words.
-
-    Args:
-        names: Names of the service in botocore.
-    """
+    """Reject missing members and wrong types. Raise ServiceError in AWS's words."""
     model = next((each for each in (_model(name, request) for name in names) if each is not None), None)
     if model is None or operation not in model.operation_names:
         return

@@ -28,12 +28,7 @@ CHARACTER_PROPERTIES = {
 
 
 def violations(*, shape: Any, value: dict[str, Any], closely: bool = True) -> list[str]:
-    """
-    Return a sentence for every constraint of `shape` that `value` breaks.
-
-    Args:
-        closely: True if allowed values are checked too, not only types and presence.
-    """
+    """Return a sentence for every broken constraint; with ``closely`` also for values that are not allowed."""
     return list(_structure(shape, value, "", closely=closely))
 
 

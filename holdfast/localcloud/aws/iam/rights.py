@@ -16,13 +16,7 @@ class Rights:
     """Rights of one role. Policies are read once."""
 
     def __init__(self, *, client: ClientFactory, role: str, session: str, account: str) -> None:
-        """
-        Read a role's policies.
-
-        Args:
-            role: ARN. A role that IAM does not have may do nothing.
-            session: Name of the role's session in messages.
-        """
+        """Read a role's policies; an unknown role may do nothing. ``session``: its name in messages."""
         self.role, self.name = role, role.rsplit("/", 1)[-1]
         partition = role.split(":")[1] if role.count(":") >= 5 else "aws"
         self.principal = f"arn:{partition}:sts::{account}:assumed-role/{self.name}/{session}"

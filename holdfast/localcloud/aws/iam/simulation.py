@@ -19,8 +19,6 @@ EVERYTHING = ("*",)
 
 
 class Simulation:
-    """Policy simulator; moto has the rest of IAM."""
-
     def __init__(self, *, client: ClientFactory, account: str, **_: Any) -> None:
         self._client, self._account = client, account
 

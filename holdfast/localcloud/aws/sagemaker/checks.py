@@ -68,7 +68,6 @@ class References:
             raise refuse(f"The CloudWatch alarm '{missing[0]}' of AutoRollbackConfiguration does not exist.")
 
     def networks(self, settings: dict[str, Any], group: dict[str, Any]) -> list[tuple[IPv4Network, str]]:
-        """Return subnet ranges and zones of a group's nodes."""
         vpc = group.get("OverrideVpcConfig") or settings.get("VpcConfig")
         if not vpc:  # without a VPC, HyperPod nodes sit in a network of the service's own
             return [(IPv4Network("10.255.0.0/16"), "")]

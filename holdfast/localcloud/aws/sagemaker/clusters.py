@@ -27,7 +27,6 @@ class HyperPodClusters:
         self._plane, self._notices = plane, notices
 
     def requests(self) -> list[dict[str, str]]:
-        """Return the requested node operations, for the control plane."""
         with self.lock:
             return [
                 {

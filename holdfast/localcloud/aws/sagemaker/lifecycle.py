@@ -56,7 +56,6 @@ def is_incompatible(image: dict[str, Any]) -> bool:
 
 
 def incompatible_ami(name: str, image: str) -> str:
-    """Return the service's message for an incompatible AMI."""
     return (
         f"LifeCycleConfig is optional but requires a compatible AMI. Instance group {name} has {image}. Run "
         "UpdateClusterSoftware to update to an AMI that supports optional node lifecycle configuration."

@@ -51,7 +51,6 @@ class ClusterNotices:
         self._put(CLUSTER_EVENT, cluster, {"EventDetails": detail})
 
     def close(self) -> None:
-        """Send pending events and stop."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(timeout=5)

@@ -52,8 +52,6 @@ FIXED_GROUP_SETTINGS = (
 
 
 class SageMaker:
-    """HyperPod part of SageMaker in one account and region."""
-
     PARTS: ClassVar[dict[str, type]] = {
         "nodes": NodeOperations,
         "health_checks": HealthChecks,

@@ -15,12 +15,7 @@ FREEING = ("Delete", "BatchDelete", "Abort", "Terminate", "Release", "Detach", "
 
 
 class DiskSpace:
-    """
-    Free space on the file system of ``folder``.
-
-    Args:
-        free: Free bytes. Default: of the file system.
-    """
+    """Free space, in bytes, on the file system of ``folder``."""
 
     def __init__(self, *, folder: Path, free: Callable[[Path], int] | None = None) -> None:
         self._folder, self._free = folder, free

@@ -98,7 +98,6 @@ class Bodies:
 
 
 def dump_backends(name: str, bodies: Bodies) -> bytes:
-    """Return one moto service's state, in all accounts and regions."""
     backends = moto.backends.get_backend(name)  # type: ignore[call-overload]
     held = {
         (account, region): vars(backend)

@@ -56,7 +56,6 @@ def find_image(request: StepRequest) -> ContainerImage:
 
 
 def open_mounts(request: StepRequest) -> list[PreparedMount]:
-    """Open the node's files that the container shows, with the user's permissions."""
     desired = list(_mounts.parse(request.mounts, folder=request.folder))
     if request.mount_home:
         desired.insert(0, ContainerMount(source=request.user.home, target=request.user.home))

@@ -1,5 +1,2 @@
-"""Errors for the user."""
-
-
 class RefusedError(Exception):
     """The container is not possible; the message is the line that srun prints."""

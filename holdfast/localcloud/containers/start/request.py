@@ -1,5 +1,3 @@
-"""Request of the plugin. Pure."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -35,13 +33,7 @@ class StepRequest:
 
 
 def parse(body: bytes) -> StepRequest:
-    """
-    Parse ``name=value`` pairs, each ended by a zero byte.
-
-    Raises:
-        RefusedError: Too many.
-        ValueError: Not written by the plugin.
-    """
+    """Parse pairs, each ended by a zero byte. Raise RefusedError for too many, else ValueError."""
     if len(body) > MAX_BYTES:
         raise RefusedError(f"the container options have {len(body)} bytes; at most {MAX_BYTES} are allowed")
     words = body.decode(errors="surrogateescape").split("\0")

@@ -165,7 +165,6 @@ class PlaneClient:
         return int(answer["version"])
 
     def report_control_plane(self, became: ClusterState) -> None:
-        """Report the state of an EKS cluster."""
         try:
             self._call("kubernetes", body=json.dumps(asdict(became)).encode())
         except urllib.error.HTTPError as error:

@@ -9,12 +9,7 @@ from holdfast.localcloud.nodes import Fleet, Node
 
 
 def controller_node(home: Path, *, cluster: str = "") -> Node | None:
-    """
-    Return the running node with the Slurm controller, or None.
-
-    Args:
-        cluster: Name of the cluster. Default: any.
-    """
+    """Return the running node with the Slurm controller, or None. ``cluster``: default any."""
     for node in Fleet(home=home).nodes():
         if node.alive() and _is_controller(node) and cluster in ("", _cluster_of(node)):
             return node

@@ -92,8 +92,6 @@ class Remove:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkFailed:
-    """Report an instance as Failure and leave it."""
-
     arn: str
     instance_id: str
     message: str

@@ -65,7 +65,6 @@ class Service:
         self.is_stale = True
 
     def changed(self) -> None:
-        """Mark the answers as stale, and wake the loop."""
         self.spoil()
         self._on_change()
 

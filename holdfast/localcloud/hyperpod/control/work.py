@@ -16,13 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class InstanceWork:
-    """
-    Work on instances, one thread each. Thread-safe.
-
-    Args:
-        on_done: Called when work ended, while its instance is busy.
-        on_free: Called when the instance is free.
-    """
+    """Work on instances, one thread each. Thread-safe. ``on_done``: instance still busy; ``on_free``: not."""
 
     def __init__(self, *, on_done: Callable[[], None], on_free: Callable[[], None]) -> None:
         self.pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="work")

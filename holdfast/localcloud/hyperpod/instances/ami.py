@@ -29,19 +29,7 @@ _keys = threading.Lock()
 
 
 def shared_home(node: Node, *, mount_path: str) -> str:
-    """
-    Create ubuntu's home on a shared file system, with its key pair; the first node does it.
-
-    Args:
-        node: A node with the file system mounted.
-        mount_path: Its path.
-
-    Returns:
-        The home's path on the nodes.
-
-    Raises:
-        SlurmError: The path is not usable.
-    """
+    """Create ubuntu's home on a shared file system; return its path. Raise SlurmError if not usable."""
     home = f"{mount_path.rstrip('/')}/ubuntu"
     command = ["/bin/sh", "-c", _MAKE_HOME, "home", home, _KEY_TYPE]
     with _keys:

@@ -70,15 +70,7 @@ class _ShippingLock:
 
 
 class Machines:
-    """
-    Nodes of all instances of one home. Thread-safe.
-
-    Args:
-        endpoint: Address of the embedded AWS for nodes, called at each boot.
-        file_systems: Called at each boot.
-        kubernetes: Real EKS clusters.
-        zone: Availability zone of the instances, called at each boot.
-    """
+    """Nodes of all instances of one home. Thread-safe. Its callables are called at each boot."""
 
     def __init__(
         self,

@@ -40,8 +40,6 @@ class ClusterMemory:
 
 
 class Memory:
-    """Memory of all clusters, written on every change."""
-
     def __init__(self, *, path: Path) -> None:
         self._path = path
         self._lock = threading.RLock()

@@ -358,7 +358,6 @@ class Procedure:
         self._report(status=NOT_FOUND, events=[completed(self.cluster, self.instance, operation="deletion")])
 
     def give_up(self, *, message: str) -> None:
-        """Report a lost instance as Failure."""
         with self.memory.change(self.cluster.arn) as memory:
             memory.failures[self.instance.instance_id] = message
         if self.role == "Compute":

@@ -88,7 +88,6 @@ def life_cycle_config(group: Group) -> str:
 
 
 def job_variables(environment: Mapping[str, str]) -> str:
-    """Return the variables that Slurm's plugin adds to each task."""
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in environment.items())
 
 

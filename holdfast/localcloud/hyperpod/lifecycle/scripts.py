@@ -40,13 +40,7 @@ _NODE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class LifecycleError(Exception):
-    """
-    A bundle is not available or its script failed.
-
-    Args:
-        reason: One line for the timeline.
-        missing: True if the script does not exist. Default: False, it ran.
-    """
+    """A bundle is not available or its script failed (``missing``: does not exist); one line of reason."""
 
     def __init__(self, reason: str, *, missing: bool = False) -> None:
         super().__init__(reason)
@@ -198,8 +192,6 @@ def _end_of(path: Inside) -> bytes:
 
 
 class OutputTail:
-    """Last lines of an output of any length."""
-
     def __init__(self) -> None:
         self._kept = b""
 

@@ -22,12 +22,7 @@ class Lock(Protocol):
 
 
 class Turn:
-    """
-    Turn of one node's events, for one thread.
-
-    Args:
-        lock: The node's. None: no other process ships.
-    """
+    """Turn of one node's events, for one thread. Without ``lock`` no other process ships."""
 
     def __init__(self, *, lock: Lock | None) -> None:
         self.lock = lock

@@ -117,7 +117,6 @@ class Cluster:
         return next((one for one in self.instances if one.instance_id == instance_id), None)
 
     def with_role(self, role: str) -> tuple[Instance, ...]:
-        """Return instances whose group has this Slurm role, by address."""
         names = {group.name for group in self.groups if group.slurm_role == role}
         found = [one for one in self.instances if one.group in names]
         return tuple(sorted(found, key=lambda one: ipaddress.ip_address(one.address)))

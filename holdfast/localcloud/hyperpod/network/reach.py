@@ -17,12 +17,7 @@ IPV4_HEADER_BYTES = 20
 
 
 class ReachabilityProbe:
-    """
-    Thread that probes the addresses of nodes.
-
-    Args:
-        on_change: Called when a node becomes silent.
-    """
+    """Thread that probes the addresses of nodes; ``on_change`` is called when one becomes silent."""
 
     def __init__(self, *, on_change: Callable[[], None]) -> None:
         self._on_change = on_change

@@ -39,7 +39,6 @@ class SlurmClusters:
         return self._known.setdefault(cluster.arn, Slurm(form_timeout_s=self._form_timeout_s))
 
     def arrive(self, instance_id: str) -> None:
-        """Schedule the line of an instance whose scripts have ended."""
         if self._node_line_delay_s:
             timer = threading.Timer(self._node_line_delay_s, lambda: self._arrived.add(instance_id))
             timer.daemon = True

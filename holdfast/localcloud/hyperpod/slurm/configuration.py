@@ -84,12 +84,7 @@ class MachineSize:
 
 
 def slurm_conf(cluster: Cluster, *, machine: MachineSize, without: Iterable[str] = ()) -> str:
-    """
-    Return the whole file. Raise ValueError without exactly one controller.
-
-    Args:
-        without: Instance ids that are being removed and get no line.
-    """
+    """Return the file, without lines for these ids. Raise ValueError without exactly one controller."""
     controllers = cluster.with_role("Controller")
     if len(controllers) != 1:
         raise ValueError(

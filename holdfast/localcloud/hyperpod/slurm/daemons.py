@@ -174,6 +174,5 @@ def _script(
 
 
 def last_words(done: "subprocess.CompletedProcess[str]") -> str:
-    """Return the end of a program's output, on one line."""
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
     return " | ".join(lines)[-500:]

@@ -1,5 +1,3 @@
-"""MUNGE key of each cluster."""
-
 import contextlib
 import os
 import secrets

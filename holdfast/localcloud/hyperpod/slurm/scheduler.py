@@ -78,13 +78,7 @@ class Slurm:
         gres: str = "",
         before_start: Callable[[Node], None] | None,
     ) -> None:
-        """
-        Apply ``conf`` as the cluster's configuration. Running jobs go on.
-
-        Args:
-            gres: Its gres.conf.
-            before_start: Called on the controller before slurmctld starts. None: lifecycle scripts start it.
-        """
+        """Apply ``conf``; jobs go on. ``before_start`` is called before slurmctld; None: scripts start it."""
         present = _read(controller, SLURM_CONF)
         changed = owned_lines(present) != owned_lines(conf)
         if changed:
@@ -126,15 +120,7 @@ class Slurm:
     def wait_answering(
         self, *, timeout_s: float = REGISTER_TIMEOUT_S, is_given_up: Callable[[], bool] = lambda: False
     ) -> None:
-        """
-        Wait until slurmctld answers.
-
-        Args:
-            timeout_s: Timeout; extended for a slurmctld that runs by then.
-
-        Raises:
-            SlurmError: It timed out, or the cluster is being deleted.
-        """
+        """Wait for slurmctld; one that runs gets more time. Raise SlurmError, also during a deletion."""
         began = time.monotonic()
         while self._answered is None or self._answered is not self._controller:
             controller, waited_s = self._controller, time.monotonic() - began

@@ -56,13 +56,7 @@ class _Trouble:
 
 
 class Upkeep:
-    """
-    Upkeep thread.
-
-    Args:
-        kept: Returns the nodes, called at each pass.
-        pool: Runs slow work.
-    """
+    """Upkeep thread. ``kept`` returns the nodes at each pass; ``pool`` runs slow work."""
 
     def __init__(
         self, *, kept: Callable[[], Iterable[WatchedNode]], events: EventSink, pool: ThreadPoolExecutor

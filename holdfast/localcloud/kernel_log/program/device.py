@@ -34,12 +34,7 @@ class Reader:
 
 
 class Device:
-    """
-    Kernel log of one node.
-
-    Args:
-        micros: Microseconds since boot.
-    """
+    """Kernel log of one node. ``micros`` returns microseconds since boot."""
 
     def __init__(self, *, micros: Callable[[], int]) -> None:
         self.ring = Ring()

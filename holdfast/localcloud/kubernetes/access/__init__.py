@@ -9,20 +9,19 @@ from holdfast.localcloud.kubernetes.access.authorization import (
     attributes_of,
 )
 from holdfast.localcloud.kubernetes.access.configuration import ApiServerSide, pod_webhook
-from holdfast.localcloud.kubernetes.access.entries import Entry, User, user_of
-from holdfast.localcloud.kubernetes.access.identity import Identity, Sts, StsError, identity_in
+from holdfast.localcloud.kubernetes.access.entries import Entry, User
+from holdfast.localcloud.kubernetes.access.identity import Identity, StsError, identity_in
 from holdfast.localcloud.kubernetes.access.pod_identity import (
     Pod,
     PodIdentity,
     PodIdentityError,
-    Reviewer,
     pod_of,
     session_name,
 )
 from holdfast.localcloud.kubernetes.access.pods import Additions, patch_of
 from holdfast.localcloud.kubernetes.access.reviews import Access, Settings
 from holdfast.localcloud.kubernetes.access.server import AccessServer, Certificates
-from holdfast.localcloud.kubernetes.access.tokens import PresignedRequest, TokenError, presigned_request
+from holdfast.localcloud.kubernetes.access.tokens import TokenError, presigned_request
 
 __all__ = [
     "ADDRESS",
@@ -40,11 +39,8 @@ __all__ = [
     "PodIdentity",
     "PodIdentityAgent",
     "PodIdentityError",
-    "PresignedRequest",
-    "Reviewer",
     "Scope",
     "Settings",
-    "Sts",
     "StsError",
     "TokenError",
     "User",
@@ -57,5 +53,4 @@ __all__ = [
     "presigned_request",
     "refusal_of_request",
     "session_name",
-    "user_of",
 ]

@@ -1,5 +1,3 @@
-"""Health of an add-on's workloads. Pure."""
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

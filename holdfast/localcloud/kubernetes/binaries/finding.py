@@ -98,7 +98,6 @@ class Binaries:
 
 
 def uses_records(environment: Mapping[str, str]) -> bool:
-    """Return True if EKS clusters are configured to be records."""
     return environment.get(VARIABLE, "").strip() == RECORDS
 
 

@@ -24,12 +24,7 @@ def run(
     cwd: Path | None = None,
     on_line: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """
-    Run a program and return its output; killed at the deadline and when this process exits.
-
-    Raises:
-        BinariesError: failure, timeout, or a full disk.
-    """
+    """Return the output; killed at the deadline or with this process. Raise BinariesError, also if the disk is full."""
     name = Path(argv[0]).name
     # A killed build must not leave a compiler at work; the kernel sees to it, so nothing has to survive to do it.
     command = ["setpriv", "--pdeathsig", "KILL", "--", *argv]

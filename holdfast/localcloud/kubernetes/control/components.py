@@ -52,8 +52,6 @@ class Program:
 
 
 def programs(settings: Settings, *, argv: Argv, flags: Callable[[str], list[str]], etcd: str) -> tuple[Program, ...]:
-    """Return all programs in start order."""
-
     def component(name: str, *own: str, after_ready: bool = True) -> Program:
         return Program(name=name, argv=(*argv(name), *own, *flags(name)), after_ready=after_ready)
 

@@ -101,7 +101,6 @@ class ControlPlane:
 
     @property
     def is_started(self) -> bool:
-        """True if the instance runs and all programs were started."""
         node = self.node
         return node is not None and node.inside("/run/kube/second").exists()
 
@@ -133,7 +132,6 @@ class ControlPlane:
         self._run(node, second, stage="second")
 
     def stopped_programs(self) -> list[str]:
-        """Return its programs that a signal has stopped."""
         node = self.node
         if node is None:
             return []
@@ -259,7 +257,6 @@ class ControlPlane:
 
 
 def erase(key: str, *, fleet: Fleet, directory: Path) -> None:
-    """Remove all of a control plane, also of another process."""
     with contextlib.suppress(NodeError):
         fleet.node(key).remove()
     if directory.exists():

@@ -62,7 +62,6 @@ class Authority:
         return self._sign(name, groups=groups, usage=ExtendedKeyUsageOID.CLIENT_AUTH, names=(), addresses=())
 
     def server(self, name: str, *, names: Iterable[str] = (), addresses: Iterable[str] = ()) -> Pair:
-        """Return a server certificate for these DNS names and addresses."""
         return self._sign(name, groups=(), usage=ExtendedKeyUsageOID.SERVER_AUTH, names=names, addresses=addresses)
 
     def _sign(

@@ -14,11 +14,4 @@ def accelerators(counts: Mapping[str, int]) -> tuple[str, bytes]:
     return f"{DEVICES}/accelerators.json", json.dumps({name: count for name, count in counts.items() if count}).encode()
 
 
-def unhealthy_mark(resource: str, device: int | str) -> str:
-    """Return the path of a file on the node that marks a device unhealthy while it exists, within 2 s."""
-    if "/" in str(device):
-        raise ValueError(f"{device!r} is no device: give its index or its id")
-    return f"{DEVICES}/{resource.replace('/', '_')}/{device}.unhealthy"
-
-
-__all__ = ["DEVICES", "LUSTRE", "accelerators", "unhealthy_mark"]
+__all__ = ["DEVICES", "LUSTRE", "accelerators"]

@@ -64,7 +64,6 @@ def _cover(path: str, *, aside: str) -> None:
 
 @contextlib.contextmanager
 def full_disk(node: Node) -> Iterator[str]:
-    """Leave no free space; yield the folders."""
     done: list[str] = []
 
     def cover() -> None:

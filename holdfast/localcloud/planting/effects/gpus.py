@@ -1,5 +1,3 @@
-"""Answers of the node's NVML."""
-
 import contextlib
 import fcntl
 import os
@@ -12,12 +10,7 @@ from holdfast.localcloud.planting.lines import WITHOUT_GPUS
 
 
 def device_of(node: Node, *, gpu: int, required: bool) -> tuple[str, tuple[str, ...]]:
-    """
-    Return the address of the GPU with this number, and all addresses.
-
-    Raises:
-        FaultError: The node has none, or fewer, where required.
-    """
+    """Return the address of the GPU with this number, and all. Raise FaultError if there are fewer."""
     file = node.inside(ANSWERS)
     known = addresses(file.read_bytes().decode()) if file.exists() else ()
     if not known and not required and gpu == 0:

@@ -15,13 +15,7 @@ _LOOK_S = 0.05
 
 
 class FaultHold:
-    """
-    Wait for the end of a fault.
-
-    Args:
-        node: The faulty node.
-        for_s: Duration. Default: until the node ends.
-    """
+    """Wait for the end of a fault: after ``for_s`` seconds, or with the node."""
 
     def __init__(self, node: Node, *, for_s: float | None) -> None:
         self._node = node
@@ -38,11 +32,9 @@ class FaultHold:
         self._served[descriptor] = answer
 
     def regularly(self, action: Callable[[], None]) -> None:
-        """Call it many times a second."""
         self._regular.append(action)
 
     def wait(self) -> None:
-        """Return when the fault is to be reverted."""
         poller = select.poll()
         for descriptor in (self._asked, *self._served):
             poller.register(descriptor, select.POLLIN)

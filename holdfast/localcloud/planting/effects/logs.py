@@ -25,7 +25,6 @@ def write_kernel_lines(node: Node, lines: Sequence[str], *, logs: KernelLogs, le
 
 
 def victim(node: Node) -> GpuProcess | None:
-    """Return the youngest Python process of the node, for a driver's message."""
     candidates = [pid for pid in proc.members(node.pid) if proc.program(pid).startswith(("python", "pt_main"))]
     for pid in sorted(candidates, key=lambda pid: proc.start_ticks(pid) or 0, reverse=True):
         try:

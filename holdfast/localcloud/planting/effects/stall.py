@@ -26,12 +26,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @contextlib.contextmanager
 def stalled_mount(node: Node, *, path: str, holding: FaultHold) -> Iterator[str]:
-    """
-    Stall ``path`` and every other mount of that file system on the node; yield the mount points.
-
-    Raises:
-        FaultError: Nothing is mounted there.
-    """
+    """Stall all mounts of that file system on the node; yield them. Raise FaultError if none."""
     whose = _file_systems(node, path=path)
     descriptor = _libc.fanotify_init(ctypes.c_uint(_FAN_CLASS_CONTENT | _FAN_CLOEXEC), ctypes.c_uint(os.O_RDONLY))
     if descriptor < 0:

@@ -36,7 +36,7 @@ class ClusterReader:
 
     def cluster(self, resource: Resource) -> Cluster:
         properties = self._values.properties(resource)
-        simple = read_properties(Cluster, properties)
+        members = read_properties(Cluster, properties)
         orchestrator = properties.get("Orchestrator")
         tiered = properties.get("TieredStorageConfig")
         scaling = properties.get("AutoScaling")
@@ -53,9 +53,9 @@ class ClusterReader:
             role=self.roles.role(properties.get("ClusterRole")),
             tags=properties.get("Tags").mapping("Key", "Value"),
             **{
-                **simple,
-                "auto_scaler": _switched(scaling, simple["auto_scaler"]),
-                "tiered_storage_percent": _switched(tiered, simple["tiered_storage_percent"]),
+                **members,
+                "auto_scaler": _switched(scaling, members["auto_scaler"]),
+                "tiered_storage_percent": _switched(tiered, members["tiered_storage_percent"]),
                 "has_role": _is_there(properties.get("ClusterRole")),
             },
         )
@@ -133,7 +133,6 @@ def _accounting(node: Node) -> AccountingDatabase:
 
 
 def _text_or_token(node: Node) -> Any:
-    """Known value, or the function that returns it."""
     text = node.text()
     return None if text is UNRESOLVED and node.is_attribute else text
 

@@ -65,7 +65,9 @@ class RoleReader:
             },
             id=self._values.graph.identity(resource),
             trusted_services=_trusted(properties.get("AssumeRolePolicyDocument")),
-            statements=tuple(sorted(statements, key=lambda each: not all(map(each.is_known, ("effect", "actions"))))),
+            statements=tuple(
+                sorted(statements, key=lambda each: not (each.is_known("effect") and each.is_known("actions")))
+            ),
             managed_policies=_managed_names(properties.get("ManagedPolicyArns")),
         )
 

@@ -41,8 +41,8 @@ class LifecycleReader:
 
     def _scripts(self, uri: Node) -> Any:
         """Files under a URI, if one delivery puts all of them there."""
-        place = _bucket_and_prefix(uri)
-        if place is None:
+        requested = _bucket_and_prefix(uri)
+        if requested is None:
             return UNRESOLVED
         files: dict[str, str] = {}
         delivered = False
@@ -50,9 +50,9 @@ class LifecycleReader:
             properties = self._values.properties(deployment)
             prefix = properties.get("DestinationBucketKeyPrefix").text()
             bucket = properties.get("DestinationBucketName")
-            if not _same_bucket(bucket, place[0]):
+            if not _same_bucket(bucket, requested[0]):
                 continue
-            below = None if prefix is UNRESOLVED else _below(place[1], prefix or "")
+            below = None if prefix is UNRESOLVED else _below(requested[1], prefix or "")
             if below is None:
                 continue
             content = self._content(deployment)
@@ -90,7 +90,6 @@ def _uri(node: Node) -> Any:
 
 
 def _bucket_and_prefix(uri: Node) -> tuple[object, str] | None:
-    """Bucket of a URI, by reference or as text, and the prefix."""
     if isinstance(uri.value, Text):
         parts = uri.value.parts
         if len(parts) in (2, 3) and parts[0] == "s3://" and isinstance(parts[1], Reference):
@@ -110,11 +109,11 @@ def _same_bucket(node: Node, bucket: object) -> bool:
     return (value.with_gaps() if isinstance(value, Text) else value) == bucket
 
 
-def _below(place: str, prefix: str) -> str | None:
-    """Prefix of delivered names under ``place``; None if none can be."""
+def _below(requested: str, prefix: str) -> str | None:
+    """Prefix of delivered names under ``requested``; None if none can be."""
     prefix = prefix.strip("/")
-    if place == prefix:
+    if requested == prefix:
         return ""
-    if not prefix or place.startswith(f"{prefix}/"):
-        return f"{place.removeprefix(prefix).strip('/')}/"
+    if not prefix or requested.startswith(f"{prefix}/"):
+        return f"{requested.removeprefix(prefix).strip('/')}/"
     return None

@@ -142,7 +142,6 @@ class NetworkReader:
         return node.text()
 
     def _routes(self, subnet: Resource) -> tuple[Linked, bool]:
-        """Routes of a subnet, and whether they are complete."""
         associations = self._values.linked(["AWS::EC2::SubnetRouteTableAssociation"], ["SubnetId"], subnet)
         found: list[Resource] = []
         doubtful: list[Resource] = []

@@ -112,7 +112,7 @@ def named_clusters(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule("HF349", severity="warning", title="The Kubernetes cluster has an administrator", each=App, source=ACCESS)
-def has_administrator(app: App, _: Deployment) -> Iterator[Broken]:
+def has_access_entry(app: App, _: Deployment) -> Iterator[Broken]:
     """
     The creator of a cluster administers it only with BootstrapClusterCreatorAdminPermissions; all others need an access
     entry. With neither, kubectl is refused for everyone.

@@ -106,7 +106,7 @@ def one_hook(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     each=Lifecycle,
     source=ERRORS,
 )
-def lifecycle_is_not_empty(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
+def lifecycle_is_set(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
     """
     An empty one is not the same as none. The service says "LifeCycleConfig for instance group is provided but contains
     no configuration...".

@@ -106,13 +106,13 @@ def hook_of_the_mode(scripts: Scripts, _: Deployment) -> Iterator[Broken]:
     `on_create` is for mode custom, where scripts do all of it; `on_init_complete` is for mode extension, where HyperPod
     makes the node ready first. HyperPod takes one of them.
     """
-    if None not in (scripts.mode, scripts.group_mode) and scripts.group_mode not in ("none", scripts.mode):
+    if None not in (scripts.mode, scripts.required_mode) and scripts.required_mode not in ("none", scripts.mode):
         hook = "on_create" if scripts.mode == "custom" else "on_init_complete"
         yield refused(
-            scripts.at("group_mode"),
-            f"mode {scripts.group_mode} and scripts with {hook}",
+            scripts.at("required_mode"),
+            f"mode {scripts.required_mode} and scripts with {hook}",
             allowed=f"mode {scripts.mode} with {hook}",
-            fix=f"remove the mode, or name the script of mode {scripts.group_mode}",
+            fix=f"remove the mode, or name the script of mode {scripts.required_mode}",
         )
 
 

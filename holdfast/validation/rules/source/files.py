@@ -76,7 +76,7 @@ declare(
     title="Only findings that may be accepted are suppressed",
     source=OURS,
     explanation="""
-    Warnings, and what could not be checked, can be accepted with a reason; so can the few errors whose page permits it,
+    Warnings, and what could not be checked, can be accepted with a reason; so can the few errors whose page allows it,
     because the fact behind them moves or has exceptions. Anything else AWS refuses whether or not it is hidden here.
     """,
 )

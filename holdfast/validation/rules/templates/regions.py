@@ -56,7 +56,7 @@ _REGIONAL = {
 
 
 @dataclass(frozen=True)
-class _Setting:
+class _Requirement:
     """Setting of an environment file that makes a resource of a type."""
 
     path: tuple[str, ...]
@@ -70,16 +70,16 @@ class _Setting:
         return data not in (None, False, [], ()) and not left_out
 
 
-_SETTINGS: Mapping[str, _Setting] = {
-    "AWS::Grafana::Workspace": _Setting(("observability", "grafana")),
-    "AWS::APS::Workspace": _Setting(("observability", "prometheus")),
-    "AWS::SageMaker::MlflowApp": _Setting(("observability", "mlflow")),
-    "AWS::SageMaker::ClusterSchedulerConfig": _Setting(("eks", "task_governance"), unless=("policy", False)),
-    "AWS::SageMaker::ComputeQuota": _Setting(("eks", "task_governance", "teams")),
-    "AWS::EKS::Cluster": _Setting(("eks",)),
-    "AWS::FSx::FileSystem": _Setting(("storage", "lustre")),
-    "AWS::FSx::DataRepositoryAssociation": _Setting(("storage", "lustre", "datasets")),
-    "AWS::RDS::DBInstance": _Setting(("slurm", "accounting", "create")),
+_REQUIRED: Mapping[str, _Requirement] = {
+    "AWS::Grafana::Workspace": _Requirement(("observability", "grafana")),
+    "AWS::APS::Workspace": _Requirement(("observability", "prometheus")),
+    "AWS::SageMaker::MlflowApp": _Requirement(("observability", "mlflow")),
+    "AWS::SageMaker::ClusterSchedulerConfig": _Requirement(("eks", "task_governance"), unless=("policy", False)),
+    "AWS::SageMaker::ComputeQuota": _Requirement(("eks", "task_governance", "teams")),
+    "AWS::EKS::Cluster": _Requirement(("eks",)),
+    "AWS::FSx::FileSystem": _Requirement(("storage", "lustre")),
+    "AWS::FSx::DataRepositoryAssociation": _Requirement(("storage", "lustre", "datasets")),
+    "AWS::RDS::DBInstance": _Requirement(("slurm", "accounting", "create")),
 }
 """What settings of an environment file make, where not every region has it."""
 
@@ -163,7 +163,7 @@ def services_in_region(item: EnvironmentFile | App, deployment: Deployment) -> I
     """
     if isinstance(item, EnvironmentFile):
         if item.cloud == "aws" and deployment.region is not None:
-            yield from _absent(item, deployment.region)
+            yield from _required(item, deployment.region)
         return
     for resource in item.all():
         region = item.region(resource.template)
@@ -216,7 +216,7 @@ def region_of_arns(item: EnvironmentFile | App, deployment: Deployment) -> Itera
         if match is None or region is None or match[2] not in _REGIONAL or "*" in text:
             continue
         name = path.rpartition(".")[2]
-        if match[3] and match[3] != region and name not in _JUDGED_ELSEWHERE and ".Policy" not in path:
+        if match[3] and match[3] != region and name not in _REPORTED_ELSEWHERE and ".Policy" not in path:
             yield refused(
                 path,
                 f"{match[2]} of region {match[3]}",
@@ -312,7 +312,7 @@ def deployment_type_in_region(lustre: LustreFileSystem, deployment: Deployment) 
         )
 
 
-_JUDGED_ELSEWHERE = {"training_plan_arn", "TrainingPlanArn", "kms_key", "volume_kms_key", "root_volume_kms_key"}
+_REPORTED_ELSEWHERE = {"training_plan_arn", "TrainingPlanArn", "kms_key", "volume_kms_key", "root_volume_kms_key"}
 """Properties that a rule of their own judges."""
 
 
@@ -404,8 +404,8 @@ def _lacks(kind: str, region: str) -> bool:
     )
 
 
-def _absent(file: EnvironmentFile, region: str) -> Iterator[Broken]:
-    for kind, expected in _SETTINGS.items():
+def _required(file: EnvironmentFile, region: str) -> Iterator[Broken]:
+    for kind, expected in _REQUIRED.items():
         path = ".".join(expected.path)
         if expected.by(file.data) and _lacks(kind, region):
             yield _not_there(path, f"{path} ({kind})", region, kind)

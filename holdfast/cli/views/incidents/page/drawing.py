@@ -24,8 +24,6 @@ JOB_COLOURS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """Map from time to the drawing."""
-
     start_ns: int
     end_ns: int
     width: float

@@ -37,7 +37,6 @@ _BAD = (State.OPEN.value, State.REFUSED.value, State.UNNOTICED.value)
 
 
 def is_ours(path: Path) -> bool:
-    """Return True if this command wrote the file."""
     with path.open("rb") as file:
         return file.read(len(MARK)).startswith((MARK.encode(), PICTURE_MARK.encode()))
 

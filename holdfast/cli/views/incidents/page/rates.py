@@ -19,8 +19,6 @@ class Pace:
 
 @dataclass(frozen=True, kw_only=True)
 class LogFacts:
-    """Facts of a log beside its incidents."""
-
     count: int
     clusters: frozenset[str]
     latest_ns: int

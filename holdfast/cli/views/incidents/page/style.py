@@ -18,8 +18,6 @@ def picture_colours() -> str:
 
 
 def colours() -> str:
-    """CSS variables and classes."""
-
     def variables(of: dict[str, str]) -> str:
         return "".join(f"--{name}:{value};" for name, value in of.items())
 

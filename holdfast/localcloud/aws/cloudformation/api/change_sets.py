@@ -1,5 +1,3 @@
-"""The API operations on change sets."""
-
 from typing import Any
 
 from holdfast.localcloud.aws.cloudformation.api import lookup
@@ -19,8 +17,6 @@ INVALID = (
 
 
 class ChangeSets:
-    """Changes that are computed first and executed later."""
-
     def __init__(self, *, store: StackStore, targets: Targets, beginnings: StackStarter) -> None:
         self._store, self._targets, self._beginnings = store, targets, beginnings
 

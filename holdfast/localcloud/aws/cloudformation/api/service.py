@@ -83,7 +83,6 @@ class CloudFormation:
         self._engine.close()
 
     def releases(self) -> list[dict[str, Any]]:
-        """Return every Helm release of all stacks."""
         with self._store.lock:
             return [
                 {"StackName": stack.name, "LogicalResourceId": name, **entry.attributes}

@@ -69,7 +69,6 @@ class Engine:
         return stack.operation
 
     def cancel(self, stack: Stack) -> None:
-        """Make an update fail as soon as it can."""
         self._cancels[stack.id].set()
 
     # -- create and update

@@ -66,7 +66,6 @@ def name_clash(current: Resource, properties: Mapping[str, Any]) -> str:
 def with_tags(
     resource_type: str, properties: Mapping[str, Any], stack_tags: Mapping[str, str], system_tags: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Add the stack's tags and CloudFormation's own, where the type has tags."""
     key = registry.tag_property(resource_type)
     if not key:
         return dict(properties)
@@ -196,6 +195,5 @@ def attributes_used(document: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 
 def parameters_of_outputs(document: Mapping[str, Any]) -> set[str]:
-    """Return the parameters that outputs refer to, directly or through conditions."""
     parts = [document.get("Outputs", {}), document.get("Conditions", {})]
     return {name for name, key in references(parts) if not key and name in document.get("Parameters", {})}

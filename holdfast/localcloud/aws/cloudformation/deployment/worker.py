@@ -175,7 +175,6 @@ def system_tags(stack: Stack, logical_id: str) -> Mapping[str, str]:
 
 
 def worded(error: Exception, verb: str) -> str:
-    """Return the reason of an event, as CloudFormation words it."""
     if isinstance(error, Cancelled):
         return f"Resource {'creation' if verb == 'CREATE' else 'update'} cancelled"
     if isinstance(error, ClientError):

@@ -1,4 +1,4 @@
-"""The CloudFormation registry: resource types of a region and their schemas, as cfn-lint carries them, dated."""
+"""The CloudFormation registry: resource types of a region and their schemas, as cfn-lint carries them."""
 
 from holdfast.localcloud.aws.cloudformation.registry.foresight import foreseen
 from holdfast.localcloud.aws.cloudformation.registry.properties import (
@@ -9,14 +9,13 @@ from holdfast.localcloud.aws.cloudformation.registry.properties import (
     tag_property,
     value_at,
 )
-from holdfast.localcloud.aws.cloudformation.registry.schemas import available, dated, schema
+from holdfast.localcloud.aws.cloudformation.registry.schemas import available, schema
 from holdfast.localcloud.aws.cloudformation.registry.validation import Violation, violations
 
 __all__ = [
     "Violation",
     "attributes",
     "available",
-    "dated",
     "foreseen",
     "paths",
     "prepared",

@@ -37,11 +37,6 @@ def available(resource_type: str, region: str) -> bool:
     return resource_type in _types(region)
 
 
-def dated() -> str:
-    found: str = json.loads((_folder() / "version.json").read_text())["schema_date"]
-    return found
-
-
 @lru_cache
 def _types(region: str) -> Mapping[str, str]:
     listed = _folder() / "providers" / f"{region}.json"

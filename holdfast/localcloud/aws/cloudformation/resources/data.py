@@ -58,8 +58,6 @@ class Key(GenericHandler):
 
 
 class Repository(GenericHandler):
-    """An ECR repository with its policies."""
-
     elsewhere = frozenset(
         {"LifecyclePolicy", "RepositoryPolicyText", "EmptyOnDelete", "ImageTagMutability", "ImageScanningConfiguration"}
     )

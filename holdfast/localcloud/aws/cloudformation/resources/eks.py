@@ -1,4 +1,3 @@
-"""EKS clusters and their parts."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 from collections.abc import Mapping

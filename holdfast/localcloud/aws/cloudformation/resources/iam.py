@@ -1,4 +1,3 @@
-"""IAM principals and their policies."""
 # ruff: noqa: ARG002 - handlers share one interface; not every type needs every argument
 
 import json

@@ -99,8 +99,6 @@ class LogGroup(GenericHandler):
 
 
 class PrometheusWorkspace(GenericHandler):
-    """A Prometheus workspace with alert manager, logging and limits."""
-
     PARTS = ("AlertManagerDefinition", "LoggingConfiguration", "QueryLoggingConfiguration")
     elsewhere = frozenset({*PARTS, "WorkspaceConfiguration"})
 

@@ -20,8 +20,6 @@ NO_UPDATES = "No updates are to be performed."
 
 
 class NestedStack(ResourceHandler):
-    """A stack created by its parent through the public API."""
-
     type = "AWS::CloudFormation::Stack"
 
     def create(self, context: ResourceContext, properties: Properties) -> Made:

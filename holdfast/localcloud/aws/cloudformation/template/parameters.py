@@ -72,7 +72,6 @@ def _judge(name: str, rule: Mapping[str, Any], value: str) -> None:
 
 
 def resolved(document: Mapping[str, Any], values: Mapping[str, str], lookup: Callable[[str], str]) -> dict[str, str]:
-    """Return the values of parameters that stand for an SSM parameter."""
     return {
         name: lookup(value)
         for name, value in values.items()

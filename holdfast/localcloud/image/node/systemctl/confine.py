@@ -97,7 +97,6 @@ def sees(unit: Unit, *, own: tuple[str, ...]) -> dict[str, str]:
 
 
 def files(root: Root, unit: Unit, *, own: tuple[str, ...]) -> None:
-    """Give this process its own view of the files, where the unit requires one."""
     desired = sees(unit, own=own)
     if not desired:
         return
@@ -195,7 +194,6 @@ def bound(unit: Unit) -> frozenset[int]:
 
 
 def keep_for(desired: frozenset[int]) -> None:
-    """Keep capabilities across the change of user."""
     if desired:
         _checked(_libc().prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0), "prctl(PR_SET_KEEPCAPS)", exit_status=218)
 

@@ -27,8 +27,6 @@ OTHER_NAMES = {"cloudwatchlogs": "logs", "eventbridge": "events"}
 
 
 class SdkCall(ResourceHandler):
-    """Calls the operations named for creation, update and deletion."""
-
     type = "Custom::AWS"
 
     def create(self, context: ResourceContext, properties: Properties) -> Made:

@@ -26,8 +26,6 @@ class Stopped(Exception):  # noqa: N818 - not an error: the process ends
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """Result of a handler: the values of Ref and Fn::GetAtt."""
-
     physical_id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
     remark: str = ""

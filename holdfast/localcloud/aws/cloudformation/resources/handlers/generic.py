@@ -87,7 +87,6 @@ class GenericHandler(TypeModel, ResourceHandler):
         """Make the calls beyond create and update; ``old`` is {} after creation."""
 
     def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
-        """Apply the tags by the service's tagging operations."""
         client, model = context.client(self.service), service_model(self.service)
         add, remove = TAG_OPERATIONS.get(self.service, ("TagResource", "UntagResource"))
         arn = pick(made.attributes, "Arn", "ResourceARN", f"{self.noun}Arn") or made.physical_id

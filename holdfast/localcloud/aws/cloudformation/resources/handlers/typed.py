@@ -36,8 +36,6 @@ _MODELS: dict[str, ServiceModel] = {}
 
 
 class TypeModel:
-    """Identifiers, attributes and operations of one type."""
-
     type: str
     elsewhere: frozenset[str] = frozenset()
     """Properties that create and update operations need not have: further calls or other members carry them."""
@@ -149,7 +147,6 @@ class TypeModel:
         return {}
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
-        """Return properties and tags as members of an operation's input."""
         shape = self._input(verb)
         result: dict[str, Any] = to_shape(shape, properties)
         tags = tag_pairs(properties.get(registry.tag_property(self.type) or "Tags"))
@@ -196,7 +193,6 @@ class TypeModel:
         return result
 
     def unsettable(self, verb: str, properties: Properties, old: Properties) -> list[str]:
-        """Return the paths of changed properties that no operation takes."""
         operation = self.operations[verb]
         shape, lost = operation.input_shape if operation is not None else None, LostProperties()
         tags = {registry.tag_property(self.type), "Tags"}

@@ -12,7 +12,6 @@ _FOLDER = "/run/systemd/generator"
 
 
 def generate(root: Root) -> None:
-    """Write the units of /etc/fstab, as a daemon-reload does."""
     folder = root.at(_FOLDER)
     _clear(folder)
     try:
