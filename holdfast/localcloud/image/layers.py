@@ -70,8 +70,8 @@ def _folder(mode: int = 0o755, owner: str = "root") -> LayerEntry:
 
 def _service(name: str, text: str) -> dict[str, LayerEntry]:
     path = f"/usr/lib/systemd/system/{name}.service"
-    wants = f"{UNITS}/multi-user.target.wants/{name}.service"
-    return {path: _text(text), wants: LayerEntry(link=path)}
+    link = f"{UNITS}/multi-user.target.wants/{name}.service"
+    return {path: _text(text), link: LayerEntry(link=path)}
 
 
 def _system(orchestrator: str) -> dict[str, LayerEntry]:
