@@ -93,7 +93,7 @@ def test_every_policy_has_a_source_of_some_date() -> None:
 
     assert {entry["source"] for entry in data["policies"].values()} == set(data["sources"])
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", source["date"]) for source in data["sources"].values())
-    assert [name for name, entry in data["policies"].items() if not entry["rules"] and entry["told"] == "table"] == []
+    assert [name for name, entry in data["policies"].items() if not entry["rules"] and entry["detail"] == "table"] == []
 
 
 def allowed(policy: str, verb: str, resource: str = "", *, scope: Scope = CLUSTER, **more: str) -> bool:
