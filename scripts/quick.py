@@ -2,7 +2,8 @@
 Test what a change touches: ``scripts/quick.py [--since COMMIT] [-- pytest options]``.
 
 Changed are the files that differ from a commit (HEAD by default; the last commit where nothing differs from HEAD).
-Tested are unit tests that import a package with changed files, or one that depends on it: the nearest first.
+Tested are unit tests that import a package with changed files, or one that depends on it within four imports: the
+nearest first.
 """
 
 import argparse
@@ -19,6 +20,8 @@ from import_graph import imports_of, modules_below
 ROOT = Path(__file__).resolve().parents[1]
 UNIT, SUPPORT = ROOT / "tests" / "unit", ROOT / "tests" / "support"
 PAGES = "tests/unit/test_docs_*.py"
+NEAR = 4
+"""Imports between a change and a test; what is farther is for ``make test``."""
 
 
 def changed_files(since: str | None) -> list[Path]:
@@ -67,7 +70,8 @@ def touched(changed: Iterable[Path]) -> list[Path]:
     packages = {package_of(file) for file in changed} - {None}
     distance = distances([*(file for file in importing if package_of(file) in packages), *changed], importing)
     pages = sorted(ROOT.glob(PAGES)) if any(file.suffix == ".md" for file in changed) else []
-    tests = [file for file in distance if file.is_relative_to(UNIT) and file.is_file()]
+    near = [file for file, imports in distance.items() if imports <= NEAR]
+    tests = [file for file in near if file.is_relative_to(UNIT) and file.is_file()]
     return [*pages, *sorted(tests, key=lambda test: (distance[test], test))]
 
 
