@@ -151,7 +151,7 @@ def looking_agent(folder: Path, library: Path | None) -> RunningAgent:
         answers_of(library).write_text("count=8\n")
         agent.settings["nvml.library"] = str(library)
     agent.start()
-    until(lambda: all(one["support"] != "unknown yet" for one in agent.status_or_none()["detectors"]))
+    until(lambda: all(one["support"] != "not known yet" for one in agent.status_or_none()["detectors"]))
     return agent
 
 

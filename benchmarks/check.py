@@ -29,11 +29,11 @@ def main() -> None:
         made.write_text(
             yaml.dump(json.loads(json.dumps(megabyte())), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
         )
-        reported = [("environment", largest(REPOSITORY / "environments"))]
+        inputs = [("environment", largest(REPOSITORY / "environments"))]
         public = os.environ.get("HOLDFAST_PUBLIC_TEMPLATES")
-        reported += [("template", largest(Path(public)))] if public else []
-        reported += [("template at the limits", made)]
-        for kind, path in reported:
+        inputs += [("template", largest(Path(public)))] if public else []
+        inputs += [("template at the limits", made)]
+        for kind, path in inputs:
             seconds = [processor_s(path) for _ in range(ROUNDS + 1)][1:]  # the first writes bytecode
             spread = f"{min(seconds):.2f} to {max(seconds):.2f}"
             print(

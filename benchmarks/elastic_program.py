@@ -80,8 +80,8 @@ def restart(folder: Path, steps: int) -> None:
     from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
     dcp: Any = torch_checkpoints
-    reported = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: reported.set())
+    terminated = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: terminated.set())
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
     model, optimizer = made()
@@ -99,7 +99,7 @@ def restart(folder: Path, steps: int) -> None:
         optimizer.step()
         optimizer.zero_grad()
         wrote(folder, rank, step=step, size=size, began=began, ended=time.time())
-        leaves.fill_(reported.is_set())
+        leaves.fill_(terminated.is_set())
         dist.all_reduce(leaves)
         if leaves.item():
             break

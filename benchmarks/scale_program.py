@@ -20,7 +20,7 @@ from holdfast_runtime.launcher.links import LINK
 from holdfast_runtime.overlay import Deliver, Down, Member, Overlay, Packet, Ring, Up, Write
 
 HOP_S, BYTE_S = 0.25e-3, 0.8e-9
-PARCEL_S, ITEM_S, READ_KB_S, PASS_KB_S, READ_RANK_S = 60e-6, 15e-6, 40e-6, 2e-6, 8e-6
+PACKET_S, ITEM_S, READ_KB_S, PASS_KB_S, READ_RANK_S = 60e-6, 15e-6, 40e-6, 2e-6, 8e-6
 CLOSED_S = 0.5e-3
 LEAVE_S = 0.01
 HEARTBEAT_S = 1.5
@@ -67,10 +67,10 @@ class World:
             node: Member(node, f"{node:012x}", 0, f"10.0.{node >> 8}.{node & 255}", 29400) for node in range(size)
         }
         ring = Ring(everyone)
-        expected = {node: set(ring.desired(node)) for node in everyone}
-        for node, others in list(expected.items()):
+        desired = {node: set(ring.desired(node)) for node in everyone}
+        for node, others in list(desired.items()):
             for other in list(others):
-                expected[other].add(node)
+                desired[other].add(node)
         statuses = tuple(self._status(node) for node in everyone)
         first = membership.View(generation=0, nodes=(0,) * size)
         self._policy = membership.Policy(world_size=size - max(1, round(SPARE * size)))
@@ -80,11 +80,11 @@ class World:
         self.launchers = []
         for node in everyone:
             overlay = Overlay(node, ChainMap({}, everyone), heartbeat_s=HEARTBEAT_S, ring=ring.copy())
-            for other in sorted(expected[node]):
+            for other in sorted(desired[node]):
                 overlay.router.link(other, 0.0)
             state = membership.Node(node, size, 0, view, up - {node}, called)
             self.launchers.append(Simulated(overlay, state))
-        self.links = sum(map(len, expected.values())) / size
+        self.links = sum(map(len, desired.values())) / size
 
     @staticmethod
     def _status(node: int) -> membership.Status:
@@ -166,8 +166,8 @@ class World:
         launcher.counted.bytes += size
         receiver = self.launchers[to]
         items = len(packet.members) + len(packet.suspicions) + len(packet.letters)
-        launcher.free_s = max(launcher.free_s, self.now_s) + PARCEL_S / 2 + passed / 1024 * PASS_KB_S
-        cost_s = PARCEL_S / 2 + ITEM_S * items + passed / 1024 * PASS_KB_S
+        launcher.free_s = max(launcher.free_s, self.now_s) + PACKET_S / 2 + passed / 1024 * PASS_KB_S
+        cost_s = PACKET_S / 2 + ITEM_S * items + passed / 1024 * PASS_KB_S
 
         def arrive() -> None:
             if receiver.alive:

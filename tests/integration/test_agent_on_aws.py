@@ -265,7 +265,7 @@ def test_hyperpod_is_asked_by_its_api_and_in_use_is_under_way(cloud: Cloud, tmp_
     assert seen.problems == ()
     assert {one.instance_id for one in seen.instances or ()} == {one["InstanceId"] for one in instances}
     assert {one.status for one in seen.instances or ()} == {"Running"}
-    assert (seen.records, seen.is_reported) == ((), False)
+    assert (seen.records, seen.has_control_plane_events) == ((), False)
 
     def ask(instance_id: str, remedy: str = "replace") -> tuple[str, str]:
         from holdfast_agent.remedies import ApiAsker

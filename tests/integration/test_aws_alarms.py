@@ -97,6 +97,36 @@ def test_an_alarm_goes_off_tells_its_topic_and_is_over(cloud, evaluation):
     assert {("OK", "ALARM"), ("ALARM", "OK")} <= changes
 
 
+def test_an_alarm_that_is_not_evaluated_keeps_its_state_without_data(cloud, evaluation):
+    cloud("cloudwatch").put_metric_alarm(
+        AlarmName="slow",
+        Namespace="Lab",
+        MetricName="Latency",
+        ExtendedStatistic="p99",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=1,
+        ComparisonOperator="GreaterThanThreshold",
+        TreatMissingData="breaching",
+    )
+    alarm(cloud, "lost", "Lost", TreatMissingData="breaching")
+    before = state(cloud, "slow")
+
+    evaluation.minute(NOON)
+
+    assert (state(cloud, "slow") == before, state(cloud, "lost")[0]) == (True, "ALARM")
+
+
+def test_a_composite_alarm_that_is_put_again_keeps_its_state(cloud):
+    watch = cloud("cloudwatch")
+    watch.put_composite_alarm(AlarmName="all", AlarmRule='ALARM("lost")')
+    watch.set_alarm_state(AlarmName="all", StateValue="ALARM", StateReason="by hand")
+    watch.put_composite_alarm(AlarmName="all", AlarmRule='ALARM("found")')
+
+    (found,) = watch.describe_alarms(AlarmNames=["all"], AlarmTypes=["CompositeAlarm"])["CompositeAlarms"]
+    assert found["StateValue"] == "ALARM"
+
+
 def test_an_expression_sees_events_of_several_metrics(cloud, evaluation):
     metrics = [
         {

@@ -6,7 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from holdfast_runtime.control import Deadlines
-from holdfast_runtime.launcher.links import Handlers, Hello, Identity, LinkMessage, Links
+from holdfast_runtime.launcher.links import Handlers, Identity, LinkMessage, Links
+from holdfast_runtime.overlay import Member
 
 DEADLINES = Deadlines(beat=0.05, heartbeat=0.4)
 CALM = Deadlines(beat=0.2, heartbeat=3.0)
@@ -64,8 +65,8 @@ class End:
         """Have it call an address, again and again until a launcher is found there."""
         self.links._known = self.links._reach._known = (address,)
 
-    def _up(self, peer: Hello) -> None:
-        self.up.append((peer.node, peer.incarnation))
+    def _up(self, member: Member) -> None:
+        self.up.append((member.node, member.incarnation))
 
     def _down(self, node: int, why: str) -> None:
         self.down.append((node, why))

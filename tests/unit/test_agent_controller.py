@@ -28,7 +28,9 @@ class Story:
 
     def look(self, *instances: Instance, nodes: tuple[SlurmNode, ...] = (), **more: Any) -> list[Happening]:
         self.now_s += 10
-        seen = Observation(boot_s=self.now_s, instances=instances, nodes=nodes, **{"is_reported": False, **more})
+        seen = Observation(
+            boot_s=self.now_s, instances=instances, nodes=nodes, **{"has_control_plane_events": False, **more}
+        )
         # As after a restart of the agent: what it knew is all it needs.
         kept = json.loads(json.dumps(self.watcher.snapshot()))
         self.watcher = Watcher()
@@ -115,25 +117,25 @@ def test_a_node_that_slurm_does_not_hear_is_lost_once() -> None:
 
 def test_where_a_control_plane_tells_of_nodes_the_agent_does_not() -> None:
     story = Story()
-    story.look(instance("a"), is_reported=True)
-    assert story.look(instance("b"), is_reported=True) == []
+    story.look(instance("a"), has_control_plane_events=True)
+    assert story.look(instance("b"), has_control_plane_events=True) == []
     record = HmaRecord(instance_id="b", event_id="e1", text=RECORDS[0][0])
-    assert told(story.look(instance("b"), is_reported=True, records=(record,))) == [(kinds.VERDICT, "b")]
+    assert told(story.look(instance("b"), has_control_plane_events=True, records=(record,))) == [(kinds.VERDICT, "b")]
 
 
 def test_what_is_found_while_nobody_knows_who_tells_waits_for_the_answer() -> None:
     watcher = Watcher()
     watcher.look(Observation(boot_s=1, instances=(instance("a"),)))
     assert watcher.look(Observation(boot_s=2, instances=(instance("a", "Failure"),))) == ()
-    assert told(list(watcher.look(Observation(boot_s=3, is_reported=False)))) == [(kinds.NODE_LOST, "a")]
+    assert told(list(watcher.look(Observation(boot_s=3, has_control_plane_events=False)))) == [(kinds.NODE_LOST, "a")]
 
 
 def test_a_service_that_does_not_answer_loses_no_node() -> None:
     watcher = Watcher()
-    watcher.look(Observation(boot_s=1, instances=(instance("a"),), is_reported=False))
+    watcher.look(Observation(boot_s=1, instances=(instance("a"),), has_control_plane_events=False))
     for second in range(2, 60):
-        assert watcher.look(Observation(boot_s=second, problems=("away",), is_reported=False)) == ()
-    assert watcher.look(Observation(boot_s=61, instances=(instance("a"),), is_reported=False)) == ()
+        assert watcher.look(Observation(boot_s=second, problems=("away",), has_control_plane_events=False)) == ()
+    assert watcher.look(Observation(boot_s=61, instances=(instance("a"),), has_control_plane_events=False)) == ()
 
 
 _NPD = (
@@ -244,7 +246,7 @@ def test_a_look_has_all_pages_and_asks_for_hmas_findings_only(tmp_path: Path) ->
         ("i-2", "ip-10-1-0-2"),
     ]
     assert seen.records == (HmaRecord(instance_id="i-1", event_id="e1", text=RECORDS[1][0]),)
-    assert (seen.is_reported, seen.problems) == (False, ())
+    assert (seen.has_control_plane_events, seen.problems) == (False, ())
     (parameters,) = [given for operation, given in logs.asked if operation == "FilterLogEvents"]
     assert parameters["logGroupName"] == "/aws/sagemaker/Clusters/lab/abc"
     assert parameters["filterPattern"] == '"HealthMonitoringAgentDetectionEvent"'
@@ -254,7 +256,7 @@ def test_whoever_does_not_answer_keeps_nobody_else_from_being_heard(tmp_path: Pa
     logs = Aws(GetLogEvents={"events": [{}]}, FilterLogEvents=AwsError("Unreachable", "away"))
     made = looker(tmp_path, logs, Aws(ListClusterNodes=AwsError("Unreachable", "away")), SlurmError("hangs"))
     seen = made.look(boot_s=1)
-    assert (seen.instances, seen.nodes, seen.records, seen.is_reported) == (None, None, None, True)
+    assert (seen.instances, seen.nodes, seen.records, seen.has_control_plane_events) == (None, None, None, True)
     assert len(seen.problems) == 3
 
 
@@ -265,7 +267,7 @@ def test_a_look_that_hangs_keeps_no_poll_waiting_and_has_no_second_beside_it() -
         def look(self, *, boot_s: float) -> Observation:
             began.append(boot_s)
             release.wait(30)
-            return Observation(boot_s=boot_s, is_reported=False, instances=(instance("a"),))
+            return Observation(boot_s=boot_s, has_control_plane_events=False, instances=(instance("a"),))
 
     watch = ControllerWatch(looker=Hanging(), every_s=1)
     for second in range(50):

@@ -1,4 +1,4 @@
-"""Accounting database of a Slurm cluster. Separate, because loading RDS takes time: no import from here."""
+"""Accounting database of a Slurm cluster."""
 
 from holdfast_constructs.slurm.accounting import SlurmAccountingDatabase
 

@@ -96,8 +96,7 @@ class KubernetesClient:
                 self.trust.load_cert_chain(pair)
 
     def get(self, path: str, **query: str) -> Object:
-        answer: Object = json.loads(self._call("GET", _with_query(path, query.items())))
-        return answer
+        return self._json("GET", _with_query(path, query.items()))
 
     def items(self, path: str, **query: str) -> list[Object]:
         found: list[Object] = self.get(path, **query)["items"]
@@ -114,13 +113,11 @@ class KubernetesClient:
             return False
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
-        answer: Object = json.loads(self._call("POST", path, body=body))
-        return answer
+        return self._json("POST", path, body=body)
 
     def patch(self, path: str, body: Mapping[str, Any], *, kind: str = "merge-patch") -> Object:
         """Patch; ``kind``: merge-patch (RFC 7386) or strategic-merge-patch."""
-        answer: Object = json.loads(self._call("PATCH", path, body=body, content=f"application/{kind}+json"))
-        return answer
+        return self._json("PATCH", path, body=body, content=f"application/{kind}+json")
 
     def apply(self, path: str, body: Mapping[str, Any], *, manager: str = MANAGER, force: bool = False) -> Object:
         """
@@ -131,8 +128,7 @@ class KubernetesClient:
             force: Take fields from other managers. Default: KubernetesError 409.
         """
         where = _with_query(path, [("fieldManager", manager), ("force", str(force).lower())])
-        answer: Object = json.loads(self._call("PATCH", where, body=body, content="application/apply-patch+yaml"))
-        return answer
+        return self._json("PATCH", where, body=body, content="application/apply-patch+yaml")
 
     def delete(self, path: str) -> None:
         """Delete an object and its dependents; a missing object is no error."""
@@ -158,11 +154,21 @@ class KubernetesClient:
         }
         with self._answer("GET", _with_query(path, query.items()), timeout_s=WATCH_S + TIMEOUT_S) as lines:
             for line in lines:
-                event = json.loads(line)
+                event = self._parsed(line)
                 if event["type"] == "ERROR" or is_over():
                     return
                 if event["type"] != "BOOKMARK":
                     yield event["type"], event["object"]
+
+    def _json(self, method: str, path: str, **request: Any) -> Object:
+        return self._parsed(self._call(method, path, **request))
+
+    def _parsed(self, text: bytes) -> Object:
+        try:
+            found: Object = json.loads(text)
+        except ValueError as error:
+            raise KubernetesError(0, f"the API server at {self.endpoint} answers no JSON: {error}") from None
+        return found
 
     def _call(self, method: str, path: str, **request: Any) -> bytes:
         with self._answer(method, path, **request) as answer:

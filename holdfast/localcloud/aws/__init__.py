@@ -1,8 +1,8 @@
 """
 The embedded AWS: moto, and what moto lacks (CloudFormation, FSx, HyperPod), on loopback.
 
-with serve(home=Path("/tmp/cloud"), hyperpod="simulated") as aws:
-    boto3.client("fsx", endpoint_url=aws.endpoint, region_name="us-west-2")
+    with serve(home=Path("/tmp/cloud"), hyperpod="simulated") as aws:
+        boto3.client("fsx", endpoint_url=aws.endpoint, region_name="us-west-2")
 
 Importing this package is cheap: `serve` imports the server and moto.
 """

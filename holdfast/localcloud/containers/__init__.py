@@ -2,7 +2,7 @@
 Containers under Slurm: ``srun --container-image=...`` on the nodes of the local HyperPod.
 
 On AWS these are Pyxis and Enroot (docs/adr/0060 says why not here). ``spank/`` is a Slurm plugin with Pyxis's options,
-``start/`` makes a step's container with runc, ``Store`` has the images, ``prepare`` the parts of nodes.
+``start/`` makes a step's container with runc, ``ImageStore`` has the images, ``prepare`` the parts of nodes.
 """
 
 from .building import TOOLS as BUILD_TOOLS

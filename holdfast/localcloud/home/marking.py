@@ -133,6 +133,6 @@ def _must_be_private(home: Path) -> None:
     why = fault(info, user=os.geteuid())
     if why:
         raise HomeError(
-            f"{home} {why}: a home must be writable by its owner only;  "
+            f"{home} {why}: a home must be writable by its owner only; "
             f"name another folder with HOLDFAST_HOME=<folder>, or: chown $(id -u) {home} && chmod 700 {home}"
         )

@@ -1,9 +1,8 @@
 """
 Image of a node: HyperPod's AMI, as one directory for all nodes.
 
-image = build(fleet.directory
-"images", orchestrator="slurm")
-NodeSpec(..., image=image.path, mounts=(*image.mounts, ...))
+    image = build(fleet.directory / "images", orchestrator="slurm")
+    NodeSpec(..., image=image.path, mounts=(*image.mounts, ...))
 
 The directory lies over the machine's root and under a node's writes. It has Slurm's folders and units, systemctl, the
 AMI's Python, and stand-ins (``stand_ins.yaml``). ``image.notes`` names what comes from the machine, in

@@ -91,11 +91,11 @@ class ProcessKeeper:
     def _start(self, one: _Kept, now: float) -> None:
         steady = now - one.started_at > STEADY_AFTER_S
         one.pause_s = FIRST_PAUSE_S if steady else min(LONGEST_PAUSE_S, 2 * one.pause_s)
-        one.why, one.restarted_at = f"it exited; see {one.log}", now
         _log.warning("%s: exited, restarting", one.name)
         try:
             one.start()
             one.restarts, one.problem = one.restarts + 1, ""
+            one.why, one.restarted_at = f"it exited; see {one.log}", now
         except Exception as error:  # noqa: BLE001 - whatever keeps it from starting, it is tried again
             one.problem = f"{one.name}: restart failed: {error}"
             _log.warning("%s", one.problem)

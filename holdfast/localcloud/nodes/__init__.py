@@ -5,17 +5,17 @@ A node has its own processes, network, mounts, host name and IPC over a read-onl
 the machine's accounts, keys, home directories and logs. There is no name service, and no route out of the nodes'
 network except sockets of ``Fleet.listen``.
 
-fleet = Fleet(home=Path("/var/lib/holdfast"))
-fleet.open(network="10.1.0.0/16", gateway="10.1.255.254")
-spec = NodeSpec(instance_id="i-0a1", hostname="ip-10-1-0-12", address="10.1.0.12",
-                mounts=python_mounts(at="/opt/holdfast/env"))
-node = fleet.boot(spec)                       # parallel from several threads
-node.run(["hostname"], timeout_s=5).stdout    # also popen, exec_tty; user=, env=, cwd=, login=
-node.freeze(), node.thaw(), node.cut(), node.heal()
-node.destroy()                                # power off; node.read_file still works
-fleet.boot(spec, keep_root=True)              # reboot;  without keep_root: a fresh root
-fleet.listen("10.1.255.254", 5710)            # a listening socket of the machine inside the nodes' network
-fleet.close()                                 # removes everything, also after crashes
+    fleet = Fleet(home=Path("/var/lib/holdfast"))
+    fleet.open(network="10.1.0.0/16", gateway="10.1.255.254")
+    spec = NodeSpec(instance_id="i-0a1", hostname="ip-10-1-0-12", address="10.1.0.12",
+                    mounts=python_mounts(at="/opt/holdfast/env"))
+    node = fleet.boot(spec)                       # parallel from several threads
+    node.run(["hostname"], timeout_s=5).stdout    # also popen, exec_tty; user=, env=, cwd=, login=
+    node.freeze(), node.thaw(), node.cut(), node.heal()
+    node.destroy()                                # power off; node.read_file still works
+    fleet.boot(spec, keep_root=True)              # reboot;  without keep_root: a fresh root
+    fleet.listen("10.1.255.254", 5710)            # a listening socket of the machine inside the nodes' network
+    fleet.close()                                 # removes everything, also after crashes
 
 Nodes outlive the process that booted them; records are on the tmpfs ``home/nodes``, for any process. This package
 starts no daemon and depends on neither Slurm nor AWS.

@@ -137,15 +137,15 @@ class Node:
     def _set_running(self, *, to: bool) -> None:
         self._require_alive()
         deadline = time.monotonic() + _KILL_TIMEOUT_S
-        reported: set[int] = set()
+        signalled: set[int] = set()
         while time.monotonic() < deadline:  # more than once, since a process may fork between listing and signal
             inside = proc.members(self.pid)
             pids = inside + proc.entrances(inside)
-            wrong = [pid for pid in pids if pid not in reported or not _is(pid, running=to)]
+            wrong = [pid for pid in pids if pid not in signalled or not _is(pid, running=to)]
             if not wrong:
                 return
             proc.signal_all(wrong, signal.SIGCONT if to else signal.SIGSTOP)
-            reported |= set(wrong)
+            signalled |= set(wrong)
             time.sleep(_SETTLE_S)
         raise NodeError(
             f"{self.spec.instance_id}: processes {wrong} did not {'continue' if to else 'stop'}; destroy the node"

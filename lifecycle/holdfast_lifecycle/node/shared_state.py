@@ -116,9 +116,9 @@ class SharedState:
         """New for each state that starts empty, since job numbers restart then."""
         return self.folder / SERIES
 
-    def name_series(self, *, restarted: bool) -> None:
+    def name_series(self, *, begins_empty: bool) -> None:
         """Under the lock. Continued numbers keep their name."""
-        if restarted or not self.series.exists():
+        if begins_empty or not self.series.exists():
             write_whole(self.series, (os.urandom(8).hex() + "\n").encode(), mode=0o644)
 
     def place(self, kind: str, number: int) -> Path:

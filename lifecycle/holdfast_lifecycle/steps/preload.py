@@ -41,10 +41,10 @@ def _remark(context: Context) -> str:
     kind = mount_type(context)
     if kind != "lustre":
         return f"{context.fsx_mount_path} is {kind or 'not mounted'}: nothing to fetch"
-    expected = order(context)
-    if expected.mark.exists():
+    fetching = order(context)
+    if fetching.mark.exists():
         return f"fetched: {', '.join(context.preload)}"
-    return f"being fetched: {', '.join(context.preload)}" if expected.is_running() else ""
+    return f"being fetched: {', '.join(context.preload)}" if fetching.is_running() else ""
 
 
 def check(context: Context) -> bool:

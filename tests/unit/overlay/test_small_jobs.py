@@ -46,3 +46,27 @@ def test_a_cut_connection_is_no_death_and_others_pass_on_what_both_send(size: in
         assert all(world.down[node] == [] for node in world.overlays)
         assert (one, "to one") in world.read[other]
         assert [node for node in world.overlays if (other, "to all") not in world.read[node]] == [other]
+
+
+def die(world: World, victim: int) -> None:
+    """End a launcher with what it had not passed on; connections that are cut stay cut."""
+    neighbours = world.overlays.pop(victim).linked
+    world.flying = {ends: packets for ends, packets in world.flying.items() if victim not in ends}
+    for node in sorted(neighbours & world.overlays.keys()):
+        world.overlays[node].unlink(victim, world.now_s)
+        world.carry_out(node)
+
+
+@pytest.mark.parametrize("size", [size for size in SIZES if size > 3])
+def test_a_letter_whose_carrier_dies_takes_another_way_round_a_cut_connection(size: int) -> None:
+    for one, other in itertools.permutations(range(size), 2):
+        world = World(size, each_side=4)
+        cut(world, one, other)
+
+        world.say(one, "to one", to=other)
+        (carrier,) = [to for (node, to), packets in world.flying.items() if packets and node == one]
+        die(world, carrier)
+        while world.step():
+            pass
+
+        assert (one, "to one") in world.read[other]

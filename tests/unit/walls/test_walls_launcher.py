@@ -6,10 +6,11 @@ from collections.abc import Callable
 import pytest
 
 from holdfast_runtime.control import Progress, Ready
-from holdfast_runtime.launcher.links import Hello
+from holdfast_runtime.launcher.links import identity_of
 from holdfast_runtime.launcher.node import BEGINNINGS, Launcher
 from holdfast_runtime.launcher.settings import parse_options
 from holdfast_runtime.membership import Commit, RankStatus, Slot, View
+from holdfast_runtime.overlay import Member
 
 
 @pytest.fixture
@@ -79,15 +80,15 @@ def test_a_launcher_that_a_view_names_does_not_begin_anew(with_launcher: With, n
 
 
 def test_a_launcher_that_is_met_is_told_from_the_one_that_it_replaced(with_launcher: With) -> None:
-    met = Hello(node=1, incarnation=1, uid="c0ffee", run_id="", host="h", port=1, met=(), nonce="n")
+    met = Member(node=1, uid="c0ffee", incarnation=1, host="h", port=1)
 
     def act(launcher: Launcher) -> None:
-        for name in (met.identity, met.identity + 1):
+        for name in (identity_of(met.uid), identity_of(met.uid) + 1):
             launcher.generations.agreement.message(
                 1, Commit(View(generation=launcher.view.generation + 1, nodes=(0, name)))
             )
             launcher.peers.up(met)
-            assert launcher.generations.agreement._node.is_named(1) is (name == met.identity)
+            assert launcher.generations.agreement._node.is_named(1) is (name == identity_of(met.uid))
 
     with_launcher(act)
 

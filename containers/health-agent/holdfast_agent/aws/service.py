@@ -132,10 +132,10 @@ class Api:
             document = None
         if answer.status < 300 and isinstance(document, dict):
             return document
-        text: Mapping[str, Any] = document if isinstance(document, dict) else {}
-        named = str(text.get("__type") or text.get("code") or answer.headers.get("x-amzn-errortype") or "")
+        fields: Mapping[str, Any] = document if isinstance(document, dict) else {}
+        named = str(fields.get("__type") or fields.get("code") or answer.headers.get("x-amzn-errortype") or "")
         code = named.partition(":")[0].rpartition("#")[2] or f"Http{answer.status}"
-        message = str(text.get("message") or text.get("Message") or answer.body[:200].decode("utf-8", "replace"))
+        message = str(fields.get("message") or fields.get("Message") or answer.body[:200].decode("utf-8", "replace"))
         if code in _CLOCK_REFUSALS and self._corrects_clock(answer):
             raise AwsError("ClockCorrected", message, status=answer.status)
         raise AwsError(code, message, status=answer.status)

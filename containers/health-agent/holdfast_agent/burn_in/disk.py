@@ -20,7 +20,7 @@ def disk(*, seconds: float, folder: Path) -> Trial:
         room = os.statvfs(folder)
         size = min(int(room.f_bavail * room.f_frsize * MOST_SHARE), int(seconds * MOST_BYTES_PER_S))
         if size < CHUNK:
-            return Trial("disk", skipped=f"{folder} not enough free space for the test")
+            return Trial("disk", skipped=f"{folder}: not enough free space for the test")
         descriptor = os.open(folder, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o600)
     except OSError as problem:
         if problem.errno in (errno.EROFS, errno.EIO):

@@ -40,7 +40,7 @@ def _text(status: "dict[str, Any]") -> str:
         lines.append(f"{one['name']:16} {state:14} {ago:10} {one['reason']}".rstrip())
     for one in status["lost"]:
         name = f"{one['detector']} ({one['part']})" if one["part"] else one["detector"]
-        lines.append(f"lost: {name}: {one['why']}(it worked on this node before)")
+        lines.append(f"lost: {name}: {one['why']} (it worked on this node before)")
     lines.append("")
     for one in status["incidents"]:
         asks = one["remedy"] + (" at the boundary" if one["when"] == "boundary" and one["remedy"] != "none" else "")

@@ -39,7 +39,7 @@ class Observation:
     Args:
         boot_s: Start of the poll.
         instances, nodes, records: None: the source did not respond.
-        is_reported: A control plane writes the events of nodes. None: unknown.
+        has_control_plane_events: A control plane writes the events of nodes. None: unknown.
         problems: Reasons of missing sources.
     """
 
@@ -47,5 +47,5 @@ class Observation:
     instances: "Optional[tuple[Instance, ...]]" = None
     nodes: "Optional[tuple[SlurmNode, ...]]" = None
     records: "Optional[tuple[HmaRecord, ...]]" = None
-    is_reported: Optional[bool] = None
+    has_control_plane_events: Optional[bool] = None
     problems: "tuple[str, ...]" = ()

@@ -47,14 +47,14 @@ class ClusterPoller:
         self._monotonic = monotonic
         self._group = ""
         self._from_ms = 0
-        self._is_reported: Optional[bool] = None
-        self._reported_asked_s = float("-inf")
+        self._has_events: Optional[bool] = None
+        self._events_asked_s = float("-inf")
 
     def look(self, *, boot_s: float) -> Observation:
         problems: list[str] = []
         return Observation(
             boot_s=boot_s,
-            is_reported=self._tried(self._has_control_plane_events, problems),
+            has_control_plane_events=self._tried(self._has_control_plane_events, problems),
             instances=self._tried(self._instances, problems),
             nodes=self._tried(self._nodes, problems) if self._with_slurm else None,
             records=self._tried(self._records, problems),
@@ -71,8 +71,8 @@ class ClusterPoller:
 
     def _has_control_plane_events(self) -> bool:
         """True if a control plane writes the events of nodes; checked from time to time, since it may start later."""
-        if self._is_reported or self._monotonic() - self._reported_asked_s < ASKED_AGAIN_S:
-            return bool(self._is_reported)
+        if self._has_events or self._monotonic() - self._events_asked_s < ASKED_AGAIN_S:
+            return bool(self._has_events)
         try:
             stream = {"logGroupName": events_log_group(self._cluster), "logStreamName": OWN_STREAM}
             found = bool(self._logs.call("GetLogEvents", **stream, limit=1, startFromHead=True).get("events"))
@@ -80,7 +80,7 @@ class ClusterPoller:
             if error.code != "ResourceNotFoundException":
                 raise
             found = False
-        self._is_reported, self._reported_asked_s = found, self._monotonic()
+        self._has_events, self._events_asked_s = found, self._monotonic()
         return found
 
     def _instances(self) -> "tuple[Instance, ...]":

@@ -60,9 +60,9 @@ class Watcher:
         reported += self._findings(seen.records or ())
         # A control plane tells of nodes, or may do so: nothing is reported twice, and what is not known yet waits.
         of_nodes = [*self._held, *(one for one in reported if one.kind != kinds.VERDICT)][-MOST_HELD:]
-        self._held = of_nodes if seen.is_reported is None else []
+        self._held = of_nodes if seen.has_control_plane_events is None else []
         found = tuple(one for one in reported if one.kind == kinds.VERDICT)
-        return (*of_nodes, *found) if seen.is_reported is False else found
+        return (*of_nodes, *found) if seen.has_control_plane_events is False else found
 
     # --- instances
 

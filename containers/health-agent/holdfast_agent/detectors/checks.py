@@ -63,7 +63,7 @@ class Checks(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if not self._directory:
-            return self.switched_off("checks.directory is not a folder")
+            return self.switched_off("checks.directory is empty")
         if at.boot_s >= self._folder_s + FOLDER_EVERY_S:
             self._folder_s = at.boot_s
             self._read_folder()

@@ -25,7 +25,7 @@ class Support(Enum):
 
     YES = "supported"
     NO = "not supported"
-    UNKNOWN = "unknown yet"
+    UNKNOWN = "not known yet"
 
 
 class Detector:
@@ -49,7 +49,7 @@ class Detector:
         self.hung = 0
         """Child processes that do not respond."""
         self.parts: dict[str, Optional[str]] = {}
-        """Watched part, the whole as ``""`` -> reason why it does not work; "" where it works, None: unknown yet."""
+        """Watched part, the whole as ``""`` -> reason why it does not work; "" where it works, None: not known yet."""
         self.numbers: dict[Metric, float] = {}
         """Measured values by metric name and labels."""
         self._standing: dict[tuple[str, str], tuple[float, Signal]] = {}

@@ -19,7 +19,7 @@ class Hma(Detector):
 
     def look(self, at: Instant) -> "tuple[Seen, ...]":
         if self._file is None:
-            return self.switched_off("hma.path is not a log file")
+            return self.switched_off("hma.path is empty")
         batch = self._file.read()
         if batch.missing:
             self.unsupported(batch.missing)

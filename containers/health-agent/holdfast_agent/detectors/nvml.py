@@ -136,7 +136,7 @@ class Nvml(Detector):
 
     def _hung(self, at: Instant) -> Signal:
         waited_s, call = round(self._child.waited_s, 1), self._child.phase or "nvmlInit"
-        text = f"no response from NVML ({call}) for {waited_s:g} s(waiting process: {self._child.pid})"
+        text = f"no response from NVML ({call}) for {waited_s:g} s (waiting process: {self._child.pid})"
         facts: Facts = {"call": call, "waited_s": waited_s}
         return self.signal(at, conditions.DRIVER_HUNG, text, facts=facts)
 

@@ -57,7 +57,7 @@ def parse_finding(line: str) -> Optional[Finding]:
     kind, reason, action, message = details
     found = _XID.search(message)
     code = int(found[2]) if found else _number(_object(fields.get("data")).get("ErrNum"))
-    action = action or _final_action(f"{kind} {reason} {message}")
+    action = action or _named_action(f"{kind} {reason} {message}")
     time = fields.get("ts") or fields.get("time") or ""
     return Finding(kind, reason, action, message, code, found[1].lower() if found else "", str(time))
 
@@ -77,7 +77,7 @@ def _details(fields: "Mapping[str, Any]") -> "Optional[tuple[str, str, str, str]
     return (reported.strip(), "", "", reported.strip()) if MARK in fields else None
 
 
-def _final_action(text: str) -> str:
+def _named_action(text: str) -> str:
     """EKS reasons and condition types end with the action."""
     low = text.lower()
     return "replace" if "pendingreplacement" in low else "reboot" if "reboot" in low else ""

@@ -11,10 +11,10 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 def exposition(numbers: Numbers) -> str:
     """All numbers grouped by name, with help and type before them."""
     lines: list[str] = []
-    output = ""
+    last = ""
     for (name, labels), value in sorted(numbers.items()):
-        if name != output:
-            output = name
+        if name != last:
+            last = name
             kind, text = NAMES.get(name, ("untyped", ""))
             if text:
                 lines.append(f"# HELP {name} {text}")

@@ -14,7 +14,7 @@ from typing import Optional, Protocol
 from holdfast_agent.aws import SAGEMAKER, Api, AwsError, Settings
 from holdfast_agent.remedies.api_way import ApiAsker
 from holdfast_agent.remedies.breaker import Stage
-from holdfast_agent.remedies.kubernetes_api import KubernetesApi, KubernetesError
+from holdfast_agent.remedies.kubernetes_api import KubernetesApi
 from holdfast_agent.remedies.kubernetes_ways import KubernetesBook, LabelAsker
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.slurm_ways import RefusedError, SlurmAsker, SlurmBook, requeue
@@ -28,6 +28,7 @@ from holdfast_agent.remedies.words import (
     parse_request,
 )
 from holdfast_agent.slurm import Program, SlurmError
+from holdfast_common import KubernetesError
 
 RESET_S = 30.0
 REQUEUES, REQUEUE_PAUSE_S = 3, 0.5
@@ -86,7 +87,7 @@ class Hands:
             return Answer(number=number, deed=deed, outcome="in-use" if error.in_use else "refused", why=str(error))
         except KubernetesError as error:
             # A right that is missing stays missing; a conflict is somebody else's change, and passes.
-            final = error.status in (400, 401, 403, 404, 405, 422)
+            final = error.code in (400, 401, 403, 404, 405, 422)
             return Answer(number=number, deed=deed, outcome="refused" if final else "failed", why=str(error))
         except AwsError as error:
             final = 400 <= error.status < 500

@@ -10,19 +10,13 @@ from typing import Any, Optional
 from urllib.parse import urlencode
 
 from holdfast_agent.aws import AwsError, exchange
-from holdfast_common import kubernetes_trust
+from holdfast_common import KubernetesError, kubernetes_trust
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 MOST_BYTES = 64 << 20
-
-
-class KubernetesError(Exception):
-    """No response, or a refusal; ``status`` is that of HTTP, 0 without a response."""
-
-    def __init__(self, message: str, *, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
+MOST_TEXT = 300
+"""Of a refusal, in characters."""
 
 
 class KubernetesApi:
@@ -66,15 +60,15 @@ class KubernetesApi:
                 most_bytes=MOST_BYTES,
             )
         except (AwsError, OSError, ValueError) as error:  # nobody answered, or there is no token
-            raise KubernetesError(f"{method} {path}: {error}") from None
+            raise KubernetesError(0, f"{method} {path}: {error}") from None
         if answer.status >= 300:
-            text = _message(answer.body[:2000].decode("utf-8", "replace"))
-            raise KubernetesError(f"{method} {path}: {answer.status} {text}", status=answer.status)
+            refused = KubernetesError.from_body(answer.status, answer.body)
+            raise KubernetesError(refused.code, f"{method} {path}: {refused.code} {str(refused)[:MOST_TEXT]}")
         self.now_s = _seconds(answer.headers.get("date"))
         try:
             document = json.loads(answer.body)
         except ValueError as error:
-            raise KubernetesError(f"{method} {path}: {error}") from None
+            raise KubernetesError(0, f"{method} {path}: {error}") from None
         return document if isinstance(document, dict) else {}
 
 
@@ -83,10 +77,3 @@ def _seconds(date: Optional[str]) -> float:
         return parsedate_to_datetime(date or "").timestamp()
     except (TypeError, ValueError, IndexError):
         return time.time()
-
-
-def _message(body: str) -> str:
-    try:
-        return str(json.loads(body).get("message", body))[:300]
-    except (ValueError, AttributeError):
-        return body[:300]

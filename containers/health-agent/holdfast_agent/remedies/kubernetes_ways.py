@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast_agent.remedies.breaker import Mark, Stage
-from holdfast_agent.remedies.kubernetes_api import METADATA_ONLY, KubernetesApi, KubernetesError
+from holdfast_agent.remedies.kubernetes_api import METADATA_ONLY, KubernetesApi
 from holdfast_agent.remedies.settings import RemedySettings
 from holdfast_agent.remedies.slurm_ways import RefusedError
 from holdfast_agent.remedies.words import Job, View
@@ -174,4 +174,4 @@ def _stamp(now_s: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now_s))
 
 
-__all__ = ["KubernetesBook", "KubernetesError", "LabelAsker"]
+__all__ = ["KubernetesBook", "LabelAsker"]

@@ -139,7 +139,7 @@ class Plan:
         settings = self._settings
         why = ""
         if settings.mode != "act":
-            why = f"observe: {need.remedy.value} would be requested (way: {settings.way}"
+            why = f"observe: {need.remedy.value} would be requested (way: {settings.way})"
         elif settings.is_controller:
             why = "this node is Slurm's controller, which is never replaced or rebooted"
         elif settings.way == "none":
@@ -356,11 +356,11 @@ class Plan:
 
     def _rule(self, view: View, now: Situation, decision: Decision) -> None:
         share = self._settings.share
-        text = ruling(view.marks, me=view.me, nodes=view.nodes, share=share, now_s=view.now_s)
-        if text is Ruling.GO:
+        decided = ruling(view.marks, me=view.me, nodes=view.nodes, share=share, now_s=view.now_s)
+        if decided is Ruling.GO:
             self._allowed = any(mark.node == view.me and mark.stage is Stage.ALLOW for mark in view.marks)
             self._enter(Phase.GOING, now)
-        elif text is Ruling.WAIT:
+        elif decided is Ruling.WAIT:
             self._due_s = now.boot_s + SETTLE_S
         else:
             asked = sorted({mark.node for mark in view.marks if mark.stage is Stage.ASKED and mark.node != view.me})

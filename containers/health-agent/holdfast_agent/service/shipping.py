@@ -58,15 +58,15 @@ def ship(configuration: Configuration) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     working = shippers(configuration)
-    text = dict.fromkeys(working, "")
+    printed = dict.fromkeys(working, "")
     for one in working:
         one.start()
     notify("READY=1")
     while not stopping.wait(watchdog_s() or REST_S):
         notify("WATCHDOG=1")
         for one in working:
-            if one.problem != text[one]:
-                text[one] = one.problem
+            if one.problem != printed[one]:
+                printed[one] = one.problem
                 print(f"{one.name}: {one.problem or 'working again'}", file=sys.stderr, flush=True)
     for one in working:
         one.stop()

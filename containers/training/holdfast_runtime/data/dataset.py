@@ -178,7 +178,8 @@ class Dataset:
         if state["identity"] != self.identity():
             raise DataError(
                 f"the training state is of data {state['identity']} and this is {self.identity()}: files, order of the "
-                "sources, weights, seed, context and global batch have to be the same; give the same, or a new run"
+                "sources, weights, seed, context and global batch have to be the same; give the same, or "
+                "start a new run"
             )
 
     def _check(self, step: int, rank: int, microbatch: int) -> None:

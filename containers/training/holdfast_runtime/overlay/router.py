@@ -68,6 +68,7 @@ class Router:
     def unlink(self, node: int, *, lost: bool, now_s: float) -> None:
         self.linked.discard(node)
         kept = self.kept.pop(node, ())
+        self.detours.clear()
         if not lost:
             return
         for sent_s, letter in kept:

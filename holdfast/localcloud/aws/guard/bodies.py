@@ -52,18 +52,18 @@ class Part:
 
 def read_body(environ: dict[str, Any], *, ceiling: int, part: Part) -> bytes:
     """Return the whole body, decoded from chunks. Raise ServiceError for one that is too large or of another length."""
-    source, output = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
+    source, declared = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
     coding = str(environ.get("HTTP_TRANSFER_ENCODING", "")).strip().lower()
     if coding:
         if coding != "chunked":
             raise ServiceError(
                 "NotImplemented", f"transfer coding {coding[:40]!r} is not implemented; use chunked", 501
             )
-        if output:
+        if declared:
             raise _bad("a request has either Content-Length or Transfer-Encoding, not both")
         body = b"".join(_chunks(source, ceiling=ceiling, part=part))
     else:
-        length = str(output or "0").strip()
+        length = str(declared or "0").strip()
         if not (length.isascii() and length.isdigit() and len(length) <= 20):
             raise _bad(f"Content-Length is {length[:40]!r}; allowed: a number of bytes")
         body = b"".join(_exactly(source, _within(int(length), ceiling), part))

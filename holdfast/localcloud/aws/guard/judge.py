@@ -116,11 +116,11 @@ class Authorizer:
             "aws:ViaAWSService": "false",
             **need.context,
         }
-        reported = [
+        decisions = [
             _limited(rights.to(need.action, each, context), who, need, each, context) for each in need.resources
         ]
-        if any("explicit deny" in one.reason for one in reported) or not any(one.allowed for one in reported):
-            refused = next(one for one in reported if not one.allowed)
+        if any("explicit deny" in one.reason for one in decisions) or not any(one.allowed for one in decisions):
+            refused = next(one for one in decisions if not one.allowed)
             raise ServiceError("AccessDenied", refused.reason, 403)
         assumed = need.action in ("sts:AssumeRole", "sts:TagSession")
         if assumed and not rights.trusted_by(need.resources[0], need.action, context):
@@ -129,11 +129,11 @@ class Authorizer:
 
 
 def _limited(
-    reported: Decision, who: CallerIdentity, need: Need, resource: str, context: Mapping[str, str]
+    decision: Decision, who: CallerIdentity, need: Need, resource: str, context: Mapping[str, str]
 ) -> Decision:
     """Apply the session policy (IAM user guide, "Session policies")."""
-    if not reported.allowed or not who.policy:
-        return reported
+    if not decision.allowed or not who.policy:
+        return decision
     account = who.role.split(":")[4]
     principal = f"arn:aws:sts::{account}:assumed-role/{who.role.rsplit('/', 1)[-1]}/{who.session}"
     asked = PermissionRequest(principal=principal, action=need.action, resource=resource, context=context)

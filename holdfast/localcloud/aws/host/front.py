@@ -122,19 +122,19 @@ class Front:
             raise ServiceError("ServiceUnavailable", "too many requests are being answered; try again", 503)
         if request.path.startswith(NOT_SERVED):
             raise ServiceError("NotFound", f"not found: {request.method} {request.path}", 404)
-        output = signed(request.headers, request.args)
-        who = self._callers.find(output.key_id)
+        signature = signed(request.headers, request.args)
+        who = self._callers.find(signature.key_id)
         environ["holdfast.known"]()
         part = until_answered.enter_context(self._budget.part())
-        body = read_body(environ, ceiling=ceiling_of(output.service), part=part)
+        body = read_body(environ, ceiling=ceiling_of(signature.service), part=part)
         environ["holdfast.received"]()
-        verify(environ, output, who.keys, body)
+        verify(environ, signature, who.keys, body)
         _replace_body(environ, body)
         # moto finds a request's service by this header alone, and by much else where it is missing or in another order.
-        environ["HTTP_AUTHORIZATION"] = output.as_header()
+        environ["HTTP_AUTHORIZATION"] = signature.as_header()
         if who.role:
             environ.pop("HTTP_X_MOTO_ACCOUNT_ID", None)
-        scope = _Scope(key=output.key_id, region=output.region, service=output.service)
+        scope = _Scope(key=signature.key_id, region=signature.region, service=signature.service)
         if scope.service != "s3":
             _unpack(environ, body)
         return self._answer(request, scope, who)
@@ -261,8 +261,8 @@ class _Scope:
 
     @classmethod
     def of(cls, request: Request) -> "_Scope":
-        output = signed(request.headers, request.args)
-        return cls(key=output.key_id, region=output.region, service=output.service)
+        signature = signed(request.headers, request.args)
+        return cls(key=signature.key_id, region=signature.region, service=signature.service)
 
 
 def _principal(request: Request, who: CallerIdentity | None, caller: Caller) -> str:

@@ -21,6 +21,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "LessThanOrEqualToThreshold": lambda value, threshold: value <= threshold,
 }
 OPERATORS = tuple(_COMPARE)
+STATISTICS = ("Average", "Maximum", "Minimum", "SampleCount", "Sum")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +54,10 @@ def evaluate(rule: AlarmRule, points: Sequence[float | None], *, current: str) -
         current: Present state.
     """
     real = [rule.breaches(value) for value in points if value is not None]
-    desired, needed = rule.evaluation_periods, rule.datapoints_to_alarm
-    if len(real) >= desired:
-        return ALARM if sum(real[-desired:]) >= needed else OK
-    filled = desired - len(real)
+    periods, needed = rule.evaluation_periods, rule.datapoints_to_alarm
+    if len(real) >= periods:
+        return ALARM if sum(real[-periods:]) >= needed else OK
+    filled = periods - len(real)
     if rule.treat_missing_data == BREACHING:
         return ALARM if sum(real) + filled >= needed else OK
     if rule.treat_missing_data == NOT_BREACHING:

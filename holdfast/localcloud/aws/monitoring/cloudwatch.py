@@ -71,6 +71,7 @@ class CloudWatch:
         _warn({"AlarmName": AlarmName, "AlarmRule": AlarmRule})
         absent: Any = dict.fromkeys(OF_METRIC_ALARMS)
         backend = cloudwatch_backends[self._account][self._region]
+        before = backend.alarms.get(AlarmName)
         with self._in_moto("cloudwatch"):
             made = backend.put_metric_alarm(
                 name=AlarmName,
@@ -85,7 +86,7 @@ class CloudWatch:
                 **absent,
                 tags=Tags or [],
             )
-            made.state_value = INSUFFICIENT_DATA
+            made.state_value = before.state_value if before else INSUFFICIENT_DATA
 
     def state(self) -> bool:
         return self._evaluates

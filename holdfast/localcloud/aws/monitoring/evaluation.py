@@ -1,5 +1,5 @@
 """
-Evaluation of alarms: once a minute, publish metrics of log events and set the state of every alarm.
+Evaluation of alarms: once a minute, publish metrics of log events and set the states of metric alarms.
 
 Source: CloudWatch user guide, "Alarm evaluation" (alarm-evaluation, read 2026-11-23): every minute, over a window that
 ends with the last whole minute. States follow from ``alarm_states``. Assumed: evaluation a few seconds after the
@@ -24,6 +24,7 @@ from holdfast.localcloud.aws.monitoring.alarm_states import (
     INSUFFICIENT_DATA,
     MISSING,
     OPERATORS,
+    STATISTICS,
     AlarmRule,
     evaluate,
 )
@@ -245,6 +246,8 @@ def _same(dimensions: Iterable[Any], desired: Sequence[dict[str, str]]) -> bool:
 
 
 def _statistic(data: Sequence[Any], statistic: str) -> float | None:
+    if statistic not in STATISTICS:
+        raise MathError(f"statistic {statistic}")
     if not data:
         return None
     sets = [
@@ -262,9 +265,7 @@ def _statistic(data: Sequence[Any], statistic: str) -> float | None:
         return total / count if count else None
     if statistic == "Minimum":
         return min(float(one[2]) for one in sets)
-    if statistic == "Maximum":
-        return max(float(one[3]) for one in sets)
-    raise MathError(f"statistic {statistic}")
+    return max(float(one[3]) for one in sets)
 
 
 def _reason(rule: AlarmRule, points: Sequence[float | None], state: str) -> str:

@@ -41,7 +41,7 @@ class LogEvent:
 
 @functools.lru_cache(maxsize=512)
 def parse_pattern(pattern: str) -> Callable[[LogEvent], bool]:
-    """Return a predicate. Raise FilterPatternError with the position of what is not supported."""
+    """Return a predicate. Raise FilterPatternError naming what is not supported."""
     text = pattern.strip()
     if len(pattern) > LONGEST_PATTERN:
         raise FilterPatternError(f"got {len(pattern)} characters; allowed: {LONGEST_PATTERN}")

@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.localcloud.aws.monitoring.alarm_states import OPERATORS
+from holdfast.localcloud.aws.monitoring.alarm_states import OPERATORS, STATISTICS
 from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, parse_pattern
 from holdfast.localcloud.aws.monitoring.metric_math import MathError, compute
-
-STATISTICS = ("Average", "Maximum", "Minimum", "SampleCount", "Sum")
 
 
 def alarm_remark(alarm: Mapping[str, Any]) -> str:

@@ -51,8 +51,8 @@ def is_incompatible(image: dict[str, Any]) -> bool:
     Its age is in its name ("... (Ubuntu 22.04) 20250523", page sagemaker-hyperpod-release-ami-slurm), or its
     registration.
     """
-    reported = _DATE_IN_NAME.search(image.get("Name", ""))
-    return (reported[0] if reported else image["CreationDate"][:10].replace("-", "")) < FIRST_COMPATIBLE_AMI
+    date = _DATE_IN_NAME.search(image.get("Name", ""))
+    return (date[0] if date else image["CreationDate"][:10].replace("-", "")) < FIRST_COMPATIBLE_AMI
 
 
 def incompatible_ami(name: str, image: str) -> str:

@@ -62,10 +62,10 @@ class Mlflow:
         inside = f"{place}/{prefix.rstrip('/')}/artifact" if prefix.strip("/") else f"{place}/artifact"
         same = {"aws:ResourceAccount": self._account, "aws:PrincipalAccount": self._account}
         for action, resource in (("s3:ListBucket", place), ("s3:PutObject", inside), ("s3:GetObject", inside)):
-            reported = rights.to(action, resource, {**same, "s3:prefix": prefix})
-            if not reported.allowed:
+            decision = rights.to(action, resource, {**same, "s3:prefix": prefix})
+            if not decision.allowed:
                 raise ServiceError(
-                    "ValidationException", f"Unable to use the artifact store {store}. {reported.reason}"
+                    "ValidationException", f"Unable to use the artifact store {store}. {decision.reason}"
                 )
 
     def describe_mlflow_app(self, *, Arn: str) -> dict[str, Any]:

@@ -272,9 +272,9 @@ def _marked(observed: Observation, instance: Instance) -> Action | None:
     if cluster.kubernetes and cluster.node_recovery != "Automatic":
         return None  # "If automatic node recovery is enabled": the developer guide, node labels
     if mark in ("replace", "reboot"):
-        reported = _ASKED_ON_EKS[mark] if cluster.kubernetes else f"its Slurm node has the reason Action:{mark.title()}"
+        cause = _ASKED_ON_EKS[mark] if cluster.kubernetes else f"its Slurm node has the reason Action:{mark.title()}"
         made = Replace if mark == "replace" else Reboot
-        return made(arn=cluster.arn, instance_id=name, cause=reported)
+        return made(arn=cluster.arn, instance_id=name, cause=cause)
     if mark == "unresponsive" and cluster.node_recovery == "Automatic":
         return Reboot(arn=cluster.arn, instance_id=name, cause="Slurm gets no response from it", unreachable=True)
     return None

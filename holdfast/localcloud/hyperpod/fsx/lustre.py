@@ -231,11 +231,11 @@ class AssociationSync:
             if not _has_no_writer(file.fileno()):
                 return False
             before = os.fstat(file.fileno())
-            reported = to_metadata(
+            metadata = to_metadata(
                 mode=before.st_mode, owner=before.st_uid, group=before.st_gid, mtime_ns=before.st_mtime_ns
             )
             if before.st_size > BIG_FILE:
-                more = {"Metadata": reported}
+                more = {"Metadata": metadata}
                 self._s3.upload_fileobj(_KeptOpen(file), self.association.bucket, key, ExtraArgs=more)
                 etag = self._s3.head_object(Bucket=self.association.bucket, Key=key)["ETag"]
             else:
@@ -243,7 +243,7 @@ class AssociationSync:
                 after = os.fstat(file.fileno())
                 if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                     return False
-                put = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content, Metadata=reported)
+                put = self._s3.put_object(Bucket=self.association.bucket, Key=key, Body=content, Metadata=metadata)
                 etag = put["ETag"]
         self._book[path] = SyncEntry(etag=etag, size=before.st_size, mtime_ns=before.st_mtime_ns)
         return True

@@ -1,7 +1,7 @@
 """
 Server process of a home's kernel logs, at the other end of each node's /dev/kmsg.
 
-python -I -S -c "import sys; sys.path.insert(0, FOLDER); from program.server import main; main()" --socket PATH
+    python -I -S -c "import sys; sys.path.insert(0, FOLDER); from program.server import main; main()" --socket PATH
 
 Requests on a socket (SOCK_SEQPACKET, for root): ``attach`` with a descriptor of /dev/fuse, ``write`` with records,
 ``ask`` for the nodes. A log ends with its mount, and so with the node.

@@ -16,7 +16,7 @@ from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast.localcloud.kubernetes.control import components
 from holdfast.localcloud.kubernetes.control.components import FOLDER, KEYS, Program, Settings
 from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
-from holdfast.localcloud.kubernetes.model import EksCluster
+from holdfast.localcloud.kubernetes.model import LOOPBACK, EksCluster
 from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, ProgramQuery, census
 from holdfast.localcloud.roster import Place, at
 from holdfast.localcloud.supervision import Worker
@@ -90,7 +90,7 @@ class ControlPlane:
 
     @property
     def endpoint(self) -> str:
-        return f"https://127.0.0.1:{self.settings.port}"
+        return f"{LOOPBACK}{self.settings.port}"
 
     @property
     def node(self) -> Node | None:

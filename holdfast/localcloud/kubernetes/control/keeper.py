@@ -76,5 +76,6 @@ class Keeper:
         for key in stopped:
             self._stopped_since.setdefault(key, now)
         if any(now - self._stopped_since[key] >= STOPPED_KILLED_AFTER_S for key in stopped):
-            _log.warning("killing stopped programs: %s", self.problem())
+            programs = ", ".join(sorted(program for _, program in stopped))
+            _log.warning("EKS cluster %s: killing stopped programs: %s", name, programs)
             plane.restart_stalled()

@@ -95,4 +95,4 @@ def _reported(log: int, killed: int) -> list[str]:
             found.append(text)
         if f"Killed process {killed} " in text:
             return found
-    raise OSError(f"this machine's kernel did not report an out-of-memory kill of process {killed} for want of memory")
+    raise OSError(f"this machine's kernel did not report an out-of-memory kill of process {killed}")

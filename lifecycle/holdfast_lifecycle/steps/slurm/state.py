@@ -123,7 +123,7 @@ def apply(context: Context) -> None:
             _wait_until_released(context, left, owner=own.instance_id if own else "")
         begins_empty = shared.find(STATE) is None
         number = shared.take(context.instance_id)
-        shared.name_series(restarted=begins_empty)
+        shared.name_series(begins_empty=begins_empty)
         _take_state(context, local_state, shared.place(STATE, number))
         if left is not None or (context.starts_slurm and context.accounting is None):
             stop("slurmdbd")

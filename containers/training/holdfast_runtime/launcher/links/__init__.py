@@ -32,6 +32,7 @@ from holdfast_runtime.launcher.links.wire import (
     Spares,
     Trouble,
     Warm,
+    identity_of,
 )
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "at_the_other_end",
     "expand_host_list",
     "find_peers",
+    "identity_of",
     "lateness_s",
     "patience_s",
     "run_token",

@@ -44,7 +44,8 @@ class Calls:
         self._answered[address] = at
 
     def dial(self, address: Address) -> None:
-        if address in self.own or address in self._dialling or self._closed:
+        known = self._answered.get(address, address) in self._linked()
+        if known or address in self.own or address in self._dialling or self._closed:
             return
         task = asyncio.get_running_loop().create_task(self._dial(address))
         self._dialling[address] = task
@@ -67,7 +68,5 @@ class Calls:
         return [*self._dialling.values()]
 
     async def _dial(self, address: Address) -> None:
-        if address in self.own or self._closed or self._answered.get(address, address) in self._linked():
-            return
         with contextlib.suppress(OSError, asyncio.TimeoutError, MessageError, asyncio.IncompleteReadError):
             await self._call(address)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from holdfast_runtime.control import Deadlines, MessageError, end_tasks, listen
 from holdfast_runtime.launcher.links.calls import Calls
@@ -45,7 +45,7 @@ def _nothing(_node: int) -> None:
 class Handlers:
     """Callbacks; none may block."""
 
-    up: Callable[[Hello], None]
+    up: Callable[[Member], None]
     down: Callable[[int, str], None]
     message: Callable[[int, LinkMessage], None]
     taken: Callable[[str], None]
@@ -309,14 +309,4 @@ class Links:
 
     def _member_up(self, member: Member) -> None:
         self._others.note(member.node, member.uid, member.incarnation)
-        peer = replace(
-            self._hello(),
-            node=member.node,
-            incarnation=member.incarnation,
-            uid=member.uid,
-            host=member.host,
-            port=member.port,
-            met=(),
-            nonce="",
-        )
-        self._handlers.up(peer)
+        self._handlers.up(member)

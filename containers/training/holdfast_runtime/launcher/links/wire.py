@@ -225,9 +225,9 @@ HANDSHAKE: Codec[Challenge | Hello | Refused] = Codec(challenge=Challenge, hello
 LINK: Codec[LinkMessage] = Codec(
     {membership.View: membership.View, membership.Unread: membership.View},
     beat=Beat,
-    watched=HeartbeatRequest,
-    kept=LinkNeed,
-    parting=Disconnect,
+    heartbeat_request=HeartbeatRequest,
+    link_need=LinkNeed,
+    disconnect=Disconnect,
     packet=Packet,
     trouble=Trouble,
     hand_over=HandOverAt,

@@ -17,7 +17,6 @@ from holdfast_runtime.launcher.links import (
     ChangedAt,
     Done,
     HandOverAt,
-    Hello,
     LinkMessage,
     Links,
     RaisedAt,
@@ -26,6 +25,7 @@ from holdfast_runtime.launcher.links import (
     Spares,
     Trouble,
     Warm,
+    identity_of,
 )
 from holdfast_runtime.launcher.node.departure import Departure
 from holdfast_runtime.launcher.node.generations import Generations
@@ -33,6 +33,7 @@ from holdfast_runtime.launcher.node.settling import Settling
 from holdfast_runtime.launcher.ranks import LocalSlots
 from holdfast_runtime.launcher.settings import Options
 from holdfast_runtime.launcher.watch import Judgement
+from holdfast_runtime.overlay import Member
 
 BEGINNINGS = 10
 """Restarts of a launcher; two that live in one place would otherwise take it from each other for ever."""
@@ -116,13 +117,13 @@ class Peers:
         self._loop.call_later(self._options.deadlines.start, self._expect_company)
         return True
 
-    def up(self, peer: Hello) -> None:
+    def up(self, member: Member) -> None:
         self._came.set()
-        self._ending.forget(peer.node)
+        self._ending.forget(member.node)
         self._witness.link.claim_changed()
-        self._departure.up(peer.node)
-        self._resizing.up(peer.node)
-        self._generations.agreement.found(peer.node, peer.identity)
+        self._departure.up(member.node)
+        self._resizing.up(member.node)
+        self._generations.agreement.found(member.node, identity_of(member.uid))
 
     def linked(self, node: int) -> None:
         if self._slots.in_process:

@@ -1,8 +1,8 @@
 """
 State of the embedded CloudFormation: stacks, their resources, events and change sets.
 
-Plain dataclasses without locks, threads or clients, so that all of it pickles. Changes require ``Store.lock`` and
-are reported by ``Store.changed``.
+Plain dataclasses without locks, threads or clients, so that all of it pickles. Changes require ``StackStore.lock`` and
+are reported by ``StackStore.changed``.
 """
 
 import datetime

@@ -7,11 +7,11 @@ Differences: unit files are read on use, so only /etc/fstab is reloaded; an auto
 and paths are not supported; settings that need seccomp or a cgroup have no effect. Standard library only, imported
 sparingly for the start time.
 
-units     unit files: parsed, found below a root, their values
-state     records                     what runs
-running   spawn  confine  detach  children  supervisor
-deciding  manager  restart  boot
-output    options  verbs  show  enable  journal
+    units     unit files: parsed, found below a root, their values
+    state     records                     what runs
+    running   spawn  confine  detach  children  supervisor
+    deciding  manager  restart  boot
+    output    options  verbs  show  enable  journal
 """
 
 from .boot import main as start_enabled

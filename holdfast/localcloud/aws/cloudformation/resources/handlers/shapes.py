@@ -26,7 +26,7 @@ class LostProperties:
 
 
 def to_shape(shape: Shape, value: Any, lost: LostProperties | None = None, path: str = "") -> Any:
-    """Convert a value to the API's shape. Unknown properties are left out and added to ``Lost``."""
+    """Convert a value to the API's shape. Unknown properties are left out and added to ``lost``."""
     if isinstance(shape, StructureShape):
         return _to_structure(shape, value, lost, path) if isinstance(value, Mapping) else value
     if isinstance(shape, ListShape):
