@@ -110,7 +110,8 @@ lock: $(VENV)/.installed ## pin all dependencies again, with hashes
 		--python-version 3.11 - -o requirements-aws-cli.txt
 
 schema: $(VENV)/.installed ## write docs/environment.schema.json and docs/public-api.txt from the code
-	@$(PYTHON) -m holdfast.config > docs/environment.schema.json
+	@$(PYTHON) -m holdfast.config > docs/environment.schema.json.new
+	@mv docs/environment.schema.json.new docs/environment.schema.json
 	@$(PYTHON) scripts/public_api.py
 
 docs: $(VENV)/.installed ## build the documentation site into build/docs/site; a broken link or code reference fails

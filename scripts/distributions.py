@@ -13,6 +13,8 @@ from typing import Any
 
 import tomllib
 
+import markdown_table
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -99,14 +101,14 @@ def folder_of(package: str) -> Path:
 
 
 def table() -> str:
-    rows = ["| wheel | what it is | packages | needs |", "|---|---|---|---|"]
+    rows = []
     for each in distributions().values():
         packages = ", ".join(f"`{name}`" for name in each.packages)
         shipped = [*(f"{folder}/" for folder in each.data.values()), *sum(each.files.values(), ())]
         if shipped:
             packages += "; as files " + ", ".join(f"`{name}`" for name in shipped)
-        rows.append(f"| `{each.name}` | {each.summary} | {packages} | {_needs(each)} |")
-    return "\n".join(rows)
+        rows.append((f"`{each.name}`", each.summary, packages, _needs(each)))
+    return markdown_table.table(("wheel", "what it is", "packages", "needs"), rows)
 
 
 def _distribution(name: str, entry: Mapping[str, Any]) -> Distribution:

@@ -1,9 +1,11 @@
 """Tables of the Kubernetes API, from `tests/cases/kubernetes_api`."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from markdown_table import table
 
 CASES = Path(__file__).parents[1] / "tests" / "cases" / "kubernetes_api"
 AREAS = {
@@ -56,14 +58,6 @@ def tables() -> Mapping[str, str]:
 
 def _at(feature: Mapping[str, str]) -> str:
     return f" (`{feature['kind']}`, `{feature['field']}`)" if feature["kind"] else ""
-
-
-def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    def line(cells: Iterable[str]) -> str:
-        return f"| {' | '.join(cells)} |"
-
-    head = list(columns)
-    return "\n".join([line(head), line(["---"] * len(head)), *map(line, rows)])
 
 
 def _read(name: str) -> Any:

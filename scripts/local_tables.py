@@ -12,10 +12,9 @@ import run_parts
 from holdfast import cli
 from holdfast.localcloud.image import stand_ins
 from holdfast.localcloud.roster import EVERY
+from markdown_table import Row, table
 
 CASES = Path(__file__).parents[1] / "tests" / "cases"
-
-Row = tuple[str, ...]
 
 
 def tables() -> Mapping[str, tuple[Row, list[Row]]]:
@@ -59,7 +58,7 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
 
 
 def markdown() -> Mapping[str, str]:
-    own = {name: kubernetes_tables.table(head, rows) for name, (head, rows) in tables().items()}
+    own = {name: table(head, rows) for name, (head, rows) in tables().items()}
     return {**own, **{f"kubernetes-{name}": text for name, text in kubernetes_tables.tables().items()}}
 
 
@@ -75,17 +74,22 @@ def part_rows() -> Iterator[Row]:
         yield _code(part.name), str(part.shards), ", ".join(map(_code, part.guards))
 
 
-def command_rows(tree: Any, name: str = "") -> Iterator[Row]:
+def commands(tree: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Commands of a command line by their words."""
     for word, command in tree.commands.items():
-        full = f"{name} {word}".strip()
         if hasattr(command, "commands"):
-            yield from command_rows(command, full)
-            continue
+            yield from commands(command, *names, word)
+        else:
+            yield (*names, word), command
+
+
+def command_rows(tree: Any) -> Iterator[Row]:
+    for names, command in commands(tree):
         arguments = (_argument(one) for one in command.params if one.param_type_name == "argument")
         options = (
             option for one in command.params for option in (*one.opts, *one.secondary_opts) if option[:2] == "--"
         )
-        yield _code(" ".join([full, *arguments])), _purpose(command), " ".join(map(_code, options))
+        yield _code(" ".join([*names, *arguments])), _purpose(command), " ".join(map(_code, options))
 
 
 def _argument(parameter: Any) -> str:

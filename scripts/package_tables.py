@@ -13,6 +13,7 @@ from pathlib import Path
 
 from distributions import ROOT, package_roots
 from import_graph import Import, imports_of, modules_below
+from markdown_table import table
 
 FLOORS = {
     "8 command line": ["holdfast.cli"],
@@ -110,8 +111,8 @@ def _without_what_follows(arrows: Arrows) -> Arrows:
 
 def floors_table(tree: Tree) -> str:
     arrows = top_arrows(tree)
-    rows = [f"| {floor} | `{_label(name)}` | {_imported(arrows, name)} |" for floor in FLOORS for name in FLOORS[floor]]
-    return "\n".join(["| floor | package | imports |", "|---|---|---|", *rows])
+    rows = [(floor, f"`{_label(name)}`", _imported(arrows, name)) for floor in FLOORS for name in FLOORS[floor]]
+    return table(("floor", "package", "imports"), rows)
 
 
 def _imported(arrows: Arrows, name: str, *, inside: str = "") -> str:
@@ -143,11 +144,11 @@ def _chapters_inside(package: str) -> list[str]:
 def _chapter(tree: Tree, package: str) -> str:
     arrows = room_arrows(tree, package)
     rows = [
-        f"| `{_folder(tree, room)}/` | {tree.summary(room)} | {_imported(arrows, room, inside=f'{package}.')} |"
+        (f"`{_folder(tree, room)}/`", tree.summary(room), _imported(arrows, room, inside=f"{package}."))
         for room in _all_rooms(tree, package)
     ]
     head = [f"## {package}", "", f"`{_folder(tree, package)}/`: {tree.summary(package)}.", ""]
-    return "\n".join([*head, "| room | what it is for | imports |", "|---|---|---|", *rows, ""])
+    return "\n".join([*head, table(("room", "what it is for", "imports"), rows), ""])
 
 
 def _all_rooms(tree: Tree, package: str) -> list[str]:

@@ -14,10 +14,9 @@ from holdfast_common import FAULTS, SOURCES, kinds
 from holdfast_lifecycle import Step
 from holdfast_lifecycle.model import HOOKS, KUBERNETES, ON_CREATE, SLURM
 from holdfast_lifecycle.steps import STEPS
+from markdown_table import Row, table
 
 STEP_COLUMNS = ("step", "extension", "custom", "EKS", "what is true afterwards")
-
-Row = tuple[str, ...]
 
 
 def kind_rows() -> Iterator[tuple[str, str, str]]:
@@ -63,22 +62,19 @@ def _nodes(step: Step, hook: str) -> str:
     return "all" if len(roles) == len(SLURM) else ", ".join(roles).lower()
 
 
-def table(head: Row, rows: Iterable[Row]) -> str:
-    lines = [_line(head), "|---" * len(head) + "|", *(_line((f"`{row[0]}`", *row[1:])) for row in rows)]
-    return "\n".join(lines)
-
-
-def _line(cells: Row) -> str:
-    return f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |")
+def _coded(rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows with their first cell as code."""
+    for first, *others in rows:
+        yield f"`{first}`", *others
 
 
 def tables() -> dict[str, str]:
     """Each table by the name that pages have in ``<!-- table: NAME -->``."""
     return {
-        "kinds": table(("kind", "source", "meaning"), kind_rows()),
-        "faults": table(("name", "signal", "severity", "least remedy"), fault_rows()),
-        "steps": table(STEP_COLUMNS, step_rows()),
-        "metrics": table(("name", "kind", "meaning"), metric_rows()),
+        "kinds": table(("kind", "source", "meaning"), _coded(kind_rows())),
+        "faults": table(("name", "signal", "severity", "least remedy"), _coded(fault_rows())),
+        "steps": table(STEP_COLUMNS, _coded(step_rows())),
+        "metrics": table(("name", "kind", "meaning"), _coded(metric_rows())),
         "wheels": distributions.table(),
         "floors": package_tables.floors_table(package_tables.read_tree()),
         **local_tables.markdown(),

@@ -14,11 +14,12 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from distributions import package_roots
+from distributions import ROOT, package_roots
 from import_graph import imports_of, modules_below
 
-ROOT = Path(__file__).resolve().parents[1]
-UNIT, SUPPORT = ROOT / "tests" / "unit", ROOT / "tests" / "support"
+UNIT = ROOT / "tests" / "unit"
+BESIDE = (ROOT / "tests" / "support", ROOT / "scripts")
+"""Folders of files that tests import by their own names."""
 PAGES = "tests/unit/test_docs_*.py"
 NEAR = 4
 """Imports between a change and a test; what is farther is for ``make test``."""
@@ -34,12 +35,13 @@ def changed_files(since: str | None) -> list[Path]:
 
 @functools.cache
 def importers() -> Mapping[Path, set[Path]]:
-    """Return for each file of a package, of tests/support and of the tests the files that import it."""
-    modules = {**modules_below(package_roots()), **{path.stem: path for path in SUPPORT.glob("*.py")}}
+    """Return for each file of a package, of tests/support, of scripts and of the tests the files that import it."""
+    beside = {path.stem: path for folder in BESIDE for path in folder.glob("*.py")}
+    modules = {**modules_below(package_roots()), **beside}
     names = {path: name for name, path in modules.items()}
     found: dict[Path, set[Path]] = defaultdict(set)
     for file in [*modules.values(), *UNIT.rglob("test_*.py")]:
-        importer = "" if file.is_relative_to(ROOT / "tests") else names[file]
+        importer = "" if file.parent in BESIDE or file.is_relative_to(UNIT) else names[file]
         for one in imports_of(file, importer=importer, modules=modules):
             if one.module in modules:
                 found[modules[one.module]].add(file)

@@ -18,6 +18,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ROOT / "tests" / "e2e" / "parts.yaml"
 RESULTS = ROOT / "build" / "e2e"
+CHANGED = "+changes"
+"""End of the name of a commit whose files were changed."""
 NOTHING_LEFT = 5
 """Exit code of pytest when no case is selected: all have passed at this commit."""
 
@@ -87,14 +89,14 @@ def run(part: Part, shard: int, commit: str) -> bool:
         "--results", str(RESULTS / f"{part.name}.jsonl"), "--commit", commit, "--shard", f"{shard}/{part.shards}",
         *(["-k", part.keyword] if part.keyword else []), *map(str, part.paths()),
     ]  # fmt: skip
-    variables = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "support")}
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in ("tests/support", "scripts"))}
     return subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode in (0, NOTHING_LEFT)
 
 
 def commit_of_checkout() -> str:
     """Return HEAD, marked where files differ from it: then nothing counts as passed."""
     head = _git("rev-parse", "HEAD")
-    return f"{head}+changes" if _git("status", "--porcelain", "--untracked-files=no") else head
+    return f"{head}{CHANGED}" if _git("status", "--porcelain", "--untracked-files=no") else head
 
 
 def _git(*arguments: str) -> str:

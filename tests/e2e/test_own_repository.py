@@ -1,4 +1,4 @@
-"""From an empty folder to a rehearsed node loss, by the commands of docs/own-repository.md, from wheels alone."""
+"""From an empty folder to a rehearsed node loss, by the commands of docs/learn/own-repository.md, from wheels alone."""
 
 import json
 import subprocess

@@ -64,10 +64,6 @@ def require_cases(name: str) -> Path:
     return CASES / name
 
 
-def python_used(image: NodeImage) -> str:
-    return image.notes[0]
-
-
 @dataclass(kw_only=True)
 class Nodes:
     """A controller and a worker, or as many as a test boots."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from killing import PATIENT, ROOT, Job, Outcome, run_job
+from killing import PATIENT, ROOT, Job
 from sharded_jobs import PRELOADED
 
 from holdfast_runtime.launcher.node import ask
@@ -132,11 +132,6 @@ def wrong(folder: Path, calm: Path, *, steps: int) -> list[str]:
             elif step.whole and step.bits != wanted[number][-1].bits:
                 problems.append(f"step {number} in generation {step.generation} has another state")
     return problems
-
-
-def run_changing(folder: Path, job: Job) -> Outcome:
-    """Run a job; the steps' lines are read with ``written``."""
-    return run_job(folder, job)
 
 
 def gaps(folder: Path) -> list[tuple[int, int, float]]:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-CHANGED = "+changes"
-"""End of the name of a commit whose files were changed."""
+from run_parts import CHANGED
 
 
 def shard_of(cases: Sequence[str], *, shard: int, shards: int) -> Sequence[str]:

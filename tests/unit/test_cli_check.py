@@ -187,6 +187,13 @@ def test_the_account_is_asked_when_there_are_credentials(
     assert asked == ["us-west-2"]
 
 
+def test_the_command_line_starts_without_botocore() -> None:
+    program = "import sys, holdfast.cli; print([n for n in ('boto3', 'botocore') if n in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert answer.stdout == "[]\n"
+
+
 def test_the_full_environment_is_checked_without_node_and_boto3(repository: Path) -> None:
     """What would take longer than the check itself is not loaded; benchmarks/check.py measures how long it takes."""
     program = (

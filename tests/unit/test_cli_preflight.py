@@ -62,6 +62,11 @@ def test_a_user_without_root_gets_the_command_for_missing_packages_too(
     [
         (0, "", None),
         (100, "W: x\nE: Unable to fetch some archives\nE: more", "munge: E: Unable to fetch some archives$"),
+        (
+            100,
+            "W: Failed: Could not resolve 'deb.debian.org'\nE: no package munge",
+            "munge: W: Failed: Could not resolve",
+        ),
     ],
 )
 def test_missing_packages_are_installed_by_apt_after_an_update(
@@ -83,6 +88,16 @@ def test_missing_packages_are_installed_by_apt_after_an_update(
 
     assert [argv[1] for argv in ran] == ["update", "install"]
     assert ran[1][-1] == "munge"
+
+
+def test_an_apt_that_does_not_end_is_an_error_with_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(argv: list[str], *, timeout: float, **_: object) -> None:
+        raise subprocess.TimeoutExpired(argv, timeout)
+
+    monkeypatch.setattr("subprocess.run", run)
+
+    with pytest.raises(CommandError, match=r"apt-get update did not end within \d+ s"):
+        install_packages()
 
 
 def test_missing_programs_come_with_the_command_that_installs_them(

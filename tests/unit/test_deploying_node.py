@@ -55,6 +55,14 @@ def test_an_old_node_is_refused_with_its_version(said: str, tmp_path: Path) -> N
         find_node(wheel=tmp_path, path=str(tmp_path))
 
 
+def test_a_node_that_does_not_run_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "node").write_bytes(b"\x7fELF")
+    (tmp_path / "node").chmod(0o755)
+
+    with pytest.raises(CommandError, match=r"/node does not run: .*; install Node 20 or newer"):
+        find_node(wheel=tmp_path / "none", path=str(tmp_path))
+
+
 COMPLETE = ("bin/cdk", "lib/index.js", "package.json")
 
 

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 import holdfast_constructs
 from holdfast import cli
+from local_tables import commands
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -50,17 +51,10 @@ def command_lines(text: str) -> Iterator[list[str]]:
                 yield words
 
 
-def commands(tree: Any, name: tuple[str, ...] = ()) -> dict[tuple[str, ...], set[str]]:
-    if not hasattr(tree, "commands"):
-        return {name: {word for one in tree.params for word in (*one.opts, *one.secondary_opts)}}
-    return {
-        found: options
-        for word, command in tree.commands.items()
-        for found, options in commands(command, (*name, word)).items()
-    }
-
-
-COMMANDS = commands(typer.main.get_command(cli.app))
+COMMANDS = {
+    names: {word for one in command.params for word in (*one.opts, *one.secondary_opts)}
+    for names, command in commands(typer.main.get_command(cli.app))
+}
 
 
 @cache

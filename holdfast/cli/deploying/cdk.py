@@ -4,6 +4,7 @@ CDK command line as a child process: bootstrap, synth, deploy.
 Its output goes to a log file. Progress is read from CloudFormation, the same for the embedded AWS and the real one.
 """
 
+import functools
 import json
 import os
 import shutil
@@ -60,6 +61,10 @@ class Cdk:
     def start_bootstrap(self, *, account: str, region: str) -> "subprocess.Popen[bytes]":
         return self._start("bootstrap", f"aws://{account}/{region}")
 
+    @functools.cached_property
+    def _node(self) -> Path:
+        return find_node()
+
     def start_synth(self) -> "subprocess.Popen[bytes]":
         shutil.rmtree(self.assembly, ignore_errors=True)
         app = app_folder(self.environment_file)
@@ -94,12 +99,12 @@ class Cdk:
     def _start(self, *arguments: str) -> "subprocess.Popen[bytes]":
         assert self.cli is not None
         # Not in the project folder: the cdk.json there would make every call synthesise the app again.
-        argv = [str(find_node()), str(self.cli), *arguments, "--no-notices", "--no-color"]
+        argv = [str(self._node), str(self.cli), *arguments, "--no-notices", "--no-color"]
         return self._popen("cdk", argv, cwd=self.work, extra={})
 
     def _popen(self, name: str, argv: list[str], *, cwd: Path, extra: Mapping[str, str]) -> "subprocess.Popen[bytes]":
         self.temporary.mkdir(mode=0o700, exist_ok=True)
-        programs = (str(Path(sys.prefix) / "bin"), str(find_node().parent), os.environ.get("PATH", os.defpath))
+        programs = (str(Path(sys.prefix) / "bin"), str(self._node.parent), os.environ.get("PATH", os.defpath))
         path = os.pathsep.join(programs)
         environment = {**self.variables, **extra, "PATH": path, "TMPDIR": str(self.temporary)}
         child, _ = spawn(name=name, argv=argv, home=self.work, log=self.log, cwd=cwd, environment=environment)

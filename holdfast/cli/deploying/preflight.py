@@ -31,6 +31,7 @@ PROGRAMS = {
 OLDEST_SLURM = (22, 5)
 MIN_FREE_GIB = 3.0
 _ASK_S = 20.0
+_NETWORK = re.compile(r"[EW]: .*(Could not|Temporary failure|[Uu]nreachable|Connection)")
 _INSTALL_S = 1800.0
 
 
@@ -48,7 +49,8 @@ def check_system() -> None:
 
 def missing_packages() -> tuple[str, ...]:
     """Return the Debian packages of the programs that this machine lacks, sorted."""
-    return tuple(sorted({package for program, package in PROGRAMS.items() if _which(program) is None}))
+    lacking = {name for program, names in PROGRAMS.items() if _which(program) is None for name in names.split()}
+    return tuple(sorted(lacking))
 
 
 def install_command() -> str:
@@ -62,19 +64,32 @@ def install_packages() -> None:
     Install what this machine lacks, with apt. No daemon is started: local nodes have their own.
 
     Raises:
-        CommandError: apt failed; gives its first error.
+        CommandError: apt failed, or did not end in time; gives the cause.
     """
-    packages = [name for entry in missing_packages() for name in entry.split()]
+    packages = missing_packages()
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C", "RUNLEVEL": "1"}
+    output = ""
     with step("install system packages") as progress:
         for argv in (["update", "-q"], ["install", "-y", "-q", "--no-install-recommends", *packages]):
-            done = subprocess.run(
-                ["apt-get", *argv], env=environment, capture_output=True, text=True, check=False, timeout=_INSTALL_S
-            )
+            try:
+                done = subprocess.run(
+                    ["apt-get", *argv], env=environment, capture_output=True, text=True, check=False, timeout=_INSTALL_S
+                )
+            except subprocess.TimeoutExpired:
+                raise CommandError(f"apt-get {argv[0]} did not end within {_INSTALL_S:.0f} s") from None
+            output += f"{done.stderr}\n"
         if done.returncode:
-            errors = [line for line in done.stderr.splitlines() if line.startswith("E: ")]
-            raise CommandError(f"apt-get could not install {' '.join(packages)}: {next(iter(errors), done.returncode)}")
+            why = _cause(output) or f"exit code {done.returncode}"
+            raise CommandError(f"apt-get could not install {' '.join(packages)}: {why}")
         progress.update(" ".join(packages))
+
+
+def _cause(output: str) -> str:
+    """Return the cause in the output of apt: without a network a warning of the update, as in scripts/apt.sh."""
+    lines = output.splitlines()
+    network = [line for line in lines if _NETWORK.match(line)]
+    errors = [line for line in lines if line.startswith("E: ")]
+    return next(iter([*network[-1:], *errors]), "")
 
 
 def check_machine(

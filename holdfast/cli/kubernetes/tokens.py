@@ -8,10 +8,6 @@ Authorization from Outside a Cluster"; aws-cli, customizations/eks/get_token.py.
 import base64
 import datetime
 
-from botocore.auth import SigV4QueryAuth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
-
 from holdfast.localcloud.home import Keys
 
 PREFIX = "k8s-aws-v1."
@@ -23,6 +19,10 @@ TOKEN_LASTS = datetime.timedelta(minutes=14)
 
 def token(keys: Keys, *, cluster: str, region: str, sts_endpoint: str) -> str:
     """Return a token, valid from now; ``sts_endpoint``: such as https://sts.us-west-2.amazonaws.com."""
+    from botocore.auth import SigV4QueryAuth  # late, for start-up's sake
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
     url = f"{sts_endpoint}/?Action=GetCallerIdentity&Version=2011-06-15"
     request = AWSRequest(method="GET", url=url, headers={CLUSTER_HEADER: cluster})
     credentials = Credentials(keys.access_key_id, keys.secret_access_key, keys.session_token or None)

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.terminal import JSON, OUTPUT
+
 _cluster, _failures, _recovery, _goals, _money, _data, _output = (
     partial(typer.Option, rich_help_panel=panel)
-    for panel in ("Cluster", "Failures", "Recovery", "Goals", "Cost", "Data", "Output")
+    for panel in ("Cluster", "Failures", "Recovery", "Goals", "Cost", "Data", OUTPUT)
 )
 
 
@@ -79,5 +81,5 @@ class PlanOptions(Options):
     published: Annotated[bool, _output("--published", help="Show only the published tables, with their formulas.")] = (
         False
     )
-    json: Annotated[bool, _output("--json", help="Print JSON.")] = False
+    json: Annotated[bool, JSON] = False
     html: Annotated[Path | None, _output(help="Write a page with plots, too.")] = None

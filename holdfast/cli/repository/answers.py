@@ -1,9 +1,10 @@
-"""What a repository is written from, and which answers are refused."""
+"""Values of a new repository, and their rules."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
-Orchestrator = Literal["slurm", "eks"]
+from holdfast.catalog import Orchestrator
+
 ORCHESTRATORS: tuple[str, ...] = get_args(Orchestrator)
 LOCAL = "local"
 
@@ -11,7 +12,7 @@ LOCAL = "local"
 @dataclass(frozen=True, kw_only=True)
 class Answers:
     """
-    What differs between repositories.
+    Values that differ between repositories.
 
     Args:
         name: The environment on AWS, and its cluster.

@@ -5,6 +5,7 @@ Root runs and unpickles its content. So a home is marked, writable by its owner 
 removed.
 """
 
+from holdfast.localcloud.home.cache import cache_folder
 from holdfast.localcloud.home.errors import LocalCloudError
 from holdfast.localcloud.home.keys import Keys, fresh_keys, keys_of, made_keys
 from holdfast.localcloud.home.marking import (
@@ -31,6 +32,7 @@ __all__ = [
     "HomeError",
     "Keys",
     "LocalCloudError",
+    "cache_folder",
     "claim",
     "fresh_keys",
     "is_fresh",

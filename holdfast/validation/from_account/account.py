@@ -105,13 +105,13 @@ def _cluster_quotas(client: Any) -> Mapping[str, float]:
 
 def _offered(client: Any, types: list[str]) -> frozenset[tuple[str, str]]:
     names = [name.removeprefix("ml.") for name in types]
-    expected = [{"Name": "instance-type", "Values": names}]
+    filters = [{"Name": "instance-type", "Values": names}]
     rows = _pages(
         client,
         "describe_instance_type_offerings",
         "InstanceTypeOfferings",
         LocationType="availability-zone",
-        Filters=expected,
+        Filters=filters,
     )
     return frozenset((f"ml.{row['InstanceType']}", row["Location"]) for row in rows)
 
@@ -153,12 +153,12 @@ def _subnets(client: Any, parts: list[Any]) -> Mapping[str, AccountSubnet]:
     ids = sorted({each.id for each in _each(parts, Subnet, "id") if each.id.startswith("subnet-")})
     if not ids:
         return {}
-    expected = [{"Name": "subnet-id", "Values": ids}]
+    filters = [{"Name": "subnet-id", "Values": ids}]
     return {
         row["SubnetId"]: AccountSubnet(
             availability_zone=row["AvailabilityZone"], free_addresses=row["AvailableIpAddressCount"]
         )
-        for row in _pages(client, "describe_subnets", "Subnets", Filters=expected)
+        for row in _pages(client, "describe_subnets", "Subnets", Filters=filters)
     }
 
 
@@ -166,13 +166,13 @@ def _security_groups(client: Any, parts: list[Any]) -> Mapping[str, AccountSecur
     ids = sorted({each.id for each in _each(parts, SecurityGroup, "id") if each.id.startswith("sg-")})
     if not ids:
         return {}
-    expected = [{"Name": "group-id", "Values": ids}]
+    filters = [{"Name": "group-id", "Values": ids}]
     return {
         row["GroupId"]: AccountSecurityGroup(
             from_itself=_names_itself(row["IpPermissions"], row["GroupId"]),
             to_itself=_names_itself(row["IpPermissionsEgress"], row["GroupId"]),
         )
-        for row in _pages(client, "describe_security_groups", "SecurityGroups", Filters=expected)
+        for row in _pages(client, "describe_security_groups", "SecurityGroups", Filters=filters)
     }
 
 

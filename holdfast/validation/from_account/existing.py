@@ -136,11 +136,15 @@ def _context(role: str) -> list[dict[str, Any]]:
     Context keys of a node's request: the simulator knows only given ones, and AWS's policy for nodes needs the account.
     """
     account = role.split(":")[4]
-    reported = {"aws:ResourceAccount": account, "aws:PrincipalAccount": account, "aws:PrincipalArn": role}
-    reported |= {"s3:ResourceAccount": account}
+    context = {
+        "aws:ResourceAccount": account,
+        "aws:PrincipalAccount": account,
+        "aws:PrincipalArn": role,
+        "s3:ResourceAccount": account,
+    }
     return [
         {"ContextKeyName": key, "ContextKeyValues": [value], "ContextKeyType": "string"}
-        for key, value in reported.items()
+        for key, value in context.items()
     ]
 
 

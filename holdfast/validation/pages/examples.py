@@ -5,6 +5,7 @@ Failing example of each finding: a good file, and its minimal change.
 """
 
 import copy
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ class Example:
         return ".template." in self.base
 
 
+@functools.cache
 def example(code: str) -> Example | None:
     """Example of a finding; None if only an account or a test can show it."""
     path = EXAMPLES / f"{code}.yaml"
@@ -54,9 +56,13 @@ def findings_of(each: Example, *, folder: Path) -> list[Finding]:
     if each.is_template:
         path.write_text(each.text or json.dumps(changed(json.loads((EXAMPLES / each.base).read_text()), each.changes)))
         return check_template(path).findings
-    good = yaml.safe_load((EXAMPLES / each.base).read_text())
-    path.write_text(each.text or yaml.safe_dump(changed(good, each.changes), sort_keys=False))
+    path.write_text(each.text or yaml.safe_dump(changed(_good(each.base), each.changes), sort_keys=False))
     return [finding for finding in check(path).findings if not finding.code.startswith("HF9")]
+
+
+@functools.cache
+def _good(base: str) -> Any:
+    return yaml.safe_load((EXAMPLES / base).read_text())
 
 
 def changed(data: Any, changes: Mapping[str, Any]) -> Any:

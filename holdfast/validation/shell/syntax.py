@@ -10,7 +10,7 @@ DEADLINE_S = 30.0
 
 @functools.cache
 def shell_mistake(text: str) -> str | None:
-    """First syntax error; None without one, or without bash."""
+    """First syntax error, or why bash did not read the script; None without one, or without bash."""
     bash = shutil.which("bash")
     first = text.partition("\n")[0]
     if bash is None or not re.match(r"#!.*\b(ba|da)?sh\b", first) or "\r" in text:
@@ -25,9 +25,11 @@ def shell_mistake(text: str) -> str | None:
             check=False,
             env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+    except subprocess.TimeoutExpired:
+        return f"bash -n did not end within {DEADLINE_S:.0f} s"
+    except OSError as error:
+        return f"bash could not be run: {error}"
     if done.returncode == 0:
         return None
     output = done.stderr.decode(errors="replace").strip().splitlines()
-    return re.sub(r"^\S*bash: ", "", output[0])[:160] if output else None
+    return re.sub(r"^\S*bash: ", "", output[0])[:160] if output else f"bash -n ended with {done.returncode}"

@@ -7,20 +7,14 @@ import pytest
 import typer
 
 from holdfast import cli
+from local_tables import commands
 
 WIDTH = 64
 """Columns beside the longest verb on a terminal of 80."""
 
 
-def commands(tree: Any, *names: str) -> dict[tuple[str, ...], Any]:
-    found: dict[tuple[str, ...], Any] = {}
-    for word, command in getattr(tree, "commands", {}).items():
-        found |= commands(command, *names, word)
-    return found or {names: tree}
-
-
 TREE: Any = typer.main.get_command(cli.app)
-COMMANDS = commands(TREE)
+COMMANDS = dict(commands(TREE))
 
 
 @pytest.mark.parametrize("verb", sorted(TREE.commands))

@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import ENVIRONMENT, VARIABLE, check_region, kubeconfig_path, locate, recorded
+from holdfast.cli.deployed import ENVIRONMENT, TARGET, VARIABLE, check_region, kubeconfig_path, locate, recorded
 from holdfast.cli.terminal import JSON, CommandError, print_json
 from holdfast.localcloud import from_environment
 
 
 def env(
     region: Annotated[
-        str, typer.Option(help="AWS region. Default: that of the deployed environment.", rich_help_panel="Cluster")
+        str, typer.Option(help="AWS region. Default: that of the deployed environment.", rich_help_panel=TARGET)
     ] = "",
     environment: Annotated[str | None, ENVIRONMENT] = None,
     json: Annotated[bool, JSON] = False,

@@ -1,12 +1,13 @@
 """``holdfast init``: a repository of one's own, from flags, or from questions on a terminal."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.repository import Answers, Orchestrator, refusal, repository_files, write_repository
+from holdfast.cli.repository import Answers, refusal, repository_files, write_repository
 from holdfast.cli.terminal import CommandError, console, error_console, installed_version
 
 QUESTIONS = {
@@ -42,16 +43,9 @@ def init(
         raise CommandError("\n".join(refused))
     asks = sys.stdin.isatty() and not yes
     defaults = Answers()
-    chosen = {
-        field: value or (_ask(field, str(getattr(defaults, field))) if asks else str(getattr(defaults, field)))
-        for field, value in given.items()
-    }
-    answers = Answers(
-        name=chosen["name"],
-        account=chosen["account"],
-        region=chosen["region"],
-        orchestrator=cast("Orchestrator", chosen["orchestrator"]),
-    )
+    chosen: dict[str, Any] = {field: value for field, value in given.items() if value}
+    chosen |= {field: _ask(field, getattr(defaults, field)) for field in given if asks and field not in chosen}
+    answers = replace(defaults, **chosen)
     files = repository_files(answers, version=installed_version())
     write_repository(folder, files)
     for path in sorted(files):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.localcloud.home import cache_folder
 from holdfast.localcloud.kubernetes.binaries.errors import BinariesError
 from holdfast.localcloud.kubernetes.binaries.recipe import HYPERKUBE, PROGRAMS, STAND_INS, recipe_key
 from holdfast.localcloud.kubernetes.binaries.versions import COMPONENTS, version_flags, was_tried
@@ -103,10 +104,7 @@ def uses_records(environment: Mapping[str, str]) -> bool:
 
 def cache_directory(environment: Mapping[str, str]) -> Path:
     """Return the folder of builds: ``${XDG_CACHE_HOME:-~/.cache}/holdfast/kubernetes``."""
-    chosen = environment.get("XDG_CACHE_HOME", "")
-    # A relative path is to be ignored, as the XDG Base Directory Specification has it.
-    base = Path(chosen) if chosen.startswith("/") else Path(environment.get("HOME") or Path.home()) / ".cache"
-    return base / "holdfast" / "kubernetes"
+    return cache_folder(environment) / "kubernetes"
 
 
 def find_binaries(environment: Mapping[str, str]) -> Binaries | None:
