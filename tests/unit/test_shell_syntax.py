@@ -39,3 +39,12 @@ def test_a_bash_that_did_not_answer_is_named(
 def test_the_first_syntax_error_has_its_line() -> None:
     assert shell_mistake("#!/bin/bash\nif true; then\n") == "line 3: syntax error: unexpected end of file"
     assert shell_mistake("#!/bin/bash\ntrue\n") is None
+
+
+def test_a_script_that_no_bash_could_read_is_read_when_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "#!/bin/bash\nif true; then # read twice\n"
+    with monkeypatch.context() as without:
+        without.setenv("PATH", "/nonexistent")
+        assert shell_mistake(text) is None
+
+    assert shell_mistake(text) is not None

@@ -8,13 +8,17 @@ import subprocess
 DEADLINE_S = 30.0
 
 
-@functools.cache
 def shell_mistake(text: str) -> str | None:
     """First syntax error, or why bash did not read the script; None without one, or without bash."""
     bash = shutil.which("bash")
     first = text.partition("\n")[0]
     if bash is None or not re.match(r"#!.*\b(ba|da)?sh\b", first) or "\r" in text:
         return None
+    return _read_by(bash, text)
+
+
+@functools.cache
+def _read_by(bash: str, text: str) -> str | None:
     try:
         # -n reads and runs nothing; neither profile nor BASH_ENV is looked at.
         done = subprocess.run(
