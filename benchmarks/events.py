@@ -156,6 +156,11 @@ def event(time_ns: int, source: str, kind: str, **fields: object) -> Event:
     return Event(time_ns=time_ns, source=source, kind=kind, cluster="bench", **fields)  # type: ignore[arg-type]
 
 
+def stream_of(line: bytes) -> str:
+    source = line.partition(b'"source":"')[2].partition(b'"')[0].decode()
+    return source if source in ("control-plane", "cli") else "ip-10-1-0-4"
+
+
 @contextmanager
 def served(path: Path) -> Iterator[str]:
     with path.open("rb") as file:
@@ -166,7 +171,11 @@ def served(path: Path) -> Iterator[str]:
                 file.seek(int(asked.get("nextToken", 0)))
                 found = [line for line in (file.readline() for _ in range(PAGE)) if line]
                 entries = [
-                    {"message": line.decode("utf-8", "replace").rstrip("\n"), "timestamp": time_ms}
+                    {
+                        "message": line.decode("utf-8", "replace").rstrip("\n"),
+                        "timestamp": time_ms,
+                        "logStreamName": stream_of(line),
+                    }
                     for line in found
                     if (time_ms := int(line.partition(b'"time_ns":')[2][:13] or 0))
                 ]

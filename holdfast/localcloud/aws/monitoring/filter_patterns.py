@@ -65,9 +65,17 @@ def text_at(event: LogEvent, selector: str) -> str | None:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def parse_selector(selector: str) -> tuple[str, ...]:
+    """Return the names of ``$.a.b``. Raise FilterPatternError naming what is not supported."""
+    reader = _Reader(selector)
+    names = reader.selector()
+    reader.end("selector")
+    return names
+
+
 def _selected(event: LogEvent, selector: str) -> Any:
     try:
-        names = _Reader(selector).selector()
+        names = parse_selector(selector)
     except FilterPatternError:
         return None
     return _value(names, event.document)
@@ -116,9 +124,12 @@ class _Reader:
         self._expect("{")
         test = self._any_of()
         self._expect("}")
-        if self._at < len(self._text):
-            raise FilterPatternError(f"unexpected '{self._text[self._at : self._at + 20]}' after the pattern")
+        self.end("pattern")
         return test
+
+    def end(self, what: str) -> None:
+        if self._at < len(self._text):
+            raise FilterPatternError(f"unexpected '{self._text[self._at : self._at + 20]}' after the {what}")
 
     def selector(self) -> tuple[str, ...]:
         self._expect("$")

@@ -40,10 +40,20 @@ class Logs:
     def disassociate_kms_key(self, *, logGroupName: str = "", resourceIdentifier: str = "") -> None:
         self._set(logGroupName, resourceIdentifier, None)
 
-    def put_metric_filter(self, *, logGroupName: str, filterName: str, filterPattern: str, **_: object) -> None:
+    def put_metric_filter(
+        self,
+        *,
+        logGroupName: str,
+        filterName: str,
+        filterPattern: str,
+        metricTransformations: Sequence[Mapping[str, Any]],
+        **_: object,
+    ) -> None:
         if self._backend().groups.get(logGroupName) is None:
             raise ServiceError("ResourceNotFoundException", "The specified log group does not exist.")
-        if remark := filter_remark(filterPattern):
+        values = [one["metricValue"] for one in metricTransformations]
+        dimensions = [value for one in metricTransformations for value in (one.get("dimensions") or {}).values()]
+        if remark := filter_remark(filterPattern, values=values, dimensions=dimensions):
             log.warning("log group %s: metric filter %s: %s", logGroupName, filterName, remark)
         with self._in_moto("logs"):
             self._backend().filters.delete_filter(filterName, logGroupName)  # moto would keep both

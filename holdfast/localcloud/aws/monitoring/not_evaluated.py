@@ -1,10 +1,10 @@
 """Parts of alarms and metric filters that are accepted but not evaluated: name them at deployment. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from holdfast.localcloud.aws.monitoring.alarm_states import OPERATORS, STATISTICS
-from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, parse_pattern
+from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, parse_pattern, parse_selector
 from holdfast.localcloud.aws.monitoring.metric_math import MathError, compute
 
 
@@ -27,19 +27,41 @@ def alarm_remark(alarm: Mapping[str, Any]) -> str:
     for query in queries:
         if query.get("Expression"):
             try:
-                compute(query["Expression"], series=ids, times=(0,))
+                others = {name: values for name, values in ids.items() if name != query["Id"]}
+                compute(query["Expression"], series=others, times=(0,))
             except MathError as error:
                 parts.append(str(error))
     return _remark(*parts)
 
 
-def filter_remark(pattern: str) -> str:
-    """Return why the embedded CloudWatch Logs does not evaluate a metric filter's pattern; "" if it does."""
+def filter_remark(pattern: str, *, values: Iterable[str] = (), dimensions: Iterable[str] = ()) -> str:
+    """
+    Return what the embedded CloudWatch Logs does not evaluate of a metric filter; "" if it evaluates all.
+
+    Args:
+        values: Numbers, or selectors of one, that the transformations publish.
+        dimensions: Selectors of the values of dimensions.
+    """
+    parts = _unread("filter pattern", pattern, parse_pattern)
+    for selector in (*(value for value in values if not _is_number(value)), *dimensions):
+        parts += _unread("selector", selector, parse_selector)
+    return _remark(*parts)
+
+
+def _unread(what: str, text: str, parse: Callable[[str], object]) -> list[str]:
     try:
-        parse_pattern(pattern)
+        parse(text)
     except FilterPatternError as error:
-        return _remark(f"filter pattern '{pattern}': {error}")
-    return ""
+        return [f"{what} '{text}': {error}"]
+    return []
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _remark(*parts: str) -> str:

@@ -55,7 +55,12 @@ class Dashboard(GenericHandler):
 
 class MetricFilter(GenericHandler):
     def read(self, context: ResourceContext, made: Made, properties: Properties) -> Made:
-        remark = filter_remark(properties["FilterPattern"])
+        given = properties["MetricTransformations"]
+        remark = filter_remark(
+            properties["FilterPattern"],
+            values=[str(one["MetricValue"]) for one in given],
+            dimensions=[str(pair["Value"]) for one in given for pair in one.get("Dimensions") or ()],
+        )
         return dataclasses.replace(super().read(context, made, properties), remark=remark)
 
 
