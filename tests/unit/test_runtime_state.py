@@ -66,7 +66,7 @@ class Program:
             *(model.mean.tolist(), model.layer.weight.requires_grad, model.layer.weight.tolist()),
             *(group["lr"], group["weight_decay"], self.scheduler.last_epoch, self.found.last_epoch),
             *(self.average.values.tolist(), self.average.count, torch.get_default_dtype(), torch.is_grad_enabled()),
-            [name for name, buffer in model.named_buffers()],
+            {name: buffer is None for name, buffer in model._buffers.items()},
         ]
 
 
@@ -77,6 +77,7 @@ CHANGES: dict[str, Callable[[Program], object]] = {
     "a list": lambda it: it.model.history.append(1),
     "extra state": lambda it: setattr(it.model, "hidden", 1),
     "a buffer": lambda it: it.model.mean.data.add_(1),
+    "a buffer that holds nothing": lambda it: it.model.register_buffer("nothing", None),
     "a buffer that comes later": lambda it: it.model.register_buffer("late", torch.ones(2)),
     "frozen parameters": lambda it: it.model.layer.requires_grad_(False),
     "a learning rate": lambda it: it.optimizer.param_groups[0].update(lr=0.01),
@@ -113,6 +114,18 @@ def test_a_step_begins_again_as_it_began_first(change: Callable[[Program], objec
     it.state.begin(3)
 
     assert it.facts() == before
+
+
+def test_a_buffer_that_a_left_step_has_filled_holds_nothing_again() -> None:
+    it = Program()
+    it.model.register_buffer("nothing", None)
+    it.state.reach_boundary()
+    it.state.begin(3)
+    it.model.nothing = torch.ones(2)
+
+    it.state.put_back()
+
+    assert it.model.nothing is None
 
 
 @KINDS
@@ -183,6 +196,21 @@ def packed(state: TrainingState) -> Block:
         entry.of(block.data).copy_(tensors[entry.name])
     block.label = Label(0, 3, layout, block.checksums(), extra)
     return block
+
+
+def test_a_buffer_that_came_after_a_snapshot_is_gone_when_that_is_loaded() -> None:
+    it = Program()
+    it.model.register_buffer("nothing", None)
+    it.state.reach_boundary()
+    block = packed(it.state)
+    it.model.register_buffer("late", torch.ones(2))
+    it.model.nothing = torch.ones(2)
+
+    it.state.shard().load(block)
+    it.state.reach_boundary()
+
+    assert it.model.nothing is None
+    assert not hasattr(it.model, "late")
 
 
 @KINDS

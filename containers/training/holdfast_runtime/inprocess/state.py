@@ -171,6 +171,7 @@ class TrainingState:
         rest = unflatten(received.rest)
         with torch.no_grad():
             put_buffers(self.model, received.buffers)
+            self._reader.set_empty_buffers(rest["empty"])
             if rest["model"] is not None:
                 self._reader.apply(rest["model"], baseline)
             self._put_rest(rest)
@@ -295,6 +296,7 @@ class TrainingState:
             **self._plain_parts(),
             "seed": self.seed,
             "by rank": sorted(self.by_rank),
+            "empty": self._reader.empty_buffers(),
         }
 
     def facts(self, *, whole: bool, model: Literal["", "modes", "all"], added: bool) -> dict[Path, Any]:

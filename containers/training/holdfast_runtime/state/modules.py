@@ -1,6 +1,6 @@
 """Modules of a model between two steps: attributes, modes, buffers, hooks, extra state, frozen parameters."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -62,6 +62,8 @@ class ModelNotes:
     """The buffers that modules had, as objects."""
     contents: dict[str, Tensor] = field(default_factory=dict)
     """Copies of them."""
+    empty: list[str] = field(default_factory=list)
+    """Names of those that were registered as None."""
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -109,6 +111,27 @@ class ModelReader:
                     if buffer is not None:
                         yield f"{reader.name}.{key}" if reader.name else key, buffer, reader.module
 
+    def empty_buffers(self) -> list[str]:
+        """Names of buffers that are registered as None."""
+        return [
+            f"{reader.name}.{key}" if reader.name else key
+            for reader in self._readers
+            for key, buffer in reader.values["_buffers"].items()
+            if buffer is None
+        ]
+
+    def set_empty_buffers(self, names: Collection[str]) -> None:
+        """Have these, and no others, registered as None."""
+        modules = dict(self.model.named_modules())
+        empty = self.empty_buffers()
+        for name in {*empty} - {*names}:
+            owner, _, key = name.rpartition(".")
+            delattr(modules[owner], key)
+        for name in names:
+            owner, _, key = name.rpartition(".")
+            if key not in modules[owner]._buffers:
+                modules[owner].register_buffer(key, None, persistent=False)
+
     def note(self, before: ModelNotes | None = None, *, buffers: bool = True) -> ModelNotes:
         modules = []
         for index, reader in enumerate(self._readers):
@@ -130,6 +153,7 @@ class ModelReader:
             notes.buffers[name] = buffer
             old = before.contents.get(name) if before is not None else None
             notes.contents[name] = copy_into(local(buffer), old)
+        notes.empty = self.empty_buffers() if buffers else []
         for name, module in self._extra:
             notes.extra[name] = copied(module.get_extra_state())
         return notes
@@ -151,6 +175,7 @@ class ModelReader:
         for name, kept in notes.buffers.items():
             owner, _, key = name.rpartition(".")
             modules[owner]._buffers[key] = put_back(kept, notes.contents[name])
+        self.set_empty_buffers(notes.empty)
         self._restore_extra(notes.extra)
 
     def changes(self, now: ModelNotes, baseline: ModelNotes) -> dict[str, Any]:
