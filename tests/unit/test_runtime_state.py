@@ -126,6 +126,8 @@ def test_a_buffer_that_a_left_step_has_filled_holds_nothing_again() -> None:
     it.state.put_back()
 
     assert it.model.nothing is None
+    it.model.nothing = torch.ones(2)
+    assert "nothing" in it.model.state_dict()
 
 
 @KINDS

@@ -105,32 +105,30 @@ class ModelReader:
         return [(reader.name, reader.values["training"]) for reader in self._readers]
 
     def buffers(self) -> Iterator[tuple[str, Tensor, nn.Module]]:
-        for reader in self._readers:
-            if found := reader.values["_buffers"]:
-                for key, buffer in found.items():
-                    if buffer is not None:
-                        yield f"{reader.name}.{key}" if reader.name else key, buffer, reader.module
+        for name, buffer, module in self._registered():
+            if buffer is not None:
+                yield name, buffer, module
 
     def empty_buffers(self) -> list[str]:
         """Names of buffers that are registered as None."""
-        return [
-            f"{reader.name}.{key}" if reader.name else key
-            for reader in self._readers
-            for key, buffer in reader.values["_buffers"].items()
-            if buffer is None
-        ]
+        return [name for name, buffer, _ in self._registered() if buffer is None]
 
     def set_empty_buffers(self, names: Collection[str]) -> None:
         """Have these, and no others, registered as None."""
+        for name, buffer, module in [*self._registered()]:
+            if buffer is None and name not in names:
+                delattr(module, name.rpartition(".")[2])
         modules = dict(self.model.named_modules())
-        empty = self.empty_buffers()
-        for name in {*empty} - {*names}:
-            owner, _, key = name.rpartition(".")
-            delattr(modules[owner], key)
         for name in names:
             owner, _, key = name.rpartition(".")
             if key not in modules[owner]._buffers:
                 modules[owner].register_buffer(key, None, persistent=False)
+
+    def _registered(self) -> Iterator[tuple[str, Tensor | None, nn.Module]]:
+        for reader in self._readers:
+            if found := reader.values["_buffers"]:
+                for key, buffer in found.items():
+                    yield f"{reader.name}.{key}" if reader.name else key, buffer, reader.module
 
     def note(self, before: ModelNotes | None = None, *, buffers: bool = True) -> ModelNotes:
         modules = []
@@ -149,11 +147,13 @@ class ModelReader:
         trained = [parameter.requires_grad for _, parameter in self.parameters]
         others = {place: hooks.of_program(home) for place, home in self._homes() if home}
         notes = ModelNotes(modules, trained, others)
-        for name, buffer, _ in self.buffers() if buffers else ():
+        for name, buffer, _ in self._registered() if buffers else ():
+            if buffer is None:
+                notes.empty.append(name)
+                continue
             notes.buffers[name] = buffer
             old = before.contents.get(name) if before is not None else None
             notes.contents[name] = copy_into(local(buffer), old)
-        notes.empty = self.empty_buffers() if buffers else []
         for name, module in self._extra:
             notes.extra[name] = copied(module.get_extra_state())
         return notes
@@ -169,7 +169,9 @@ class ModelReader:
         self._restore_other_hooks(notes.hooks)
         for name, _, module in [*self.buffers()]:
             key = name.rpartition(".")[2]
-            if name not in notes.buffers:
+            if name in notes.empty:
+                module._buffers[key] = None  # its place stays, and with it whether it is persistent
+            elif name not in notes.buffers:
                 del module._buffers[key]
         modules = dict(self.model.named_modules())
         for name, kept in notes.buffers.items():

@@ -54,7 +54,7 @@ def parse_pattern(pattern: str) -> Callable[[LogEvent], bool]:
 
 def number_at(event: LogEvent, selector: str) -> float | None:
     """Return the number at ``$.a.b`` of a JSON log event, or None."""
-    return _number(_selected(event, selector))
+    return to_number(_selected(event, selector))
 
 
 def text_at(event: LogEvent, selector: str) -> str | None:
@@ -102,7 +102,8 @@ def _terms(text: str) -> list[str]:
     return terms
 
 
-def _number(value: Any) -> float | None:
+def to_number(value: Any) -> float | None:
+    """Return a number, or text that is one, as a float; None for all else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -176,7 +177,7 @@ class _Reader:
             self._at = quoted.end()
             return _like(operator, re.sub(r"\\(.)", r"\1", quoted[1]))
         word = self._match(self._WORD, "a value")
-        number = _number(word)
+        number = to_number(word)
         return _like(operator, word) if number is None else _compared(operator, number)
 
     def _space(self) -> None:
@@ -226,7 +227,7 @@ def _compared(operator: str, number: float) -> Test:
     }
 
     def test(value: Any) -> bool:
-        found = _number(value)
+        found = to_number(value)
         return operator == "!=" if found is None else compare[operator](found)
 
     return test

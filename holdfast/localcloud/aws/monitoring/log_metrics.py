@@ -17,6 +17,7 @@ from holdfast.localcloud.aws.monitoring.filter_patterns import (
     number_at,
     parse_pattern,
     text_at,
+    to_number,
 )
 
 MINUTE_S = 60
@@ -109,12 +110,7 @@ def _minute(event: Mapping[str, Any]) -> int:
 
 
 def _value(given: str, event: LogEvent) -> float | None:
-    if given.startswith("$"):
-        return number_at(event, given)
-    try:
-        return float(given)
-    except ValueError:
-        return None
+    return number_at(event, given) if given.startswith("$") else to_number(given)
 
 
 def _dimensions(given: Mapping[str, str], event: LogEvent) -> tuple[tuple[str, str], ...] | None:

@@ -4,7 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from holdfast.localcloud.aws.monitoring.alarm_states import OPERATORS, STATISTICS
-from holdfast.localcloud.aws.monitoring.filter_patterns import FilterPatternError, parse_pattern, parse_selector
+from holdfast.localcloud.aws.monitoring.filter_patterns import (
+    FilterPatternError,
+    parse_pattern,
+    parse_selector,
+    to_number,
+)
 from holdfast.localcloud.aws.monitoring.metric_math import MathError, compute
 
 
@@ -43,7 +48,7 @@ def filter_remark(pattern: str, *, values: Iterable[str] = (), dimensions: Itera
         dimensions: Selectors of the values of dimensions.
     """
     parts = _unread("filter pattern", pattern, parse_pattern)
-    for selector in (*(value for value in values if not _is_number(value)), *dimensions):
+    for selector in (*(value for value in values if to_number(value) is None), *dimensions):
         parts += _unread("selector", selector, parse_selector)
     return _remark(*parts)
 
@@ -54,14 +59,6 @@ def _unread(what: str, text: str, parse: Callable[[str], object]) -> list[str]:
     except FilterPatternError as error:
         return [f"{what} '{text}': {error}"]
     return []
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _remark(*parts: str) -> str:
