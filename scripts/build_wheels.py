@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from distributions import ROOT, Distribution, distributions
+from distributions import LICENSES, ROOT, Distribution, distributions
 
 
 def main() -> None:
@@ -23,25 +23,27 @@ def main() -> None:
 
 def build(folder: Path) -> list[Path]:
     """Build all wheels into a folder without other wheels of Holdfast; return them."""
-    with tempfile.TemporaryDirectory() as stage:
-        sources = [_stage(each, Path(stage) / each.name) for each in distributions().values()]
+    with tempfile.TemporaryDirectory() as stages:
+        sources = [stage(each, Path(stages) / each.name) for each in distributions().values()]
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
         subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", folder, *sources], check=True)
     return sorted(folder.glob("holdfast*.whl"))
 
 
-def _stage(distribution: Distribution, stage: Path) -> Path:
-    for place, folder in distribution.folders().items():
-        shutil.copytree(folder, stage / "src" / place, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+def stage(distribution: Distribution, folder: Path) -> Path:
+    """Lay out the sources of a wheel in a new folder; return it."""
+    for place, source in distribution.folders().items():
+        shutil.copytree(source, folder / "src" / place, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for place, names in distribution.files.items():
-        (stage / "src" / place).mkdir(parents=True)
+        (folder / "src" / place).mkdir(parents=True)
         for name in names:
-            shutil.copy2(ROOT / name, stage / "src" / place)
-    for left_out in (stage / "src" / name for name in distribution.left_out):
+            shutil.copy2(ROOT / name, folder / "src" / place)
+    for left_out in (folder / "src" / name for name in distribution.left_out):
         shutil.rmtree(left_out) if left_out.is_dir() else left_out.unlink()
-    (stage / "pyproject.toml").write_text(distribution.metadata())
-    shutil.copy2(ROOT / "LICENSE", stage)
-    return stage
+    (folder / "pyproject.toml").write_text(distribution.metadata())
+    for name in LICENSES:
+        shutil.copy2(ROOT / name, folder)
+    return folder
 
 
 if __name__ == "__main__":

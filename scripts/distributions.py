@@ -16,6 +16,9 @@ import tomllib
 import markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
+LICENSES = ("LICENSE", "NOTICE")
+NEWEST_PYTHON = 14
+"""Of Python 3, that the tests run programs with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +65,15 @@ class Distribution:
                     "name": self.name,
                     "version": self.version,
                     "description": self.summary,
-                    "license": "Apache-2.0",
-                    "license-files": ["LICENSE"],
+                    "license": settings()["project"]["license"],
+                    "license-files": LICENSES,
                     "requires-python": self.python,
+                    "classifiers": self.classifiers(),
                     "dependencies": pinned,
                 }.items()
             ),
+            f'readme = {{ content-type = "text/markdown", text = {json.dumps(self.description())} }}',
+            *(f"urls = {{ Documentation = {json.dumps(url)} }}" for url in [site_url()] if url),
             "[project.optional-dependencies]",
             *(f"{name} = {json.dumps(list(needs))}" for name, needs in self.extras.items()),
             "[project.scripts]",
@@ -77,10 +83,37 @@ class Distribution:
         ]
         return "\n".join(lines) + "\n"
 
+    def description(self) -> str:
+        """Text of the page that a package index shows."""
+        others = "\n".join(f"- `{each.name}`: {each.summary}" for each in distributions().values())
+        return (
+            f"# {self.name}\n\n{self.summary}.\n\nA part of Holdfast: {settings()['project']['description']}.\n"
+            f"All of its wheels have one version:\n\n{others}\n\n"
+            "`holdfast init` of `holdfast-hyperpod` writes a repository to begin with.\n"
+        )
+
+    def classifiers(self) -> list[str]:
+        """Trove classifiers. The licence is an expression of its own (PEP 639)."""
+        oldest = int(self.python.removeprefix(">=3."))
+        return [
+            "Development Status :: 3 - Alpha",
+            "Environment :: GPU :: NVIDIA CUDA",
+            "Intended Audience :: System Administrators",
+            "Operating System :: POSIX :: Linux",
+            *(f"Programming Language :: Python :: 3.{minor}" for minor in range(oldest, NEWEST_PYTHON + 1)),
+            "Topic :: System :: Clustering",
+            "Typing :: Typed",
+        ]
+
 
 @functools.cache
 def settings() -> Mapping[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def site_url() -> str:
+    """Where the documentation is served; empty until it is."""
+    return str(settings()["tool"]["holdfast"]["site-url"])
 
 
 def package_roots() -> tuple[Path, ...]:
@@ -91,6 +124,24 @@ def package_roots() -> tuple[Path, ...]:
 def distributions() -> Mapping[str, Distribution]:
     """All by name, dependencies first."""
     return {name: _distribution(name, text) for name, text in settings()["tool"]["holdfast"]["distributions"].items()}
+
+
+def whole() -> Distribution:
+    """All packages of the wheels in one, with the pinned requirements of this repository: for ``pip install .``."""
+    project, every = settings()["project"], distributions().values()
+    return Distribution(
+        name=project["name"],
+        version=project["version"],
+        summary=project["description"],
+        packages=tuple(package for each in every for package in each.packages),
+        python=project["requires-python"],
+        requires=tuple(project["dependencies"]),
+        extras={extra: tuple(needs) for extra, needs in project["optional-dependencies"].items()},
+        scripts={command: target for each in every for command, target in each.scripts.items()},
+        data={place: folder for each in every for place, folder in each.data.items()},
+        files={place: names for each in every for place, names in each.files.items()},
+        left_out=tuple(path for each in every for path in each.left_out),
+    )
 
 
 def folder_of(package: str) -> Path:

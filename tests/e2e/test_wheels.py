@@ -4,8 +4,11 @@ import functools
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from clean_environment import DEADLINE_S, CleanEnvironment
@@ -82,6 +85,28 @@ def test_what_a_wheel_offers_can_be_imported_with_what_it_asks_for(name: str, ma
     done = environment.run("python", str(program), cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_pip_install_of_a_checkout_has_the_files_and_commands_of_all_wheels(
+    wheels: Path, tmp_path: Path, repository: Path
+) -> None:
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
+    subprocess.run(
+        [*pip, "--no-build-isolation", "--wheel-dir", tmp_path, repository], check=True, timeout=DEADLINE_S
+    )
+
+    (whole,) = tmp_path.glob("*.whl")
+    assert _files(whole) == set().union(*map(_files, wheels.glob("*.whl")))
+    assert _commands(whole) == set().union(*map(_commands, wheels.glob("*.whl")))
+
+
+def _files(wheel: Path) -> set[str]:
+    return {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+
+def _commands(wheel: Path) -> set[str]:
+    named = [name for name in ZipFile(wheel).namelist() if name.endswith(".dist-info/entry_points.txt")]
+    return {line for name in named for line in ZipFile(wheel).read(name).decode().splitlines() if " = " in line}
 
 
 def test_the_runtime_trains_in_an_environment_without_the_cdk(made: Made, tmp_path: Path) -> None:

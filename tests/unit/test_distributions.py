@@ -7,12 +7,13 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
 import pytest
+import tomllib
 from clean_environment import closure, ours
 from house import modules
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from distributions import distributions, settings
+from distributions import distributions, folder_of, settings
 from import_graph import imports_of
 
 NEVER = {
@@ -119,6 +120,28 @@ def test_a_range_has_the_pinned_version_in_it(name: str) -> None:
         wanted = Requirement(each)
         if wanted.name not in distributions():
             assert wanted.specifier.contains(version(wanted.name)), f"{each}: here is {version(wanted.name)}"
+
+
+@pytest.mark.parametrize("name", distributions())
+def test_a_wheel_has_its_licence_its_description_and_its_pythons(name: str, repository: Path) -> None:
+    project = tomllib.loads(distributions()[name].metadata())["project"]
+
+    assert (project["license"], project["license-files"]) == ("Apache-2.0", ["LICENSE", "NOTICE"])
+    assert f"SPDX-License-Identifier: {project['license']}" in (repository / "NOTICE").read_text()
+    assert project["readme"]["text"].startswith(f"# {name}\n\n{project['description']}.")
+    oldest = project["requires-python"].removeprefix(">=")
+    pythons = [each for each in project["classifiers"] if each.startswith("Programming Language")]
+    assert pythons[0] == f"Programming Language :: Python :: {oldest}"
+    assert all((folder_of(each) / "py.typed").is_file() for each in distributions()[name].packages)
+
+
+def test_a_wheel_names_the_site_only_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = distributions()["holdfast-rules"]
+
+    assert "urls" not in tomllib.loads(wheel.metadata())["project"]
+    monkeypatch.setitem(settings()["tool"]["holdfast"], "site-url", "https://docs.example.com/holdfast")
+    urls = tomllib.loads(wheel.metadata())["project"]["urls"]
+    assert urls == {"Documentation": "https://docs.example.com/holdfast"}
 
 
 def test_the_commands_of_the_checkout_are_those_of_the_wheels() -> None:

@@ -14,7 +14,7 @@ from holdfast.cli.terminal.output import (
     step,
     stream_width,
 )
-from holdfast.cli.terminal.version import installed_version
+from holdfast.localcloud.home import installed_version
 
 __all__ = [
     "FILTER",

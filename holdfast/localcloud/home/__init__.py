@@ -24,6 +24,7 @@ from holdfast.localcloud.home.private import private_bytes, write_private
 from holdfast.localcloud.home.setting_aside import set_aside, spared
 from holdfast.localcloud.home.signing import signed_headers
 from holdfast.localcloud.home.trees import remove_tree, remove_tree_quietly
+from holdfast.localcloud.home.version import installed_version
 
 __all__ = [
     "LOCK",
@@ -35,6 +36,7 @@ __all__ = [
     "cache_folder",
     "claim",
     "fresh_keys",
+    "installed_version",
     "is_fresh",
     "keys_of",
     "made_keys",

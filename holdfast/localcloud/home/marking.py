@@ -10,6 +10,7 @@ from pathlib import Path
 from holdfast.localcloud.home.errors import LocalCloudError
 from holdfast.localcloud.home.private import fault, write_private
 from holdfast.localcloud.home.trees import remove_tree
+from holdfast.localcloud.home.version import installed_version
 
 MARKER = ".holdfast-home"
 LOCK = ".holdfast-command"
@@ -72,10 +73,8 @@ def claim(home: Path) -> None:
     make_folder(home)
     if _has_marker(home):
         return
-    from importlib.metadata import version  # only for a new home: it takes 20 ms to load
-
     home.chmod(0o700)
-    write_private(home / MARKER, (json.dumps({"holdfast": version("holdfast-hyperpod")}) + "\n").encode())
+    write_private(home / MARKER, (json.dumps({"holdfast": installed_version()}) + "\n").encode())
 
 
 def unwritable(home: Path, error: OSError) -> Exception:
