@@ -17,7 +17,9 @@ from distributions import whole
 
 
 def build_wheel(
-    wheel_directory: str, config_settings: Mapping[str, Any] | None = None, metadata_directory: str | None = None
+    wheel_directory: str,
+    config_settings: Mapping[str, Any] | None = None,
+    metadata_directory: str | None = None,  # noqa: ARG001 - PEP 517 gives it
 ) -> str:
     """Return the name of the wheel in ``wheel_directory``."""
     target = Path(wheel_directory).resolve()

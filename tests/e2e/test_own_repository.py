@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from ports import free_port
 from waiting import eventually
 
 from build_wheels import build
+from holdfast.cli.repository import Answers, repository_files, write_repository
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slurm, pytest.mark.timeout(2 * DEADLINE_S)]
 
@@ -100,6 +102,17 @@ def test_without_the_stacks_wheel_up_names_the_package_to_install(tmp_path: Path
     assert "pip install holdfast-constructs==" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "home").exists()
+
+
+def test_the_python_files_of_a_new_repository_pass_mypy_strict(tmp_path: Path) -> None:
+    write_repository(tmp_path, repository_files(Answers(name="lab"), version="0.1.0"))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "app.py", "tests", "jobs"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=2 * DEADLINE_S,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _is_whole(newcomer: Newcomer) -> bool:

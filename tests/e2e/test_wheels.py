@@ -91,9 +91,7 @@ def test_pip_install_of_a_checkout_has_the_files_and_commands_of_all_wheels(
     wheels: Path, tmp_path: Path, repository: Path
 ) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
-    subprocess.run(
-        [*pip, "--no-build-isolation", "--wheel-dir", tmp_path, repository], check=True, timeout=DEADLINE_S
-    )
+    subprocess.run([*pip, "--no-build-isolation", "--wheel-dir", tmp_path, repository], check=True, timeout=DEADLINE_S)
 
     (whole,) = tmp_path.glob("*.whl")
     assert _files(whole) == set().union(*map(_files, wheels.glob("*.whl")))
