@@ -108,6 +108,8 @@ lock: $(VENV)/.installed ## pin all dependencies again, with hashes
 	@uv pip compile -q --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
 	@echo 'awscli>=1.46,<2' | uv pip compile -q --upgrade --generate-hashes --no-header --universal \
 		--python-version 3.11 - -o requirements-aws-cli.txt
+	@printf 'cyclonedx-bom\nsetuptools>=77.0.3\ntwine\n' | uv pip compile -q --upgrade --generate-hashes --no-header --universal \
+		--python-version 3.11 - -o requirements-release.txt
 
 schema: $(VENV)/.installed ## write docs/environment.schema.json and docs/public-api.txt from the code
 	@$(PYTHON) -m holdfast.config > docs/environment.schema.json.new

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import package_tables
 import page_tables
-from distributions import ROOT, package_roots
+from distributions import ROOT, package_roots, site_url
 from holdfast.catalog.refresh import page_text
 from holdfast.config.pages import reference_text
 from holdfast.updates import updates_text
@@ -51,7 +51,9 @@ def build(*, docs: Path = DOCS, work: Path = WORK, generated: Mapping[str, str] 
     """
     shutil.rmtree(work, ignore_errors=True)
     write_pages(docs=docs, target=work / "pages", generated=generated_pages() if generated is None else generated)
-    (work / "pages" / "zensical.toml").rename(work / "zensical.toml")
+    settings = (work / "pages" / "zensical.toml").rename(work / "zensical.toml")
+    if url := site_url():
+        settings.write_text(settings.read_text().replace("[project]\n", f'[project]\nsite_url = "{url}"\n', 1))
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(work / "zensical.toml")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, package_roots()))}
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)

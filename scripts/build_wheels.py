@@ -21,11 +21,16 @@ def main() -> None:
         print(wheel)
 
 
-def build(folder: Path) -> list[Path]:
-    """Build all wheels into a folder without other wheels of Holdfast; return them."""
+def build(folder: Path, *, python: str = sys.executable) -> list[Path]:
+    """
+    Build all wheels into a folder without other wheels of Holdfast; return them.
+
+    Args:
+        python: Of an environment with pip and setuptools. Default: this one.
+    """
     with tempfile.TemporaryDirectory() as stages:
         sources = [stage(each, Path(stages) / each.name) for each in distributions().values()]
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
+        pip = [python, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
         subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", folder, *sources], check=True)
     return sorted(folder.glob("holdfast*.whl"))
 

@@ -10,7 +10,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from distributions import Distribution, distributions, package_roots
+from distributions import Distribution, distributions, package_roots, site_url
 
 
 def main() -> None:
@@ -31,7 +31,8 @@ def _note(site_packages: Path, distribution: Distribution) -> None:
         shutil.rmtree(old)
     note = site_packages / f"{stem}-{version}.dist-info"
     note.mkdir()
-    (note / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")
+    url = f"Project-URL: Documentation, {site_url()}\n" if site_url() else ""
+    (note / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{url}")
 
 
 def _entry_script(command: Path, module: str, function: str) -> None:

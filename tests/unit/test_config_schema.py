@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,42 @@ def test_the_environments_satisfy_the_schema(name: str, repository: Path) -> Non
     data = yaml.safe_load((repository / "environments" / f"{name}.yaml").read_text())
 
     assert list(jsonschema.Draft202012Validator(json.loads(schema_text())).iter_errors(data)) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "known", "new", "wrong"),
+    [
+        ("region", "us-west-2", "mx-central-1", "ohio"),
+        ("Eks.kubernetes_version", "1.34", "1.99", "1.34.1"),
+        ("InstanceGroup.instance_type", "ml.p5.48xlarge", "", "p5.48xlarge"),
+        ("InstanceGroup.instance_types.items", "ml.p5.48xlarge", "", "p5.48xlarge"),
+    ],
+)
+def test_an_editor_completes_known_values_and_takes_those_that_holdfast_accepts(
+    setting: str, known: str, new: str, wrong: str
+) -> None:
+    schema = json.loads(schema_text())
+    *section, name = setting.removesuffix(".items").split(".")
+    node = schema["$defs"][section[0]]["properties"][name] if section else schema["properties"][name]
+    if setting.endswith(".items"):
+        node = next(each["items"] for each in node["anyOf"] if "items" in each)
+    offered = [value for option in [node, *node.get("anyOf", ())] for value in option.get("enum", ())]
+    accepts = jsonschema.Draft202012Validator(node).is_valid
+
+    assert known in offered
+    assert [accepts(value) for value in (known, new, wrong)] == [True, bool(new), False]
+
+
+def test_the_schema_names_its_address_once_there_is_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "$id" not in json.loads(schema_text())
+    monkeypatch.setattr("importlib.metadata.metadata", lambda name: _metadata("https://docs.example.com"))
+    assert json.loads(schema_text())["$id"] == "https://docs.example.com/environment.schema.json"
+
+
+def _metadata(site: str) -> Message:
+    found = Message()
+    found["Project-URL"] = f"Documentation, {site}"
+    return found
 
 
 def test_every_setting_is_described_and_every_optional_one_names_its_default() -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    *(path for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md") for path in [ROOT / name]),
+    *(path for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md") for path in [ROOT / name]),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 TOPS = {"benchmarks", "constructs", "containers", "docs", "environments", "examples", "holdfast", "lifecycle"}
 TOPS |= {"scripts", "stacks", "tests"}
+PAGES += [path for name in sorted(TOPS - {"docs"}) for path in [ROOT / name / "README.md"] if path.is_file()]
 FOLDERS = [ROOT, *(ROOT / name for name in ("constructs", "stacks", "lifecycle")), *(ROOT / "containers").iterdir()]
 PATTERNS = {"docs/adr/NNNN-title.md"}
 """What a reader puts a name into."""
@@ -69,6 +70,12 @@ def test_what_a_page_names_is_there() -> None:
     missing = {str(page.relative_to(ROOT)): [each for word in mentions(page) for each in gone(word)] for page in PAGES}
 
     assert {page: names for page, names in missing.items() if names} == {}, "name what exists"
+
+
+def test_each_top_folder_has_a_page() -> None:
+    without = {name for name in TOPS if not any((ROOT / name / page).is_file() for page in ("README.md", "index.md"))}
+
+    assert without == set()
 
 
 def test_a_link_of_a_page_outside_the_site_leads_to_a_file_and_its_heading() -> None:

@@ -8,7 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from holdfast.catalog import bounds, instance_types
+from holdfast.catalog import bounds, instance_types, kubernetes_versions
+from holdfast.catalog.facts import hyperpod_regions
+from holdfast.config.models.known_values import KnownValues
 from holdfast.config.refusals import Allowed, closest_word, refused
 
 REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
@@ -53,7 +55,12 @@ DatasetName = Annotated[
 Account = Annotated[
     str, Field(pattern=r"^\d{12}$"), Allowed("the 12 digits of an AWS account, in quotes", "123456789012")
 ]
-Region = Annotated[str, Field(pattern=REGION), Allowed("the name of an AWS region", "us-west-2")]
+Region = Annotated[
+    str,
+    Field(pattern=REGION),
+    KnownValues(names=hyperpod_regions),
+    Allowed("the name of an AWS region", "us-west-2"),
+]
 AvailabilityZone = Annotated[
     str,
     Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d[a-z]$"),
@@ -67,6 +74,7 @@ AvailabilityZoneId = Annotated[
 InstanceTypeName = Annotated[
     str,
     AfterValidator(_instance_type),
+    KnownValues(names=instance_types, others=False),
     Allowed("an instance type that HyperPod offers", "ml.p5.48xlarge", _closest_instance_type, code="HF106"),
 ]
 Repository = Annotated[
@@ -196,6 +204,7 @@ ImageReleaseVersion = Annotated[
 KubernetesVersion = Annotated[
     str,
     Field(pattern=r"^1\.\d{2}$"),
+    KnownValues(names=kubernetes_versions),
     Allowed("a Kubernetes version MAJOR.MINOR in quotes", "1.34", code="HF302"),
 ]
 VpcId = Annotated[

@@ -2,5 +2,6 @@
 
 from holdfast.config.pages.reference import reference_text
 from holdfast.config.pages.schema import schema_text
+from holdfast.config.pages.site import site_url
 
-__all__ = ["reference_text", "schema_text"]
+__all__ = ["reference_text", "schema_text", "site_url"]

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from holdfast.cli.terminal import installed_version
 from holdfast.cli.views.findings.causes import by_cause
 from holdfast.cli.views.findings.place import place_of
+from holdfast.config.pages import site_url
 from holdfast.validation import Finding, all_rules
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -41,6 +42,7 @@ def _rule(code: str) -> dict[str, Any]:
         "name": code,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": explanation[:1000]},
+        **({"helpUri": f"{site}/reference/findings/{code}.html"} if (site := site_url()) else {}),
         "help": {"text": f"{explanation} Source: {rule.source}. Example: holdfast explain {code}."},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {"tags": ["aws", "hyperpod"], "precision": "high"},
