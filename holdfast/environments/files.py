@@ -36,14 +36,22 @@ def environment_file(name: str, *, folder: Path | None = None) -> Path:
     for candidate in (*named, Path(name)):
         if candidate.is_file():
             return candidate.resolve()
-    known = {file.stem for each in folders for file in each.glob("*.yaml")}
-    raise NoSuchEnvironmentError(name, known=tuple(sorted(known)))
+    raise NoSuchEnvironmentError(name, known=_names_in(folders))
+
+
+def environment_names() -> tuple[str, ...]:
+    """Return the names that ``environment_file`` finds from the working folder, sorted."""
+    return _names_in(_folders())
 
 
 def repository_of(file: Path) -> Path | None:
     """Return the repository that an environment file belongs to: the folder with ``cdk.json`` and ``environments/``."""
     folder = file.resolve().parent
     return folder.parent if folder.name == FOLDER and (folder.parent / SETTINGS).is_file() else None
+
+
+def _names_in(folders: tuple[Path, ...]) -> tuple[str, ...]:
+    return tuple(sorted({file.stem for each in folders for file in each.glob("*.yaml")}))
 
 
 def _folders() -> tuple[Path, ...]:

@@ -12,6 +12,7 @@ from holdfast.cli.deployed.cluster import (
     node_names,
     stack_outputs,
 )
+from holdfast.cli.deployed.completion import complete_job, complete_node
 from holdfast.cli.deployed.events import (
     LOG,
     name_problems,
@@ -106,6 +107,8 @@ __all__ = [
     "check_job_id",
     "check_kubernetes_job",
     "check_region",
+    "complete_job",
+    "complete_node",
     "controller_hostname",
     "credential",
     "direction",

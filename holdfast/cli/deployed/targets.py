@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from holdfast.cli.definitions import read_definition
+from holdfast.cli.definitions import complete_environment, read_definition
 from holdfast.cli.deployed.aws import AwsError
 from holdfast.cli.deployed.sessions import Context, Session, context_of, load, recorded
 from holdfast.cli.terminal import CommandError
@@ -20,8 +20,8 @@ TARGET = "Cluster"
 """Panel of the options in the help texts."""
 _WHICH = "Deployed environment, name in environments/, or path. Default: $HOLDFAST_ENVIRONMENT, or the current one."
 _option = partial(typer.Option, rich_help_panel=TARGET)
-ENVIRONMENT = _option("--environment", "-e", metavar="ENV", help=_WHICH)
-LONG_ENVIRONMENT = _option("--environment", metavar="ENV", help=_WHICH)
+ENVIRONMENT = _option("--environment", "-e", metavar="ENV", help=_WHICH, autocompletion=complete_environment)
+LONG_ENVIRONMENT = _option("--environment", metavar="ENV", help=_WHICH, autocompletion=complete_environment)
 """Without the letter, for a command that passes on options of another program."""
 CLUSTER = _option("--cluster", metavar="NAME", help="Name or ARN of any cluster on AWS.")
 REGION = _option("--region", help="AWS region of the cluster. Default: that of the profile.")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.definitions import complete_environment, complete_instance_type
 from holdfast.cli.terminal import JSON, OUTPUT
 
 _cluster, _failures, _recovery, _goals, _money, _data, _output = (
@@ -20,11 +21,18 @@ class Options:
     """Inputs of a plan; None where neither the user nor a default gives one."""
 
     environment: Annotated[
-        str | None, typer.Argument(metavar="[ENV]", help="Name in environments/, or a path. Options override the file.")
+        str | None,
+        typer.Argument(
+            metavar="[ENV]",
+            help="Name in environments/, or a path. Options override the file.",
+            autocompletion=complete_environment,
+        ),
     ] = None
     group: Annotated[str | None, _cluster(help="Training instance group.", show_default="the largest")] = None
     instances: Annotated[int | None, _cluster(help="Training instances.")] = None
-    instance_type: Annotated[str | None, _cluster(help="Instance type, such as ml.p5.48xlarge.")] = None
+    instance_type: Annotated[
+        str | None, _cluster(help="Instance type, such as ml.p5.48xlarge.", autocompletion=complete_instance_type)
+    ] = None
     spares: Annotated[int | None, _cluster(help="Spare instances.")] = None
     gpu_hours: Annotated[
         float | None, _cluster(help="Size of the job in accelerator hours.", show_default="90 days without failure")

@@ -18,6 +18,8 @@ from holdfast.cli.deployed import (
     Choice,
     Context,
     ServiceEvent,
+    complete_job,
+    complete_node,
     locate,
     node_names,
     parse_since,
@@ -39,8 +41,12 @@ def events(
         bool, typer.Option("--json", help="Print one JSON object per line.", rich_help_panel=OUTPUT)
     ] = False,
     kind: Annotated[list[str] | None, typer.Option(help="Event kind; repeatable.", rich_help_panel=FILTER)] = None,
-    node: Annotated[str | None, typer.Option(help="Instance id or host name.", rich_help_panel=FILTER)] = None,
-    job: Annotated[str | None, typer.Option(help="Job id.", rich_help_panel=FILTER)] = None,
+    node: Annotated[
+        str | None, typer.Option(help="Instance id or host name.", rich_help_panel=FILTER, autocompletion=complete_node)
+    ] = None,
+    job: Annotated[
+        str | None, typer.Option(help="Job id.", rich_help_panel=FILTER, autocompletion=complete_job)
+    ] = None,
     since: Annotated[str | None, SINCE] = None,
     tail: Annotated[int | None, TAIL] = None,
     environment: Annotated[str | None, ENVIRONMENT] = None,

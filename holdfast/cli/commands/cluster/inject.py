@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.deployed import ENVIRONMENT, Context, locate, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, Context, complete_node, locate, refuse_on_aws
 from holdfast.cli.rehearsal import end_faults, plant_fault, planted_faults
 from holdfast.cli.terminal import JSON, CommandError, console, print_json
 
@@ -21,7 +21,9 @@ def _complete_fault(incomplete: str) -> list[tuple[str, str]]:
 
 
 def inject(
-    node: Annotated[str | None, typer.Argument(help="Instance id, host name or address.")] = None,
+    node: Annotated[
+        str | None, typer.Argument(help="Instance id, host name or address.", autocompletion=complete_node)
+    ] = None,
     fault: Annotated[
         str | None,
         typer.Argument(

@@ -9,6 +9,7 @@ from holdfast.cli.deployed import (
     JobRow,
     cancel_workloads,
     check_kubernetes_job,
+    complete_job,
     controller_hostname,
     expand_job_id,
     known_jobs,
@@ -26,7 +27,10 @@ from holdfast.cli.views import as_dict, job_history
 
 ENDS_WITHIN_S = 30.0
 POLL_S = 0.5
-_IDS = Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="Jobs to list. Default: all.")]
+_IDS = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[JOB]...", help="Jobs to list. Default: all.", autocompletion=complete_job),
+]
 
 
 def jobs(
@@ -84,7 +88,9 @@ def cancel(
     job: Annotated[
         list[str],
         typer.Argument(
-            metavar="JOB...", help="Job as holdfast jobs prints it: NUMBER, NUMBER_TASK, NUMBER+PART, or a name."
+            metavar="JOB...",
+            help="Job as holdfast jobs prints it: NUMBER, NUMBER_TASK, NUMBER+PART, or a name.",
+            autocompletion=complete_job,
         ),
     ],
     environment: Annotated[str | None, ENVIRONMENT] = None,

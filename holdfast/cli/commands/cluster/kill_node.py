@@ -2,13 +2,13 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import ENVIRONMENT, locate, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, complete_node, locate, refuse_on_aws
 from holdfast.cli.rehearsal import Fault, inject
 from holdfast.cli.terminal import JSON, console, print_json
 
 
 def kill_node(
-    node: Annotated[str, typer.Argument(help="Instance id, host name or address.")],
+    node: Annotated[str, typer.Argument(help="Instance id, host name or address.", autocompletion=complete_node)],
     fault: Annotated[Fault, typer.Option(help="destroy, freeze (stop all processes) or cut (disconnect).")] = (
         Fault.destroy
     ),

@@ -16,6 +16,8 @@ from holdfast.cli.deployed import (
     OutputFiles,
     check_job_id,
     check_kubernetes_job,
+    complete_job,
+    complete_node,
     heading,
     job_outcome,
     job_output,
@@ -36,9 +38,12 @@ POLL_S = 0.5
 
 def logs(
     node: Annotated[
-        str | None, typer.Argument(help="Instance id, host name or address. Default: list the log streams.")
+        str | None,
+        typer.Argument(
+            help="Instance id, host name or address. Default: list the log streams.", autocompletion=complete_node
+        ),
     ] = None,
-    job: Annotated[str | None, typer.Option(help="Print the output of this job.")] = None,
+    job: Annotated[str | None, typer.Option(help="Print the output of this job.", autocompletion=complete_job)] = None,
     tail: Annotated[int | None, TAIL] = None,
     since: Annotated[str | None, SINCE] = None,
     grep: Annotated[

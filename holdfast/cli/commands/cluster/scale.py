@@ -2,12 +2,17 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import ENVIRONMENT, ask_for_size, locate
+from holdfast.cli.deployed import ENVIRONMENT, ask_for_size, complete_job, locate
 from holdfast.cli.terminal import console
 
 
 def scale(
-    job: Annotated[str, typer.Argument(metavar="JOB", help="Job NUMBER, NUMBER_TASK of an array, or name.")],
+    job: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB", help="Job NUMBER, NUMBER_TASK of an array, or name.", autocompletion=complete_job
+        ),
+    ],
     nodes: Annotated[int, typer.Argument(metavar="N", help="Number of nodes; one of the job's sizes.", min=1)],
     environment: Annotated[str | None, ENVIRONMENT] = None,
 ) -> None:

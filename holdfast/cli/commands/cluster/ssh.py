@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.deployed import ENVIRONMENT, instance, locate, refuse_on_aws
+from holdfast.cli.deployed import ENVIRONMENT, complete_node, instance, locate, refuse_on_aws
 from holdfast.cli.terminal import CommandError
 
 
 def ssh(
-    node: Annotated[str, typer.Argument(help="Instance id, host name or address.")],
+    node: Annotated[str, typer.Argument(help="Instance id, host name or address.", autocompletion=complete_node)],
     command: Annotated[list[str] | None, typer.Argument(help="Command line, after --. Default: a shell.")] = None,
     user: Annotated[str, typer.Option(help="User on the node.")] = "root",
     environment: Annotated[str | None, ENVIRONMENT] = None,

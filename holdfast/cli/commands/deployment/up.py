@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.definitions import judged_definition
+from holdfast.cli.definitions import complete_environment, judged_definition
 from holdfast.cli.deployed import VARIABLE, Session, read_status, recorded
 from holdfast.cli.deploying import (
     check_monitor,
@@ -35,7 +35,9 @@ from holdfast.localcloud import from_environment
 
 
 def up(
-    environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or path.")],
+    environment: Annotated[
+        str, typer.Argument(metavar="ENV", help="Name in environments/, or path.", autocompletion=complete_environment)
+    ],
     rehearse: Annotated[
         list[Path] | None,
         typer.Option(help="Job file to rehearse once the cluster is in service; repeatable."),

@@ -3,13 +3,19 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.definitions import complete_environment
 from holdfast.cli.deployed import VARIABLE, AwsError, environments, locate
 from holdfast.cli.terminal import CommandError, console
 
 
 def use(
     environment: Annotated[
-        str, typer.Argument(metavar="ENV", help="Deployed environment, name in environments/, or path.")
+        str,
+        typer.Argument(
+            metavar="ENV",
+            help="Deployed environment, name in environments/, or path.",
+            autocompletion=complete_environment,
+        ),
     ],
 ) -> None:
     """

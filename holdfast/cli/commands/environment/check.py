@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from holdfast.cli.definitions import complete_environment
 from holdfast.cli.terminal import JSON, OUTPUT, CommandError
 from holdfast.environments import NoSuchEnvironmentError, environment_file
 
@@ -34,7 +35,12 @@ CREDENTIALS = (
 
 def check(
     environment: Annotated[
-        str, typer.Argument(metavar="ENV", help="Name in environments/, or path of a file, a template or a cdk.out.")
+        str,
+        typer.Argument(
+            metavar="ENV",
+            help="Name in environments/, or path of a file, a template or a cdk.out.",
+            autocompletion=complete_environment,
+        ),
     ],
     fail_on: Annotated[
         FailOn, typer.Option(help="Lowest severity that exits with 1.", rich_help_panel=OUTPUT)

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.definitions import read_definition
+from holdfast.cli.definitions import complete_environment, read_definition
 from holdfast.cli.deploying import ROLLED_BACK, STUCK, stuck
 from holdfast.cli.terminal import JSON, CommandError, console, error_console, print_json
 from holdfast.cli.views import plain_change, render_changes
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def diff(
-    environment: Annotated[str, typer.Argument(metavar="ENV", help="Name in environments/, or path.")],
+    environment: Annotated[
+        str, typer.Argument(metavar="ENV", help="Name in environments/, or path.", autocompletion=complete_environment)
+    ],
     json: Annotated[bool, JSON] = False,
 ) -> None:
     """
