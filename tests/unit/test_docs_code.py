@@ -29,10 +29,13 @@ PAGES = [
     ROOT / "constructs/README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "adr"),
     *sorted((ROOT / "examples").rglob("README.md")),
+    ROOT / "holdfast/cli/repository/template/README.md.txt",
+    ROOT / "holdfast/cli/repository/template/SKILL.md.txt",
 ]
 BASES = {"health-agent.md": "local-eks"}
 """Environment that the settings of a page belong to. Default: minimal."""
 GLOBAL = {"--help", "--version", "--install-completion"}
+READ_ONLY = {"check", "explain", "diff", "plan", "status", "jobs", "logs", "events", "incidents"}
 SCRIPT = re.compile(r"[\w./-]+\.(py|sh)$")
 
 
@@ -98,6 +101,15 @@ def test_each_command_of_a_page_exists_with_its_options() -> None:
 
     assert len(lines) > 100
     assert wrong == []
+
+
+def test_commands_that_an_agent_may_use_change_nothing_and_print_json_where_they_can() -> None:
+    (skill,) = [page for page in PAGES if page.name == "SKILL.md.txt"]
+    (block,) = blocks(skill, "sh")
+    lines = [words for words in command_lines(block) if words[0] == "holdfast"]
+
+    assert {words[1] for words in lines} == READ_ONLY
+    assert [words for words in lines if "--json" not in words and "--json" in COMMANDS[(words[1],)]] == []
 
 
 @pytest.mark.parametrize(

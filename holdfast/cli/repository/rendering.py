@@ -13,6 +13,7 @@ _COMMON = {
     ".gitignore": "gitignore",
     ".gitlab-ci.yml": "gitlab-ci.yml",
     "README.md": "README.md",
+    "SKILL.md": "SKILL.md",
     "app.py": "app.py",
     "cdk.json": "cdk.json",
     "ci/check.sh": "ci/check.sh",
