@@ -113,8 +113,9 @@ def sign(sums: Path, *, key: str) -> None:
 def _needed() -> frozenset[str]:
     """Names of files of the wheels that a newcomer installs, with those of ours that they require."""
     names = {*FIRST}
-    for name in reversed(distributions()):
-        names |= distributions().keys() & distributions()[name].requires if name in names else set()
+    for wheel in reversed(list(distributions().values())):  # what is required comes first
+        if wheel.name in names:
+            names |= distributions().keys() & wheel.requires
     return frozenset(name.replace("-", "_") for name in names)
 
 

@@ -56,6 +56,7 @@ def newcomer(repository: Path, tmp_path: Path, traces: Any) -> Iterator[Newcomer
         distribution="holdfast-hyperpod",
         beside=("holdfast-constructs", "holdfast-runtime"),
         wheels=tmp_path / "wheels",
+        for_nodes=True,
     )
     folder = tmp_path / "own"
     folder.mkdir()

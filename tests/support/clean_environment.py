@@ -6,11 +6,12 @@ that each distribution lists as its own: nothing is downloaded, and what nobody 
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -33,11 +34,19 @@ class CleanEnvironment:
         distribution: What is installed in it, by its name.
         wheels: A folder with all our wheels.
         also: What the test itself needs in it.
+        for_nodes: Packages of others are files here, not links: a local node has this environment and not that of the tests.
         beside: Others of our distributions that are installed beside it.
     """
 
     def __init__(
-        self, folder: Path, *, distribution: str, wheels: Path, also: Iterable[str] = (), beside: Iterable[str] = ()
+        self,
+        folder: Path,
+        *,
+        distribution: str,
+        wheels: Path,
+        also: Iterable[str] = (),
+        beside: Iterable[str] = (),
+        for_nodes: bool = False,
     ) -> None:
         self.folder = folder
         _run(sys.executable, "-m", "venv", "--without-pip", str(folder))
@@ -47,7 +56,7 @@ class CleanEnvironment:
         chosen = (next(wheels.glob(f"{name.replace('-', '_')}-*.whl")) for name in sorted(names))
         self._pip("install", "--no-index", "--no-deps", *map(str, chosen))
         asked = [each for found in metadata.distributions(path=[str(site)]) for each in found.requires or ()]
-        _link(SITE, site, allowed=closure((*asked, *also)))
+        _link(SITE, site, allowed=closure((*asked, *also)), bring=_copy if for_nodes else _symlink)
 
     def check(self) -> None:
         """Every requirement of every distribution in here is met, in its range."""
@@ -100,15 +109,34 @@ def _run(*command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _link(source: Path, target: Path, *, allowed: frozenset[str]) -> None:
-    """Link what is in one folder of packages into another, as far as its files belong to what is allowed."""
+def _symlink(source: Path, target: Path) -> None:
+    target.symlink_to(source)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Hard links where the file system can: PyTorch has a gigabyte."""
+    if source.is_dir():
+        shutil.copytree(source, target, copy_function=_copy_file)
+    else:
+        _copy_file(source, target)
+
+
+def _copy_file(source: str | Path, target: str | Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _link(source: Path, target: Path, *, allowed: frozenset[str], bring: Callable[[Path, Path], None]) -> None:
+    """Bring what is in one folder of packages into another, as far as its files belong to what is allowed."""
     owners: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for each in metadata.distributions(path=[str(source)]):
         name = canonicalize_name(each.name)
         for file in each.files or ():
             for depth in range(1, len(file.parts) + 1):
                 owners[file.parts[:depth]].add(name)
-    _link_below((), source, target, owners, allowed)
+    _link_below((), source, target, owners, allowed, bring)
 
 
 def _link_below(
@@ -117,11 +145,12 @@ def _link_below(
     target: Path,
     owners: Mapping[tuple[str, ...], set[str]],
     allowed: frozenset[str],
+    bring: Callable[[Path, Path], None],
 ) -> None:
     for entry in source.iterdir():
         of = owners.get((*parts, entry.name), set())
         if of and of <= allowed:
-            (target / entry.name).symlink_to(entry)
+            bring(entry, target / entry.name)
         elif of & allowed:
             (target / entry.name).mkdir()
-            _link_below((*parts, entry.name), entry, target / entry.name, owners, allowed)
+            _link_below((*parts, entry.name), entry, target / entry.name, owners, allowed, bring)

@@ -56,7 +56,7 @@ def test_without_a_key_the_signing_step_reports_that_it_is_skipped(
 def test_with_a_key_the_signature_verifies(tmp_path: Path) -> None:
     home = tmp_path / "gpg"
     home.mkdir(mode=0o700)
-    gpg = ["gpg", "--homedir", home, "--batch", "--quiet", "--passphrase", ""]
+    gpg = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--passphrase", ""]
     try:
         subprocess.run([*gpg, "--quick-generate-key", "release@example.com", "ed25519", "sign"], check=True)
         exported = subprocess.run([*gpg, "--armor", "--export-secret-keys"], check=True, capture_output=True, text=True)
@@ -64,6 +64,6 @@ def test_with_a_key_the_signature_verifies(tmp_path: Path) -> None:
         sums.write_text("0  wheel\n")
         sign(sums, key=exported.stdout)
 
-        subprocess.run([*gpg, "--verify", f"{sums}.asc", sums], check=True)
+        subprocess.run([*gpg, "--verify", f"{sums}.asc", str(sums)], check=True)
     finally:
         subprocess.run(["gpgconf", "--homedir", home, "--kill", "all"], check=False)

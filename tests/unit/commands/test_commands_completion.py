@@ -10,11 +10,10 @@ from typer.testing import CliRunner
 from holdfast import cli
 
 NODES = [
-    SimpleNamespace(hostname="ip-10-1-0-5", instance_id="i-0abc", instance_group="workers"),
-    SimpleNamespace(hostname="", instance_id="i-0def", instance_group="controller"),
+    SimpleNamespace(spec=SimpleNamespace(hostname="ip-10-1-0-5", instance_id="i-0abc")),
+    SimpleNamespace(spec=SimpleNamespace(hostname="ip-10-1-0-6", instance_id="i-0def")),
 ]
 STATUS = SimpleNamespace(
-    nodes=NODES,
     jobs=[SimpleNamespace(job_id="12", name="train")],
     ended=[SimpleNamespace(job_id="7_3", name="sweep")],
 )
@@ -43,6 +42,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr("holdfast.cli.deployed.completion.locate", locate)
     monkeypatch.setattr("holdfast.cli.deployed.completion.read_status", lambda _context: STATUS)
+    monkeypatch.setattr("holdfast.localcloud.nodes.Fleet.nodes", lambda _fleet: NODES)
     return made
 
 
@@ -60,7 +60,7 @@ def test_an_environment_is_completed_from_the_repository_and_the_examples(
 
 @pytest.mark.parametrize("verb", [["kill-node"], ["ssh"], ["logs"], ["inject"], ["events", "--node"]])
 def test_a_node_is_completed_by_each_of_its_names(verb: list[str], cluster: Any) -> None:
-    assert completed(*verb, "i") == ["ip-10-1-0-5", "i-0abc", "i-0def"]
+    assert completed(*verb, "i") == ["ip-10-1-0-5", "i-0abc", "ip-10-1-0-6", "i-0def"]
     assert completed(*verb, "i-0a") == ["i-0abc"]
 
 
@@ -71,7 +71,7 @@ def test_a_job_is_completed_by_its_id(verb: list[str], cluster: Any) -> None:
 
 
 def test_the_environment_that_is_named_is_asked(cluster: Any) -> None:
-    completed("ssh", "--environment", "lab", "i")
+    completed("scale", "--environment", "lab", "1")
 
     assert cluster.named == "lab"
 
@@ -81,12 +81,16 @@ def test_faults_and_instance_types_are_completed() -> None:
     assert "ml.p5.48xlarge" in completed("plan", "--instance-type", "ml.p5.")
 
 
-@pytest.mark.parametrize("verb", ["ssh", "cancel"])
-def test_without_a_local_cluster_that_answers_nothing_is_completed(
-    verb: str, cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_account_is_asked_for_jobs(cluster: Any) -> None:
     cluster.cloud = "aws"
-    assert completed(verb, "i") == []
-    monkeypatch.undo()
+
+    assert completed("cancel", "1") == []
+
+
+@pytest.mark.parametrize("verb", ["ssh", "cancel"])
+def test_without_a_local_cluster_nothing_is_completed(
+    verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "none"))
-    assert completed(verb, "i") == []
+
+    assert completed(verb, "1") == []
