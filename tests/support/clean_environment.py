@@ -34,7 +34,7 @@ class CleanEnvironment:
         distribution: What is installed in it, by its name.
         wheels: A folder with all our wheels.
         also: What the test itself needs in it.
-        for_nodes: Packages of others are files here, not links: a local node has this environment and not that of the tests.
+        for_nodes: Packages of others are files, not links: a local node has this environment alone.
         beside: Others of our distributions that are installed beside it.
     """
 

@@ -12,7 +12,6 @@ from holdfast.cli.deployed.cluster import (
     node_names,
     stack_outputs,
 )
-from holdfast.cli.deployed.completion import complete_job, complete_node
 from holdfast.cli.deployed.events import (
     LOG,
     name_problems,
@@ -46,7 +45,7 @@ from holdfast.cli.deployed.logs import (
     stream_lines,
     written_so_far,
 )
-from holdfast.cli.deployed.nodes import instance, instance_status, run
+from holdfast.cli.deployed.nodes import complete_node, instance, instance_status, run
 from holdfast.cli.deployed.service_events import ServiceEvent, read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, environments, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
@@ -74,6 +73,7 @@ from holdfast.cli.deployed.targets import (
     TARGET,
     VARIABLE,
     check_region,
+    complete_job,
     locate,
 )
 

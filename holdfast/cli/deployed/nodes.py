@@ -4,6 +4,7 @@ Commands on a node from outside.
 Local instances are entered directly; on AWS the message names the target of ``aws ssm start-session``.
 """
 
+import contextlib
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -71,3 +72,15 @@ def run(
         ) from None
     except (NodeError, OSError) as error:
         raise CommandError(f"node {node} does not answer: {error}; see: holdfast status", exit_code=1) from None
+
+
+def complete_node(incomplete: str) -> list[str]:
+    """Return host names and instance ids; none without a local cluster."""
+    from holdfast.localcloud import from_environment
+    from holdfast.localcloud.nodes import Fleet
+
+    with contextlib.suppress(Exception):  # a completion has no place for a message
+        specs = [node.spec for node in Fleet(home=from_environment().home).nodes()]
+        names = [name for spec in specs for name in (spec.hostname, spec.instance_id)]
+        return [name for name in names if name.startswith(incomplete)]
+    return []

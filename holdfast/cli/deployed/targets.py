@@ -1,5 +1,6 @@
 """Cluster for ``--environment``, ``--cluster``, ``--region`` and ``--profile``."""
 
+import contextlib
 import os
 import re
 from functools import partial
@@ -11,6 +12,7 @@ import typer
 from holdfast.cli.definitions import complete_environment, read_definition
 from holdfast.cli.deployed.aws import AwsError
 from holdfast.cli.deployed.sessions import Context, Session, context_of, load, recorded
+from holdfast.cli.deployed.status import read_status
 from holdfast.cli.terminal import CommandError
 from holdfast.environments import NoSuchEnvironmentError, environment_file
 from holdfast.localcloud import from_environment
@@ -158,3 +160,13 @@ def _configured_region(profile: str | None) -> str:
     if not region:
         raise CommandError("got no region; allowed: a region of AWS; add --region, such as --region us-west-2")
     return str(region)
+
+
+def complete_job(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return job ids with names; none without a local cluster, since an account would answer too late."""
+    with contextlib.suppress(Exception):
+        context = locate(environment=ctx.params.get("environment"))
+        view = read_status(context) if context.session.cloud == "embedded" else None
+        jobs = [(job.job_id, job.name) for job in [*view.jobs, *view.ended]] if view else []
+        return [(job_id, name) for job_id, name in jobs if job_id.startswith(incomplete)]
+    return []

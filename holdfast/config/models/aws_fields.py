@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from holdfast.catalog import bounds, instance_types, kubernetes_versions
 from holdfast.catalog.facts import hyperpod_regions
-from holdfast.config.models.known_values import KnownValues
+from holdfast.config.models.base import KnownValues
 from holdfast.config.refusals import Allowed, closest_word, refused
 
 REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"

@@ -40,8 +40,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
         made.named = environment
         return SimpleNamespace(session=SimpleNamespace(cloud=made.cloud))
 
-    monkeypatch.setattr("holdfast.cli.deployed.completion.locate", locate)
-    monkeypatch.setattr("holdfast.cli.deployed.completion.read_status", lambda _context: STATUS)
+    monkeypatch.setattr("holdfast.cli.deployed.targets.locate", locate)
+    monkeypatch.setattr("holdfast.cli.deployed.targets.read_status", lambda _context: STATUS)
     monkeypatch.setattr("holdfast.localcloud.nodes.Fleet.nodes", lambda _fleet: NODES)
     return made
 
