@@ -165,6 +165,19 @@ def test_sarif_is_what_code_scanning_takes(name: str, folder: Path) -> None:
     assert "open" in {result.get("kind", "fail") for result in results}
 
 
+def test_sarif_links_to_the_page_of_a_rule_once_there_is_a_site(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rules() -> list[dict[str, Any]]:
+        log = json.loads(run(template(folder, "eight-defects", unknown_network), "--format", "sarif")[1])
+        found: list[dict[str, Any]] = log["runs"][0]["tool"]["driver"]["rules"]
+        return found
+
+    assert [rule for rule in rules() if "helpUri" in rule] == []
+    monkeypatch.setattr("holdfast.cli.views.findings.sarif.site_url", lambda: "https://docs.example.com")
+    assert {rule["helpUri"] for rule in rules()} == {
+        f"https://docs.example.com/reference/findings/{rule['id']}.html" for rule in rules()
+    }
+
+
 def test_sarif_of_an_environment_and_of_what_cannot_be_read_is_valid_too(folder: Path) -> None:
     (folder / "broken.yaml").write_text("Resources: [")
     for name, expected in (("local", 0), ("broken.yaml", 2)):
