@@ -83,11 +83,13 @@ _FROM = {
     **dict.fromkeys(("IncidentReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
     **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),
 }
+_MODULES = ("node_socket", "slurm_answers")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FROM:
+    if name not in _FROM and name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"{__name__}.{_FROM[name]}"), name)
+    module = importlib.import_module(f"{__name__}.{_FROM.get(name, name)}")
+    return getattr(module, name) if name in _FROM else module
