@@ -56,8 +56,12 @@ Account = Annotated[
 Region = Annotated[str, Field(pattern=REGION), Allowed("the name of an AWS region", "us-west-2")]
 AvailabilityZone = Annotated[
     str,
-    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d[a-z]$"),
-    Allowed("the name of an availability zone: a region and a letter", "us-west-2a"),
+    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d([a-z]|-[a-z0-9-]*[a-z0-9])$"),
+    Allowed(
+        "the name of an availability zone: a region and a letter, or a Local or Wavelength Zone such as "
+        "us-west-2-phx-2a",
+        "us-west-2a",
+    ),
 ]
 AvailabilityZoneId = Annotated[
     str,
