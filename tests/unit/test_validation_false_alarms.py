@@ -98,3 +98,14 @@ def test_a_cluster_after_an_add_on_that_waits_for_its_nodes_is_a_circle(tmp_path
 
     message = next(one.message for one in found if one.code == "HF045")
     assert "Cluster after CertManager, whose pods wait for nodes" in message
+
+
+def test_a_setting_that_is_missing_is_named_as_what_to_add(tmp_path: Path) -> None:
+    existing = {"vpc_id": "vpc-1", "subnet_id": "subnet-1", "security_group_id": "sg-1", "vpc_cidr": "10.1.0.0/16"}
+    changes = {"network": {"availability_zone": "us-west-2a", "existing": existing}}
+
+    found = findings_of(Example(base="slurm.yaml", changes=changes), folder=tmp_path)
+
+    fixes = {one.code: one.fix for one in found if one.severity == "not-checked"}
+    assert fixes["HF215"] == "add subnet_cidr to the file"
+    assert "add subnet_id to the file" not in fixes.values(), "it is there, and only AWS knows more"

@@ -77,9 +77,7 @@ def test_every_way_to_say_a_lifecycle_wrong_in_a_template_has_its_finding(tmp_pa
 
 
 @pytest.mark.parametrize("lifecycle", [None, EXTENSION])
-def test_slurm_with_continuous_provisioning_takes_every_mode(
-    lifecycle: dict[str, str] | None, tmp_path: Path
-) -> None:
+def test_slurm_with_continuous_provisioning_takes_every_mode(lifecycle: dict[str, str] | None, tmp_path: Path) -> None:
     changes = {**CONTINUOUS, f"{GROUPS}.0.LifeCycleConfig": lifecycle}
 
     assert told("slurm.template.json", changes, tmp_path) == {}
