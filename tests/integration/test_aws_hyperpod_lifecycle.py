@@ -127,14 +127,9 @@ def second_controller(request, place):
     request["InstanceGroups"].append({**request["InstanceGroups"][0], "InstanceGroupName": "second"})
 
 
-def continuous(request, place):
-    request["NodeProvisioningMode"] = "Continuous"
-
-
 MESSAGES = [
     (second_controller, "Cluster must have exactly one InstanceGroup with Controller node type"),
     (partition_of_head, "Partitions can only be assigned to Compute node types"),
-    (continuous, "LifeCycleConfig is required for instance group"),
     (both, "OnCreate and OnInitComplete in LifeCycleConfig are mutually exclusive"),
     (without_uri, "LifeCycleConfig for instance group is incomplete"),
     (old_image, "LifeCycleConfig is optional but requires a compatible AMI"),

@@ -62,7 +62,6 @@ WHOLE: dict[str, Change] = {
 """Messages that the guide quotes as a whole."""
 
 BEGINNINGS: dict[str, Change] = {
-    "LifeCycleConfig is required for instance group": lambda s, _: s.update(NodeProvisioningMode="Continuous"),
     "OnCreate and OnInitComplete in LifeCycleConfig are mutually exclusive": lambda _, g: g["workers"][
         "LifeCycleConfig"
     ].update(OnCreate="on_create.sh"),
@@ -101,13 +100,11 @@ def test_no_controller_is_refused_in_the_same_words_as_two() -> None:
 
 
 @pytest.mark.parametrize("lifecycle", [None, EXTENSION])
-@pytest.mark.parametrize(("orchestrator", "more"), [(EKS, {}), (EKS, CONTINUOUS), (SLURM, CONTINUOUS)])
-def test_eks_and_continuous_provisioning_need_oncreate_on_every_group(
-    orchestrator: dict[str, Any], more: dict[str, Any], lifecycle: dict[str, str] | None
-) -> None:
-    wanted, on_slurm = settings(orchestrator, **more), orchestrator is SLURM
-    check_settings(wanted, groups(CUSTOM, slurm=on_slurm))
-    mixed = groups(CUSTOM, slurm=on_slurm) | {"workers": groups(lifecycle, slurm=on_slurm)["workers"]}
+@pytest.mark.parametrize("more", [{}, CONTINUOUS])
+def test_eks_needs_oncreate_on_every_group(more: dict[str, Any], lifecycle: dict[str, str] | None) -> None:
+    wanted = settings(EKS, **more)
+    check_settings(wanted, groups(CUSTOM, slurm=False))
+    mixed = groups(CUSTOM, slurm=False) | {"workers": groups(lifecycle, slurm=False)["workers"]}
 
     said = refusal(wanted, mixed)
 
@@ -116,8 +113,11 @@ def test_eks_and_continuous_provisioning_need_oncreate_on_every_group(
 
 @pytest.mark.parametrize("head", [None, EXTENSION, CUSTOM])
 @pytest.mark.parametrize("workers", [None, EXTENSION, CUSTOM])
-def test_slurm_takes_every_mode_and_every_mixture(head: dict[str, str] | None, workers: dict[str, str] | None) -> None:
-    check_settings(settings(), {"head": groups(head)["head"], "workers": groups(workers)["workers"]})
+@pytest.mark.parametrize("more", [{}, CONTINUOUS])
+def test_slurm_takes_every_mode_and_every_mixture(
+    head: dict[str, str] | None, workers: dict[str, str] | None, more: dict[str, Any]
+) -> None:
+    check_settings(settings(SLURM, **more), {"head": groups(head)["head"], "workers": groups(workers)["workers"]})
 
 
 def test_a_place_without_a_script_is_incomplete_too() -> None:

@@ -56,6 +56,16 @@ def test_an_unchanged_file_is_told_so(deployed: DeployedStack) -> None:
     assert (answer.exit_code, answer.stdout) == (0, "holdfast-slurm-p5 matches the file\n")
 
 
+def test_two_files_are_compared_without_an_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(importing, "deployed_environment", lambda **_: pytest.fail("AWS was asked"))
+
+    answer = run(str(SLURM), changed(tmp_path, "capacity_gib: 19200", "capacity_gib: 9600"))
+
+    assert answer.exit_code == 1
+    assert "storage.lustre.capacity_gib" in answer.stdout
+    assert run(str(SLURM), str(SLURM)).stdout == "holdfast-slurm-p5 matches the file\n"
+
+
 def test_a_harmless_change_is_shown_with_its_reason(deployed: DeployedStack, tmp_path: Path) -> None:
     answer = run(changed(tmp_path, "node_recovery: Automatic", 'node_recovery: "None"'))
 

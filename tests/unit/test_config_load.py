@@ -86,6 +86,22 @@ def test_an_unknown_setting_that_is_the_first_word_of_a_known_one_means_that(wri
     assert problem.endswith("; did you mean spare_count?")
 
 
+def test_a_misspelled_setting_is_one_mistake(write: Write) -> None:
+    [problem] = problems_of(write(VALID.replace("instance_count: 4", "instnace_count: 4")))
+
+    assert problem.endswith("; did you mean instance_count?")
+
+
+def test_a_size_that_a_family_has_not_means_the_nearest_one(write: Write) -> None:
+    [problem] = problems_of(write(VALID.replace("ml.p5.48xlarge", "ml.p5.96xlarge")))
+
+    assert problem.endswith("; write instance_type: ml.p5.48xlarge")
+
+
+def test_a_file_without_storage_has_the_defaults(write: Write) -> None:
+    assert load(write(VALID.partition("storage:")[0])).storage.lustre is None
+
+
 @pytest.mark.parametrize("name", ["local", "slurm-p5"])
 def test_the_environments_of_the_repository_are_valid(name: str, repository: Path) -> None:
     environment = load(repository / "environments" / f"{name}.yaml")
@@ -177,7 +193,6 @@ def test_the_environments_of_the_repository_are_valid(name: str, repository: Pat
         pytest.param(
             "region: us-west-2",
             "regoin: us-west-2",
-            "demo.yaml:1: region: got nothing; allowed: the name of an AWS region; add region: us-west-2\n"
             "demo.yaml:3: regoin: got an unknown setting; allowed: name, cloud, account, region, "
             "encryption, permissions_boundary, network, cluster, slurm, eks, "
             "storage, lifecycle, images, observability, health, goodput, allow_replacement, suppress, stand_ins; "

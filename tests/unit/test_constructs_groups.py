@@ -336,6 +336,38 @@ def test_a_group_renders_all_that_was_given(slurm: dict[str, Any]) -> None:
     }
 
 
+def test_a_cluster_waits_for_the_routes_of_a_groups_own_subnets(tmp_path: Path) -> None:
+    stack = new_stack()
+    network = network_of(stack)
+    other = ec2.PrivateSubnet(
+        stack, "Nodes2", vpc_id="vpc-0123456789abcdef0", availability_zone="us-west-2b", cidr_block="10.1.64.0/20"
+    )
+    other.add_default_nat_route("nat-0123456789abcdef0")
+    HyperPodCluster(
+        stack,
+        "Cluster",
+        cluster_name="demo",
+        network=network,
+        orchestrator=SlurmOrchestrator(),
+        instance_groups=[
+            InstanceGroup(name="head", instance_type="ml.m5.xlarge", instance_count=1, node_type="Controller"),
+            InstanceGroup(
+                name="others",
+                instance_type="ml.g5.8xlarge",
+                instance_count=1,
+                node_type="Compute",
+                partition="any",
+                override_vpc=OverrideVpc(subnets=[other], security_groups=[network.security_group]),
+            ),
+        ],
+        lifecycle=bundle_of(stack, tmp_path),
+    )
+
+    [cluster] = of_type(dict(assertions.Template.from_stack(stack).to_json()), "AWS::SageMaker::Cluster").values()
+
+    assert any(name.startswith("Nodes2DefaultRoute") for name in cluster["DependsOn"])
+
+
 def test_the_role_may_what_the_groups_have_a_use_for(slurm: dict[str, Any]) -> None:
     policies = of_type(slurm, "AWS::IAM::Policy").values()
     (statements,) = (

@@ -67,6 +67,7 @@ class Program:
             *(group["lr"], group["weight_decay"], self.scheduler.last_epoch, self.found.last_epoch),
             *(self.average.values.tolist(), self.average.count, torch.get_default_dtype(), torch.is_grad_enabled()),
             {name: buffer is None for name, buffer in model._buffers.items()},
+            {*model._non_persistent_buffers_set},
         ]
 
 
@@ -79,6 +80,7 @@ CHANGES: dict[str, Callable[[Program], object]] = {
     "a buffer": lambda it: it.model.mean.data.add_(1),
     "a buffer that holds nothing": lambda it: it.model.register_buffer("nothing", None),
     "a buffer that comes later": lambda it: it.model.register_buffer("late", torch.ones(2)),
+    "a buffer that checkpoints leave out": lambda it: it.model.register_buffer("late", torch.ones(2), persistent=False),
     "frozen parameters": lambda it: it.model.layer.requires_grad_(False),
     "a learning rate": lambda it: it.optimizer.param_groups[0].update(lr=0.01),
     "a weight decay": lambda it: it.optimizer.param_groups[0].update(weight_decay=0.5),
@@ -143,6 +145,19 @@ def test_nothing_of_a_committed_step_is_put_back(change: Callable[[Program], obj
     it.state.begin(4)
 
     assert it.facts() == after
+
+
+def test_a_buffer_that_a_left_step_has_deleted_stays_out_of_checkpoints() -> None:
+    it = Program()
+    it.model.register_buffer("cache", torch.ones(2), persistent=False)
+    it.state.reach_boundary()
+    it.state.begin(3)
+    del it.model.cache
+
+    it.state.put_back()
+
+    assert it.model.cache.tolist() == [1, 1]
+    assert "cache" not in it.model.state_dict()
 
 
 def run_before_the_first_step(it: Program) -> None:

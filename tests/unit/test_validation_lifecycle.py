@@ -60,13 +60,8 @@ def test_accounts_that_do_not_reach_a_group_are_told_at_its_own_mode(tmp_path: P
         ),
     ],
 )
-@pytest.mark.parametrize("base", ["eks.yaml", "slurm.yaml"])
-def test_eks_and_continuous_provisioning_take_custom_alone(
-    base: str, changes: dict[str, Any], expected: dict[str, set[str]], tmp_path: Path
-) -> None:
-    continuous = {} if base == "eks.yaml" else {"cluster.node_provisioning_mode": "Continuous"}
-
-    assert told(base, {**continuous, **changes}, tmp_path) == expected
+def test_eks_takes_custom_alone(changes: dict[str, Any], expected: dict[str, set[str]], tmp_path: Path) -> None:
+    assert told("eks.yaml", changes, tmp_path) == expected
 
 
 def test_every_way_to_say_a_lifecycle_wrong_in_a_template_has_its_finding(tmp_path: Path) -> None:
@@ -81,13 +76,11 @@ def test_every_way_to_say_a_lifecycle_wrong_in_a_template_has_its_finding(tmp_pa
     assert codes({**EXTENSION, "OnCreate": "on_create.sh"}) == {"HF520"}
 
 
-@pytest.mark.parametrize(("lifecycle", "code"), [(None, "HF501"), (EXTENSION, "HF519")])
-def test_continuous_provisioning_in_a_template_needs_oncreate(
-    lifecycle: dict[str, str] | None, code: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("lifecycle", [None, EXTENSION])
+def test_slurm_with_continuous_provisioning_takes_every_mode(lifecycle: dict[str, str] | None, tmp_path: Path) -> None:
     changes = {**CONTINUOUS, f"{GROUPS}.0.LifeCycleConfig": lifecycle}
 
-    assert told("slurm.template.json", changes, tmp_path) == {code: {f"{GROUPS}.0.LifeCycleConfig"}}
+    assert told("slurm.template.json", changes, tmp_path) == {}
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("custom", {}), ("extension", {"HF522"}), ("none", {"HF522", "HF523"})])

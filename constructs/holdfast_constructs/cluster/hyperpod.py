@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,7 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
-from constructs import Construct, IDependable
+from constructs import Construct, IConstruct, IDependable
 
 from holdfast_constructs.cluster.auto_scaling_role import AutoScalingRole
 from holdfast_constructs.cluster.execution_roles import NodeRights, adopt, execution_role, volume_keys
@@ -136,7 +136,7 @@ class HyperPodCluster(ClusterBase):
         self.cluster_arn = resource.attr_cluster_arn
         if self._scaler is not None:
             self._scaler.allow(cluster_arn=self.cluster_arn, keys=volume_keys(instance_groups))
-        self._add_dependencies(eks, instance_groups, mounts=every)
+        self._add_dependencies(eks, instance_groups, restricted_instance_groups, mounts=every)
         self.nodes = self._first_nodes(eks, instance_groups)
         if eks is not None:
             eks.install_after(self.nodes)
@@ -168,13 +168,19 @@ class HyperPodCluster(ClusterBase):
         self._controller_roles = [group.role or self.role for group in groups if group.node_type == "Controller"]
 
     def _add_dependencies(
-        self, eks: IHyperPodEks | None, groups: Sequence[InstanceGroup], *, mounts: Sequence[Mount]
+        self,
+        eks: IHyperPodEks | None,
+        groups: Sequence[InstanceGroup],
+        restricted: Sequence[RestrictedInstanceGroup],
+        *,
+        mounts: Sequence[Mount],
     ) -> None:
         """Nodes boot at once: routes, rules, policies, scripts and data repository associations must exist before."""
         self._resource.node.add_dependency(
             self._network,
             *self._network.subnets,
             *self._network.security_groups,
+            *_own_networks((*groups, *restricted)),
             *self._allowed.values(),
             *(mount.file_system for mount in mounts),
             *self._scripts(groups),
@@ -374,6 +380,12 @@ def _tiered(storage: TieredStorage) -> sagemaker.CfnCluster.TieredStorageConfigP
 
 def _mode(*, enabled: bool) -> str:
     return "Enable" if enabled else "Disable"
+
+
+def _own_networks(groups: Sequence[InstanceGroup | RestrictedInstanceGroup]) -> Iterator[IConstruct]:
+    for group in groups:
+        if group.override_vpc is not None:
+            yield from (*group.override_vpc.subnets, *group.override_vpc.security_groups)
 
 
 def check_groups(groups: Sequence[InstanceGroup], mounts: Sequence[Mount], *, on_eks: bool) -> None:

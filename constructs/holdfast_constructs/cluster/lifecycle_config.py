@@ -14,8 +14,8 @@ class Lifecycle:
     """
     Lifecycle of a cluster's groups.
 
-    HyperPod accepts only OnCreate on EKS and with continuous provisioning (SageMaker developer guide, "Getting started
-    with SageMaker HyperPod using the AWS CLI"), so custom is the default there.
+    HyperPod accepts only OnCreate on EKS, and with continuous provisioning did so before the summer of 2026 (SageMaker
+    developer guide, "Getting started with SageMaker HyperPod using the AWS CLI"), so custom is the default there.
     """
 
     bundle: ILifecycleScripts | None

@@ -66,7 +66,7 @@ class InstanceGroup:
     lifecycle_mode: LifecycleMode | None = None
     """extension: HyperPod makes nodes ready and starts Slurm, then the bundle's ``on_init_complete`` runs. custom:
     HyperPod starts nothing, the bundle's ``on_create`` does all of it. none: HyperPod alone. It reaches new nodes only.
-    Default: extension; custom on EKS and with continuous provisioning, which take nothing else; none without a
+    Default: extension; custom on EKS, which takes nothing else, and with continuous provisioning; none without a
     bundle."""
     lifecycle: ILifecycleScripts | None = None
     """The scripts of these nodes. Default: those of the cluster."""

@@ -115,10 +115,6 @@ class HyperPodNetwork(Construct):
         self.subnet = (self.vpc.private_subnets if nat else self.vpc.isolated_subnets)[0]
         zones = (first, second) if second.is_given else ()
         self.control_plane_subnets = self._control_plane_subnets(cidr, zones)
-        for subnet in self.control_plane_subnets:
-            # Another size would replace the subnets, and with them the EKS cluster.
-            reason = "EKS alone is in it, which asks for 6 addresses of the 11"
-            Validations.of(subnet).acknowledge(Acknowledgment(id="holdfast::HF244", reason=reason))
         for subnet in (*self.vpc.private_subnets, *self.vpc.isolated_subnets, *self.vpc.public_subnets):
             first.apply(subnet)
         self.security_group = self._security_group(cidr, egress)

@@ -4,6 +4,7 @@ Field types of AWS and Kubernetes: names, ids, ARNs, instance types.
 Limits are the service's own, from botocore's API models unless a field states otherwise.
 """
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -30,8 +31,17 @@ def _instance_type(value: str) -> str:
 def _closest_instance_type(value: object) -> str | None:
     if not isinstance(value, str):
         return None
-    name = value if value.startswith("ml.") else f"ml.{value}"
-    return closest_word(name.lower(), instance_types())
+    name = (value if value.startswith("ml.") else f"ml.{value}").lower()
+    family, _, size = name.rpartition(".")
+    sizes = {each: _size(each) for each in instance_types() if each.startswith(f"{family}.")}
+    if sizes and (number := _size(size)):
+        return min(sizes, key=lambda each: abs(sizes[each] - number))
+    return closest_word(name, instance_types())
+
+
+def _size(name: str) -> int:
+    found = re.search(r"(\d*)xlarge$", name)
+    return int(found[1] or 1) if found else 0
 
 
 def _own_tag(value: str) -> str:
@@ -63,8 +73,12 @@ Region = Annotated[
 ]
 AvailabilityZone = Annotated[
     str,
-    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d[a-z]$"),
-    Allowed("the name of an availability zone: a region and a letter", "us-west-2a"),
+    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d([a-z]|-[a-z0-9-]*[a-z0-9])$"),
+    Allowed(
+        "the name of an availability zone: a region and a letter, or a Local or Wavelength Zone such as "
+        "us-west-2-phx-2a",
+        "us-west-2a",
+    ),
 ]
 AvailabilityZoneId = Annotated[
     str,

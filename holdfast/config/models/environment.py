@@ -78,8 +78,8 @@ class Environment(Model):
     """Settings of the Slurm orchestrator. Default: its defaults, unless eks is there"""
     eks: Eks | None = None
     """Settings of the EKS orchestrator. Default: none, the cluster has Slurm"""
-    storage: Storage
-    """File systems and data bucket."""
+    storage: Storage = Field(default_factory=Storage)
+    """File systems and data bucket. Default: a bucket alone"""
     lifecycle: Lifecycle = Lifecycle()
     """What happens on a node when it is made. Default: no accounts are made"""
     images: Images | None = None

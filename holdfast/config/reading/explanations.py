@@ -18,7 +18,13 @@ _LIKE_A_NUMBER = re.compile(r"\d[\d.-]*")
 def explain(error: ValidationError, document: Document) -> list[Problem]:
     """All problems of pydantic, except those that the reader has found."""
     known = {problem.path for problem in document.problems}
-    found = (_problem(details, document) for details in error.errors(include_url=False) if not _follows(details))
+    all_details = error.errors(include_url=False)
+    misspelled = {(*details["loc"][:-1], _meant(details["loc"])) for details in all_details if _is_unknown(details)}
+    found = (
+        _problem(details, document)
+        for details in all_details
+        if not _follows(details) and not (details["type"] == "missing" and details["loc"] in misspelled)
+    )
     return [problem for problem in found if problem.path not in known]
 
 
@@ -32,7 +38,7 @@ def _follows(details: ErrorDetails) -> bool:
 
 def _problem(details: ErrorDetails, document: Document) -> Problem:
     location, key = details["loc"], details["loc"][-1]
-    if details["type"] == "extra_forbidden":
+    if _is_unknown(details):
         return _unknown(location, document)
     allowed = allowed_at(location)
     if key == "[key]":
@@ -72,12 +78,23 @@ def _fix_of_amount(details: ErrorDetails, key: str | int) -> str | None:
 
 
 def _unknown(location: Location, document: Document) -> Problem:
-    key = str(location[-1])
-    names = list(_model(_annotation(location[:-1])).model_fields)
-    meant = closest_word(key, names) or _longer(key, names)
-    fix = f"did you mean {meant}?" if meant else f"remove {plain(key)}"
-    allowed = ", ".join(names)
+    meant = _meant(location)
+    fix = f"did you mean {meant}?" if meant else f"remove {plain(str(location[-1]))}"
+    allowed = ", ".join(_names(location))
     return document.problem(location, given="an unknown setting", allowed=allowed, fix=fix, code="HF002")
+
+
+def _is_unknown(details: ErrorDetails) -> bool:
+    return details["type"] == "extra_forbidden"
+
+
+def _names(location: Location) -> list[str]:
+    return list(_model(_annotation(location[:-1])).model_fields)
+
+
+def _meant(location: Location) -> str | None:
+    key, names = str(location[-1]), _names(location)
+    return closest_word(key, names) or _longer(key, names)
 
 
 def _longer(key: str, names: list[str]) -> str | None:

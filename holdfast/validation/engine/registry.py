@@ -163,9 +163,24 @@ def _may_be(part: Item | Missing, kind: type[Item] | tuple[type[Item], ...]) -> 
     return any(issubclass(each, kind) for each in kinds)
 
 
-def not_checked(code: str, path: str) -> Finding:
+def not_checked(code: str, path: str, *, missing: str = "") -> Finding:
+    """
+    Return what stands in place of a rule's finding.
+
+    Args:
+        missing: The setting of an environment file that would tell.
+    """
     account = code.startswith("HF9")
     why = "needs AWS credentials (--account)" if account else "a value is not known before deployment"
+    if missing and not account:
+        return Finding(
+            code=code,
+            severity="not-checked",
+            path=path,
+            message=f"{_RULES[code].title}: not checked, {missing} is not given",
+            fix=f"add {missing.rpartition('.')[2]} to the file",
+            cause=f"{missing} is not given",
+        )
     return Finding(
         code=code,
         severity="not-checked",
@@ -174,6 +189,15 @@ def not_checked(code: str, path: str) -> Finding:
         fix="run it with credentials of the account" if account else "check it before deployment",
         cause=why if account else f"{path or 'a value'} is not known before deployment",
     )
+
+
+def _is_missing(path: str, deployment: Deployment) -> bool:
+    """Return True for a setting that the environment file leaves out of a section that it has."""
+    section: Any = deployment.file.data if deployment.file is not None else None
+    *sections, name = path.partition("#")[2].split(".") if "#" in path else path.split(".")
+    for part in sections:
+        section = section.get(part) if isinstance(section, Mapping) else None
+    return isinstance(section, Mapping) and name not in section
 
 
 def _judge_one(each: Rule, item: Item, deployment: Deployment) -> list[Finding]:
@@ -192,5 +216,6 @@ def _judge_one(each: Rule, item: Item, deployment: Deployment) -> list[Finding]:
             )
     except UnresolvedError as error:
         # An account has no place in the source: then it is the item that was not checked.
-        found.append(not_checked(each.code, error.path or item.path))
+        path = error.path or item.path
+        found.append(not_checked(each.code, path, missing=path if _is_missing(path, deployment) else ""))
     return found

@@ -192,6 +192,7 @@ def _nodes_subnet(network: Settings) -> Subnet:
             availability_zone=_zone(network, "availability_zone"),
             cidr=existing.subnet_cidr if existing.is_set("subnet_cidr") else UNRESOLVED,
             public=UNRESOLVED,
+            vpc_cidrs=(existing.vpc_cidr,) if existing.is_set("vpc_cidr") else UNRESOLVED,
         )
     return Subnet(
         path=network.path,
@@ -235,14 +236,16 @@ def _network(network: Settings) -> Network:
             },
             cidr=existing.vpc_cidr if existing.is_set("vpc_cidr") else UNRESOLVED,
             nat=egress if egress is UNRESOLVED else egress == "nat",
+            way_out=egress if egress is UNRESOLVED else egress == "nat",
             s3_gateway=True if existing.is_set("route_table_id") else UNRESOLVED,
             interface_endpoints=UNRESOLVED,
         )
     return Network(
         path=network.path,
-        places=network.places(cidr="cidr", nat="egress"),
+        places=network.places(cidr="cidr", nat="egress", way_out="egress"),
         cidr=network.cidr,
         nat=egress if egress is UNRESOLVED else egress == "nat",
+        way_out=egress if egress is UNRESOLVED else egress == "nat",
         s3_gateway=True,
         interface_endpoints=ALL_ENDPOINTS,
     )

@@ -19,6 +19,8 @@ class Subnet(Item):
     """UNRESOLVED: of an existing subnet, unknown."""
     public: bool
     """Whether it routes to an internet gateway."""
+    vpc_cidrs: tuple[str, ...] = ()
+    """Blocks of its VPC; empty or UNRESOLVED: unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -60,6 +62,8 @@ class Network(Item):
     """Blocks that the VPC has beside its first."""
     nat: bool
     """Whether the nodes' subnets route to a NAT gateway."""
+    way_out: bool
+    """Whether they have a default route: to a NAT gateway, a transit gateway, an appliance."""
     s3_gateway: bool
     """Whether a gateway endpoint to S3 is in the nodes' route tables."""
     interface_endpoints: frozenset[str]

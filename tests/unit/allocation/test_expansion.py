@@ -69,10 +69,23 @@ def test_nothing_of_the_step_of_the_leader_gets_into_another() -> None:
 class Leader:
     """A leader that has lost node 2, with programs in place of Slurm's."""
 
-    def __init__(self, folder: Path, *, shown: str, is_asked: bool = True, leads: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        shown: str,
+        is_asked: bool = True,
+        leads: bool = True,
+        up: tuple[int, ...] = (),
+        state: str = "ALLOCATED",
+    ) -> None:
         self.folder, self.said = folder, list[str]()
+        whole = shown.replace("NumNodes=4", "NumNodes=5").replace("11-12", "11-13")
         for name, body in {
-            "scontrol": f"case $1 in --oneliner) echo '{shown}' ;; esac",
+            "scontrol": f"case \"$*\" in *'show node'*) echo 'NodeName=ip-13 State={state} Reason=x' ;; "
+            "*hostnames*) echo ip-11 ip-12 ip-13 ip-14 ip-15 ;; *NodeList*) ;; "
+            f"*'show job'*) if [ -e {folder}/whole ]; then echo '{whole}'; else echo '{shown}'; fi ;; esac\n"
+            f'case "$*" in *NodeList*) rm {folder}/whole ;; esac',
             "squeue": "case $* in *-n*) ;; *%T*) [ -e it ] || echo RUNNING ip-13; touch it ;; *) echo ip-13 ;; esac",
             "salloc": "echo salloc: Granted job allocation 9",
             "sbatch": "cat > script; echo 9",
@@ -84,20 +97,30 @@ class Leader:
         view = View(generation=3, nodes=(0, 0, -1, 0, 0))
         self.view = view
         self.made = Expansion(
-            Request(job="7", is_asked=is_asked, nodes=5, run_id="7", program=("t.py",)),
+            Request(
+                job="7",
+                is_asked=is_asked,
+                nodes=5,
+                hosts=("ip-11", "ip-12", "ip-13", "ip-14", "ip-15"),
+                run_id="7",
+                program=("t.py",),
+            ),
             token="secret",
             view=lambda: view,
             leads=lambda: leads,
+            up=lambda: up,
             address=lambda: ("ip-11", 1),
             tell=self.said.append,
         )
 
     async def run(self) -> list[str]:
         self.made.installed()
-        for _ in range(100):
+        ends = ("joins", "until the job ends", "no replacement")
+        quiet, size = 0, 0
+        while quiet < 75 and not any(end in text for end in ends for text in self.said):
             await asyncio.sleep(0.02)
-            if any("joins" in text or "until the job ends" in text for text in self.said):
-                break
+            before, size = size, (self.folder / "asked").stat().st_size
+            quiet = quiet + 1 if size == before else 0
         await self.made.close()
         return [line for line in (self.folder / "asked").read_text().splitlines() if not line.startswith("squeue")]
 
@@ -113,9 +136,9 @@ def test_slurm_merges_a_node_into_a_job_without_gres(programs: Path) -> None:
     async def main() -> None:
         leader = Leader(programs, shown=WITHOUT_GPUS)
         asked = await leader.run()
-        assert asked[1].startswith("salloc --no-shell --dependency=expand:7 --nodes=1")
-        assert asked[2] == "scontrol update JobId=9 NumNodes=0"
-        assert asked[3].startswith("srun --jobid=7 --nodelist=ip-13 --no-kill")
+        assert asked[2].startswith("salloc --no-shell --dependency=expand:7 --nodes=1")
+        assert asked[3] == "scontrol update JobId=9 NumNodes=0"
+        assert asked[4].startswith("srun --jobid=7 --nodelist=ip-13 --no-kill")
         assert "secret" not in "".join(asked), "all users see command lines"
         assert leader.said[-1] == "node 2: replaced by ip-13, joins as the spare"
 
@@ -125,7 +148,7 @@ def test_slurm_merges_a_node_into_a_job_without_gres(programs: Path) -> None:
 def test_a_job_that_holds_gres_gets_the_node_beside_it_and_is_not_merged(programs: Path) -> None:
     async def main() -> None:
         asked = await Leader(programs, shown=WITH_GPUS).run()
-        assert [line.split()[0] for line in asked] == ["scontrol", "sbatch"]
+        assert [line.split()[0] for line in asked] == ["scontrol", "scontrol", "sbatch"]
         script = (programs / "script").read_text()
         assert "squeue -h -j 7 -t RUNNING" in script, "without the job it has nothing to join"
         assert "SLURM_JOB_ID=7" in script
@@ -170,6 +193,42 @@ def test_only_the_leader_asks(programs: Path) -> None:
 def test_nothing_is_asked_while_slurm_has_not_missed_the_node(programs: Path) -> None:
     async def main() -> None:
         leader = Leader(programs, shown=WITH_GPUS.replace("NumNodes=4", "NumNodes=5"))
-        assert [line.split()[0] for line in await leader.run()] == ["scontrol"]
+        assert {line.split()[2] for line in await leader.run()} == {"show"}
+
+    asyncio.run(main())
+
+
+def test_a_failing_node_that_its_ranks_have_left_is_taken_out_and_replaced(programs: Path) -> None:
+    async def main() -> None:
+        (programs / "whole").touch()
+        leader = Leader(programs, shown=WITHOUT_GPUS, state="ALLOCATED+FAIL")
+        asked = await leader.run()
+        assert "scontrol update JobId=7 NodeList=ip-11,ip-12,ip-14,ip-15" in asked
+        assert leader.said[0] == "node 2: ip-13 is out of the allocation, so that it can be replaced"
+        assert leader.said[-1] == "node 2: replaced by ip-13, joins as the spare"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("up", "state"), [((2,), "ALLOCATED+FAIL"), ((), "ALLOCATED")], ids=["its launcher gives its state", "healthy"]
+)
+def test_a_node_stays_in_the_allocation(up: tuple[int, ...], state: str, programs: Path) -> None:
+    async def main() -> None:
+        (programs / "whole").touch()
+        leader = Leader(programs, shown=WITHOUT_GPUS, up=up, state=state)
+        assert not [line for line in await leader.run() if "update" in line]
+
+    asyncio.run(main())
+
+
+def test_the_node_that_runs_the_job_file_stays_until_the_job_ends(programs: Path) -> None:
+    async def main() -> None:
+        (programs / "whole").touch()
+        shown = WITHOUT_GPUS.replace("BatchHost=ip-11", "BatchHost=ip-13")
+        leader = Leader(programs, shown=shown, state="ALLOCATED+FAIL")
+        await leader.run()
+        reason = "ip-13 runs the job file, so Slurm gives it up when the job ends"
+        assert leader.said == [f"node 2: no replacement: {reason}"]
 
     asyncio.run(main())

@@ -171,7 +171,7 @@ class TrainingState:
         rest = unflatten(received.rest)
         with torch.no_grad():
             put_buffers(self.model, received.buffers)
-            self._reader.set_empty_buffers(rest["empty"])
+            self._reader.set_buffer_kinds(rest["buffer kinds"])
             if rest["model"] is not None:
                 self._reader.apply(rest["model"], baseline)
             self._put_rest(rest)
@@ -296,7 +296,7 @@ class TrainingState:
             **self._plain_parts(),
             "seed": self.seed,
             "by rank": sorted(self.by_rank),
-            "empty": self._reader.empty_buffers(),
+            "buffer kinds": self._reader.buffer_kinds(),
         }
 
     def facts(self, *, whole: bool, model: Literal["", "modes", "all"], added: bool) -> dict[Path, Any]:

@@ -62,8 +62,7 @@ class ModelNotes:
     """The buffers that modules had, as objects."""
     contents: dict[str, Tensor] = field(default_factory=dict)
     """Copies of them."""
-    empty: list[str] = field(default_factory=list)
-    """Names of those that were registered as None."""
+    kinds: dict[str, list[str]] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -109,20 +108,28 @@ class ModelReader:
             if buffer is not None:
                 yield name, buffer, module
 
-    def empty_buffers(self) -> list[str]:
-        """Names of buffers that are registered as None."""
-        return [name for name, buffer, _ in self._registered() if buffer is None]
+    def buffer_kinds(self) -> dict[str, list[str]]:
+        """Names of buffers that are registered as None, and of those that a checkpoint leaves out."""
+        registered = [*self._registered()]
+        return {
+            "empty": [name for name, buffer, _ in registered if buffer is None],
+            "not persistent": [
+                name for name, _, module in registered if _key(name) in module._non_persistent_buffers_set
+            ],
+        }
 
-    def set_empty_buffers(self, names: Collection[str]) -> None:
-        """Have these, and no others, registered as None."""
+    def set_buffer_kinds(self, kinds: Mapping[str, Collection[str]]) -> None:
+        """Register the buffers of these names, and no others, as None and as not persistent."""
         for name, buffer, module in [*self._registered()]:
-            if buffer is None and name not in names:
-                delattr(module, name.rpartition(".")[2])
+            if buffer is None and name not in kinds["empty"]:
+                delattr(module, _key(name))
         modules = dict(self.model.named_modules())
-        for name in names:
+        for name in kinds["empty"]:
             owner, _, key = name.rpartition(".")
-            if key not in modules[owner]._buffers:
-                modules[owner].register_buffer(key, None, persistent=False)
+            modules[owner]._buffers.setdefault(key, None)
+        for name, _, module in self._registered():
+            change = set.add if name in kinds["not persistent"] else set.discard
+            change(module._non_persistent_buffers_set, _key(name))
 
     def _registered(self) -> Iterator[tuple[str, Tensor | None, nn.Module]]:
         for reader in self._readers:
@@ -147,10 +154,9 @@ class ModelReader:
         trained = [parameter.requires_grad for _, parameter in self.parameters]
         others = {place: hooks.of_program(home) for place, home in self._homes() if home}
         notes = ModelNotes(modules, trained, others)
-        for name, buffer, _ in self._registered() if buffers else ():
-            if buffer is None:
-                notes.empty.append(name)
-                continue
+        if buffers:
+            notes.kinds = self.buffer_kinds()
+        for name, buffer, _ in self.buffers() if buffers else ():
             notes.buffers[name] = buffer
             old = before.contents.get(name) if before is not None else None
             notes.contents[name] = copy_into(local(buffer), old)
@@ -168,16 +174,13 @@ class ModelReader:
                 parameter.requires_grad_(trained)
         self._restore_other_hooks(notes.hooks)
         for name, _, module in [*self.buffers()]:
-            key = name.rpartition(".")[2]
-            if name in notes.empty:
-                module._buffers[key] = None  # its place stays, and with it whether it is persistent
-            elif name not in notes.buffers:
-                del module._buffers[key]
+            if name not in notes.buffers:
+                module._buffers[_key(name)] = None
         modules = dict(self.model.named_modules())
         for name, kept in notes.buffers.items():
             owner, _, key = name.rpartition(".")
             modules[owner]._buffers[key] = put_back(kept, notes.contents[name])
-        self.set_empty_buffers(notes.empty)
+        self.set_buffer_kinds(notes.kinds)
         self._restore_extra(notes.extra)
 
     def changes(self, now: ModelNotes, baseline: ModelNotes) -> dict[str, Any]:
@@ -281,9 +284,11 @@ def put_buffers(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
                 module._buffers[key] = None
     for name, tensor in tensors.items():
         owner, _, key = name.rpartition(".")
-        if key not in modules[owner]._buffers:
-            modules[owner].register_buffer(key, None, persistent=False)
-        modules[owner]._buffers[key] = put_back(modules[owner]._buffers[key], tensor)
+        modules[owner]._buffers[key] = put_back(modules[owner]._buffers.get(key), tensor)
+
+
+def _key(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _objects(parts: Mapping[str, Any]) -> tuple[int, ...]:

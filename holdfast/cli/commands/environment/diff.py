@@ -1,5 +1,6 @@
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +20,12 @@ def diff(
     environment: Annotated[
         str, typer.Argument(metavar="ENV", help="Name in environments/, or path.", autocompletion=complete_environment)
     ],
+    new: Annotated[
+        str,
+        typer.Argument(
+            metavar="NEW", help="Compare ENV with this file, not with AWS.", autocompletion=complete_environment
+        ),
+    ] = "",
     json: Annotated[bool, JSON] = False,
 ) -> None:
     """
@@ -28,17 +35,10 @@ def diff(
     """
     from holdfast.updates import compare, guard
 
-    desired = read_definition(environment_file(environment))
-    deployed = _read_deployed(desired)
-    stack = desired.stack_name
-    if deployed.stack_status == STUCK:
-        raise CommandError(f"stack {stack} is in {STUCK}: {stuck(stack)}")
-    if deployed.environment is None:
-        raise CommandError(_nothing_to_compare(deployed))
-    if deployed.stack_status == ROLLED_BACK:
-        error_console.print(f"stack {stack} is in {ROLLED_BACK}: the last update failed, this compares with before it")
-    changes = compare(deployed.environment, desired)
-    problems = guard(desired, deployed.environment)
+    desired = read_definition(environment_file(new or environment))
+    before = read_definition(environment_file(environment)).model_dump(mode="json") if new else _deployed(desired)
+    changes = compare(before, desired)
+    problems = guard(desired, before)
     if json:
         print_json({"stack": desired.stack_name, "changes": [plain_change(change) for change in changes],
                     "problems": [asdict(problem) for problem in problems]})  # fmt: skip
@@ -46,6 +46,17 @@ def diff(
         console.print(render_changes(desired.stack_name, changes, problems))
     if any(problem.severity == "error" for problem in problems):
         raise typer.Exit(1)
+
+
+def _deployed(desired: "Environment") -> Mapping[str, Any]:
+    deployed, stack = _read_deployed(desired), desired.stack_name
+    if deployed.stack_status == STUCK:
+        raise CommandError(f"stack {stack} is in {STUCK}: {stuck(stack)}")
+    if deployed.environment is None:
+        raise CommandError(_nothing_to_compare(deployed))
+    if deployed.stack_status == ROLLED_BACK:
+        error_console.print(f"stack {stack} is in {ROLLED_BACK}: the last update failed, this compares with before it")
+    return deployed.environment
 
 
 def _read_deployed(desired: "Environment") -> "DeployedStack":

@@ -24,17 +24,16 @@ _DATE_IN_NAME = re.compile(r"\b20\d{6}\b")
 def check_lifecycle(settings: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
     """Reject a LifeCycleConfig that is contradictory, or not for the orchestrator."""
     orchestrator = settings.get("Orchestrator") or {}
-    needed = "Eks" in orchestrator or ("Slurm" in orchestrator and settings.get("NodeProvisioningMode") == "Continuous")
     for name, group in groups.items():
         if RESTRICTED in group:
             continue
         config = group.get("LifeCycleConfig")
         if config is not None:
             _check_config(name, config)
-        if needed and "OnCreate" not in (config or {}):
+        if "Eks" in orchestrator and "OnCreate" not in (config or {}):
             raise refuse(
-                f"LifeCycleConfig is required for instance group {name}. EKS clusters and Slurm clusters with "
-                "NodeProvisioningMode Continuous need OnCreate and SourceS3Uri on every instance group."
+                f"LifeCycleConfig is required for instance group {name}. EKS clusters need OnCreate and SourceS3Uri on "
+                "every instance group."
             )
 
 

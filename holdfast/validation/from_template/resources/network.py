@@ -7,6 +7,7 @@ UNRESOLVED. An unresolved rule comes after the known ones, so it matters only wh
 
 import ipaddress
 import re
+from collections.abc import Callable
 from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Linked, Node, Resource, Text, Values, required
@@ -44,10 +45,14 @@ class NetworkReader:
         properties = self._values.properties(vpc)
         return Network(
             path=vpc.path,
-            places={"cidr": f"{vpc.path}.CidrBlock", "nat": subnets.path, "s3_gateway": subnets.path},
+            places={
+                "cidr": f"{vpc.path}.CidrBlock",
+                **dict.fromkeys(("nat", "way_out", "s3_gateway"), subnets.path),
+            },
             cidr=_block(properties.get("CidrBlock")),
             secondary_cidrs=self._secondary_blocks(vpc),
             nat=_all([self._leads_to(subnet, "NatGatewayId") for subnet in own]),
+            way_out=_all([self._has_way_out(subnet) for subnet in own]),
             s3_gateway=_all([self._reaches_s3(subnet) for subnet in own]),
             interface_endpoints=self._interface_endpoints(vpc),
         )
@@ -80,6 +85,7 @@ class NetworkReader:
                 availability_zone=UNRESOLVED if zone_id.present else zone.text(),
                 cidr=_block(properties.get("CidrBlock")),
                 public=self._leads_to(resource, "GatewayId"),
+                vpc_cidrs=self._vpc_blocks(properties.get("VpcId").resource("AWS::EC2::VPC")),
             )
         return self._subnets[resource]
 
@@ -158,10 +164,17 @@ class NetworkReader:
 
     def _leads_to(self, subnet: Resource, gateway: str) -> Any:
         """True if a subnet's default route uses an internet gateway or a NAT gateway."""
+        return self._has_default_route(subnet, lambda route: _is_gateway(route.get(gateway), gateway))
+
+    def _has_way_out(self, subnet: Resource) -> Any:
+        """True if a subnet has a default route that needs no public address."""
+        return self._has_default_route(subnet, _is_not_internet_gateway)
+
+    def _has_default_route(self, subnet: Resource, accepted: Callable[[Node], bool | None]) -> Any:
         routes, sure = self._routes(subnet)
         for route in routes.found:
             properties = self._values.properties(route)
-            answers = (_is_gateway(properties.get(gateway), gateway), _to_anywhere(properties))
+            answers = (accepted(properties), _to_anywhere(properties))
             if answers == (True, True):
                 return True
             sure = sure and False in answers
@@ -187,10 +200,11 @@ class NetworkReader:
         block = self._values.properties(vpc).get("CidrBlock")
         return Network(
             path=vpc.path,
-            places={"cidr": f"{vpc.path}.CidrBlock", "nat": unknown, "s3_gateway": unknown},
+            places={"cidr": f"{vpc.path}.CidrBlock", **dict.fromkeys(("nat", "way_out", "s3_gateway"), unknown)},
             cidr=_block(block),
             secondary_cidrs=self._secondary_blocks(vpc),
             nat=UNRESOLVED,
+            way_out=UNRESOLVED,
             s3_gateway=UNRESOLVED,
             interface_endpoints=self._interface_endpoints(vpc),
         )
@@ -200,6 +214,12 @@ class NetworkReader:
             self.subnet(self._values.itself(each))
             for each in self._values.linked(["AWS::EC2::Subnet"], ["VpcId"], vpc).found
         ]
+
+    def _vpc_blocks(self, vpc: Resource | None) -> Any:
+        if vpc is None:
+            return UNRESOLVED
+        first, others = _block(self._values.properties(vpc).get("CidrBlock")), self._secondary_blocks(vpc)
+        return UNRESOLVED if UNRESOLVED in (first, others) else (first, *others)
 
     def _secondary_blocks(self, vpc: Resource) -> Any:
         added = self._values.linked(["AWS::EC2::VPCCidrBlock"], ["VpcId"], vpc)
@@ -244,6 +264,11 @@ def _is_gateway(target: Node, kind: str) -> bool | None:
     if text is UNRESOLVED:
         return None
     return str(text).startswith("igw-" if kind == "GatewayId" else "nat-")
+
+
+def _is_not_internet_gateway(route: Node) -> bool | None:
+    found = _is_gateway(route.get("GatewayId"), "GatewayId")
+    return None if found is None else not found
 
 
 def _to_anywhere(route: Node) -> bool | None:

@@ -230,9 +230,11 @@ def restricted_file_system(group: RestrictedGroup, deployment: Deployment) -> It
 def spare(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
     """
     Without a spare a lost node stops training until AWS has found another, which takes from minutes to days for types
-    that are scarce.
+    that are scarce. A training plan has the nodes that were bought.
     """
     if group.spare_count != 0 or group.instance_count < NODES_THAT_WANT_A_SPARE or group.capacity == "spot":
+        return
+    if group.training_plan_arn is not None:
         return
     known = instance_types()
     if any(name in known and known[name].efa_interfaces and known[name].accelerators for name in group.types):
@@ -268,11 +270,14 @@ def recovery_is_on(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     source="Holdfast",
 )
 def minimum_and_spares(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
-    """A minimum that counts spares in rolls the group back when all that is missing is what would have idled."""
+    """
+    A minimum that counts spares in rolls the group back when all that is missing is what would have idled. A minimum of
+    all nodes is meant: all or none.
+    """
     if group.min_instance_count is None or not group.spare_count:
         return
     working = group.instance_count - group.spare_count
-    if working < group.min_instance_count <= group.instance_count:
+    if working < group.min_instance_count < group.instance_count:
         yield Broken(
             path=group.at("min_instance_count"),
             message=f"the minimum of {group.min_instance_count} counts spares in; {working} nodes work",

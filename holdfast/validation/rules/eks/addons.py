@@ -9,6 +9,16 @@ from holdfast.validation.model import Addon, Deployment, Eks, EksControlPlane, g
 from holdfast.validation.rules.eks.control_plane import EKS
 
 OPERATOR = "amazon-sagemaker-hyperpod-training-operator"
+CALLERS = (
+    OPERATOR,
+    "amazon-cloudwatch-observability",
+    "amazon-sagemaker-hyperpod-observability",
+    "aws-ebs-csi-driver",
+    "aws-efs-csi-driver",
+    "aws-fsx-csi-driver",
+    "aws-mountpoint-s3-csi-driver",
+)
+"""Those that call AWS with rights that a node's role has not (EKS user guide, 'AWS add-ons', IAM permissions)."""
 ROOM_FOR_ADDONS_VCPUS = 8
 AGENT = re.compile(r"hyperpod|health-monitoring", re.IGNORECASE)
 
@@ -123,8 +133,7 @@ def addon_roles(addon: Addon, _: Deployment) -> Iterator[Broken]:
     Nodes' roles do not cover them. Version 1.2.1 of the training operator rejects an association inside the add-on:
     make it a resource of its own, before the add-on.
     """
-    callers = (OPERATOR, "amazon-cloudwatch-observability", "amazon-sagemaker-hyperpod-observability")
-    if addon.name in callers and not addon.has_role:
+    if addon.name in CALLERS and not addon.has_role:
         yield refused(
             addon.path,
             f"{addon.name} without a role",

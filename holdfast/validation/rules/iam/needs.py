@@ -17,10 +17,12 @@ _FULL = {"AdministratorAccess", "PowerUserAccess"}
 def interface_tags(app: App, _: Deployment) -> Iterator[Broken]:
     """
     In a VPC of yours HyperPod tags the network interfaces of nodes, with ec2:CreateTags on
-    arn:aws:ec2:*:*:network-interface/*. Without, the node of an interface is unknown.
+    arn:aws:ec2:*:*:network-interface/*, which AmazonEKS_CNI_Policy allows as well. Without, the node of an interface is
+    unknown.
     """
     for role in _node_roles(app, vpc=True):
-        if not _may(app, role, "ec2:CreateTags"):
+        managed = {name for _path, name in managed_names(app, role) or ()}
+        if "AmazonEKS_CNI_Policy" not in managed and not _may(app, role, "ec2:CreateTags"):
             yield Broken(
                 path=f"{role.path}.Policies",
                 message=f"{role.logical_id} may not tag network interfaces (ec2:CreateTags)",

@@ -22,14 +22,13 @@ S3_URI = re.compile(r"(https|s3)://([^/]+)/?(.*)")
 )
 def lifecycle_is_there(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
     """
-    Even a group of no nodes. Under Slurm without continuous provisioning a group that has none is made ready by
-    HyperPod from its AMI alone. The service says "LifeCycleConfig is required for instance group...".
+    On EKS, even for a group of no nodes. Under Slurm a group that has none is made ready by HyperPod from its AMI
+    alone. The service says "LifeCycleConfig is required for instance group...".
     """
-    needed = _takes_custom_alone(deployment)
-    if needed is not None and group.lifecycle is None:
+    if deployment.cluster.eks is not None and group.lifecycle is None:
         yield refused(
             group.at("lifecycle"),
-            f"no lifecycle configuration {needed}",
+            "no lifecycle configuration on EKS",
             allowed="one with OnCreate and SourceS3Uri on every group",
             fix=_in_words(
                 deployment, file="write custom", template="add LifeCycleConfig with OnCreate and SourceS3Uri"
@@ -64,22 +63,22 @@ def complete_lifecycle(lifecycle: Lifecycle, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF519",
-    title="EKS and continuous provisioning support OnCreate alone",
+    title="EKS supports OnCreate alone",
     each=InstanceGroup,
-    source=f"{GUIDE}: 'continue to require LifeCycleConfig with OnCreate and SourceS3Uri on every instance group'",
+    source=f"{GUIDE}: EKS requires LifeCycleConfig with OnCreate and SourceS3Uri on every instance group",
 )
 def custom_alone(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
     """
-    Only under Slurm, and only without continuous provisioning, HyperPod makes a node ready by itself and runs scripts
-    afterwards. The service says "LifeCycleConfig is required for instance group...".
+    Only under Slurm HyperPod makes a node ready by itself and runs scripts afterwards. The service says
+    "LifeCycleConfig is required for instance group...".
     """
-    needed, lifecycle = _takes_custom_alone(deployment), group.lifecycle
-    if needed is None or lifecycle is None:
+    lifecycle = group.lifecycle
+    if deployment.cluster.eks is None or lifecycle is None:
         return
     if lifecycle.on_init_complete is not None and lifecycle.on_create is None:
         yield refused(
             group.at("lifecycle"),
-            f"{_in_words(deployment, file='extension (OnInitComplete)', template='OnInitComplete')} {needed}",
+            f"{_in_words(deployment, file='extension (OnInitComplete)', template='OnInitComplete')} on EKS",
             allowed=_in_words(deployment, file="custom (OnCreate)", template="OnCreate"),
             fix=_in_words(deployment, file="write custom", template="name the script that does all in OnCreate"),
         )
@@ -159,21 +158,12 @@ def scripts_everywhere(file: EnvironmentFile, deployment: Deployment) -> Iterato
     if not expected:
         return
     for group in deployment.cluster.instance_groups:
-        if group.lifecycle is None and _takes_custom_alone(deployment) is None:
+        if group.lifecycle is None and deployment.cluster.eks is None:
             yield Broken(
                 path=group.at("lifecycle"),
                 message=f"no script runs on the nodes of this group, so lifecycle.{expected[0]} has no effect on them",
                 fix="write extension, or take them out",
             )
-
-
-def _takes_custom_alone(deployment: Deployment) -> str | None:
-    """Reason why all groups need OnCreate; else None."""
-    if deployment.cluster.eks is not None:
-        return "on EKS"
-    if deployment.cluster.slurm is not None and deployment.cluster.continuous:
-        return "with continuous provisioning"
-    return None
 
 
 def _in_words(deployment: Deployment, *, file: str, template: str) -> str:

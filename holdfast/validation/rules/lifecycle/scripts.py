@@ -93,7 +93,7 @@ def interpreter(script: Script, _: Deployment) -> Iterator[Broken]:
 )
 def fetch_in_closed_network(script: Script, deployment: Deployment) -> Iterator[Broken]:
     """Without a way out, a download waits for its timeout, on every node, and then the node fails."""
-    if deployment.network is None or deployment.network.nat:
+    if deployment.network is None or deployment.network.way_out:
         return
     for number, line in _lines(script):
         fetch = FETCH.match(line)

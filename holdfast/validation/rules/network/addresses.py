@@ -73,19 +73,15 @@ def size_of_vpc(network: Network, _: Deployment) -> Iterator[Broken]:
     each=Subnet,
     source="VPC user guide, 'Subnet CIDR blocks'",
 )
-def subnet_in_vpc(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
+def subnet_in_vpc(subnet: Subnet, _: Deployment) -> Iterator[Broken]:
     """
     EC2 refuses a subnet outside the VPC's blocks, the secondary ones included. For an existing network one of the two
     blocks is written wrong.
     """
-    network = deployment.network
-    vpc = block_of(network.cidr) if network is not None else None
     block = block_of(subnet.cidr)
-    if network is None or vpc is None or block is None or block.subnet_of(vpc):
-        return
-    others = [other for other in map(block_of, network.secondary_cidrs) if other is not None]
-    if not any(block.subnet_of(other) for other in others):
-        blocks = " or ".join(map(str, (vpc, *others)))
+    vpc = [other for other in map(block_of, subnet.vpc_cidrs) if other is not None]
+    if block is not None and vpc and not any(block.subnet_of(other) for other in vpc):
+        blocks = " or ".join(map(str, vpc))
         yield refused(
             subnet.at("cidr"), subnet.cidr, allowed=f"a block inside {blocks}", fix="correct one of the blocks"
         )

@@ -108,7 +108,7 @@ def closed_egress(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]:
     soon as somebody adds a route.
     """
     network = deployment.network
-    if network is None or network.nat:
+    if network is None or network.way_out:
         return
     for group in all_security_groups(all_vpcs(cluster)):
         for rule_out in group.egress:
@@ -145,11 +145,14 @@ def open_ingress(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
     source="EC2 user guide, 'Regions and zones'",
 )
 def zone_in_region(subnet: Subnet, deployment: Deployment) -> Iterator[Broken]:
-    """The name of a zone is that of its region and a letter."""
+    """
+    The name of a zone is that of its region and a letter; that of a Local or Wavelength Zone continues with a place, as
+    in us-west-2-phx-2a.
+    """
     zone, region = subnet.availability_zone, deployment.region
     if zone in DUMMY_ZONES:
         raise UnresolvedError(subnet.at("availability_zone"))
-    if zone is not None and region is not None and zone[:-1] != region:
+    if zone is not None and region is not None and zone[:-1] != region and not zone.startswith(f"{region}-"):
         yield refused(
             subnet.at("availability_zone"),
             show(zone),
@@ -164,7 +167,7 @@ def s3_in_a_closed_network(network: Network, _: Deployment) -> Iterator[Broken]:
     Lifecycle scripts come from S3. Without a NAT gateway nodes reach it through a gateway endpoint in the route tables
     of their subnets, or not at all, and the creation times out.
     """
-    if not network.nat and not network.s3_gateway:
+    if not network.way_out and not network.s3_gateway:
         yield refused(
             network.at("s3_gateway"),
             "neither a NAT gateway nor a gateway endpoint to S3",
@@ -200,7 +203,7 @@ def endpoints_of_a_closed_network(network: Network, deployment: Deployment) -> I
     Without a way out, nodes reach AWS through interface endpoints only: Systems Manager and CloudWatch always; under
     EKS also the registry, STS, EC2 and pod identity, and SageMaker's API for the training operator.
     """
-    if network.nat:
+    if network.way_out:
         return
     eks = deployment.cluster.eks
     if eks is None and not network.interface_endpoints:

@@ -1,20 +1,18 @@
-"""2xx: networks of templates as a whole: what a closed one needs, peering, resolvers, and room for control planes."""
+"""2xx: networks of templates as a whole: what a closed one needs, peering, resolvers, control planes."""
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Resource, named
-from holdfast.validation.engine import Broken, refused, rule, show
+from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import grants_in
-from holdfast.validation.model import App, Deployment, EnvironmentFile
+from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.network.endpoints import GATEWAY, service_of
 from holdfast.validation.rules.network.routes import ROUTES
 from holdfast.validation.rules.network.templates import ENDPOINT, SUBNET, VPC
 
 PRIVATE = "EKS user guide, 'Deploy private clusters with limited internet access'"
 NEEDED = ("ec2", "ecr.api", "ecr.dkr", "sts")
-LEAST_ADDRESSES = 16
-_SERVICES = ("10.100.0.0/16", "172.20.0.0/16")
 
 
 @rule("HF240", title="Policies of VPC endpoints allow something", each=App, source=f"{GATEWAY}, 'Endpoint policies'")
@@ -153,27 +151,6 @@ def peering(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF244",
-    severity="warning",
-    title="Subnets of an EKS control plane have 16 free addresses",
-    each=App,
-    source="EKS user guide, 'Amazon EKS networking requirements': at least 6, recommended 16 addresses",
-)
-def control_plane_subnets(app: App, _: Deployment) -> Iterator[Broken]:
-    """EKS puts network interfaces into them, and more while it updates the cluster. A /28 leaves eleven addresses."""
-    for cluster, node in app.each("AWS::EKS::Cluster"):
-        for entry in node.get("ResourcesVpcConfig", "SubnetIds").items() or ():
-            subnet = entry.resource(SUBNET)
-            block = _network(app.node(subnet).get("CidrBlock").value) if subnet is not None else None
-            if subnet is not None and block is not None and block.num_addresses - 5 < LEAST_ADDRESSES:
-                yield Broken(
-                    path=f"{subnet.path}.CidrBlock",
-                    message=f"{block} leaves {block.num_addresses - 5} addresses for {cluster.logical_id}",
-                    fix="take a block of /27 or larger",
-                )
-
-
-@rule(
     "HF245",
     title="The VPC resolves names by Amazon's resolver",
     each=App,
@@ -198,28 +175,34 @@ def resolvers(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
-    "HF246",
-    severity="warning",
-    title="The VPC does not overlap Kubernetes' service addresses",
-    each=EnvironmentFile,
-    source="EKS user guide, 'Create an Amazon EKS cluster': services have 10.100.0.0/16 or 172.20.0.0/16",
+    "HF247",
+    title="Groups of an EKS cluster are in its VPC",
+    each=App,
+    source="SageMaker developer guide, EKS prerequisites; SageMaker API reference, ClusterInstanceGroupSpecification, "
+    "OverrideVpcConfig",
 )
-def service_addresses(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """
-    Kubernetes takes the addresses of services from 10.100.0.0/16 or 172.20.0.0/16. A VPC, or a peer of it, with the
-    same addresses is not reached from pods.
-    """
-    network = file.data.get("network")
-    block = _network(network.get("cidr")) if isinstance(network, Mapping) else None
-    if block is None or "eks" not in file.orchestrators:
-        return
-    for services in _SERVICES:
-        if block.overlaps(ipaddress.IPv4Network(services)):
-            yield Broken(
-                path="network.cidr",
-                message=f"{show(str(block))} overlaps {services}, from which Kubernetes takes addresses of services",
-                fix="take another block, such as 10.1.0.0/16",
-            )
+def groups_in_eks_vpc(app: App, _: Deployment) -> Iterator[Broken]:
+    """Nodes join the control plane through the network interfaces that EKS has in its own VPC."""
+    for _cluster, node in app.each("AWS::SageMaker::Cluster"):
+        eks = node.get("Orchestrator", "Eks", "ClusterArn").resource("AWS::EKS::Cluster")
+        if eks is None:
+            continue
+        own = _vpcs_of(app, app.node(eks).get("ResourcesVpcConfig", "SubnetIds").items() or ())
+        configs = [node.get("VpcConfig")]
+        configs += [group.get("OverrideVpcConfig") for group in node.get("InstanceGroups").items() or ()]
+        for config in configs:
+            others = _vpcs_of(app, config.get("Subnets").items() or ()) - own
+            if own and others:
+                yield refused(
+                    f"{config.path}.Subnets",
+                    f"subnets of {_names(others)}",
+                    allowed=f"subnets of {_names(own)}, where {eks.logical_id} is",
+                    fix="take subnets of that VPC",
+                )
+
+
+def _names(resources: set[Resource]) -> str:
+    return ", ".join(sorted(each.logical_id for each in resources))
 
 
 def _vpcs_of(app: App, entries: object) -> set[Resource]:

@@ -64,8 +64,8 @@ def cluster_after_policies(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def cluster_after_routes(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    Nodes reach S3 through routes and endpoints of their subnets as soon as they are made. A cluster names its subnets
-    only, so it has to depend on the routes and on the gateway endpoint.
+    Nodes reach S3 as soon as they are made: by the default route of their subnets, or by a gateway endpoint where there
+    is none. A cluster names its subnets only, so it has to depend on that way out.
     """
     for cluster, _properties in app.each(CLUSTER):
         for subnet in _subnets(app, cluster):
@@ -80,7 +80,7 @@ def cluster_after_routes(app: App, _: Deployment) -> Iterator[Broken]:
                     for route in app.values.linked(["AWS::EC2::Route"], ["RouteTableId"], table).found
                     if app.node(route).get("DestinationCidrBlock").value == "0.0.0.0/0"
                 ]
-                ways += [
+                ways = ways or [
                     endpoint
                     for endpoint in app.values.linked(["AWS::EC2::VPCEndpoint"], ["RouteTableIds"], table).found
                     if not (text_of(app.node(endpoint).get("ServiceName").value) or "").endswith(".dynamodb")
@@ -200,7 +200,8 @@ def file_systems_after_rules(app: App, _: Deployment) -> Iterator[Broken]:
 def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
     """
     An add-on with pods of its own is active when they run, and CloudFormation waits for that. Without a node they do
-    not run: the creation times out and rolls back. The add-on depends on a node group or on the HyperPod cluster.
+    not run: the creation times out and rolls back. The add-on depends on a node group or on the HyperPod cluster, and
+    these do not depend on it.
     """
     for addon, node in app.each("AWS::EKS::Addon"):
         if str(node.get("AddonName").value) not in _WITH_PODS:
@@ -212,8 +213,18 @@ def addons_after_nodes(app: App, _: Deployment) -> Iterator[Broken]:
             and not each.conditional
             and (each.type != CLUSTER or own.get("Orchestrator", "Eks").present)
         ]
-        ordered = any(is_before(app, each, addon) or is_before(app, addon, each) for each in nodes)
-        if nodes and not ordered:
+        if not nodes or any(is_before(app, each, addon) for each in nodes):
+            continue
+        waiting = [each for each in nodes if is_before(app, addon, each)]
+        if waiting:
+            names = ", ".join(each.logical_id for each in waiting)
+            yield refused(
+                f"{body_path(waiting[0])}.DependsOn",
+                f"{names} after {addon.logical_id}, whose pods wait for nodes",
+                allowed="an add-on after what brings nodes",
+                fix=f"let {addon.logical_id} depend on {waiting[0].logical_id}, not the other way round",
+            )
+        else:
             yield too_late(addon, nodes[0], "what brings nodes")
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from holdfast.validation.cloudformation import Resource
+from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.engine import Broken, rule
 from holdfast.validation.model import App, Deployment, references_in
 from holdfast.validation.rules.network import node_groups
@@ -54,7 +54,8 @@ def cluster_after_rules(app: App, _: Deployment) -> Iterator[Broken]:
 def cluster_after_charts(app: App, _: Deployment) -> Iterator[Broken]:
     """
     HyperPod's charts are installed "before creating your HyperPod cluster": without the health monitoring agent and the
-    network plugin the nodes do not get ready.
+    network plugin the nodes do not get ready. EKS installs a network plugin itself, unless BootstrapSelfManagedAddons
+    is false.
     """
     for cluster, properties in app.each(CLUSTER):
         eks = {each.resource for each in references_in(properties.get("Orchestrator", "Eks").value)}
@@ -71,17 +72,23 @@ def cluster_after_charts(app: App, _: Deployment) -> Iterator[Broken]:
             ):
                 yield too_late(cluster, resource, "what installs HyperPod's charts")
         for addon, node in app.each(ADDON):
-            of_this = {each.resource for each in references_in(node.get("ClusterName").value)} & eks
+            of_this = _without_plugin(app, node) & eks
             if node.get("AddonName").value == "vpc-cni" and of_this and not is_before(app, addon, cluster):
                 yield too_late(cluster, addon, "the network plugin of pods")
     for group, node in app.each(NODEGROUP):
         eks = {each.resource for each in references_in(node.get("ClusterName").value)}
         for addon, own in app.each(ADDON):
-            same = {each.resource for each in references_in(own.get("ClusterName").value)} & eks
+            same = _without_plugin(app, own) & eks
             if (own.get("AddonName").value == "vpc-cni" and same and not is_before(app, addon, group)) and (
                 group not in app.order.before(addon)
             ):
                 yield too_late(group, addon, "the network plugin of pods")
+
+
+def _without_plugin(app: App, addon: Node) -> set[Resource]:
+    """Clusters of an add-on that have no network plugin of EKS's own."""
+    clusters = {each.resource for each in references_in(addon.get("ClusterName").value)}
+    return {each for each in clusters if app.node(each).get("BootstrapSelfManagedAddons").value in (False, "false")}
 
 
 @rule(

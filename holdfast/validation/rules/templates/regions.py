@@ -20,13 +20,16 @@ from holdfast.validation.cloudformation import Node, Template, Text, closest
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import (
     App,
+    Cluster,
     Deployment,
     EnvironmentFile,
+    Group,
     LustreFileSystem,
     UnresolvedError,
     body_path,
     text_of,
 )
+from holdfast.validation.rules.network import vpc_of
 
 REGIONS = "regions of botocore, resource types by region of cfn-lint"
 CLUSTER = "AWS::SageMaker::Cluster"
@@ -120,7 +123,8 @@ def hyperpod_in_region(item: EnvironmentFile | App, deployment: Deployment) -> I
 def types_in_region(deployment: Deployment, _: Deployment) -> Iterator[Broken]:
     """
     HyperPod has not every type everywhere. Within a region a zone may still lack it, or have none left: the account
-    tells. A type that has come since the list was made can be accepted.
+    tells. A type that has come since the list was made can be accepted. Lists name no types of Local Zones, and a size
+    whose family is in the region may have come since: neither is judged.
     """
     if deployment.file is not None and deployment.file.cloud != "aws":
         return
@@ -132,21 +136,30 @@ def types_in_region(deployment: Deployment, _: Deployment) -> Iterator[Broken]:
         if region in hyperpod_regions():
             raise UnresolvedError(deployment.at("region"))  # HyperPod is there, and no list tells with which types
         return
-    cluster = deployment.cluster
+    cluster, unlisted = deployment.cluster, ""
+    families = {each.rpartition(".")[0] for each in there}
     for group in (*cluster.instance_groups, *cluster.restricted_groups):
         for name in group.types:
             others = [each for each in hyperpod_regions() if name in hyperpod_types(each)]
-            if name not in there and others:
-                family = name.rpartition(".")[0]
-                sizes = [each for each in sorted(there) if each.startswith(f"{family}.")]
-                fix = (
-                    f"take {sizes[-1]}, or one of these regions: {', '.join(others)}"
-                    if sizes
-                    else (f"take another type, or one of these regions: {', '.join(others)}")
-                )
-                yield refused(
-                    group.at("instance_type"), f"{name} in {region}", allowed="types that the region has", fix=fix
-                )
+            if name in there or not others:
+                continue
+            if name.rpartition(".")[0] in families or _in_local_zone(group, cluster, region):
+                unlisted = group.at("instance_type")
+                continue
+            yield refused(
+                group.at("instance_type"),
+                f"{name} in {region}",
+                allowed="types that the region has",
+                fix=f"take another type, or one of these regions: {', '.join(others)}",
+            )
+    if unlisted:
+        raise UnresolvedError(unlisted)
+
+
+def _in_local_zone(group: Group, cluster: Cluster, region: str) -> bool:
+    vpc = vpc_of(group, cluster)
+    zones = [each.availability_zone for each in vpc.subnets] if vpc is not None else []
+    return any(isinstance(zone, str) and zone.startswith(f"{region}-") for zone in zones)
 
 
 @rule(
@@ -273,7 +286,7 @@ def zones_exist(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
                 resource = next(each for each in item.all() if path.startswith(f"{each.path}."))
                 places.append((path, f"{region}{str(item.node(resource).get('AvailabilityZone').value)[-1]}"))
     for path, zone in places:
-        last = last_zone(zone[:-1])
+        last = last_zone(zone[:-1])  # of a Local Zone it is unknown
         if last is not None and zone[-1] > last:
             yield refused(path, zone, allowed=f"{zone[:-1]}a to {zone[:-1]}{last}", fix=f"write {zone[:-1]}{last}")
 

@@ -5,6 +5,9 @@ Slurm merges a job that was submitted with ``--dependency=expand:JOB`` into that
 (https://slurm.schedmd.com/faq.html#job_size; ``SchedulerParameters=permit_job_expansion``, which HyperPod sets). It
 refuses where the job holds GRES, as each with ``--exclusive`` on nodes with GPUs does, and leaves the other one in
 COMPLETING for ever (seen with 22.05). There the launcher of the node is a batch job of its own, and ends it.
+
+A node that its ranks have left stays in the allocation, and Slurm's state FAIL, by which HyperPod replaces it, waits
+for its jobs. The leader takes it out (same FAQ: ``scontrol update JobId=JOB NodeList=OTHERS``).
 """
 
 import asyncio
@@ -13,7 +16,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +34,7 @@ END_S = 10.0
 COMMAND_S = 60.0
 """For a command that slurmctld answers at once; salloc waits for a node as long as the job runs."""
 _KEPT = ("SLURM_CONF",)
+_FAILING = re.compile(r"\bState=\S*FAIL")
 _MOST_S = 60.0
 _BATCH = """#!/bin/sh
 # In the run of job {job}, whose folders and events it has; without that job there is none.
@@ -50,6 +55,8 @@ class Request:
     """Whose allocation it is; empty where there is none to expand."""
     is_asked: bool = False
     nodes: int = 1
+    hosts: tuple[str, ...] = ()
+    """Slurm's names of the nodes; fewer than nodes where they are not known."""
     run_id: str = ""
     port: int = 0
     arguments: tuple[str, ...] = ()
@@ -63,6 +70,7 @@ class Expansion:
 
     Args:
         token: Of the run; the environment carries it to the other launcher.
+        up: Nodes whose launchers are connected.
     """
 
     def __init__(
@@ -72,6 +80,7 @@ class Expansion:
         token: str,
         view: Callable[[], View],
         leads: Callable[[], bool],
+        up: Callable[[], Collection[int]],
         address: Callable[[], tuple[str, int]],
         tell: Callable[[str], None],
     ) -> None:
@@ -79,6 +88,8 @@ class Expansion:
         self._token = token
         self._view = view
         self._leads = leads
+        self._up = up
+        self._hosts = dict(enumerate(request.hosts))
         self._address = address
         self._tell = tell
         self._looking: asyncio.Task[None] | None = None
@@ -131,16 +142,18 @@ class Expansion:
             if not missing:
                 return
             try:
-                pause_s = LOOK_S if await self._bring(missing[0]) else min(2 * pause_s, _MOST_S)
+                pause_s = LOOK_S if await self._bring(missing) else min(2 * pause_s, _MOST_S)
             except (ExpansionError, OSError, ValueError) as error:
                 self._tell_once(f"node {missing[0]}: no replacement: {error}")
                 pause_s = _MOST_S
             await asyncio.sleep(pause_s)
 
-    async def _bring(self, node: int) -> bool:
+    async def _bring(self, missing: Sequence[int]) -> bool:
         """Return False where Slurm has not missed a node, or the one in its place is there."""
-        job = self._request.job
-        record = read_job(await self._run(["scontrol", "--oneliner", "show", "job", job]))
+        job, node = self._request.job, missing[0]
+        for left in missing:
+            await self._release(left)
+        record = await self._record()
         name = f"holdfast-spare-{job}"
         others = (await self._run(["squeue", "-h", "-n", name, "-o", "%i %T"])).split("\n")
         if record.nodes + sum(line.endswith(" RUNNING") for line in others) >= self._request.nodes:
@@ -152,8 +165,30 @@ class Expansion:
         way = self._beside if record.holds_gres else self._merged
         host, ending = await way(node, record, name)
         self._tell(f"node {node}: replaced by {host}, joins as the spare")
+        self._hosts[node] = host
         self._brought[node] = asyncio.get_running_loop().create_task(self._until(node, ending))
         return True
+
+    async def _release(self, node: int) -> None:
+        """Take a node out of the allocation whose launcher has ended and which Slurm is to give up."""
+        host = self._hosts.get(node)
+        if host is None or node in self._up():
+            return
+        if not _FAILING.search(await self._run(["scontrol", "--oneliner", "show", "node", host])):
+            return
+        record = await self._record()
+        hosts = (await self._run(["scontrol", "show", "hostnames", record.node_list])).split()
+        if host not in hosts:
+            return
+        if host == record.batch_host:
+            raise ExpansionError(f"{host} runs the job file, so Slurm gives it up when the job ends")
+        others = ",".join(name for name in hosts if name != host)
+        with tempfile.TemporaryDirectory() as folder:  # scontrol writes scripts for the job's shell where it runs
+            await self._run(["scontrol", "update", f"JobId={self._request.job}", f"NodeList={others}"], folder=folder)
+        self._tell(f"node {node}: {host} is out of the allocation, so that it can be replaced")
+
+    async def _record(self) -> JobRecord:
+        return read_job(await self._run(["scontrol", "--oneliner", "show", "job", self._request.job]))
 
     async def _merged(self, node: int, record: JobRecord, name: str) -> tuple[str, Coroutine[None, None, None]]:
         job = self._request.job
@@ -219,7 +254,9 @@ class Expansion:
     def _variables(self) -> dict[str, str]:
         return {"HOLDFAST_ALLOCATION": self._request.job, "HOLDFAST_TOKEN": self._token}
 
-    async def _run(self, command: Sequence[str], *, given: str = "", has_deadline: bool = True) -> str:
+    async def _run(
+        self, command: Sequence[str], *, given: str = "", has_deadline: bool = True, folder: str | None = None
+    ) -> str:
         """Return both outputs of a command. Raises ExpansionError, also at its deadline, and OSError."""
         within_s = COMMAND_S if has_deadline else None
         child = await asyncio.create_subprocess_exec(
@@ -227,6 +264,7 @@ class Expansion:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
+            cwd=folder,
             env={**without_slurm(os.environ), **self._variables},
         )
         try:

@@ -39,6 +39,7 @@ class JobRecord:
     """A running job, as ``scontrol show job`` has it."""
 
     nodes: int
+    node_list: str
     cpus: int
     partition: str
     account: str
@@ -65,6 +66,7 @@ def read_job(text: str) -> JobRecord:
         raise ValueError(f"got {text[:200]!r}; allowed: a job of Slurm")
     return JobRecord(
         nodes=int(found["NumNodes"].partition("-")[0]),
+        node_list=found.get("NodeList", ""),
         cpus=int(found.get("NumCPUs", "1")),
         partition=found.get("Partition", ""),
         account=found.get("Account", "").replace("(null)", ""),

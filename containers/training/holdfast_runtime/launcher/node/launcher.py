@@ -201,6 +201,7 @@ class Launcher:
             token=self.options.token,
             view=lambda: self.view,
             leads=self._leads,
+            up=lambda: self.links.up,
             address=lambda: (self.options.peers.host, self.links.port),
             tell=self.journal.say,
         )

@@ -198,6 +198,7 @@ def _options(values: argparse.Namespace, environment: Mapping[str, str], *, own:
             job="" if values.peers else job_of(environment),
             is_asked=environment.get(SPARE) == "expand",
             nodes=peers.nodes,
+            hosts=tuple(host for host, _ in peers.known) if len(peers.known) == peers.nodes else (),
             run_id=run_id,
             port=peers.port,
             arguments=own,
