@@ -47,6 +47,8 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
 
     since_ns = time.time_ns()
     job_id = submit_any(context, file=file, user="ubuntu")
+    if not job_id:
+        raise CommandError(f"got {file}, of which sbatch submits nothing; remove its option --test-only")
     watch = Watch(context=context, job_id=job_id, since_ns=since_ns)
     with step("train") as progress:
         if not watch.until(_may_begin, what="a checkpoint, or all nodes of an elastic job", progress=progress):
