@@ -2,7 +2,7 @@
 
 from holdfast.cli.views.changes import plain_change, render_changes
 from holdfast.cli.views.event_lines import EventLine
-from holdfast.cli.views.job_table import as_dict, job_history
+from holdfast.cli.views.job_table import as_dict, folded, job_history
 from holdfast.cli.views.rehearsal_summary import summary
 from holdfast.cli.views.status import PROCESS_NAMES, render_status
 
@@ -10,6 +10,7 @@ __all__ = [
     "PROCESS_NAMES",
     "EventLine",
     "as_dict",
+    "folded",
     "job_history",
     "plain_change",
     "render_changes",

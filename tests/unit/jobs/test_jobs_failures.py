@@ -117,7 +117,16 @@ def test_the_status_names_the_nodes_that_take_no_job() -> None:
 
 def test_a_job_that_could_not_open_its_output_says_so() -> None:
     assert "output file or working folder cannot be opened" in record(ExitCode="0:53").why
-    assert record(NodeList="").why == "was refused by sbatch"
+    assert record(NodeList="").why == "never ran: sbatch refused it, with the reason"
+
+
+@pytest.mark.parametrize("changes", [{"ExitCode": "15:0"}, {"ExitCode": "0:15"}])
+def test_a_spare_that_its_launcher_released_is_no_failure(changes: dict[str, str]) -> None:
+    spare = record(JobName="holdfast-spare-42", **changes)
+    assert (spare.state, spare.has_failed) == ("CANCELLED", False)
+    assert spare.why == "spare node of job 42, released by its launcher"
+    assert record(JobName="holdfast-spare-42").has_failed
+    assert record(JobName="train", **changes).has_failed
 
 
 def test_a_job_that_lost_a_node_and_went_on_is_one_job() -> None:
