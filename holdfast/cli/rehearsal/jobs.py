@@ -79,7 +79,7 @@ def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
     victim = _last_node_of(watch.events)
     with step(f"{fault.value} a node under the job") as progress:
         instance_id = inject(context, node=victim, fault=fault)
-        progress.update(f"{victim} ({instance_id})")
+        progress.update(victim if victim == instance_id else f"{victim} ({instance_id})")
     with step("notice") as progress:
         watch.until(
             lambda events: _has(events, kinds.NODE_LOST),
