@@ -23,10 +23,14 @@ def folded(found: list[JobRow]) -> list[JobRow]:
 def _as_one(rows: list[JobRow]) -> JobRow:
     if len(rows) == 1:
         return rows[0]
-    number = rows[0].job_id.partition("_")[0]
-    same = {name: _common(getattr(one, name) for one in rows) for name in ("elapsed", "nodes")}
     tasks = _ranges(sorted(int(one.job_id.partition("_")[2]) for one in rows))
-    return replace(rows[0], job_id=f"{number}_[{tasks}]", ended=max(one.ended for one in rows), **same)
+    return replace(
+        rows[0],
+        job_id=f"{rows[0].job_id.partition('_')[0]}_[{tasks}]",
+        ended=max(one.ended for one in rows),
+        elapsed=_common(one.elapsed for one in rows),
+        nodes=_common(one.nodes for one in rows),
+    )
 
 
 def _common(values: Iterable[str]) -> str:

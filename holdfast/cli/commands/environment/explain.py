@@ -29,7 +29,7 @@ def explain(
         return
     if code.upper() not in rules:
         raise CommandError(
-            f"got {code!r}; allowed: one of {len(rules)} codes from {min(rules)} to {max(rules)}, a fault as holdfast incidents prints it, or xid-N; "
-            "list them with holdfast explain"
+            f"got {code!r}; allowed: one of {len(rules)} codes from {min(rules)} to {max(rules)}, a fault as "
+            "holdfast incidents prints it, or xid-N; list them with holdfast explain"
         )
     print_line(as_plain_text(page(code.upper())))

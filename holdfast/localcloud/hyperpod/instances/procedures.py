@@ -305,7 +305,7 @@ class Procedure:
         jobs = self._jobs()
         if self.role == "Compute":
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="Action:Replace")
-        self._event(kinds.NODE_REPLACING, evidence=cause, action="replace", replacement=new, **jobs)
+        self._event(kinds.NODE_REPLACING, evidence=cause, action="replace", replacement=new, jobs=jobs)
         self._shut_down()
         self._destroy()
         with self.memory.change(self.cluster.arn) as memory:
@@ -337,7 +337,7 @@ class Procedure:
         with self.memory.change(self.cluster.arn) as memory:
             back = Return(verb="reboot", old=self.instance.instance_id, since_ns=time.time_ns())
             memory.returning[self.instance.instance_id] = back
-        self._event(kinds.NODE_REBOOTING, evidence=cause, action="reboot", **self._jobs())
+        self._event(kinds.NODE_REBOOTING, evidence=cause, action="reboot", jobs=self._jobs())
         if self.role == "Compute":
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="Action:Reboot")
         node = self.machines.find(self.instance.instance_id)
@@ -345,10 +345,9 @@ class Procedure:
             node.destroy()
         self._report(status=PENDING, events=[rebooting(self.cluster, self.instance)])
 
-    def _jobs(self) -> dict[str, str]:
+    def _jobs(self) -> str:
         """Jobs of the node: Slurm requeues them, and forgets where they were, when it is set DOWN."""
-        jobs = self.slurms.of(self.cluster).jobs_on(self.instance.host_name) if self.role == "Compute" else ""
-        return {"jobs": jobs} if jobs else {}
+        return self.slurms.of(self.cluster).jobs_on(self.instance.host_name) if self.role == "Compute" else ""
 
     def remove(self) -> None:
         """Delete the instance, after its events were shipped."""
@@ -391,8 +390,10 @@ class Procedure:
         evidence: str = "",
         action: str = "",
         duration_s: float | None = None,
+        jobs: str = "",
         **detail: str,
     ) -> None:
+        detail |= {"jobs": jobs} if jobs else {}
         self.events.emit(
             kind,
             cluster=self.cluster.name,
