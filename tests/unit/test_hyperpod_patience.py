@@ -72,19 +72,3 @@ def test_nobody_waits_for_the_controller_of_a_cluster_that_is_deleted(busy: Mach
         formed().wait_answering(timeout_s=30.0, is_given_up=lambda: next(given_up))
 
     assert busy.asked == 3
-
-
-@pytest.mark.parametrize(("returncode", "printed", "jobs"), [(0, "7\n9_2\n", "7,9_2"), (1, "", ""), (0, "\n", "")])
-def test_the_jobs_of_a_node_are_those_that_slurm_has_on_it(returncode: int, printed: str, jobs: str) -> None:
-    asked: list[list[str]] = []
-
-    def run(argv: list[str], **_: Any) -> Any:
-        asked.append(argv)
-        return SimpleNamespace(returncode=returncode, stdout=printed)
-
-    slurm = Slurm()
-    node: Any = SimpleNamespace(read_file=lambda _: b"", alive=lambda: True, run=run)
-    slurm.form(controller=node, conf="", before_start=None)
-
-    assert slurm.jobs_on("ip-10-1-0-12") == jobs
-    assert "--nodelist=ip-10-1-0-12" in asked[0]
