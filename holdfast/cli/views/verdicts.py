@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from holdfast_common import FAULTS, Remedy
+from holdfast_common import FAULTS, Remedy, When
 
 if TYPE_CHECKING:
     from holdfast_agent.verdicts import Row
@@ -16,7 +16,7 @@ def explained(name: str) -> list[str]:
     if (row := _row_of(name)) is not None:
         return [
             f"{name}: fault {row.fault.name}: {row.fault.signal}",
-            f"  severity: {row.severity.value}; remedy: {row.remedy.value}, due {row.when.value}",
+            f"  severity: {row.severity.value}; remedy: {_due(row.remedy, row.when)}",
             f"  source: {row.source}",
         ]
     return [
@@ -25,7 +25,7 @@ def explained(name: str) -> list[str]:
         if fault.name == name
         for line in (
             f"{name}: {fault.signal}",
-            f"  severity: {fault.severity.value}; least remedy: {fault.remedy.value}, due {fault.when.value}",
+            f"  severity: {fault.severity.value}; least remedy: {_due(fault.remedy, fault.when)}",
             f"  source: {fault.source}",
         )
     ]
@@ -37,6 +37,10 @@ def without_remedy(name: str) -> str:
     if row is None or row.remedy is not Remedy.NONE or row.often or row.jobs or row.variants or row.asks:
         return ""
     return f"health agents take no action on it: {name} is {row.fault.name}; see: holdfast explain {name}"
+
+
+def _due(remedy: Remedy, when: When) -> str:
+    return remedy.value if remedy is Remedy.NONE else f"{remedy.value}, due {when.value}"
 
 
 def _row_of(name: str) -> "Row | None":
