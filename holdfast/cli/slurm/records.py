@@ -87,7 +87,7 @@ class JobRecord:
         if self.exit_signal == CANNOT_BEGIN:
             return "could not start (0:53): its output file or working folder cannot be opened on the node"
         if not self.nodes:
-            return "never ran: sbatch refused it, with the reason"
+            return "never ran: sbatch refused it and printed the reason"
         if self.exit_signal:
             return f"ended by signal {self.exit_signal} ({_signal_name(self.exit_signal)})"
         # A shell says so of a program of its own that a signal has ended.

@@ -117,7 +117,7 @@ def test_the_status_names_the_nodes_that_take_no_job() -> None:
 
 def test_a_job_that_could_not_open_its_output_says_so() -> None:
     assert "output file or working folder cannot be opened" in record(ExitCode="0:53").why
-    assert record(NodeList="").why == "never ran: sbatch refused it, with the reason"
+    assert record(NodeList="").why == "never ran: sbatch refused it and printed the reason"
 
 
 @pytest.mark.parametrize("changes", [{"ExitCode": "15:0"}, {"ExitCode": "0:15"}])

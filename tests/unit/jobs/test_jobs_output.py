@@ -93,7 +93,9 @@ def test_a_job_that_has_written_nothing_yet_is_told_from_one_whose_output_is_gon
 def test_the_output_of_a_refused_job_is_missing_because_it_never_ran(monkeypatch: pytest.MonkeyPatch) -> None:
     known = parse_sacct(sacct_line(State="FAILED", NodeList="None assigned", ExitCode="1:0"))
     refused = asked(monkeypatch, outputs=[None], outcomes=["FAILED"], known=known)
-    assert str(refused.exception) == f"job 7 has no output at {PATH}: never ran: sbatch refused it, with the reason"
+    assert (
+        str(refused.exception) == f"job 7 has no output at {PATH}: never ran: sbatch refused it and printed the reason"
+    )
 
 
 @pytest.mark.parametrize(
