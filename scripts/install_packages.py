@@ -6,12 +6,14 @@ unless pip's settings name an index. Run with the environment's own Python.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,7 @@ Used as the only index: of two, each would be asked for every name."""
 WHERE = re.compile(r"^[^=]*\.(index-url|extra-index-url|find-links|no-index)=", re.MULTILINE)
 """Settings of pip that say where packages are, as ``pip config list`` prints them."""
 BROKEN = re.compile(r"(Failed to establish|Cannot connect to proxy|certificate verify failed|[Rr]ead timed out)[^')]*")
+LINE_EVERY_S = 10.0
 NVIDIA, DISPLAY = "0x10de", "0x03"
 """Vendor of a PCI device, and how the class of a GPU begins: as in /sys/bus/pci/devices."""
 
@@ -80,7 +83,7 @@ def install_packages() -> None:
     uv = [str(Path(sys.executable).parent / "uv"), "pip", "install", "--quiet", "--compile-bytecode"]
     options = ("--require-hashes", "-r", str(LOCK))
     # uv knows nothing of pip's settings; where it finds no packages, pip may, and says why not.
-    if subprocess.run([*uv, "--python", sys.executable, *options], check=False, capture_output=True).returncode:
+    if waited([*uv, "--python", sys.executable, *options]).returncode:
         pip_install(*options)
 
 
@@ -93,10 +96,10 @@ def install_aws_cli(place: Path) -> None:
     python, options = str(place / "bin" / "python"), ("--require-hashes", "-r", str(AWS_CLI))
     subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(place)], check=True)
     uv = [str(Path(sys.executable).parent / "uv"), "pip", "install", "--quiet", "--compile-bytecode"]
-    if not subprocess.run([*uv, "--python", python, *options], check=False, capture_output=True).returncode:
+    if not waited([*uv, "--python", python, *options]).returncode:
         return
     command = [*PIP, "--python", python, "install", "--quiet", *options]
-    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    done = waited(command)
     if done.returncode:
         shutil.rmtree(place)
         print(f"note: not installed, nodes get a stand-in for it: {reason(done.stderr)}", flush=True)
@@ -174,10 +177,20 @@ def is_installed(module: str) -> bool:
 
 def pip_install(*arguments: str) -> None:
     """Run pip; raises SetupError."""
-    command = [*PIP, "install", "--quiet", *arguments]
-    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    done = waited([*PIP, "install", "--quiet", *arguments])
     if done.returncode:
         raise SetupError(f"pip could not install {arguments[-1]}: {reason(done.stderr)}; fix this and run make again")
+
+
+def waited(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """Run a command that prints nothing, with a line every ten seconds."""
+    began = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                errors = child.communicate(timeout=LINE_EVERY_S)[1]
+                return subprocess.CompletedProcess(command, child.returncode, "", errors)
+            print(f"  still installing after {time.monotonic() - began:.0f} s", flush=True)
 
 
 def reason(output: str) -> str:

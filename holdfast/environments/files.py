@@ -1,4 +1,5 @@
 import contextlib
+import difflib
 from pathlib import Path
 
 _SHIPPED = Path(__file__).resolve().parent / "examples"
@@ -11,8 +12,9 @@ SETTINGS = "cdk.json"
 
 class NoSuchEnvironmentError(Exception):
     def __init__(self, name: str, *, known: tuple[str, ...]) -> None:
+        near = "".join(f"did you mean {one}? " for one in difflib.get_close_matches(name, known, n=1))
         super().__init__(
-            f"there is no environment {name!r}; allowed: a path to a YAML file, or one of: {', '.join(known)}"
+            f"there is no environment {name!r}; {near}allowed: a path to a YAML file, or one of: {', '.join(known)}"
         )
         self.known = known
         """The names that there are."""

@@ -213,3 +213,13 @@ def test_too_little_room_is_refused_before_the_download(monkeypatch: pytest.Monk
         check_room(CPU)
 
     assert str(caught.value).startswith(f"got 300 MB free in {sys.prefix}; PyTorch for CPUs need 1100 MB there; free ")
+
+
+def test_a_long_installation_is_not_silent(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(install_packages, "LINE_EVERY_S", 0.05)
+    program = "import sys, time; time.sleep(0.3); sys.exit('ERROR: no space')"
+
+    done = install_packages.waited([sys.executable, "-c", program])
+
+    assert "  still installing after 0 s" in capsys.readouterr().out
+    assert (done.returncode, reason(done.stderr)) == (1, "no space")

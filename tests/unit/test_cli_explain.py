@@ -21,6 +21,22 @@ def test_a_code_is_explained_with_its_example_and_the_fix() -> None:
     assert lines[-1] == "        fix: add NodesRoute to DependsOn of Cluster"
 
 
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("gpu-lost", "gpu-lost: a GPU fell off the bus", "least remedy: replace, due now"),
+        ("xid-79", "xid-79: fault gpu-lost: a GPU fell off the bus", "remedy: replace, due now"),
+        ("XID-7", "xid-7: fault gpu-notice: ", "severity: info; remedy: none"),
+    ],
+)
+def test_a_fault_or_an_xid_is_explained_as_the_agents_judge_it(name: str, first: str, second: str) -> None:
+    lines = CliRunner().invoke(app, [name]).stdout.splitlines()
+
+    assert lines[0].startswith(first)
+    assert second in lines[1]
+    assert lines[2].startswith("  source: NVIDIA Xid catalogue")
+
+
 def test_without_a_code_all_are_listed() -> None:
     lines = CliRunner().invoke(app, []).stdout.splitlines()
 

@@ -31,7 +31,12 @@ def test_whatever_is_no_name_is_a_path_from_here(name: str, known: Path) -> None
     assert environment_file(name, folder=known) == Path(name).resolve()
 
 
-@pytest.mark.parametrize("name", ["lcoal", "./environments/local", "folder", "", "../environments/local", "\0"])
+def test_the_nearest_name_is_offered(known: Path) -> None:
+    with pytest.raises(NoSuchEnvironmentError, match=r"no environment 'lokal'; did you mean local\? allowed: a path"):
+        environment_file("lokal", folder=known)
+
+
+@pytest.mark.parametrize("name", ["x", "./environments/local", "folder", "", "../environments/local", "\0"])
 def test_what_is_neither_is_refused_with_the_names_that_there_are(name: str, known: Path) -> None:
     with pytest.raises(NoSuchEnvironmentError, match=re.escape(f"there is no environment {name!r}; allowed: a")) as no:
         environment_file(name, folder=known)

@@ -405,3 +405,12 @@ def test_any_single_event_of_a_hand_over_may_be_missing(missing: int) -> None:
 
     (incident,) = told(*events)
     assert incident.fault in ("gpu-lost", "xid-79")
+
+
+def test_a_job_that_reports_nothing_is_the_one_that_slurm_had_on_the_node() -> None:
+    incident = only(
+        at(0, kinds.NODE_LOST, fault="instance-lost", action="replace"),
+        at(0.1, kinds.NODE_REPLACING, action="replace", detail={"replacement": NEW, "jobs": "7"}),
+        replaced(20),
+    )
+    assert (incident.job, incident.slurm_jobs, incident.reported_by_job) == ("", "7", ())

@@ -95,7 +95,7 @@ class Incident:
     strong_ns: Optional[int] = None
     """Time at which no node was missing, and the job had its spare again."""
     job: str = ""
-    """The job that was resumed."""
+    """The job that was resumed, or runs on the node, as it reports."""
     job_nodes: tuple[str, ...] = ()
     """Instances that it ran on when it was hit."""
     resumed_ns: Optional[int] = None
@@ -111,6 +111,8 @@ class Incident:
     """Duration of the lost steps, as far as reported."""
     remedies: tuple[RemedyStep, ...] = ()
     evidence: tuple[Sighting, ...] = ()
+    slurm_jobs: str = ""
+    """Jobs that Slurm had on the node when its repair started, comma-separated."""
 
     @property
     def start_ns(self) -> int:

@@ -49,7 +49,14 @@ from holdfast.cli.deployed.nodes import complete_node, instance, instance_status
 from holdfast.cli.deployed.service_events import ServiceEvent, read_service_events
 from holdfast.cli.deployed.sessions import Context, Session, environments, recorded
 from holdfast.cli.deployed.sizes import ask_for_size
-from holdfast.cli.deployed.slurm_jobs import check_job_id, expand_job_id, job_outcome, known_jobs, parse_scontrol
+from holdfast.cli.deployed.slurm_jobs import (
+    check_job_id,
+    expand_job_id,
+    job_outcome,
+    known_jobs,
+    parse_scontrol,
+    task_of,
+)
 from holdfast.cli.deployed.status import (
     DetectorView,
     FileSystemView,
@@ -153,6 +160,7 @@ __all__ = [
     "stored_events",
     "stream_events",
     "stream_lines",
+    "task_of",
     "with_training",
     "workload",
     "workload_rows",

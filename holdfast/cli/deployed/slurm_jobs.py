@@ -109,6 +109,12 @@ def known_jobs(context: Context, *, jobs: Sequence[str] = (), since: str = "now-
         return queued
 
 
+def task_of(context: Context, *, job: str) -> str:
+    """Name of the task or part whose own number this is; empty for any other job."""
+    named = (one for one in known_jobs(context, jobs=[job]) if one.number == job)
+    return next((one.job_id for one in named if not re.match(rf"{job}(?!\d)", one.job_id)), "")
+
+
 def _queued(context: Context, *, controller: str, jobs: Sequence[str]) -> list[JobRecord] | None:
     which = ["--jobs", ",".join(jobs)] if jobs else []
     argv = ["env", "SLURM_TIME_FORMAT=%s", *SQUEUE, *which]

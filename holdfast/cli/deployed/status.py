@@ -33,6 +33,8 @@ NODE_PREFIX = "hyperpod-"
 """Of the name of an instance's Node."""
 INCIDENTS_OF_S = 7 * 86_400
 STAND_IN_TAG = "holdfast:stand-in:"
+_TAKES_NO_JOB = ("down", "drain", "fail", "maint", "reserved")
+"""Beginnings of Slurm's node states (sinfo(1), NODE STATE CODES)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -359,13 +361,16 @@ def parse_slurm(text: str) -> tuple[dict[str, str], list[JobView]]:
     rows = [line.split("|", len(fields)) for line in text.split("\n")]
     states = {row[1]: row[2] for row in rows if row[0] == "N" and len(row) >= 3}
     jobs = [dict(zip(fields, row[1:], strict=True)) for row in rows if row[0] == "J" and len(row) == len(fields) + 1]
-    return states, [JobView(**{**job, "reason": _in_words(job)}) for job in jobs]
+    down = ", ".join(
+        f"{host} is {state.rstrip('*')}" for host, state in states.items() if state.startswith(_TAKES_NO_JOB)
+    )
+    return states, [JobView(**{**job, "reason": _in_words(job, down=down or "no node is")}) for job in jobs]
 
 
-def _in_words(job: dict[str, str]) -> str:
+def _in_words(job: dict[str, str], *, down: str) -> str:
     if job["state"] not in slurm_answers.BEFORE_START:
         return job["reason"]
-    return waits(job["reason"], job=job["job_id"]).removeprefix("waits: ")
+    return waits(job["reason"], job=job["job_id"], down=down).removeprefix("waits: ")
 
 
 def _file_system(context: Context, outputs: dict[str, str]) -> FileSystemView | None:

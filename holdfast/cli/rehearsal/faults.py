@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from holdfast.cli.deployed import Context, instance, record_event
+from holdfast.cli.deployed import Context, controller_hostname, instance, record_event
 from holdfast_common import kinds
 
 
@@ -16,6 +16,11 @@ class Fault(StrEnum):
 
 TAXONOMY = {Fault.destroy: "instance-lost", Fault.freeze: "instance-unreachable", Fault.cut: "instance-unreachable"}
 """The fault of ``holdfast_common.FAULTS`` that each of them is."""
+
+
+def is_controller(context: Context, *, node: str) -> bool:
+    """Return True for the node of Slurm's controller, by any of its names."""
+    return instance(context, node=node).spec.hostname == controller_hostname(context)
 
 
 def inject(context: Context, *, node: str, fault: Fault) -> str:

@@ -47,6 +47,8 @@ def _rehearse(context: Context, *, file: Path, fault: Fault) -> Watch:
 
     since_ns = time.time_ns()
     job_id = submit_any(context, file=file, user="ubuntu")
+    if not job_id:
+        raise CommandError(f"got {file}, of which sbatch submits nothing; remove its option --test-only")
     watch = Watch(context=context, job_id=job_id, since_ns=since_ns)
     with step("train") as progress:
         if not watch.until(_may_begin, what="a checkpoint, or all nodes of an elastic job", progress=progress):
@@ -77,7 +79,7 @@ def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
     victim = _last_node_of(watch.events)
     with step(f"{fault.value} a node under the job") as progress:
         instance_id = inject(context, node=victim, fault=fault)
-        progress.update(f"{victim} ({instance_id})")
+        progress.update(victim if victim == instance_id else f"{victim} ({instance_id})")
     with step("notice") as progress:
         watch.until(
             lambda events: _has(events, kinds.NODE_LOST),

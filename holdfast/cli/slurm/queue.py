@@ -30,7 +30,9 @@ _CLOCK = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,2}):)?(\d{1,4}):(\d{2})", re.ASCII
 def parse_squeue(text: str) -> list[JobRecord]:
     """Parse squeue's text, in which the delimiter ends each field, the last one too."""
     count = len(SQUEUE_FIELDS)
-    return [_record(one.split(DELIMITER)[:count]) for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=count)]
+    return [
+        _record(one.split(DELIMITER)[:count]).settled() for one in untorn(text, least=_BEFORE_FREE_TEXT, whole=count)
+    ]
 
 
 def merged(remembered: Sequence[JobRecord], live: Sequence[JobRecord]) -> list[JobRecord]:

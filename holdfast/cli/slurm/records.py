@@ -22,6 +22,8 @@ _BEFORE_FREE_TEXT = SACCT_FIELDS.index("WorkDir")
 GOOD = "COMPLETED"
 CANNOT_BEGIN = 53
 """In the place of a signal: slurmstepd could not set the job up (seen with 22.05, and in reports of all versions)."""
+_SPARE = re.compile(r"holdfast-spare-(\d+)")
+"""Name of a job that the launcher of another one submits for a spare node, and cancels."""
 RESIZED = "RESIZING"
 """Of the records that a job leaves behind when it loses a node and goes on, as with --no-kill."""
 _WHY = {
@@ -69,11 +71,13 @@ class JobRecord:
 
     @property
     def has_failed(self) -> bool:
-        return self.has_ended and self.state != GOOD
+        return self.has_ended and self.state != GOOD and not (self._spare_of and self.state == "CANCELLED")
 
     @property
     def why(self) -> str:
         """Reason of a failure or of waiting, in words; empty for a healthy job."""
+        if self._spare_of and self.has_ended and not self.has_failed:
+            return f"spare node of job {self._spare_of}, released by its launcher"
         if not self.has_failed:
             return waits(self.reason, job=self.job_id) if self.reason else ""
         if self.state == "CANCELLED":
@@ -83,13 +87,23 @@ class JobRecord:
         if self.exit_signal == CANNOT_BEGIN:
             return "could not start (0:53): its output file or working folder cannot be opened on the node"
         if not self.nodes:
-            return "was refused by sbatch"
+            return "never ran: sbatch refused it and printed the reason"
         if self.exit_signal:
             return f"ended by signal {self.exit_signal} ({_signal_name(self.exit_signal)})"
         # A shell says so of a program of its own that a signal has ended.
         if self.exit_code > 128 and _signal_name(self.exit_code - 128):
             return f"exit code {self.exit_code}, as of a program ended by {_signal_name(self.exit_code - 128)}"
         return f"exit code {self.exit_code}"
+
+    @property
+    def _spare_of(self) -> str:
+        found = _SPARE.fullmatch(self.name)
+        return found[1] if found else ""
+
+    def settled(self) -> "JobRecord":
+        """A spare that its launcher ended is cancelled; Slurm records the SIGTERM as its failure."""
+        ended = self._spare_of and self.state == "FAILED" and signal.SIGTERM in (self.exit_code, self.exit_signal)
+        return replace(self, state="CANCELLED") if ended else self
 
 
 def parse_sacct(text: str) -> list[JobRecord]:
@@ -99,7 +113,7 @@ def parse_sacct(text: str) -> list[JobRecord]:
     for one in (_record(text.split(DELIMITER, last)) for text in untorn(text, least=_BEFORE_FREE_TEXT, whole=last)):
         before = found.get(one.job_id)
         found[one.job_id] = one if before is None or before.state != RESIZED else _continued(before, one)
-    return list(found.values())
+    return [one.settled() for one in found.values()]
 
 
 def _continued(before: JobRecord, now: JobRecord) -> JobRecord:

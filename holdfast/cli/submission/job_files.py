@@ -84,7 +84,12 @@ def submit_job(
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:
-    """Upload and unpack a job folder, run sbatch, and return the job id. Raises: CommandError: one of these failed."""
+    """
+    Upload and unpack a job folder, run sbatch, and return the job id; empty if sbatch submits nothing (--test-only).
+
+    Raises:
+        CommandError: one of these failed.
+    """
     words = words or SbatchArguments()
     job = job_file(file, folder=folder)
     text = job.read().decode(errors="replace")
@@ -100,11 +105,14 @@ def submit_job(
             )
             remarks = _remarks(context, listed, file=job, text=text, pointers=pointers, caller=caller)
             sent.put(archive)
-        job_id = _sbatch(sent, file=job, words=words, caller=caller, submission=submission)
-        progress.update(f"job {job_id} in {sent.folder}")
-    for line in remarks:
+        job_id, printed = _sbatch(sent, file=job, words=words, caller=caller, submission=submission)
+        progress.update(f"job {job_id} in {sent.folder}" if job_id else "nothing submitted")
+        if not job_id:
+            sent.remove_folder()
+    for line in remarks if job_id else [*remarks, *printed.splitlines()]:
         tell(line)
-    record_event(context, kind=kinds.JOB_SUBMITTED, job=job_id)
+    if job_id:
+        record_event(context, kind=kinds.JOB_SUBMITTED, job=job_id)
     return job_id
 
 
@@ -197,7 +205,8 @@ class _UploadedFolder:
 
 def _sbatch(
     sent: _UploadedFolder, *, file: JobFile, words: SbatchArguments, caller: FromCaller, submission: str | None
-) -> str:
+) -> tuple[str, str]:
+    """Job id, empty if none was submitted, and standard error of sbatch."""
     # sbatch hands its environment on to the job: its launchers know each other by it, and nobody else sees it.
     environment = {**caller.passed, "HOLDFAST_TOKEN": secrets.token_hex(32)}
     if submission is not None:
@@ -218,7 +227,7 @@ def _sbatch(
     if answer.returncode:
         sent.remove_folder()
         raise CommandError(f"sbatch refused {file.name}: {answer.stderr.strip()}")
-    return str(answer.stdout.strip().partition(";")[0])
+    return answer.stdout.strip().partition(";")[0], answer.stderr
 
 
 def _check_working_folder(folder: JobFolder, *, words: SbatchArguments, text: str) -> None:

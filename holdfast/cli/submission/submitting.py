@@ -15,7 +15,7 @@ def submit_any(
     submission: str | None = None,
     folder: Path | None = None,
 ) -> str:
-    """Submit a job file to Slurm, or manifests to Kubernetes. Returns the job's id."""
+    """Submit a job file to Slurm, or manifests to Kubernetes. Returns the job's id, empty if nothing was submitted."""
     if context.orchestrator == "eks":
         return submit_manifests(context, file=file, submission=submission)
     return submit_job(context, file=file, user=user, words=words, submission=submission, folder=folder)

@@ -15,7 +15,9 @@ OUTPUT, FILTER = "Output", "Filters"
 JSON = typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)
 FOLLOW = typer.Option("--follow", "-f", help="Wait for more, until a job ends.", rich_help_panel=OUTPUT)
 SINCE = typer.Option("--since", metavar="TIME", help="Start: 2026-11-22T18:00, 30m, 2h, 1d.", rich_help_panel=FILTER)
-TAIL = typer.Option("--tail", help="Number of newest events, or of last lines.", min=0, rich_help_panel=FILTER)
+TAIL = typer.Option(
+    "--tail", help="Number of newest events, or of last lines of each file.", min=0, rich_help_panel=FILTER
+)
 T = TypeVar("T")
 
 

@@ -2,17 +2,21 @@
 
 from holdfast.cli.views.changes import plain_change, render_changes
 from holdfast.cli.views.event_lines import EventLine
-from holdfast.cli.views.job_table import as_dict, job_history
+from holdfast.cli.views.job_table import as_dict, folded, job_history
 from holdfast.cli.views.rehearsal_summary import summary
 from holdfast.cli.views.status import PROCESS_NAMES, render_status
+from holdfast.cli.views.verdicts import explained, without_remedy
 
 __all__ = [
     "PROCESS_NAMES",
     "EventLine",
     "as_dict",
+    "explained",
+    "folded",
     "job_history",
     "plain_change",
     "render_changes",
     "render_status",
     "summary",
+    "without_remedy",
 ]

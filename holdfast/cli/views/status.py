@@ -5,7 +5,7 @@ from rich.text import Text
 
 from holdfast.cli.deployed import FileSystemView, StatusView
 from holdfast.cli.views.incidents import open_line
-from holdfast.cli.views.job_table import job_history
+from holdfast.cli.views.job_table import folded, job_history
 from holdfast.cli.views.layout import Column, Facts, Fitted, coloured
 from holdfast.localcloud.processes import ProcessState
 
@@ -33,7 +33,7 @@ def render_status(view: StatusView) -> Group:
     if view.pods:
         parts += ["", _pod_table(view)]
     if view.ended:
-        parts += ["", Text("ended in the last day", style="bold"), job_history(view.ended[:SHOWN_ENDED])]
+        parts += ["", Text("ended in the last day", style="bold"), job_history(folded(view.ended)[:SHOWN_ENDED])]
     if view.unseen:
         parts += ["", *(Text(f"not seen: {one}", style="yellow") for one in view.unseen)]
     return Group(*parts)

@@ -37,7 +37,7 @@ def deployed_environment(
             AWS_ENDPOINT_URL, or else AWS itself with the caller's credentials.
         timeout_s: Seconds to wait for a connection, and for an answer. Default: 3.0
     """
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
     try:
         asked = _client(region=region, arguments=client or {}, timeout_s=timeout_s)
@@ -49,6 +49,8 @@ def deployed_environment(
         if "does not exist" in str(error):
             return DeployedStack(state="absent", why=f"there is no stack {stack_name} in {region}")
         return DeployedStack(state="not checked", why=f"AWS refused: {error}")
+    except NoCredentialsError:
+        return DeployedStack(state="not checked", why="got no AWS credentials; log in, or set AWS_PROFILE")
     except BotoCoreError as error:
         return DeployedStack(state="not checked", why=f"AWS did not answer: {error}")
     environment = environment_of(template) if isinstance(template, Mapping) else None

@@ -1,5 +1,6 @@
 """``holdfast inject``: what is refused before anything is touched, what is told, and what Ctrl-C leaves."""
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -138,3 +139,24 @@ def test_what_is_planted_is_listed_and_what_is_not_cannot_be_ended(cloud: Cloud)
     assert json.loads(invoke("--list", "--json").stdout)[0]["fault"] == "gpu-lost"
     done = invoke(NODE, "cut", "--end")
     assert str(done.exception) == "cut is not planted on i-1, where gpu-lost is; see: holdfast inject --list"
+
+
+@pytest.mark.parametrize(("fault", "is_said"), [("xid-7", True), ("xid-8", False), ("xid-79", False), ("cut", False)])
+def test_an_xid_that_requires_nothing_is_said_at_once(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, fault: str, is_said: bool
+):
+    done = dataclasses.replace(DONE, fault=fault)
+    monkeypatch.setattr("holdfast.cli.commands.cluster.inject.plant_fault", lambda *_, **__: done)
+    remark = f"health agents take no action on it: {fault} is gpu-notice; see: holdfast explain {fault}"
+    assert (remark in invoke(NODE, fault).stdout) == is_said
+
+
+@pytest.mark.parametrize(("controller", "is_said"), [("ip-10-1-0-1", True), ("ip-10-1-0-2", False)])
+def test_what_the_loss_of_the_controller_means_is_said(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, controller: str, is_said: bool
+):
+    monkeypatch.setattr("holdfast.cli.rehearsal.faults.controller_hostname", lambda _: controller)
+    monkeypatch.setattr("holdfast.cli.commands.cluster.kill_node.inject", lambda *_, **__: NODE)
+    done = CliRunner().invoke(cli.app, ["kill-node", NODE])
+    assert done.exit_code == 0, done.output
+    assert ("it is Slurm's controller: jobs continue" in done.stdout) == is_said

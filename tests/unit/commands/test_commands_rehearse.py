@@ -6,6 +6,7 @@ import pytest
 import rehearsing
 from rehearsing import rehearsed
 
+from holdfast.cli.terminal import CommandError
 from holdfast_common import Event, kinds
 
 IDS = ("i-0", "i-1", "i-2", "i-3", "i-4")
@@ -67,3 +68,8 @@ def test_a_job_that_ends_before_it_has_changed_is_told_of(monkeypatch: pytest.Mo
 
     assert story.asked == [2]
     assert "take 2 nodes of the job: the job ended before it trained on 2 nodes" in story.told
+
+
+def test_a_job_that_sbatch_does_not_submit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CommandError, match="sbatch submits nothing; remove its option --test-only"):
+        rehearsed(Story("2,3,4"), monkeypatch, file=FILE, jobs__submit_any=lambda *_, **__: "")

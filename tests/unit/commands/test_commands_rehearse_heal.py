@@ -65,6 +65,7 @@ def test_a_fault_is_planted_when_a_launcher_has_come_after_the_loss(monkeypatch:
     rehearsed(story, monkeypatch)
 
     assert story.planted == [(*LOSS, kinds.SPARE_READY)]
+    assert "destroy a node under the job: i-1" in story.told
 
 
 def test_nothing_is_planted_in_a_job_that_ends_before_its_spare_is_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,6 +169,15 @@ def test_what_only_a_job_tells_is_marked_wherever_it_is_shown(shown: Callable[[A
     assert reported_note([row]) == ("lost, redone, job, training, strength: reported by the job, counted in no price")
 
 
+def test_a_job_that_slurm_had_on_the_node_is_named_and_not_marked(shown: Callable[[Any], str]) -> None:
+    lost = Event(time_ns=1, source="control-plane", kind=kinds.NODE_LOST, node="i-1", fault="instance-lost")
+    replacing = Event(time_ns=2, source="control-plane", kind=kinds.NODE_REPLACING, node="i-1", detail={"jobs": "7"})
+    ((_, row),) = rows_of([lost, replacing], FLEET)
+
+    assert row.job == "7"
+    assert "reported by the job" not in shown(incident_detail(row))
+
+
 def test_a_plan_says_which_of_its_figures_only_jobs_tell() -> None:
     scenario = Scenario(
         instances=4,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.cli.deployed import expand_job_id, row
+from holdfast.cli.deployed import expand_job_id, parse_slurm, row
 from holdfast.cli.slurm import DELIMITER, SACCT_FIELDS, JobRecord, first_failure, parse_sacct, step_files, waits
 from holdfast.cli.terminal import CommandError
 
@@ -84,11 +84,11 @@ def test_a_traceback_that_is_cut_off_is_still_one() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("PartitionConfig", "it requests more than the nodes of its partition have; see: sinfo -Nel"),
-        ("PartitionNodeLimit", "it requests more nodes than its partition has up; see: sinfo -R"),
-        ("JobHeldUser", "it is held; release it with: scontrol release 7"),
-        ("QOSMaxNodePerUserLimit", "a limit of its QOS is reached; see: sacctmgr show qos"),
-        ("AssocGrpCpuLimit", "a limit of its account or user is reached; see: sacctmgr show assoc"),
+        ("PartitionConfig", "it requests more than the nodes of its partition have; see on a node: sinfo -Nel"),
+        ("PartitionNodeLimit", "it requests more nodes than its partition has up; see: holdfast status"),
+        ("JobHeldUser", "it is held; release it on a node with: scontrol release 7"),
+        ("QOSMaxNodePerUserLimit", "a limit of its QOS is reached; see on a node: sacctmgr show qos"),
+        ("AssocGrpCpuLimit", "a limit of its account or user is reached; see on a node: sacctmgr show assoc"),
     ],
 )
 def test_a_job_that_waits_says_why_in_words_and_by_slurms_own_name(reason: str, words: str) -> None:
@@ -104,12 +104,29 @@ def test_unavailable_nodes_are_named() -> None:
     said = waits("ReqNodeNotAvail, UnavailableNodes:ip-10-1-0-[11-12]", job="7")
     assert said.endswith("(unavailable: ip-10-1-0-[11-12]) (ReqNodeNotAvail)")
     said = waits("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority", job="7")
-    assert "required nodes are down, drained or reserved" in said
+    assert said.startswith("waits: required nodes are down, drained or reserved; see: holdfast status (")
+
+
+def test_the_status_names_the_nodes_that_take_no_job() -> None:
+    nodes = "N|ip-10-1-0-11|idle|none\nN|ip-10-1-0-12|down*|x\nN|ip-10-1-0-13|drained|x\n"
+    _, (job,) = parse_slurm(nodes + "J|7|PENDING||0:00|ReqNodeNotAvail|train\n")
+    assert job.reason == (
+        "a requested node is down, drained or reserved; ip-10-1-0-12 is down, ip-10-1-0-13 is drained (ReqNodeNotAvail)"
+    )
 
 
 def test_a_job_that_could_not_open_its_output_says_so() -> None:
     assert "output file or working folder cannot be opened" in record(ExitCode="0:53").why
-    assert record(NodeList="").why == "was refused by sbatch"
+    assert record(NodeList="").why == "never ran: sbatch refused it and printed the reason"
+
+
+@pytest.mark.parametrize("changes", [{"ExitCode": "15:0"}, {"ExitCode": "0:15"}])
+def test_a_spare_that_its_launcher_released_is_no_failure(changes: dict[str, str]) -> None:
+    spare = record(JobName="holdfast-spare-42", **changes)
+    assert (spare.state, spare.has_failed) == ("CANCELLED", False)
+    assert spare.why == "spare node of job 42, released by its launcher"
+    assert record(JobName="holdfast-spare-42").has_failed
+    assert record(JobName="train", **changes).has_failed
 
 
 def test_a_job_that_lost_a_node_and_went_on_is_one_job() -> None:

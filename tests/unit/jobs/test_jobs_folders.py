@@ -244,6 +244,23 @@ def test_a_job_that_sbatch_refuses_leaves_no_folder(machine: Machine) -> None:
     assert list(machine.jobs.iterdir()) == []
 
 
+def test_an_option_with_which_sbatch_submits_nothing_prints_its_answer_and_writes_no_event(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events: list[object] = []
+    monkeypatch.setattr("holdfast.cli.submission.job_files.record_event", lambda *_, **given: events.append(given))
+    estimate = "sbatch: Job 8 to start at 2026-11-29T10:00:00 using 2 processors"
+    (machine.seen.parent / "bin" / "sbatch").write_text(f"#!/bin/sh\necho '{estimate}' >&2\n")
+
+    assert machine.submit("slurm/job.sbatch", "--test-only", root=machine.folder) == ""
+
+    said = capsys.readouterr()
+    assert "nothing submitted" in said.out
+    assert estimate in " ".join(said.err.split())
+    assert events == []
+    assert list(machine.jobs.iterdir()) == []
+
+
 def test_a_controller_that_dies_while_it_unpacks_is_waited_for(machine: Machine) -> None:
     answers: list[int | str] = ["node head cannot be asked", -9]
     machine.before_unpacking = lambda: answers.pop(0) if answers else None

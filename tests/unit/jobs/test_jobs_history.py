@@ -12,6 +12,7 @@ from holdfast.cli.slurm import (
     parse_sacct,
     parse_submission,
 )
+from holdfast.cli.views import folded
 
 
 def text(*, name: str = "train", **changes: str) -> str:
@@ -142,3 +143,30 @@ def test_a_job_that_wanted_sudo_is_told_where_it_can_have_it() -> None:
     refused = 'sudo: The "no new privileges" flag is set, which prevents sudo from running as root.'
     assert "holdfast submit --user root" in row(failed, last_lines=["begin", refused]).hint
     assert row(failed, last_lines=["begin", "sudo: a password is required"]).hint == ""
+
+
+def test_ended_tasks_of_an_array_are_one_row_for_each_state_and_reason() -> None:
+    states = dict.fromkeys(("28_0", "28_1", "28_2", "28_4"), "COMPLETED") | {
+        "28_3": "TIMEOUT", "28_5": "RUNNING", "28_6": "RUNNING", "29_0": "COMPLETED", "30": "COMPLETED",
+    }  # fmt: skip
+    found = [row(record(JobID=job_id, State=state), last_lines=[]) for job_id, state in states.items()]
+    assert [(one.job_id, one.state) for one in folded(found)] == [
+        ("28_[0-2,4]", "COMPLETED"),
+        ("28_3", "TIMEOUT"),
+        ("28_5", "RUNNING"),
+        ("28_6", "RUNNING"),
+        ("29_0", "COMPLETED"),
+        ("30", "COMPLETED"),
+    ]
+
+
+def test_a_folded_row_has_only_what_its_tasks_share_and_the_last_end() -> None:
+    first = record(JobID="28_0", ElapsedRaw="5", NodeList="ip-10-1-0-11", End="1795371990")
+    second = record(JobID="28_1", ElapsedRaw="6", NodeList="ip-10-1-0-11", End="1795371999")
+    (one,) = folded([row(first, last_lines=[]), row(second, last_lines=[])])
+    assert (one.elapsed, one.nodes, one.ended) == ("", "ip-10-1-0-11", row(second, last_lines=[]).ended)
+
+
+def test_a_failed_task_keeps_its_last_lines() -> None:
+    failed = [row(record(JobID=f"28_{task}", State="FAILED"), last_lines=["Killed"]) for task in (0, 1)]
+    assert folded(failed) == failed

@@ -1,14 +1,17 @@
 """``holdfast logs --job`` while the job waits, runs and ends."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from accounting import sacct_line
 from typer.testing import CliRunner, Result
 
 from holdfast import cli
-from holdfast.cli.deployed import Context, Session
+from holdfast.cli.deployed import Context, Session, lifecycle_stream
+from holdfast.cli.slurm import JobRecord, parse_sacct
+from holdfast.cli.terminal import CommandError
 from holdfast.localcloud import LocalCloud
 
 PATH = "/fsx/slurm-7.out"
@@ -17,7 +20,13 @@ SESSION = Session(
 )
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, *words: str, outputs: list[list[str] | None], outcomes: list[str]) -> Result:
+def asked(
+    monkeypatch: pytest.MonkeyPatch,
+    *words: str,
+    outputs: list[list[str] | None],
+    outcomes: list[str],
+    known: Sequence[JobRecord] = (),
+) -> Result:
     """The command for a job whose output and outcome are these, one after the other; the last stays."""
     context = Context(session=SESSION, local=LocalCloud(home=Path("/nowhere"), port=1))
     reads, ends = lasting(outputs), lasting(outcomes)
@@ -28,6 +37,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, *words: str, outputs: list[list[str] 
     monkeypatch.setattr("holdfast.cli.deployed.logs.read_output", lambda _context, *, path, host: next(reads))
     for user in ("commands.cluster.logs", "deployed.logs"):
         monkeypatch.setattr(f"holdfast.cli.{user}.job_outcome", lambda _context, *, job: next(ends))
+    for user in ("logs", "slurm_jobs"):
+        monkeypatch.setattr(f"holdfast.cli.deployed.{user}.known_jobs", lambda _context, *, jobs: known)
     return CliRunner().invoke(cli.app, ["logs", "--job", "7", *words])
 
 
@@ -42,6 +53,7 @@ def test_several_files_are_followed_each_from_where_it_was(monkeypatch: pytest.M
     monkeypatch.setattr("holdfast.cli.deployed.logs.read_output", lambda _context, *, path, host: next(files))
     for user in ("commands.cluster.logs", "deployed.logs"):
         monkeypatch.setattr(f"holdfast.cli.{user}.job_outcome", lambda _context, *, job: next(ends))
+    monkeypatch.setattr("holdfast.cli.deployed.slurm_jobs.known_jobs", lambda _context, *, jobs: [])
     done = CliRunner().invoke(cli.app, ["logs", "--job", "7", "--follow"])
 
     assert done.stdout.splitlines() == [
@@ -75,4 +87,38 @@ def test_a_job_that_has_written_nothing_yet_is_told_from_one_whose_output_is_gon
     waiting = asked(monkeypatch, outputs=[None], outcomes=[""])
     assert f"job 7 has written nothing to {PATH} yet" in str(waiting.exception)
     gone = asked(monkeypatch, "--follow", outputs=[None], outcomes=["COMPLETED"])
-    assert f"job 7 has no output at {PATH}" in str(gone.exception)
+    assert f"job 7 has no output at {PATH}: no file of that name exists" in str(gone.exception)
+
+
+def test_the_output_of_a_refused_job_is_missing_because_it_never_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = parse_sacct(sacct_line(State="FAILED", NodeList="None assigned", ExitCode="1:0"))
+    refused = asked(monkeypatch, outputs=[None], outcomes=["FAILED"], known=known)
+    assert (
+        str(refused.exception) == f"job 7 has no output at {PATH}: never ran: sbatch refused it and printed the reason"
+    )
+
+
+@pytest.mark.parametrize(
+    ("job_id", "said"),
+    [
+        ("2_1", "job 7 is task 2_1\n"),
+        ("7_1", ""),
+        ("7", ""),
+        ("2+1", "job 7 is task 2+1\n"),
+        ("71_0", "job 7 is task 71_0\n"),
+    ],
+)
+def test_the_number_of_a_task_is_shown_with_its_array(monkeypatch: pytest.MonkeyPatch, job_id: str, said: str) -> None:
+    known = parse_sacct(sacct_line(JobID=job_id, JobIDRaw="7"))
+    done = asked(monkeypatch, outputs=[["one"]], outcomes=["COMPLETED"], known=known)
+    assert (done.stdout, done.stderr) == ("one\n", said)
+
+
+def test_a_number_in_place_of_a_node_is_taken_for_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.cli.deployed.logs.lifecycle_streams", lambda _: [("g", "workers/i-1")])
+    monkeypatch.setattr("holdfast.cli.deployed.logs.instance_id_of", lambda _, *, node: node)
+    context: Any = None
+    with pytest.raises(CommandError, match=r"instances with one: i-1; output of job 39: holdfast logs --job 39"):
+        lifecycle_stream(context, node="39")
+    with pytest.raises(CommandError, match=r"instances with one: i-1$"):
+        lifecycle_stream(context, node="ip-10-1-0-9")

@@ -56,10 +56,11 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
     file = tmp_path / "a b.sbatch"
     file.write_text("#!/bin/sh\n")
     seen: list[object] = []
+    job_ids = iter(["7", ""])
 
     def submit_job(_context: object, **given: object) -> str:
         seen.append(given)
-        return "7"
+        return next(job_ids)
 
     session = Session(
         environment="local", cloud="embedded", region="us-west-2", stack_name="s", cluster_name="local", port=1
@@ -76,3 +77,6 @@ def test_the_command_line_keeps_its_own_options_and_hands_on_the_others(
     assert done.stdout == '{\n  "job_id": "7"\n}\n'
     words = SbatchArguments(options=("-N2", "--qos=high"), arguments=("--json", "--user"))
     assert seen == [{"file": file, "user": "trainer", "words": words, "submission": None, "folder": None}]
+
+    done = CliRunner().invoke(cli.app, ["submit", str(file), "--test-only"])
+    assert (done.exit_code, done.output) == (0, "")

@@ -130,7 +130,7 @@ def test_the_last_line_has_steps_time_goodput_and_faults() -> None:
     record.settled(replace(view, generation=3, resume_step=50), said)
     now_s += 20.0
     record.moved(step=70, loss=1.0, of_first=True)
-    assert record.summary() == "70 steps in 1 min 40 s, goodput 70.0 %, 1 fault survived, 0 steps done again"
+    assert record.summary() == "70 steps in 1 min 30 s, goodput 77.8 %, 1 fault survived, 0 steps done again"
 
 
 def now(**known: Any) -> Situation:

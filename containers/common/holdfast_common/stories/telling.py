@@ -238,6 +238,7 @@ def _begin_repair(drafts: Drafts, event: Event, predecessors: "dict[str, str]") 
     for draft in cured:
         if draft.known.out_ns is None:
             draft.change(out_ns=event.time_ns)
+        draft.change(slurm_jobs=draft.known.slurm_jobs or _text(event, "jobs"))
         if draft in own and not draft.settle("under way", remedy=remedy):
             draft.remedies.append(RemedyStep(event.time_ns, remedy, CONTROL_PLANE, "under way"))
 

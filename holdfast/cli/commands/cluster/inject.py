@@ -9,6 +9,7 @@ import typer
 from holdfast.cli.deployed import ENVIRONMENT, Context, complete_node, locate, refuse_on_aws
 from holdfast.cli.rehearsal import end_faults, plant_fault, planted_faults
 from holdfast.cli.terminal import JSON, CommandError, console, print_json
+from holdfast.cli.views import without_remedy
 
 if TYPE_CHECKING:
     from holdfast.localcloud.planting import ActiveFault
@@ -62,6 +63,8 @@ def inject(
         console.print(f"{done.instance_id} ({done.host}): {done.fault}, {_until(done)}")
         console.print(f"  {done.detail}")
         console.print("  watch with: holdfast events --follow")
+        if remark := without_remedy(done.fault):
+            console.print(f"  {remark}")
 
 
 def _check(*, node: str | None, fault: str | None, for_s: float | None, end: bool, listed: bool) -> None:

@@ -23,7 +23,7 @@ from holdfast.cli.deployed import (
 from holdfast.cli.kubernetes import Workload
 from holdfast.cli.slurm import JobRecord, newest_first
 from holdfast.cli.terminal import FILTER, JSON, CommandError, console, print_json
-from holdfast.cli.views import as_dict, job_history
+from holdfast.cli.views import as_dict, folded, job_history
 
 ENDS_WITHIN_S = 30.0
 POLL_S = 0.5
@@ -43,7 +43,7 @@ def jobs(
     """
     List current and past jobs.
 
-    Running jobs come first, then failed ones with the reason.
+    Running jobs come first, then failed ones with the reason. A named array job has a row for each task.
     """
     context = locate(environment=environment)
     if context.orchestrator == "eks":
@@ -55,7 +55,7 @@ def jobs(
     elif not found:
         console.print(f"no {'failed ' if failed else ''}jobs in the last {days} days")
     else:
-        console.print(job_history(found))
+        console.print(job_history(found if job else folded(found)))
 
 
 def _of_slurm(context: Context, job: list[str], *, days: int, failed: bool) -> list[JobRow]:

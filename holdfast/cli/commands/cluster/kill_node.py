@@ -3,7 +3,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.deployed import ENVIRONMENT, complete_node, locate, refuse_on_aws
-from holdfast.cli.rehearsal import Fault, inject
+from holdfast.cli.rehearsal import Fault, inject, is_controller
 from holdfast.cli.terminal import JSON, console, print_json
 
 
@@ -22,8 +22,13 @@ def kill_node(
     """
     context = locate(environment=environment)
     refuse_on_aws(context, what="holdfast kill-node", node=node)
+    controls = not json and context.orchestrator == "slurm" and is_controller(context, node=node)
     instance_id = inject(context, node=node, fault=fault)
     if json:
         print_json({"instance_id": instance_id, "fault": fault.value})
     else:
         console.print(f"{instance_id}: {fault.value} done; watch with: holdfast events --follow")
+        if controls:
+            console.print(
+                "  it is Slurm's controller: jobs continue; Slurm's commands fail until it is back with its state"
+            )

@@ -29,9 +29,10 @@ from holdfast.cli.deployed import (
     parse_since,
     refuse_on_aws,
     stream_lines,
+    task_of,
     written_so_far,
 )
-from holdfast.cli.terminal import FILTER, FOLLOW, OUTPUT, SINCE, TAIL, console, print_json, print_output
+from holdfast.cli.terminal import FILTER, FOLLOW, OUTPUT, SINCE, TAIL, console, error_console, print_json, print_output
 
 POLL_S = 0.5
 
@@ -72,6 +73,8 @@ def logs(
     elif job is not None:
         check_job_id(job)
         refuse_on_aws(context, what="reading the output of a job")
+        if job.isdecimal() and (task := task_of(context, job=job)):
+            error_console.print(f"job {job} is task {task}")
         if follow:
             _follow(
                 lambda: written_so_far(context, job=job),

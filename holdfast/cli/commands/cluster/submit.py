@@ -62,6 +62,6 @@ def submit(
         prepare_data(session, program=prepare)
     job_id = submit_any(session, file=file, user=user, words=given, submission=submission, folder=folder)
     if json:
-        print_json({"job_id": job_id})
-    else:
+        print_json({"job_id": job_id or None})
+    elif job_id:
         console.print(f"job {job_id}; watch with: holdfast events --follow, or: holdfast logs --job {job_id} --follow")

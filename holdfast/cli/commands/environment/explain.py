@@ -1,4 +1,4 @@
-"""``holdfast explain``: what a finding means, an example and the fix."""
+"""``holdfast explain``: findings with an example and the fix, and faults as health agents judge them."""
 
 from typing import Annotated
 
@@ -8,9 +8,13 @@ from holdfast.cli.terminal import CommandError, print_line
 
 
 def explain(
-    code: Annotated[str | None, typer.Argument(metavar="CODE", help="Code of a finding, such as HF041.")] = None,
+    code: Annotated[
+        str | None,
+        typer.Argument(metavar="CODE", help="Code of a finding, such as HF041; a fault, such as gpu-lost; or xid-79."),
+    ] = None,
 ) -> None:
-    """Explain a finding with an example; list all without a code."""
+    """Explain a finding or a fault; list all findings without a code."""
+    from holdfast.cli.views import explained
     from holdfast.cli.views.findings import as_plain_text
     from holdfast.validation import all_rules
     from holdfast.validation.pages import page
@@ -20,9 +24,12 @@ def explain(
         for each in sorted(rules):
             print_line(f"{each}  {rules[each].severity:11}  {rules[each].title}")
         return
+    if lines := explained(code.lower()):
+        print_line("\n".join(lines))
+        return
     if code.upper() not in rules:
         raise CommandError(
-            f"got {code!r}; allowed: one of {len(rules)} codes from {min(rules)} to {max(rules)}; "
-            "list them with holdfast explain"
+            f"got {code!r}; allowed: one of {len(rules)} codes from {min(rules)} to {max(rules)}, a fault as "
+            "holdfast incidents prints it, or xid-N; list them with holdfast explain"
         )
     print_line(as_plain_text(page(code.upper())))

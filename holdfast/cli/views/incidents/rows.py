@@ -88,7 +88,7 @@ def _row_of(incident: Incident, hours: Hours, fleet: Fleet) -> IncidentRow:
         cost_usd=cost_usd(hours.own, fleet),
         reported_gpu_hours=gpu_hours(hours.reported, fleet),
         reported_cost_usd=cost_usd(hours.reported, fleet),
-        job=incident.job or None,
+        job=incident.job or incident.slurm_jobs or None,
         replacement=incident.replacement or None,
         repaired_with=incident.repaired_with or None,
         remedies=tuple(

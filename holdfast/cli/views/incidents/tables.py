@@ -85,7 +85,7 @@ def incident_detail(row: IncidentRow, *, price_note: str = "") -> RenderableType
         ("job", marked(text_or(row.job), row, "job")),
         ("steps", steps_text(row)),
         ("took", took_text(row)),
-        *([("", reported_text(row))] if row.job else []),
+        *([("", reported_text(row))] if "reported_gpu_hours" in row.reported_by_job else []),
     ]
     if row.cost_usd is not None and price_note:
         facts.append(("", Text(price_note, style="dim")))
@@ -120,7 +120,7 @@ def incident_figures(row: IncidentRow) -> Table:
     table.add_row("  steps", steps_text(row))
     if row.gpu_hours is not None:
         table.add_row("  took", f"{took_text(row)} at list price")
-    if row.reported_gpu_hours is not None and row.job:
+    if row.reported_gpu_hours is not None and "reported_gpu_hours" in row.reported_by_job:
         table.add_row("", reported_text(row))
     return table
 

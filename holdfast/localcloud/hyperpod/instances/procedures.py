@@ -302,9 +302,10 @@ class Procedure:
         old, new = self.instance.instance_id, "i-" + secrets.token_hex(9)[:17]
         if lost:
             self._event(kinds.NODE_LOST, fault=fault_named("instance-lost").name, evidence=cause, action="replace")
+        jobs = self._jobs()
         if self.role == "Compute":
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="Action:Replace")
-        self._event(kinds.NODE_REPLACING, evidence=cause, action="replace", replacement=new)
+        self._event(kinds.NODE_REPLACING, evidence=cause, action="replace", replacement=new, jobs=jobs)
         self._shut_down()
         self._destroy()
         with self.memory.change(self.cluster.arn) as memory:
@@ -336,13 +337,17 @@ class Procedure:
         with self.memory.change(self.cluster.arn) as memory:
             back = Return(verb="reboot", old=self.instance.instance_id, since_ns=time.time_ns())
             memory.returning[self.instance.instance_id] = back
-        self._event(kinds.NODE_REBOOTING, evidence=cause, action="reboot")
+        self._event(kinds.NODE_REBOOTING, evidence=cause, action="reboot", jobs=self._jobs())
         if self.role == "Compute":
             self.slurms.of(self.cluster).down(self.instance.host_name, reason="Action:Reboot")
         node = self.machines.find(self.instance.instance_id)
         if node is not None:
             node.destroy()
         self._report(status=PENDING, events=[rebooting(self.cluster, self.instance)])
+
+    def _jobs(self) -> str:
+        """Jobs of the node: Slurm requeues them, and forgets where they were, when it is set DOWN."""
+        return self.slurms.of(self.cluster).jobs_on(self.instance.host_name) if self.role == "Compute" else ""
 
     def remove(self) -> None:
         """Delete the instance, after its events were shipped."""
@@ -385,8 +390,10 @@ class Procedure:
         evidence: str = "",
         action: str = "",
         duration_s: float | None = None,
+        jobs: str = "",
         **detail: str,
     ) -> None:
+        detail |= {"jobs": jobs} if jobs else {}
         self.events.emit(
             kind,
             cluster=self.cluster.name,

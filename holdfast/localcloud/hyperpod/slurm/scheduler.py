@@ -177,6 +177,18 @@ class Slurm:
         state = self.states().get(host_name)
         return state is None or state.free
 
+    def jobs_on(self, host_name: str) -> str:
+        """Return the ids of jobs on a node, comma-separated; empty if Slurm does not answer."""
+        controller = self._controller
+        if controller is None or not controller.alive():
+            return ""
+        argv = ["squeue", "--noheader", f"--nodelist={host_name}", "--states=RUNNING,SUSPENDED,COMPLETING", "-o", "%i"]
+        try:
+            answer = controller.run(argv, timeout_s=COMMAND_TIMEOUT_S)
+        except (NodeError, OSError, subprocess.TimeoutExpired):
+            return ""
+        return ",".join(answer.stdout.split()) if answer.returncode == 0 else ""
+
     def reserve(self, host_name: str) -> None:
         fields = [
             f"ReservationName={RESERVATION}{host_name}", f"Nodes={host_name}", "StartTime=now", "Duration=UNLIMITED",

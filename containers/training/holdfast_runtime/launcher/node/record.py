@@ -65,8 +65,8 @@ class Record:
         self._from_step = self._total = 0
         """What the committed view begins with."""
         self._reported_step, self._reported_ns = 0, 0
-        self._began_ns, self._first_step, self._good_ns, self._since_ns = clock(), -1, 0, 0
-        """For the summary: when this launcher began, at which step the job did, and how long it has trained so far."""
+        self._began_ns, self._first_step, self._good_ns, self._since_ns = 0, -1, 0, 0
+        """For the summary: when ranks first started, at which step the job did, and how long it has trained so far."""
         self._size = 0
         """Ranks of the last generation that came together."""
         self.rank = 0
@@ -154,7 +154,7 @@ class Record:
         """
         Return steps, time, goodput and faults survived; empty where the job has not begun.
 
-        The goodput is the share of the time since this launcher began in which ranks were together, without that of
+        The goodput is the share of the time since ``job_started`` in which ranks were together, without that of
         steps that were done again.
         """
         if not self._began:
@@ -175,7 +175,8 @@ class Record:
             self._since_ns = 0
 
     def _begin(self, kind: str, view: View, *, nodes: str, time_ns: int | None = None) -> None:
-        self._began = True
+        if not self._began:
+            self._began, self._began_ns = True, time_ns or self._clock()
         if self.speaks:
             detail: dict[str, str | int | float] = {
                 "world_size": len(view.ranks),
