@@ -14,13 +14,13 @@ from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.home import remove_tree
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast.localcloud.kubernetes.control import components
+from holdfast.localcloud.kubernetes.control.administrator import client_of
 from holdfast.localcloud.kubernetes.control.components import FOLDER, KEYS, Program, Settings
 from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
 from holdfast.localcloud.kubernetes.model import LOOPBACK, EksCluster
 from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, ProgramQuery, census
 from holdfast.localcloud.roster import Place, at
 from holdfast.localcloud.supervision import Worker
-from holdfast_common import KubernetesClient
 
 READY_WITHIN_S = 180.0
 POLL_S = 0.1
@@ -81,12 +81,7 @@ class ControlPlane:
         )
         self._forwarder = Forwarder(listener=listener, host=address, port=self.settings.port, stream=self._fleet.stream)
         self._forwarder.start()
-        administrator = self.authority.client(ADMINISTRATOR, groups=["system:masters"])
-        self.api = KubernetesClient(
-            endpoint=self.endpoint,
-            authority=self.authority.certificate.decode(),
-            certificate=administrator.certificate + administrator.key,
-        )
+        self.api = client_of(self.authority, endpoint=self.endpoint, user=ADMINISTRATOR)
 
     @property
     def endpoint(self) -> str:
