@@ -19,7 +19,7 @@ from holdfast.localcloud.kubernetes.control.components import FOLDER, KEYS, Prog
 from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
 from holdfast.localcloud.kubernetes.model import LOOPBACK, EksCluster
 from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, ProgramQuery, census
-from holdfast.localcloud.roster import Place, at
+from holdfast.localcloud.roster import LOOP, Place, at
 from holdfast.localcloud.supervision import Worker
 
 READY_WITHIN_S = 180.0
@@ -40,7 +40,11 @@ if [ -z "$stopped" ]; then stopped=$(pgrep --full "$1(hyperkube )?kube-apiserver
 for pid in $stopped; do kill -KILL "$pid"; done
 """
 
-_SOUGHT = tuple(ProgramQuery(name=one.name, shown=one.shown, marks=one.marks) for one in at(Place.CONTROL_PLANE))
+_END_LOOP = 'pkill -KILL --full "$1" || true'
+
+_QUERIES = tuple(ProgramQuery(name=one.name, shown=one.shown, marks=one.marks) for one in at(Place.CONTROL_PLANE))
+_PROGRAMS = tuple(one for one in _QUERIES if not one.name.endswith(LOOP))
+_LOOPS = tuple(one for one in _QUERIES if one.name.endswith(LOOP))
 
 _log = logging.getLogger(__name__)
 
@@ -130,8 +134,24 @@ class ControlPlane:
         node = self.node
         if node is None:
             return []
-        found = census([node], sought=_SOUGHT).get(node.spec.instance_id, {})
+        found = census([node], sought=_PROGRAMS).get(node.spec.instance_id, {})
         return sorted(name for name, state in found.items() if state in ("T", "t"))
+
+    def restart_loops(self) -> list[str]:
+        """Restart programs whose loop exited or is stopped; return their names. Raise NodeError or OSError."""
+        node = self.node
+        if node is None or not self.is_started:
+            return []
+        found = census([node], sought=_LOOPS).get(node.spec.instance_id)
+        if found is None:
+            return []
+        first, second = self._programs()
+        lost = [one for one in (*first, *second) if found.get(f"{one.name}{LOOP}", "T") in ("T", "t")]
+        for program in lost:
+            pattern = f"^(/bin/sh /run/kube/respawn |{_TOOLS}/(hyperkube )?){program.name} "
+            node.run(["/bin/sh", "-c", _END_LOOP, "end_loop", pattern], timeout_s=COMMAND_TIMEOUT_S)
+            self._loop(node, program)
+        return [program.name for program in lost]
 
     def restart_stalled(self) -> None:
         """Kill stopped programs, or else the API server; all are restarted. Exited programs restart by themselves."""
@@ -204,11 +224,15 @@ class ControlPlane:
         if node.inside(f"/run/kube/{stage}").exists():
             return
         for program in programs:
-            node.popen(
-                ["setsid", "--fork", "/bin/sh", "/run/kube/respawn", program.name, *program.argv],
-                env={"GOMAXPROCS": "2", "GOGC": GARBAGE_PERCENT},
-            ).wait(COMMAND_TIMEOUT_S)
+            self._loop(node, program)
         node.write_file(f"/run/kube/{stage}", b"")
+
+    @staticmethod
+    def _loop(node: Node, program: Program) -> None:
+        node.popen(
+            ["setsid", "--fork", "/bin/sh", "/run/kube/respawn", program.name, *program.argv],
+            env={"GOMAXPROCS": "2", "GOGC": GARBAGE_PERCENT},
+        ).wait(COMMAND_TIMEOUT_S)
 
     def _files(self) -> dict[str, FileSpec]:
         settings, authority = self.settings, self.authority
