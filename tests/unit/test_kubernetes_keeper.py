@@ -28,6 +28,9 @@ class Plane:
         lost, self.lost = self.lost, []
         return lost
 
+    def bound_logs(self) -> None:
+        pass
+
     def stopped_programs(self) -> list[str]:
         return self.stopped
 

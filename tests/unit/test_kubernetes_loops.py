@@ -1,6 +1,7 @@
 """Loops around the programs of a control plane of EKS: a lost one is started again, with its program."""
 
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,16 +23,20 @@ class Instance:
 
     started: list[list[str]] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
+    logs: Path = Path("missing")
     spec: Any = field(default_factory=lambda: SimpleNamespace(instance_id="eks-1"))
 
     def alive(self) -> bool:
         return True
 
     def inside(self, path: str) -> Any:
-        return SimpleNamespace(exists=lambda: path == "/run/kube/second")
+        name = path.rpartition("/")[2]
+        return SimpleNamespace(exists=lambda: path == "/run/kube/second", stat=lambda: (self.logs / name).stat())
 
     def run(self, argv: list[str], *, timeout_s: float) -> None:
         self.ended.append(argv[-1])
+        if argv[-1].endswith(".log"):
+            subprocess.run([*argv[:-1], self.logs / Path(argv[-1]).name], check=True, timeout=timeout_s)
 
     def popen(self, argv: list[str], *, env: Any) -> Any:
         self.started.append(argv)
@@ -93,3 +98,21 @@ def test_an_instance_that_has_gone_meanwhile_starts_nothing(
     monkeypatch.setattr("holdfast.localcloud.kubernetes.control.control_plane.census", lambda nodes, sought: {})
     assert plane.restart_loops() == []
     assert instance.started == []
+
+
+def test_a_log_that_the_requests_of_pods_have_filled_is_turned_over(
+    plane: ControlPlane, instance: Instance, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("holdfast.localcloud.kubernetes.control.control_plane.LARGEST_LOG_BYTES", 10)
+    instance.logs = tmp_path
+    for name, text in {"kube-apiserver": "refused a pod\n", "etcd": "short\n"}.items():
+        (tmp_path / f"{name}.log").write_text(text)
+    with (tmp_path / "kube-apiserver.log").open("a") as program:
+        plane.bound_logs()
+        program.write("refused it again\n")
+    found = {path.name: path.read_text() for path in tmp_path.glob("*.log*")}
+    assert found == {
+        "kube-apiserver.log": "refused it again\n",
+        "kube-apiserver.log.1": "refused a pod\n",
+        "etcd.log": "short\n",
+    }

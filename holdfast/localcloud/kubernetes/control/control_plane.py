@@ -25,6 +25,7 @@ from holdfast.localcloud.supervision import Worker
 READY_WITHIN_S = 180.0
 POLL_S = 0.1
 COMMAND_TIMEOUT_S = 30.0
+LARGEST_LOG_BYTES = 64 << 20
 GARBAGE_PERCENT = "40"
 """Less than half of Go's own: a third less memory for a little more work."""
 ADMINISTRATOR = "eks:cluster-bootstrap"
@@ -41,6 +42,8 @@ for pid in $stopped; do kill -KILL "$pid"; done
 """
 
 _END_LOOP = 'pkill -KILL --full "$1" || true'
+
+_TURN_OVER = 'cp "$1" "$1.new" && mv "$1.new" "$1.1"; : > "$1"'
 
 _QUERIES = tuple(ProgramQuery(name=one.name, shown=one.shown, marks=one.marks) for one in at(Place.CONTROL_PLANE))
 _PROGRAMS = tuple(one for one in _QUERIES if not one.name.endswith(LOOP))
@@ -158,6 +161,16 @@ class ControlPlane:
         node = self.node
         if node is not None:
             node.run(["/bin/sh", "-c", _END_STALLED, "restart_stalled", f"^{_TOOLS}/"], timeout_s=COMMAND_TIMEOUT_S)
+
+    def bound_logs(self) -> None:
+        """Move full logs of programs to NAME.log.1: requests of pods cause lines, and may be many."""
+        node = self.node
+        if node is None:
+            return
+        for log in (f"/var/log/kube/{one.name}.log" for one in _PROGRAMS):
+            with contextlib.suppress(OSError):
+                if node.inside(log).stat().st_size >= LARGEST_LOG_BYTES:
+                    node.run(["/bin/sh", "-c", _TURN_OVER, "turn_over", log], timeout_s=COMMAND_TIMEOUT_S)
 
     def stop(self) -> None:
         """Stop forwarding from this machine; programs keep running."""
