@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from holdfast_runtime import snapshots
-from holdfast_runtime.snapshots import Block, Keeper, Link, SnapshotError, proof_of, proves
+from holdfast_runtime.snapshots import Block, Keeper, Label, Layout, Link, SnapshotError, proof_of, proves
 
 
 @pytest.fixture
@@ -40,6 +40,19 @@ def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
         impostor.say({"label": {}, "proof": "0" * 64})
         with pytest.raises(SnapshotError, match="the other side does not have the token"):
             snapshots.fetch(Block(), link, generation=1, rank=0, step=1, token="ours")
+
+
+def test_a_keeper_that_has_asked_for_no_block_has_none() -> None:
+    label = Label(0, 1, Layout((), 0), (), b"").sealed()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as door,
+        closing(visit(door.getsockname()[1])) as link,
+        closing(Link(door.accept()[0], deadline_s=20.0)) as keeper,
+    ):
+        keeper.greet()
+        keeper.say({"kept": label.digest})
+        with pytest.raises(SnapshotError, match="kept"):
+            snapshots.bring(Block(), label, link, generation=1, keep=1, token="ours")
 
 
 def test_a_proof_is_of_one_message_and_one_challenge() -> None:

@@ -206,11 +206,14 @@ def bring(block: Block, label: Label, link: Link, *, generation: int, keep: int,
     """Have a shard kept by another process. Raises SnapshotError when it refuses, OSError when it is gone."""
     request = {"kind": "bring", "generation": generation, "keep": keep, "label": label_to_json(label)}
     link.ask(request, token=token)
+    _expect(link, "go", label)
+    link.send_block(block)
+    _expect(link, "kept", label)
+
+
+def _expect(link: Link, word: str, label: Label) -> None:
     answer = link.hear()
-    if answer.get("go") == label.digest:
-        link.send_block(block)
-        answer = link.hear()
-    if answer.get("kept") != label.digest:
+    if answer.get(word) != label.digest:
         raise SnapshotError(str(answer.get("refused", answer)))
 
 
