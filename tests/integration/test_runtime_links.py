@@ -49,7 +49,7 @@ def test_a_launcher_is_found_at_its_port_with_either_family(family: socket.Addre
     run(test())
 
 
-def test_a_launcher_has_one_driver_until_it_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launcher_that_is_opened_has_one_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Links] = []
     make = Links._make_reach
 

@@ -135,7 +135,7 @@ def test_a_million_bad_names_take_bounded_memory_and_are_counted() -> None:
     assert len(json.dumps(complaints.summary)) < 200
 
 
-def test_a_log_is_two_files_of_bounded_size_whoever_else_appends_to_it(
+def test_a_log_is_two_files_of_bounded_size_while_others_append_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.localcloud.supervision.log_lines.MOST_BYTES", 200)

@@ -117,7 +117,7 @@ def test_events_of_a_node_are_those_of_one_that_exists_or_that_an_event_names(
     assert cluster.asked_since_ms == [0], "the log is read once"
 
 
-def test_a_past_node_without_events_of_late_is_none_that_nobody_knows(
+def test_a_past_node_without_recent_events_is_not_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: Cluster(EVENTS))

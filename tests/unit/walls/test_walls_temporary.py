@@ -1,7 +1,11 @@
 """Temporary files of programs that run as root: never in the folder that all users share."""
 
 import ast
+import subprocess
+from importlib.resources import files
+from pathlib import Path
 
+import yaml
 from house import modules
 
 ROOTS = ("holdfast.localcloud", "holdfast_agent", "holdfast_common", "holdfast_lifecycle")
@@ -19,3 +23,23 @@ def test_each_temporary_file_of_root_names_its_folder() -> None:
         and "dir" not in {word.arg for word in node.keywords}
     ]
     assert shared == []
+
+
+def test_the_token_of_a_pipeline_is_readable_by_its_user_alone(tmp_path: Path) -> None:
+    template = files("holdfast.cli.repository").joinpath("template/gitlab-ci.yml.txt").read_text()
+    script = yaml.safe_load(template.replace("@@region@@", "us-west-2"))["holdfast"]["script"][-1]
+    diff = tmp_path / "ci" / "diff.sh"
+    diff.parent.mkdir()
+    diff.write_text('#!/bin/sh\nstat -c "%a %n" "$AWS_WEB_IDENTITY_TOKEN_FILE"; cat "$AWS_WEB_IDENTITY_TOKEN_FILE"\n')
+    diff.chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path), "AWS_ROLE_ARN": "arn", "AWS_TOKEN": "secret"}
+    done = subprocess.run(
+        ["bash", "-c", f"umask 022; {script}"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(f"600 {tmp_path}/")
+    assert done.stdout.endswith("\nsecret")
