@@ -1,6 +1,7 @@
 """Snapshots in other processes' memory: kept and handed out among those who know the run's token."""
 
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -40,6 +41,31 @@ def test_a_shard_of_somebody_who_does_not_know_the_token_is_not_taken() -> None:
         impostor.say({"label": {}, "proof": "0" * 64})
         with pytest.raises(SnapshotError, match="the other side does not have the token"):
             snapshots.fetch(Block(), link, generation=1, rank=0, step=1, token="ours")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b'{"proof": "0"}', b'["' + b"x" * 10_000 + b'"]', b"[" * 10_000, b""],
+    ids=["token", "list", "deep", "none"],
+)
+def test_strangers_cannot_fill_the_log_of_a_job(
+    keeper: Keeper, caplog: pytest.LogCaptureFixture, header: bytes
+) -> None:
+    for _ in range(40):
+        with socket.create_connection(("127.0.0.1", keeper.port)) as stranger:
+            stranger.sendall(len(header).to_bytes(8, "big") + header if header else b"")
+            stranger.shutdown(socket.SHUT_WR)
+            while stranger.recv(1 << 16):
+                pass
+    with closing(visit(keeper.port)) as link, pytest.raises(SnapshotError, match="is not here"):
+        snapshots.fetch(Block(), link, generation=1, rank=0, step=1, token="ours")
+    for thread in threading.enumerate():
+        if thread.name == "snapshots-visit":
+            thread.join(10)
+
+    assert len(caplog.messages) == 32 + 1, "that of the rank, too"
+    assert sum("is not here" in text for text in caplog.messages) == 1
+    assert max(map(len, caplog.messages)) < 200
 
 
 def test_a_keeper_that_has_asked_for_no_block_has_none() -> None:
