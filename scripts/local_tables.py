@@ -46,7 +46,7 @@ def tables() -> Mapping[str, tuple[Row, list[Row]]]:
         "processes": (
             ("process", "where", "restarted by", "its loss shows in", "when stopped (SIGSTOP)", "name"),
             [
-                (_code(one.name), one.place.value, one.restarted_by or "nothing", one.reported, one.stopped, one.what)
+                (_code(one.name), one.place.value, one.restarted_by, one.reported, one.stopped, one.what)
                 for one in EVERY
             ],
         ),

@@ -5,6 +5,8 @@ The agents observe, so that nodes stay as they are; the rules are those that a d
 """
 
 import json
+import os
+import signal
 import time
 import urllib.error
 import urllib.request
@@ -104,3 +106,18 @@ def test_three_planted_faults_make_three_rules_fire_on_their_nodes_alone(monitor
 def test_status_tells_of_the_monitor(monitored: Monitored) -> None:
     (told,) = [one for one in monitored.product.status()["processes"] if one["name"] == "monitor"]
     assert (told["state"], told["problems"]) == ("running", [])
+
+
+def test_a_killed_monitor_is_restarted_with_its_rules_and_another_password(monitored: Monitored) -> None:
+    (told,) = [one for one in monitored.product.status()["processes"] if one["name"] == "monitor"]
+    before = monitored.access
+    os.kill(told["pid"], signal.SIGKILL)
+    until(lambda: access_of(monitored.product.home) not in (None, before), what="the restart")
+    found = access_of(monitored.product.home)
+    assert found is not None
+    assert found.password != before.password
+    monitored.access = found
+    until(lambda: monitored.scraped() == set(monitored.hosts), what="every agent answers again")
+    rules = monitored.ask(found.prometheus, "/api/v1/rules")["data"]["groups"]
+    assert "GpuXid" in {rule["name"] for group in rules for rule in group["rules"]}
+    assert "process monitor failed and was restarted once" in monitored.product.status()["problem"]

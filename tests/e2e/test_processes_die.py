@@ -98,12 +98,8 @@ def kill_own(product: Any, name: str) -> None:
     """A process of the local cloud dies."""
     old = pid_of(product, name)
     os.kill(old, signal.SIGKILL)
-    if name == "keeper":
-        told(product, "keeper of the others is not running")
-        product.run("up", "local")
-    else:
-        eventually(lambda: pid_of(product, name) != old and "is not running" not in problem(product), within_s=20.0)
-        told(product, f"process {name} failed and was restarted", within_s=RESTORED_WITHIN_S)
+    eventually(lambda: pid_of(product, name) != old and "is not running" not in problem(product), within_s=20.0)
+    told(product, f"process {name} failed and was restarted", within_s=RESTORED_WITHIN_S)
 
 
 def stop_own(product: Any, name: str) -> None:

@@ -123,8 +123,8 @@ def strike(product: Any, one: Running, sign: signal.Signals) -> None:
         f"{name} after {sign.name} is noticed",
         within_s=one.process.noticed_within_s,
     )
-    if one.process.place is Place.MACHINE and (sign is signal.SIGSTOP or not one.process.restarted_by):
-        product.run("up", "local")  # which lets it go on, or starts it
+    if one.process.place is Place.MACHINE and sign is signal.SIGSTOP:
+        product.run("up", "local")  # which lets it go on
     elif sign is signal.SIGSTOP and not one.process.ends_when_stopped:
         os.kill(one.pid, signal.SIGCONT)
     eventually(lambda: again(product, one), f"{name} after {sign.name} runs", within_s=BACK_WITHIN_S)

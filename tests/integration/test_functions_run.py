@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 import venv
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def function(folder: Path, body: str, **changed: Any) -> LambdaFunction:
 
 
 def ran(folder: Path, body: str, **changed: Any) -> Run:
-    return run(function(folder, body, **changed), event={"n": 1}, pause=time.sleep)
+    return run(function(folder, body, **changed), event={"n": 1}, pause=time.sleep, root=folder / "root")
 
 
 def test_a_function_gets_its_event_its_variables_and_its_layers(tmp_path: Path) -> None:
@@ -151,6 +152,20 @@ def test_a_function_sees_no_home_and_no_process_of_the_machine_and_writes_to_its
     assert not Path("/tmp/x").exists()
 
 
+def test_functions_share_an_empty_folder_of_root_and_no_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    body = "import time\ndef handler(event, context):\n    open('/tmp/x', 'x')\n    time.sleep(0.3)\n"
+
+    with ThreadPoolExecutor() as pool:
+        done = [*pool.map(lambda _: ran(tmp_path, body), range(2))]
+
+    assert [one.ended for one in done] == [True, True], done
+    root = tmp_path / "root"
+    assert (root.stat().st_mode & 0o777, [*root.iterdir()]) == (0o700, [])
+
+
 def test_a_function_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     body = """
         import subprocess, time
@@ -175,7 +190,7 @@ def test_a_function_ends_when_whoever_waits_for_it_is_stopped(tmp_path: Path) ->
 
     body = "def handler(event, context):\n    __import__('subprocess').run(['sleep', '4722'])\n"
     with pytest.raises(InterruptedError):
-        run(function(tmp_path, body), event={}, pause=stopped)
+        run(function(tmp_path, body), event={}, pause=stopped, root=tmp_path / "root")
 
     alive = subprocess.run(["pgrep", "-f", "^sleep 4722$"], capture_output=True, text=True, check=False).stdout
     assert alive == ""
@@ -208,7 +223,8 @@ def test_a_function_reads_its_code_whatever_files_its_caller_makes(tmp_path: Pat
     before = os.umask(0o077)
     try:
         folder = Packages(tmp_path / "functions").unpacked("deep", fetch=[lambda: zipped(code)])
-        done = run(replace(function(tmp_path, ""), code=folder), event={}, pause=time.sleep)
+        changed = replace(function(tmp_path, ""), code=folder)
+        done = run(changed, event={}, pause=time.sleep, root=tmp_path / "root")
     finally:
         os.umask(before)
 

@@ -4,8 +4,10 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from holdfast.localcloud import processes
 from holdfast.localcloud.keeper import ProcessKeeper
 from holdfast.localcloud.kernel_log import KernelLogs
 from holdfast.localcloud.nodes import NodeError
-from holdfast.localcloud.processes import LocalCloud, process_state
+from holdfast.localcloud.processes import KeptProcess, LocalCloud, process_state
 from holdfast.localcloud.supervision import Pass, Passes, passes_path
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -23,7 +25,7 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 @dataclass
 class Cloud:
-    """Two processes that sleep, and the one that serves kernel logs of no nodes."""
+    """Three processes that sleep, and the one that serves kernel logs of no nodes."""
 
     home: Path
     started: list[str] = field(default_factory=list)
@@ -35,6 +37,9 @@ class Cloud:
     def start_hyperpod(self, *, region: str) -> bool:
         assert region == "us-west-2"
         return self._start("hyperpod")
+
+    def restart_monitor(self) -> bool:
+        return self._start("monitor")
 
     def kernel_logs_died(self) -> bool:
         return LocalCloud(home=self.home).kernel_logs_died()
@@ -58,9 +63,10 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     made = Cloud(home=tmp_path)
     made.start_aws()
     made.start_hyperpod(region="us-west-2")
+    made.restart_monitor()
     made.started.clear()
     yield made
-    for name in ("aws", "hyperpod"):
+    for name in ("aws", "hyperpod", "monitor"):
         processes.stop(name=name, home=tmp_path)
 
 
@@ -77,7 +83,7 @@ def kill(cloud: Cloud, name: str, sign: signal.Signals = signal.SIGKILL) -> int:
     return process.pid
 
 
-@pytest.mark.parametrize("name", ["aws", "hyperpod"])
+@pytest.mark.parametrize("name", ["aws", "hyperpod", "monitor"])
 def test_a_process_that_was_killed_is_started_again(cloud: Cloud, keeper: ProcessKeeper, name: str) -> None:
     keeper.look()
     assert cloud.started == []
@@ -105,6 +111,65 @@ def test_one_that_cannot_be_started_keeps_the_other_not_waiting(cloud: Cloud, ke
     assert cloud.started == ["hyperpod"]
     aws, *_ = keeper._reported()
     assert (aws.restarts, aws.problem) == (0, "aws: restart failed: no space left")
+
+
+def test_one_whose_start_failed_is_started_once_more_without_its_record(
+    cloud: Cloud, keeper: ProcessKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.localcloud.processes.kept.FIRST_PAUSE_S", 0.0)
+    monitor = next(one for one in keeper._kept if one.name == "monitor")
+    kill(cloud, "monitor")
+    cloud.broken = True
+    keeper.look()
+    (cloud.home / "run" / "monitor.json").unlink()  # as a start that fails does
+    assert monitor.reported().problem == "monitor: restart failed: no space left"
+    cloud.broken = False
+    keeper.look()
+    assert cloud.started == ["monitor"]
+    assert (monitor.reported().restarts, monitor.reported().problem) == (1, "")
+
+
+@pytest.fixture
+def kept_keeper(tmp_path: Path) -> Iterator[tuple[LocalCloud, KeptProcess]]:
+    """A real keeper of nothing, and what the control plane does about it."""
+    local = LocalCloud(home=tmp_path, port=1)
+    local.start_keeper(region="us-west-2")
+    yield local, KeptProcess.recorded("keeper", home=tmp_path, start=partial(local.restart_keeper, region="us-west-2"))
+    processes.stop(name="keeper", home=tmp_path)
+
+
+def test_a_keeper_that_was_killed_is_started_again(kept_keeper: tuple[LocalCloud, KeptProcess]) -> None:
+    local, keeper = kept_keeper
+    old = processes.find(name="keeper", home=local.home)
+    assert old is not None
+    os.kill(old.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, old.pid, os.WEXITED | os.WNOWAIT)
+    keeper.look()
+    found = processes.find(name="keeper", home=local.home)
+    assert found is not None
+    assert found.pid != old.pid
+    assert keeper.reported().restarts == 1
+    assert "process keeper failed and was restarted once" in keeper.reported().problems(now=time.monotonic())[0]
+
+
+def test_a_keeper_that_a_command_ends_stays_down_though_it_is_seen_dead_before_its_record_is_removed(
+    kept_keeper: tuple[LocalCloud, KeptProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local, keeper = kept_keeper
+    looking = threading.Thread(target=keeper.look)
+    end = processes.Process.end
+
+    def ended(process: processes.Process) -> None:
+        end(process)
+        if processes.has_died(name="keeper", home=local.home):
+            looking.start()
+            time.sleep(0.2)
+
+    monkeypatch.setattr(processes.Process, "end", ended)
+    local.stop()
+    looking.join(10)
+    assert processes.find(name="keeper", home=local.home) is None
+    assert keeper.reported().restarts == 0
 
 
 def test_a_process_that_stands_still_is_told_with_the_way_to_let_it_go_on(cloud: Cloud, keeper: ProcessKeeper) -> None:
@@ -187,7 +252,7 @@ def test_kernel_logs_that_were_ended_stay_so_and_nobody_misses_them(
     logs.stop()
     keeper.look()
     assert cloud.started == []
-    assert [one.name for one in LocalCloud(home=cloud.home).processes()] == ["aws", "hyperpod", "keeper"]
+    assert [one.name for one in LocalCloud(home=cloud.home).processes()] == ["aws", "hyperpod", "keeper", "monitor"]
 
 
 def test_a_process_behind_the_kernel_logs_that_stands_still_is_told_and_let_go_on(

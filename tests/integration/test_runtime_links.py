@@ -8,7 +8,9 @@ import socket
 import sys
 import threading
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,11 +24,13 @@ from holdfast_runtime.launcher.links import (
     LINK,
     Challenge,
     Hello,
+    Links,
     Proofs,
     SealedLine,
     Trouble,
     Warm,
 )
+from holdfast_runtime.overlay import Member, Packet, Suspicion
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
@@ -42,6 +46,50 @@ def test_a_launcher_is_found_at_its_port_with_either_family(family: socket.Addre
     with listen() as door:
         if family == socket.AF_INET6 != door.family:
             pytest.skip("this machine has no IPv6")
+    run(test())
+
+
+def test_a_launcher_that_is_opened_has_one_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Links] = []
+    make = Links._make_reach
+
+    def counted(links: Links) -> Any:
+        made.append(links)
+        return make(links)
+
+    monkeypatch.setattr(Links, "_make_reach", counted)
+
+    async def test() -> None:
+        end = await End(0).open()
+        assert made == [end.links]
+
+    run(test())
+
+
+def test_a_launcher_whose_port_is_taken_is_closed_without_a_word() -> None:
+    async def test() -> None:
+        end = End(0)
+        with listen() as door, pytest.raises(OSError, match="in use"):
+            await end.open(port=door.getsockname()[1])
+
+    run(test())
+
+
+def test_the_reason_of_an_old_connection_is_none_of_a_launcher_that_has_answered_since() -> None:
+    others = [Member(node, f"{node:02x}", 0, "127.0.0.1", 1) for node in (1, 2, 3)]
+
+    async def test() -> None:
+        end = await End(0, deadlines=PATIENT).open()
+        reach: Any = end.links._reach
+        one, two = (SimpleNamespace(peer=peer, has_received=True) for peer in others[:2])
+        reach.heard(two, Packet(tuple(others), (), ()))
+        reach.linked(one)
+        reach.ended(one, "its connection was closed")
+        reach.heard(two, Packet((replace(others[0], turn=1),), (), ()))
+        reach.heard(two, Packet((), tuple(Suspicion(1, "01", 1, node) for node in (2, 3)), ()))
+        await until(lambda: bool(end.down))
+        assert end.down == [(1, "reported as lost by nodes 2, 3")]
+
     run(test())
 
 

@@ -15,6 +15,7 @@ class Plane:
 
     stopped: list[str] = field(default_factory=list)
     answers: bool = True
+    lost: list[str] = field(default_factory=list)
     revived: int = 0
     is_started: bool = True
     cluster: Any = field(default_factory=lambda: SimpleNamespace(key="eks-1", name="demo"))
@@ -22,6 +23,13 @@ class Plane:
     @property
     def api(self) -> Any:
         return SimpleNamespace(is_ready=lambda timeout_s: self.answers)
+
+    def restart_loops(self) -> list[str]:
+        lost, self.lost = self.lost, []
+        return lost
+
+    def bound_logs(self) -> None:
+        pass
 
     def stopped_programs(self) -> list[str]:
         return self.stopped
@@ -57,6 +65,13 @@ def test_a_scheduler_that_stands_still_is_reported_and_then_ended(clock: list[fl
     assert plane.revived == 1
     passes(keeper, clock, 2)
     assert keeper.problem() == ""
+
+
+def test_lost_loops_are_restarted_and_logged(clock: list[float], caplog: pytest.LogCaptureFixture) -> None:
+    plane = Plane(lost=["etcd", "kube-proxy"])
+    keeper = Keeper(planes=lambda: [plane])  # type: ignore[list-item]
+    passes(keeper, clock, 4)
+    assert caplog.messages == ["EKS cluster demo: lost loops: restarting etcd, kube-proxy"]
 
 
 def test_one_that_goes_on_in_time_is_left_alone(clock: list[float]) -> None:

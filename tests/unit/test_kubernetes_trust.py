@@ -5,6 +5,7 @@ import contextlib
 import datetime
 import json
 import ssl
+import tempfile
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -133,6 +134,14 @@ def test_python_313_trusts_no_authority_without_key_identifiers(tmp_path: Path) 
     with serving(pki.sign("server"), pki.authority) as server, pytest.raises(OSError, match=REFUSED):
         urllib.request.urlopen(server.url, context=ssl.create_default_context(cafile=pki.authority), timeout=10)
     assert server.asked == []
+
+
+def test_the_key_of_a_client_is_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    pki = Pki(tmp_path / "pki")
+    with serving(pki.sign("server"), pki.authority) as server:
+        of_the_local_cloud(server, tmp_path)
+    assert len(server.asked) == 1
 
 
 @every_client

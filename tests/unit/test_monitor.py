@@ -10,14 +10,17 @@ import pytest
 from holdfast.localcloud.monitor import (
     MonitorAccess,
     MonitorError,
+    MonitorSettings,
     ScrapeTarget,
     access_of,
     alertmanager_configuration,
     bcrypt,
     check_rules,
     prometheus_configuration,
+    settings_of,
     web_configuration,
     write_access,
+    write_settings,
 )
 
 RULES = Path(__file__).parents[2] / "constructs" / "holdfast_constructs" / "observability" / "prometheus_rules.yaml"
@@ -84,6 +87,12 @@ def test_without_the_programs_it_is_said_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MonitorError, match="prometheus, prometheus-alertmanager, promtool not found in PATH"):
         check_rules(RULES)
+
+
+def test_a_restart_has_the_rules_and_the_cluster_of_the_last_start(tmp_path: Path) -> None:
+    settings = MonitorSettings(rules=RULES.read_text(), cluster="local")
+    write_settings(tmp_path, settings)
+    assert settings_of(tmp_path) == settings
 
 
 def test_the_password_lies_in_the_home_for_its_owner_alone(tmp_path: Path) -> None:

@@ -138,3 +138,11 @@ def text_of(value: str, *, cut: int | None = None) -> str:
 def test_a_text_that_is_no_such_value_is_refused(large: str) -> None:
     with pytest.raises(MessageError, match=r"said\.large"):
         CODEC.decode(f'{{"type":"said","large":{large},"before":null}}'.encode())
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["message", "large value"])
+def test_deep_nesting_is_a_message_error(inside: bool) -> None:
+    deep = "[" * 100_000
+    large = base64.b64encode(zlib.compress(deep.encode())).decode()
+    with pytest.raises(MessageError):
+        CODEC.decode((f'{{"type":"said","large":"{large}"}}' if inside else deep).encode())

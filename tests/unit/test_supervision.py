@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.localcloud.supervision import Complaints, Pass, Passes, Worker, passes_path, read_passes
+from holdfast.localcloud.supervision import Complaints, Pass, Passes, Worker, passes_path, read_passes, start_log
 
 LOG = logging.getLogger("holdfast.test")
 
@@ -133,3 +133,25 @@ def test_a_million_bad_names_take_bounded_memory_and_are_counted() -> None:
         logging.disable(logging.NOTSET)
     assert complaints.count == 3000
     assert len(json.dumps(complaints.summary)) < 200
+
+
+def test_a_log_is_two_files_of_bounded_size_while_others_append_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.localcloud.supervision.log_lines.MOST_BYTES", 200)
+    path = tmp_path / "hyperpod.log"
+    before = [*logging.root.handlers], logging.root.level
+    with path.open("a") as own, path.open("a") as child:
+        start_log(stream=own, pattern="%(message)s")
+        try:
+            for number in range(1000):
+                LOG.warning("pod identity: 401 %d", number)
+                child.write("of a child\n")
+                child.flush()
+        finally:
+            logging.root.handlers, logging.root.level = before
+    kept = path.with_name("hyperpod.log.1")
+    assert {one.name for one in tmp_path.iterdir()} == {path.name, kept.name}
+    assert max(path.stat().st_size, kept.stat().st_size) < 250
+    assert "pod identity: 401 999\n" in kept.read_text() + path.read_text()
+    assert b"\0" not in path.read_bytes() + kept.read_bytes()

@@ -17,10 +17,9 @@ With any of them, paths, TLS context and translated errors stay necessary: most 
 import contextlib
 import http.client
 import json
+import os
 import ssl
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Optional
 from urllib.parse import urlencode, urlsplit
 
@@ -89,11 +88,10 @@ class KubernetesClient:
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.trust = kubernetes_trust(authority)
         if certificate:
-            with tempfile.TemporaryDirectory() as folder:  # OpenSSL reads client certificates from files only
-                pair = Path(folder, "pair.pem")
-                pair.touch(mode=0o600)
-                pair.write_bytes(certificate)
-                self.trust.load_cert_chain(pair)
+            # OpenSSL reads client certificates from files only; this one is in memory.
+            with os.fdopen(os.memfd_create("client"), "wb", buffering=0) as pair:
+                pair.write(certificate)
+                self.trust.load_cert_chain(f"/proc/self/fd/{pair.fileno()}")
 
     def get(self, path: str, **query: str) -> Object:
         return self._json("GET", _with_query(path, query.items()))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.deploying.stages import Stage
 from holdfast.cli.terminal import CommandError, console, step
-from holdfast.localcloud import LocalCloud
+from holdfast.localcloud import LocalCloud, processes
 from holdfast.localcloud.monitor import MonitorError, check_rules
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def check_monitor(rules: Path, definition: "Environment") -> None:
 
 def start_monitor(rules: Path, definition: "Environment", *, local: LocalCloud) -> None:
     with step(Stage.MONITOR) as progress:
-        access = local.start_monitor(rules=rules, cluster=definition.cluster_name)
+        access = processes.start_monitor(local.home, rules=rules, cluster=definition.cluster_name)
         progress.update(f"{access.prometheus}, {access.alertmanager}")
     where = local.home / "monitor" / "access.json"
     console.print(f"alerts: {access.prometheus}/alerts, user {access.user}, password in {where}", markup=False)

@@ -82,7 +82,7 @@ def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
         progress.update(victim if victim == instance_id else f"{victim} ({instance_id})")
     with step("notice") as progress:
         watch.until(
-            lambda events: _has(events, kinds.NODE_LOST),
+            lambda events: bool(_of_nodes(events, kinds.NODE_LOST)),
             what="the detection of the lost node",
             progress=progress,
             job_may_end=True,
@@ -92,7 +92,7 @@ def _break(context: Context, watch: Watch, *, fault: Fault) -> None:
             progress.update("the job ended without it")
     with step("replace the node") as progress:
         watch.until(
-            lambda events: _has(events, kinds.NODE_REPLACED),
+            lambda events: bool(_of_nodes(events, kinds.NODE_REPLACED)),
             what="the replacement",
             progress=progress,
             job_may_end=True,
@@ -131,7 +131,7 @@ def _heal(context: Context, watch: Watch) -> None:
     with step("replace the reported node") as progress:
         watch.until(
             lambda events: any(
-                event.kind == kinds.NODE_REPLACED and event.detail.get("replaces") == victim for event in events
+                event.detail.get("replaces") == victim for event in _of_nodes(events, kinds.NODE_REPLACED)
             ),
             what="the replacement",
             progress=progress,
@@ -143,7 +143,7 @@ def _spare_is_back(events: "list[Event]") -> bool:
     """Return True if a launcher became ready as a spare after the loss."""
     from holdfast_common import kinds
 
-    lost_ns = max(event.time_ns for event in events if event.kind == kinds.NODE_LOST)
+    lost_ns = max(event.time_ns for event in _of_nodes(events, kinds.NODE_LOST))
     return any(event.kind == kinds.SPARE_READY and event.time_ns > lost_ns for event in events)
 
 
@@ -153,6 +153,11 @@ def _hand_over_line(events: "list[Event]") -> str:
     last = next(event for event in reversed(events) if event.kind == kinds.HANDED_OVER)
     rank, step_of, lost = (last.detail.get(name) for name in ("rank", "step", "steps_lost"))
     return f"rank {rank} after step {step_of}, {lost} steps lost"
+
+
+def _of_nodes(events: "list[Event]", kind: str) -> "list[Event]":
+    """Events of nodes, which a job cannot report."""
+    return [event for event in events if event.kind == kind and event.source != "job"]
 
 
 def _has(events: "list[Event]", kind: str) -> bool:

@@ -4,6 +4,7 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -35,10 +36,11 @@ class Buildah:
     """buildah with its own storage. Its errors become ``ImageError``."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.options = ("--root", str(folder / "storage"), "--runroot", str(folder / "run"))
 
     def run(self, *arguments: str) -> str:
-        return _run("buildah", *self.options, *arguments)
+        return _run("buildah", *self.options, *arguments, temporary=self.folder)
 
     @contextlib.contextmanager
     def files(self, image: str) -> Iterator[Path]:
@@ -50,10 +52,18 @@ class Buildah:
             self.run("rm", container)
 
 
-def _run(program: str, *arguments: str) -> str:
+def _run(program: str, *arguments: str, temporary: Path | None = None) -> str:
+    """Run a program; ``temporary``: folder for what it unpacks as root. Default: TMPDIR of this process."""
+    environment = {**os.environ, "TMPDIR": str(temporary)} if temporary else None
     try:
         done = subprocess.run(
-            [program, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, check=False, umask=0o022
+            [program, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            umask=0o022,
+            env=environment,
         )
     except FileNotFoundError:
         raise ImageError(f"the program {program} is missing; install Debian's package {program}") from None
@@ -67,8 +77,8 @@ def _run(program: str, *arguments: str) -> str:
 
 
 @contextlib.contextmanager
-def buildah(*, below: Path | None = None) -> Iterator[Buildah]:
-    """Yield temporary storage. ``below``: folder with free space. Default: the folder for temporary files."""
+def buildah(*, below: Path) -> Iterator[Buildah]:
+    """Yield temporary storage. ``below``: folder of root with free space."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-images-", dir=below))
     tool = Buildah(folder)
     try:
@@ -155,10 +165,11 @@ def make_base(tool: Buildah, *, tag: str) -> None:
         raise ImageError("this environment has no torch to put into the image; run make setup")
     site = Path(found.origin).parents[1]
     container = tool.run("from", "scratch").strip()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=tool.folder) as folder:
         archive = Path(folder) / "base.tar"
+        options = ("--variant=minbase", "--include=python3,libgomp1", "bookworm", str(archive))
         try:
-            _run("mmdebstrap", "--variant=minbase", "--include=python3,libgomp1", "bookworm", str(archive))
+            _run("mmdebstrap", *options, temporary=Path(folder))
         except ImageError as error:
             raise PackagesError(f"Debian's packages cannot be downloaded: {error}") from error
         tool.run("add", container, str(archive), "/")

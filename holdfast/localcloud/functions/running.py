@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -59,38 +58,46 @@ class Run:
     timed_out: bool = False
 
 
-def run(function: LambdaFunction, *, event: Mapping[str, Any], pause: Callable[[float], None]) -> Run:
-    """Run it; an exception of ``pause`` ends it and is raised. Raise FunctionError without a sandbox."""
+def run(function: LambdaFunction, *, event: Mapping[str, Any], pause: Callable[[float], None], root: Path) -> Run:
+    """
+    Run it; an exception of ``pause`` ends it and is raised.
+
+    Args:
+        root: Empty folder, made if missing, below which each function mounts its own root. Functions may share it.
+
+    Raises:
+        FunctionError: No sandbox.
+    """
     if os.geteuid() != 0:
         raise FunctionError("functions run in namespaces, which require root; run as root or with sudo")
-    with tempfile.TemporaryDirectory(prefix="holdfast-function-") as root:
-        plan = json.dumps(_plan(function, event, root=root)).encode()
-        child = subprocess.Popen(
-            [sys.executable, "-I", "-m", "holdfast.localcloud.functions.sandbox"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={},
-            start_new_session=True,
-        )
-        assert child.stdin is not None
-        assert child.stdout is not None
-        kept: list[bytes] = []
-        reader = threading.Thread(target=_keep, args=(child.stdout, kept), daemon=True)
-        reader.start()
-        try:
-            with contextlib.suppress(BrokenPipeError):  # it ended at once, and says why
-                child.stdin.write(plan)
-                child.stdin.close()
-            timed_out = not _ended(child, function.timeout_s, pause)
-        finally:
-            _end(child)
-            reader.join(timeout=5)
-            child.stdout.close()
-        output = b"".join(kept).decode(errors="replace")
-        if child.returncode == NO_SANDBOX and not timed_out:
-            raise FunctionError(output.strip() or "the function's sandbox could not be made")
-        return Run(output=output, ended=child.returncode == 0 and not timed_out, timed_out=timed_out)
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    plan = json.dumps(_plan(function, event, root=str(root))).encode()
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-m", "holdfast.localcloud.functions.sandbox"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={},
+        start_new_session=True,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    kept: list[bytes] = []
+    reader = threading.Thread(target=_keep, args=(child.stdout, kept), daemon=True)
+    reader.start()
+    try:
+        with contextlib.suppress(BrokenPipeError):  # it ended at once, and says why
+            child.stdin.write(plan)
+            child.stdin.close()
+        timed_out = not _ended(child, function.timeout_s, pause)
+    finally:
+        _end(child)
+        reader.join(timeout=5)
+        child.stdout.close()
+    output = b"".join(kept).decode(errors="replace")
+    if child.returncode == NO_SANDBOX and not timed_out:
+        raise FunctionError(output.strip() or "the function's sandbox could not be made")
+    return Run(output=output, ended=child.returncode == 0 and not timed_out, timed_out=timed_out)
 
 
 def _plan(function: LambdaFunction, event: Mapping[str, Any], *, root: str) -> dict[str, Any]:

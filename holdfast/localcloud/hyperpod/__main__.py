@@ -6,11 +6,13 @@ import signal
 import sys
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from holdfast.localcloud.hyperpod.api import DEFAULT_REGION
 from holdfast.localcloud.hyperpod.control import ControlPlane
 from holdfast.localcloud.kubernetes import find_binaries
 from holdfast.localcloud.nodes import Fleet
+from holdfast.localcloud.processes import KeptProcess, LocalCloud
 from holdfast.localcloud.supervision import spare_collector, start_log
 
 
@@ -27,12 +29,15 @@ def main() -> int:
         sys.stderr.write("this machine cannot run nodes: " + "; ".join(problems) + "\n")
         return 1
     home = options.home.absolute()
+    cloud = LocalCloud(home=home, port=urlsplit(options.endpoint).port or 80)
+    restart_keeper = partial(cloud.restart_keeper, region=options.region)
     spare_collector()
     plane = ControlPlane(
         home=home,
         endpoint=options.endpoint,
         region=options.region,
         binaries=partial(find_binaries, os.environ),
+        kept=(KeptProcess.recorded("keeper", home=home, start=restart_keeper),),
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: plane.stop())

@@ -17,6 +17,7 @@ from holdfast.localcloud.monitor import configuration
 from holdfast.localcloud.monitor.access import MonitorAccess, bcrypt, forget_access, write_access
 from holdfast.localcloud.monitor.configuration import ScrapeTarget
 from holdfast.localcloud.monitor.programs import ALERTMANAGER, PROMETHEUS, MonitorError
+from holdfast.localcloud.monitor.settings import MonitorSettings
 from holdfast.localcloud.monitor.targets import targets
 from holdfast.localcloud.nodes import Fleet
 
@@ -29,15 +30,14 @@ _log = logging.getLogger(__name__)
 
 
 class Monitor:
-    """Both programs of one home, until ``stopping``. ``cluster``: value of that label."""
+    """Both programs of one home, until ``stopping``."""
 
-    def __init__(self, *, home: Path, rules: Path, cluster: str, stopping: threading.Event) -> None:
-        self._home, self._cluster, self._stopping = home, cluster, stopping
+    def __init__(self, *, home: Path, settings: MonitorSettings, stopping: threading.Event) -> None:
+        self._home, self._settings, self._stopping = home, settings, stopping
         self._fleet = Fleet(home=home)
         self._folder = home / "monitor" / "work"
         self._known: tuple[ScrapeTarget, ...] = ()
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
-        self._rules = rules.read_bytes()
 
     def run(self) -> None:
         """Run until stopped. Raise MonitorError if a program exits."""
@@ -68,7 +68,7 @@ class Monitor:
         for folder in (self._folder, self._folder / configuration.TOKENS):
             folder.mkdir(parents=True, mode=0o700)
             os.chown(folder, NOBODY, NOBODY)
-        self._write(configuration.RULES, self._rules)
+        self._write(configuration.RULES, self._settings.rules.encode())
         self._write(configuration.PASSWORD, password.encode())
         self._write_json(configuration.WEB, configuration.web_configuration(password_hash=bcrypt(password)))
         self._write_json("alertmanager.json", configuration.alertmanager_configuration())
@@ -108,7 +108,8 @@ class Monitor:
             (self._folder / gone.token_file).unlink(missing_ok=True)
         for target in found:
             self._write(target.token_file, target.token.encode())
-        self._write_json("prometheus.json", configuration.prometheus_configuration(found, cluster=self._cluster))
+        settings = configuration.prometheus_configuration(found, cluster=self._settings.cluster)
+        self._write_json("prometheus.json", settings)
         self._known = found
         _log.info("targets: %s", ", ".join(target.instance_id for target in found) or "none")
 

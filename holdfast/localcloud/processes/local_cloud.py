@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.localcloud.home import (
     MARKER,
@@ -27,18 +27,16 @@ from holdfast.localcloud.home import (
 )
 from holdfast.localcloud.processes import detached, spawning
 from holdfast.localcloud.processes.holding import HomeHold, hold, removing
+from holdfast.localcloud.processes.monitoring import MONITOR, restart_monitor
 from holdfast.localcloud.processes.state import KERNEL_LOG, ProcessState, found, process_state, serves_kernel_logs
 from holdfast.localcloud.supervision import together
 from holdfast_common import kinds, parse_events
-
-if TYPE_CHECKING:
-    from holdfast.localcloud.monitor import MonitorAccess
 
 DEFAULT_HOME = Path("/var/lib/holdfast")
 DEFAULT_PORT = 5710
 ACCOUNT = "123456789012"
 
-AWS, HYPERPOD, KEEPER, MONITOR = "aws", "hyperpod", "keeper", "monitor"
+AWS, HYPERPOD, KEEPER = "aws", "hyperpod", "keeper"
 OF_COMMANDS = ("cdk", "synth")
 """Processes that end with the command that started them."""
 
@@ -201,24 +199,24 @@ class LocalCloud:
         with detached.starting(name=KEEPER, home=self.home):
             if detached.find(name=KEEPER, home=self.home):
                 return False
-            argv = [sys.executable, "-m", "holdfast.localcloud.keeper", "--home", str(self.home)]
-            argv += ["--port", str(self.port), "--region", region]
-            spawning.start(name=KEEPER, argv=argv, home=self.home, ready=lambda: True)
+            self._start_keeper(region=region)
             return True
 
-    def start_monitor(self, *, rules: Path, cluster: str) -> "MonitorAccess":
-        """Start or restart Prometheus and Alertmanager, with checked ``rules``. Raise ProcessError."""
-        from holdfast.localcloud.monitor import access_of, is_ready
+    def restart_keeper(self, *, region: str) -> bool:
+        """Start a keeper that has died; return False if it runs, or was ended by a command."""
+        with detached.starting(name=KEEPER, home=self.home):
+            if not detached.has_died(name=KEEPER, home=self.home):
+                return False
+            self._start_keeper(region=region)
+            return True
 
-        with detached.starting(name=MONITOR, home=self.home):
-            detached.stop(name=MONITOR, home=self.home)
-            recognise(self.home)
-            argv = [sys.executable, "-m", "holdfast.localcloud.monitor", "--home", str(self.home)]
-            argv += ["--rules", str(rules.absolute()), "--cluster", cluster]
-            spawning.start(name=MONITOR, argv=argv, home=self.home, ready=lambda: is_ready(self.home))
-        found = access_of(self.home)
-        assert found is not None
-        return found
+    def _start_keeper(self, *, region: str) -> None:
+        argv = [sys.executable, "-m", "holdfast.localcloud.keeper", "--home", str(self.home)]
+        argv += ["--port", str(self.port), "--region", region]
+        spawning.start(name=KEEPER, argv=argv, home=self.home, ready=lambda: True)
+
+    def restart_monitor(self) -> bool:
+        return restart_monitor(self.home)
 
     def _start_hyperpod(self, *, region: str) -> bool:
         ready = self.home / "run" / "hyperpod.ready"
@@ -238,7 +236,8 @@ class LocalCloud:
         return True
 
     def stop(self) -> None:
-        detached.stop(name=KEEPER, home=self.home)  # it would start the others again
+        with detached.starting(name=KEEPER, home=self.home):  # the control plane would start it again
+            detached.stop(name=KEEPER, home=self.home)  # it would start the others again
         together(*(partial(detached.stop, name=name, home=self.home) for name in (MONITOR, HYPERPOD, AWS)))
 
     def node_failures(self, *, since_ns: int = 0) -> list[str]:

@@ -22,7 +22,7 @@ class SystemProcess:
     Args:
         name: Of its record on the machine; elsewhere of its program in ps.
         what: For messages.
-        restarted_by: What restarts it after SIGKILL; empty: nothing, and ``reported`` says where that shows.
+        restarted_by: What restarts it after SIGKILL.
         reported: Where its loss shows.
         stopped: Result of SIGSTOP.
         noticed_within_s: Time until its loss is noticed.

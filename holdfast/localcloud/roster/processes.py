@@ -10,8 +10,10 @@ _GO_ON = "reported; runs again with `up`, or `kill -CONT`"
 _STATUS = "`status`"
 _PYTHONS = ("python", "python3", *(f"python3.{minor}" for minor in range(10, 16)))
 _UNDER_SLURM = (Place.CONTROLLER, Place.COMPUTE)
+COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy")
 HYPERKUBE = "hyperkube"
 """One program that holds those of Kubernetes."""
+LOOP = " (loop)"
 
 
 def _own(name: str, what: str, *, restarted_by: str = "the keeper") -> SystemProcess:
@@ -50,7 +52,7 @@ def _component(name: str) -> SystemProcess:
         name=name,
         place=Place.CONTROL_PLANE,
         what=f"{name} of EKS",
-        restarted_by="a loop around it, after 1 s",
+        restarted_by="its loop, after 1 s",
         reported="its log on the control plane's instance",
         stopped=f"{_STATUS} after 3 s; killed, and so restarted, after 30 s, or when the API server is silent for 4 s",
         shown=(name[:15], HYPERKUBE),
@@ -58,12 +60,25 @@ def _component(name: str) -> SystemProcess:
     )
 
 
+def _loop(name: str) -> SystemProcess:
+    return SystemProcess(
+        name=f"{name}{LOOP}",
+        place=Place.CONTROL_PLANE,
+        what=f"loop that restarts {name} of EKS",
+        restarted_by="the control plane, with its program",
+        reported="`log/hyperpod.log`",
+        stopped="as killed",
+        shown=("sh",),
+        marks=(f"/run/kube/respawn\0{name}\0".encode(),),
+    )
+
+
 EVERY: tuple[SystemProcess, ...] = (
     _own("aws", "embedded AWS"),
     _own("hyperpod", "HyperPod control plane"),
-    _own("keeper", "keeper of the others", restarted_by=""),
+    _own("keeper", "keeper of the others", restarted_by="the control plane"),
     _own("kernel-log", "process behind the kernel logs of all nodes"),
-    _own("monitor", "monitor", restarted_by=""),
+    _own("monitor", "monitor"),
     SystemProcess(
         name="sh",
         place=Place.NODE,
@@ -113,7 +128,8 @@ EVERY: tuple[SystemProcess, ...] = (
         shown=_PYTHONS,
         reported=f"event `witness_lost` of jobs; {_OR_LOST}",
     ),
-    *map(_component, ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy")),
+    *map(_component, COMPONENTS),
+    *map(_loop, COMPONENTS),
     _daemon("containerd", Place.WORKER, unit="containerd"),
     _daemon("kubelet", Place.WORKER, unit="kubelet", marks=(b"kubelet\0",), shown=("kubelet", HYPERKUBE)),
 )

@@ -34,7 +34,7 @@ def make_home(context: Context, user: User) -> None:
             place_folder(context, home, user)
         _own(home, user)
         if is_shared(context, home_of(context, user)):
-            give_key_pair(home, user, node=context.instance_id)
+            give_key_pair(home, user, node=context.instance_id, work=context.path("/run"))
     except OSError as error:
         raise StepError(
             expected=f"user '{user.name}' has the home {home_of(context, user)}",

@@ -23,11 +23,20 @@ def missing_key_pair(keys: Path) -> str:
     return "" if public in (keys / "authorized_keys").read_text().splitlines() else "its key is not in authorized_keys"
 
 
-def give_key_pair(home: Path, user: User, *, node: str) -> None:
-    """Give an account a pair, unless it has one. Raises StepError."""
+def give_key_pair(home: Path, user: User, *, node: str, work: Path) -> None:
+    """
+    Give an account a pair, unless it has one.
+
+    Args:
+        work: Folder of root for temporary files.
+
+    Raises:
+        StepError: The account's folder cannot be used.
+    """
     import tempfile  # only here: importing it takes as long as a step
 
-    with tempfile.TemporaryDirectory() as folder:
+    work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=work) as folder:
         made = Path(folder, KEY)
         run_program("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", user.name, "-f", str(made))
         pair = made.read_bytes(), made.with_suffix(".pub").read_bytes()

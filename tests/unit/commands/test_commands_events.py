@@ -108,15 +108,27 @@ class Cluster(Log):
 def test_events_of_a_node_are_those_of_one_that_exists_or_that_an_event_names(
     node: str, printed: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: Cluster(EVENTS, EVENTS))
+    cluster = Cluster(EVENTS)
+    monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: cluster)
 
     events.events(node=node)
 
     assert len(capsys.readouterr().out.splitlines()) == printed
+    assert cluster.asked_since_ms == [0], "the log is read once"
+
+
+def test_a_past_node_without_recent_events_is_not_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: Cluster(EVENTS))
+
+    events.events(node="i-1", since="2026-11-22")
+
+    assert "no events match" in capsys.readouterr().err
 
 
 def test_a_node_that_neither_the_cluster_nor_an_event_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: Cluster(EVENTS, EVENTS))
+    monkeypatch.setattr("holdfast.cli.commands.cluster.events.locate", lambda **_: Cluster(EVENTS))
 
     with pytest.raises(CommandError, match="got --node bogus; allowed: i-2, ip-10-1-0-12, or a node of an event"):
         events.events(node="bogus", follow=True)

@@ -38,7 +38,8 @@ NODE = {
 }
 TOLD = [
     Event(
-        time_ns=(10**18) * 4 + number, source="job", node="i-4", job="7", kind=kind, detail={"nodes": "i-4", "step": 1}
+        time_ns=(10**18) * 4 + number, source="control-plane" if kind.startswith("node_") else "job", node="i-4",
+        job="7", kind=kind, detail={"nodes": "i-4", "step": 1},
     )
     for number, kind in enumerate(
         (kinds.JOB_STARTED, kinds.CHECKPOINT_SAVED, kinds.NODE_LOST, kinds.JOB_RESUMED, kinds.NODE_REPLACED)
@@ -48,7 +49,12 @@ ANSWERS: dict[str, Any] = {
     "DescribeCluster": {"ClusterArn": ARN, "ClusterStatus": "InService", "InstanceGroups": [GROUP]},
     "ListClusterNodes": {"ClusterNodeSummaries": [NODE]},
     "ListTags": {"Tags": []},
-    "FilterLogEvents": {"events": [{"message": event.to_json(), "logStreamName": "i-4/jobs"} for event in TOLD]},
+    "FilterLogEvents": {
+        "events": [
+            {"message": event.to_json(), "logStreamName": "i-4/jobs" if event.source == "job" else event.source}
+            for event in TOLD
+        ]
+    },
     "CreateLogStream": {},
     "PutLogEvents": {},
     "DescribeFileSystems": {"FileSystems": [{"Lifecycle": "AVAILABLE", "StorageCapacity": 1200}]},

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import rehearsing
 
+from holdfast.cli.terminal import CommandError
 from holdfast_common import Event, kinds
 
 BEGIN = (kinds.JOB_STARTED, kinds.SPARE_READY, kinds.CHECKPOINT_SAVED)
 LOSS = (kinds.NODE_LOST, kinds.VIEW_COMMITTED, kinds.JOB_RESUMED, kinds.NODE_REPLACED)
 HEALED = (kinds.HANDED_OVER, kinds.NODE_REPLACED, kinds.JOB_FINISHED)
+OF_NODES = {kinds.NODE_LOST, kinds.NODE_REPLACED}
 READS = 4
 """Looks after the loss until the launcher of the new node is there."""
 
@@ -22,6 +24,8 @@ class Story(rehearsing.Story):
     def __init__(self, *, comes_back: bool) -> None:
         super().__init__()
         self.planted: list[tuple[str, ...]] = []
+        self.forged: set[str] = set()
+        """Of OF_NODES, by the job."""
         self._comes_back, self._reads, self._lost = comes_back, 0, False
         self.write(kinds.AGENT_STARTED, source="agent", mode="act")
         self._writes(*BEGIN)
@@ -50,7 +54,8 @@ class Story(rehearsing.Story):
 
     def _writes(self, *written: str) -> None:
         for kind in written:
-            self.write(kind, nodes="i-0,i-1", replaces="i-1", step=1, loss=1.0, world_size=2)
+            source = "control-plane" if kind in OF_NODES - self.forged else "job"
+            self.write(kind, source=source, nodes="i-0,i-1", replaces="i-1", step=1, loss=1.0, world_size=2)
 
 
 def rehearsed(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,3 +80,19 @@ def test_nothing_is_planted_in_a_job_that_ends_before_its_spare_is_back(monkeypa
 
     assert story.planted == []
     assert "wait for the spare: the job ended before the spare was ready" in story.told
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"), [(kinds.NODE_LOST, "the detection of the lost node"), (kinds.NODE_REPLACED, "the replacement")]
+)
+def test_a_loss_and_a_replacement_that_only_the_job_reports_are_none(
+    monkeypatch: pytest.MonkeyPatch, kind: str, what: str
+) -> None:
+    story = Story(comes_back=True)
+    story.forged = {kind}
+    monkeypatch.setattr("holdfast.cli.rehearsal.watching.JOB_TIMEOUT_S", 0.05)
+
+    with pytest.raises(CommandError, match=f"waited 0.05 s for {what}"):
+        rehearsed(story, monkeypatch)
+
+    assert story.planted == []

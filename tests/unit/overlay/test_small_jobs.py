@@ -5,6 +5,8 @@ import itertools
 import pytest
 from overlay_world import World
 
+from holdfast_runtime.overlay import Down, Packet, Suspicion
+
 SIZES = range(2, 10)
 
 
@@ -70,3 +72,11 @@ def test_a_letter_whose_carrier_dies_takes_another_way_round_a_cut_connection(si
             pass
 
         assert (one, "to one") in world.read[other]
+
+
+@pytest.mark.parametrize(("size", "why"), [(2, "node 0"), (4, "nodes 0, 2")])
+def test_a_loss_names_its_reporters(size: int, why: str) -> None:
+    overlay = World(size, each_side=4).overlays[0]
+    overlay.suspect(1, 0.0)
+    overlay.hear(2, Packet((), (Suspicion(1, "01", 0, 2),) * (size > 2), ()), 0.0)
+    assert Down(1, f"reported as lost by {why}") in overlay.effects(0.0)

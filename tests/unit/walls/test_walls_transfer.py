@@ -138,3 +138,20 @@ def test_a_donors_proof_is_of_one_header_one_receiver_and_one_place() -> None:
     proofs |= {header.prove(token=token, challenge=challenge, port=port) for token, challenge, port in OTHERS}
 
     assert len(proofs) == 1 + len(changed) + len(OTHERS)
+
+
+@pytest.mark.parametrize(
+    "header", [b"[" * 100_000, b'{"generation":1,"step":1,"name":"\\ud800"}', b'"'], ids=["deep", "surrogate", "torn"]
+)
+def test_a_stranger_ends_with_its_connection_and_writes_no_log(
+    header: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    donor = transfer.Server(host="127.0.0.1", token="ours", deadline_s=20.0, patience_s=0.0)
+    try:
+        with socket.create_connection(("127.0.0.1", donor.port)) as stranger:
+            stranger.sendall(transfer.LENGTH.pack(len(header)) + header)
+            while stranger.recv(1 << 16):
+                pass
+    finally:
+        donor.close()
+    assert capfd.readouterr().err == ""

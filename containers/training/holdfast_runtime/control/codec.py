@@ -58,7 +58,7 @@ class Codec(Generic[T]):
         """The message. Raises MessageError."""
         try:
             values = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MessageError(f"not JSON: {error}, got {data[:80]!r}") from None
         name = values.pop("type", None) if isinstance(values, dict) else None
         if not isinstance(name, str) or name not in self._kinds:
@@ -156,7 +156,7 @@ def _value_of(kind: Any) -> Callable[[str], Any]:
     def value_of(text: str) -> Any:
         try:
             return inside(json.loads(_inside(text)), kind.__name__)
-        except (ValueError, zlib.error) as error:
+        except (ValueError, RecursionError, zlib.error) as error:
             raise MessageError(str(error)) from None
 
     return value_of

@@ -180,7 +180,8 @@ class Overlay:
 
     def _judge(self, now_s: float) -> None:
         for member, reporters in self.roster.judged(now_s):
-            self._effects.append(Down(member.node, f"reported as lost by nodes {', '.join(map(str, reporters))}"))
+            nodes = f"node{'s' if len(reporters) > 1 else ''} {', '.join(map(str, reporters))}"
+            self._effects.append(Down(member.node, f"reported as lost by {nodes}"))
 
     def _tell_members(self, member: Member, now_s: float, *, sender: int = -1) -> None:
         def put(to: _Outgoing) -> None:

@@ -8,7 +8,7 @@ ranks are all the same.
 
 from holdfast_runtime.snapshots.checkpoints import Checkpoints, Outcome
 from holdfast_runtime.snapshots.copies import Copy
-from holdfast_runtime.snapshots.keeper import Keeper, fetch
+from holdfast_runtime.snapshots.keeper import Keeper, bring, fetch
 from holdfast_runtime.snapshots.layout import Block, Label, Layout, SnapshotError
 from holdfast_runtime.snapshots.manifest import (
     COMPLETE,
@@ -48,6 +48,7 @@ __all__ = [
     "Snapshots",
     "Stateful",
     "agree_by",
+    "bring",
     "clear_incomplete",
     "complete",
     "complete_steps",

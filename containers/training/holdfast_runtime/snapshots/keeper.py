@@ -18,6 +18,9 @@ from holdfast_runtime.faults import Injector
 from holdfast_runtime.snapshots.layout import Block, Label, Pair, SnapshotError
 from holdfast_runtime.snapshots.wire import Link, label_from_json, label_to_json, proof_of, proves
 
+MOST_STRANGERS = 32
+"""Lines about callers without the token; a program that reaches the port could fill the log of the job otherwise."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -51,6 +54,7 @@ class Keeper:
         self._busy: set[int] = set()
         self._wards: frozenset[int] = frozenset()
         self._links: set[Link] = set()
+        self._strangers = 0
         self.spent_s = 0.0
         """CPU of all visits."""
         self._door = listen(host, port=port)
@@ -142,24 +146,33 @@ class Keeper:
 
     def _visit(self, connection: socket.socket) -> None:
         link = Link(connection, deadline_s=self._deadline_s)
+        is_stranger = True
         try:
             request = self._asked(link)
+            is_stranger = False
             self._admit(int(request["generation"]), link)
             if request["kind"] == "bring":
                 self._take_in(link, request)
             else:
                 self._hand_out(link, request)
         except SnapshotError as error:
-            _LOG.warning("a shard was refused: %s", error)
+            self._warn(f"a shard was refused: {error}", is_stranger=is_stranger)
             with contextlib.suppress(OSError):
                 link.say({"refused": str(error)})
         except (OSError, KeyError, TypeError, ValueError) as error:
-            _LOG.warning("a transfer of a shard broke: %r", error)
+            self._warn(f"a transfer of a shard broke: {error!r}", is_stranger=is_stranger)
         finally:
             with self._changed:
                 self._links.discard(link)
                 self.spent_s += time.thread_time()
             link.close()
+
+    def _warn(self, text: str, *, is_stranger: bool) -> None:
+        with self._changed:
+            self._strangers += is_stranger
+            is_logged = not is_stranger or self._strangers <= MOST_STRANGERS
+        if is_logged:
+            _LOG.warning("%s", text)
 
     def _asked(self, link: Link) -> dict[str, Any]:
         challenge = link.greet()
@@ -206,11 +219,14 @@ def bring(block: Block, label: Label, link: Link, *, generation: int, keep: int,
     """Have a shard kept by another process. Raises SnapshotError when it refuses, OSError when it is gone."""
     request = {"kind": "bring", "generation": generation, "keep": keep, "label": label_to_json(label)}
     link.ask(request, token=token)
+    _expect(link, "go", label)
+    link.send_block(block)
+    _expect(link, "kept", label)
+
+
+def _expect(link: Link, word: str, label: Label) -> None:
     answer = link.hear()
-    if answer.get("go") == label.digest:
-        link.send_block(block)
-        answer = link.hear()
-    if answer.get("kept") != label.digest:
+    if answer.get(word) != label.digest:
         raise SnapshotError(str(answer.get("refused", answer)))
 
 

@@ -73,10 +73,10 @@ class Link:
             raise SnapshotError(f"a header of {length} bytes is none")
         try:
             message = json.loads(self._receive(length))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SnapshotError(f"a header that is no JSON: {error}") from error
         if not isinstance(message, dict):
-            raise SnapshotError(f"a header that is no object: {message!r}")
+            raise SnapshotError(f"a header that is no object: {type(message).__name__}")
         return message
 
     def send_block(self, block: Block, *, damaged: bool = False) -> None:

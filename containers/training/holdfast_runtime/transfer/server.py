@@ -95,7 +95,7 @@ class Server:
             threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def _answer(self, connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError, WireError, TypeError):
+        with connection, contextlib.suppress(OSError, WireError, TypeError, ValueError):  # strangers write no log
             line = Line(connection, deadline_s=self._deadline_s)
             nonce = secrets.token_bytes(NONCE_BYTES)
             line.send([nonce])

@@ -130,7 +130,7 @@ class Line:
             raise WireError(f"a header of {count} bytes is too long")
         try:
             value = json.loads(self.read(count))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise WireError(f"a header is not JSON: {error}") from None
         if not isinstance(value, dict):
             raise WireError("a header is not an object")

@@ -1,11 +1,11 @@
 import json as json_format
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
 
 import typer
 from rich.text import Text
@@ -29,6 +29,7 @@ from holdfast.cli.deployed import (
 from holdfast.cli.terminal import FILTER, FOLLOW, OUTPUT, SINCE, TAIL, CommandError, console, error_console
 from holdfast.cli.views import EventLine
 
+_Any = TypeVar("_Any")
 POLL_S = 0.5
 AWS_POLL_S = 5.0
 FOLLOWED_BACK_NS = 2 * 3600 * 1_000_000_000
@@ -65,7 +66,10 @@ def events(
         name = context.session.cluster_name
         error_console.print(f"HyperPod's own events of {name}; Holdfast's are not shipped from AWS yet", style="dim")
         source, poll_s = _ServiceEvents(context), AWS_POLL_S
-    _check_node(context, source, node=choice.node)
+    names = node_names(context) if choice.node else frozenset[str]()
+    if choice.node and choice.node not in names:
+        known = ", ".join(sorted(names)) or "none yet"
+        source.strange = f"got --node {choice.node}; allowed: {known}, or a node of an event"
     _print(source, choice, follow=follow, as_json=json, tail=tail, poll_s=poll_s)
 
 
@@ -84,12 +88,16 @@ class _HoldfastEvents:
         self._context = context
         self._has_read = False
         """The whole log, so that an unknown kind can be rejected."""
+        self.strange = ""
+        """Message of the error if the node of the choice has no event at any time. Empty: none"""
 
     def read(self, choice: Choice) -> Iterable[_ShownEvent]:
-        found = stream_events(self._context, since_ns=choice.since_ns)
+        found = stream_events(self._context, since_ns=0 if self.strange else choice.since_ns)
+        if self.strange:
+            found = _with_any(found, Choice(node=choice.node).matches, otherwise=self.strange)
         for event in filter(choice.matches, found) if self._has_read else choice.of(found):
             yield _ShownEvent(event.time_ns, event.to_json, EventLine(event))
-        self._has_read = True
+        self._has_read, self.strange = True, ""
 
 
 class _ServiceEvents:
@@ -97,10 +105,27 @@ class _ServiceEvents:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self.strange = ""
 
     def read(self, choice: Choice) -> Iterable[_ShownEvent]:
-        for event in read_service_events(self._context, since_ns=choice.since_ns, node=choice.node):
-            yield _ShownEvent(event.time_ns, partial(_json_of, event), event.line())
+        since_ns = 0 if self.strange else choice.since_ns
+        found: Iterable[ServiceEvent] = read_service_events(self._context, since_ns=since_ns, node=choice.node)
+        if self.strange:
+            found = _with_any(found, lambda _: True, otherwise=self.strange)
+        for event in found:
+            if event.time_ns >= choice.since_ns:
+                yield _ShownEvent(event.time_ns, partial(_json_of, event), event.line())
+        self.strange = ""
+
+
+def _with_any(events: Iterable[_Any], matches: Callable[[_Any], bool], *, otherwise: str) -> Iterator[_Any]:
+    """Yield all. Raises: CommandError: none matches."""
+    is_any = False
+    for event in events:
+        is_any = is_any or matches(event)
+        yield event
+    if not is_any:
+        raise CommandError(otherwise)
 
 
 def _json_of(event: ServiceEvent) -> str:
@@ -114,12 +139,6 @@ def _refuse_what_hyperpod_does_not_tell(choice: Choice) -> None:
             f"got {' and '.join(given)}; on AWS there are HyperPod's own events only, which have neither kinds nor "
             "jobs; allowed there: --since, --node, --tail"
         )
-
-
-def _check_node(context: Context, source: "_HoldfastEvents | _ServiceEvents", *, node: str) -> None:
-    if not node or (names := node_names(context)).intersection([node]) or any(source.read(Choice(node=node))):
-        return
-    raise CommandError(f"got --node {node}; allowed: {', '.join(sorted(names)) or 'none yet'}, or a node of an event")
 
 
 class _RecentEvents:

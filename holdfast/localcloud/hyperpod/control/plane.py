@@ -4,7 +4,7 @@ import ipaddress
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from holdfast.localcloud.hyperpod.slurm import FORM_TIMEOUT_S, SlurmClusters
 from holdfast.localcloud.hyperpod.upkeep import Upkeep, WatchedNode
 from holdfast.localcloud.kubernetes import Account, Binaries, Clusters, EksCluster
 from holdfast.localcloud.nodes import Fleet, Node, NodeError
+from holdfast.localcloud.processes import KeptProcess
 from holdfast.localcloud.roster import Place
 from holdfast.localcloud.supervision import Complaints, Pass, Passes, passes_path
 from holdfast_common import kinds
@@ -64,6 +65,7 @@ class ControlPlane:
         form_timeout_s: Wait for Slurm's controller, "the expected time" that AWS does not quantify. Default: 40 s.
         recovery_share: Share of instances repaired within an hour when several seem broken; at least one. Default: 0.1
         binaries: Of Kubernetes, called for each EKS cluster. Default: none, such clusters are records.
+        kept: Processes to restart when they exit. Default: none
     """
 
     def __init__(
@@ -77,7 +79,9 @@ class ControlPlane:
         form_timeout_s: float = FORM_TIMEOUT_S,
         recovery_share: float = reconcile.SHARE,
         binaries: Callable[[], Binaries | None] = lambda: None,
+        kept: Sequence[KeptProcess] = (),
     ) -> None:
+        self._kept = kept
         self._endpoint, self._region, self._zone = endpoint, region, ""
         self._waker = Waker()
         self._stopping = threading.Event()
@@ -156,6 +160,8 @@ class ControlPlane:
             while not self._stopping.is_set():
                 began = time.monotonic()
                 self._complaints.guard("all clusters", self._step)
+                for one in () if self._stopping.is_set() else self._kept:
+                    one.look()
                 self._looped_at = time.monotonic()
                 # A storm of changes is looked at now and then, and leaves the machine to those who cause it.
                 self._stopping.wait(time.monotonic() - began)
@@ -245,6 +251,7 @@ class ControlPlane:
         parts = (self._service, self._storage, self._upkeep, self._watch, self._tailer, self._shipper)
         return [
             loop,
+            *(one.reported() for one in self._kept),
             *(
                 one.reported()
                 for one in (*(part.worker for part in parts), *self._ways.workers(), *self._kubernetes.workers())

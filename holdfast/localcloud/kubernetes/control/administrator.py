@@ -8,7 +8,7 @@ from holdfast.localcloud.kubernetes.control.keys import Authority
 from holdfast.localcloud.kubernetes.model import LOOPBACK, parse_eks_cluster
 from holdfast_common import KubernetesClient
 
-USER, GROUPS = "eks:addon-manager", ("system:masters",)
+USER = "eks:addon-manager"
 """The user is EKS's (user guide, default-roles-users, read on 2026-11-23); there it has a role of its own."""
 
 
@@ -18,8 +18,12 @@ def administrator(directory: Path, described: Mapping[str, Any]) -> KubernetesCl
     keys = directory / cluster.key / "pki"
     if not cluster.endpoint.startswith(LOOPBACK) or not (keys / "sa.key").exists():  # the last of the keys that is made
         return None
-    authority = Authority(keys)
-    pair = authority.client(USER, groups=GROUPS)
+    return client_of(Authority(keys), endpoint=cluster.endpoint, user=USER)
+
+
+def client_of(authority: Authority, *, endpoint: str, user: str) -> KubernetesClient:
+    """Return a client with all rights."""
+    pair = authority.client(user, groups=["system:masters"])
     return KubernetesClient(
-        endpoint=cluster.endpoint, authority=authority.certificate.decode(), certificate=pair.certificate + pair.key
+        endpoint=endpoint, authority=authority.certificate.decode(), certificate=pair.certificate + pair.key
     )

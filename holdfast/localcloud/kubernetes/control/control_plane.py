@@ -14,17 +14,18 @@ from holdfast.localcloud.forwarding import Forwarder
 from holdfast.localcloud.home import remove_tree
 from holdfast.localcloud.kubernetes.binaries import Binaries
 from holdfast.localcloud.kubernetes.control import components
+from holdfast.localcloud.kubernetes.control.administrator import client_of
 from holdfast.localcloud.kubernetes.control.components import FOLDER, KEYS, Program, Settings
 from holdfast.localcloud.kubernetes.control.keys import Authority, Pair, kubeconfig
 from holdfast.localcloud.kubernetes.model import LOOPBACK, EksCluster
 from holdfast.localcloud.nodes import FileSpec, Fleet, Mount, Node, NodeError, NodeSpec, ProgramQuery, census
-from holdfast.localcloud.roster import Place, at
+from holdfast.localcloud.roster import LOOP, Place, at
 from holdfast.localcloud.supervision import Worker
-from holdfast_common import KubernetesClient
 
 READY_WITHIN_S = 180.0
 POLL_S = 0.1
 COMMAND_TIMEOUT_S = 30.0
+LARGEST_LOG_BYTES = 64 << 20
 GARBAGE_PERCENT = "40"
 """Less than half of Go's own: a third less memory for a little more work."""
 ADMINISTRATOR = "eks:cluster-bootstrap"
@@ -40,7 +41,13 @@ if [ -z "$stopped" ]; then stopped=$(pgrep --full "$1(hyperkube )?kube-apiserver
 for pid in $stopped; do kill -KILL "$pid"; done
 """
 
-_SOUGHT = tuple(ProgramQuery(name=one.name, shown=one.shown, marks=one.marks) for one in at(Place.CONTROL_PLANE))
+_END_LOOP = 'pkill -KILL --full "$1" || true'
+
+_TURN_OVER = 'cp "$1" "$1.new" && mv "$1.new" "$1.1"; : > "$1"'
+
+_QUERIES = tuple(ProgramQuery(name=one.name, shown=one.shown, marks=one.marks) for one in at(Place.CONTROL_PLANE))
+_PROGRAMS = tuple(one for one in _QUERIES if not one.name.endswith(LOOP))
+_LOOPS = tuple(one for one in _QUERIES if one.name.endswith(LOOP))
 
 _log = logging.getLogger(__name__)
 
@@ -81,12 +88,7 @@ class ControlPlane:
         )
         self._forwarder = Forwarder(listener=listener, host=address, port=self.settings.port, stream=self._fleet.stream)
         self._forwarder.start()
-        administrator = self.authority.client(ADMINISTRATOR, groups=["system:masters"])
-        self.api = KubernetesClient(
-            endpoint=self.endpoint,
-            authority=self.authority.certificate.decode(),
-            certificate=administrator.certificate + administrator.key,
-        )
+        self.api = client_of(self.authority, endpoint=self.endpoint, user=ADMINISTRATOR)
 
     @property
     def endpoint(self) -> str:
@@ -135,14 +137,40 @@ class ControlPlane:
         node = self.node
         if node is None:
             return []
-        found = census([node], sought=_SOUGHT).get(node.spec.instance_id, {})
+        found = census([node], sought=_PROGRAMS).get(node.spec.instance_id, {})
         return sorted(name for name, state in found.items() if state in ("T", "t"))
+
+    def restart_loops(self) -> list[str]:
+        """Restart programs whose loop exited or is stopped; return their names. Raise NodeError or OSError."""
+        node = self.node
+        if node is None or not self.is_started:
+            return []
+        found = census([node], sought=_LOOPS).get(node.spec.instance_id)
+        if found is None:
+            return []
+        first, second = self._programs()
+        lost = [one for one in (*first, *second) if found.get(f"{one.name}{LOOP}", "T") in ("T", "t")]
+        for program in lost:
+            pattern = f"^(/bin/sh /run/kube/respawn |{_TOOLS}/(hyperkube )?){program.name} "
+            node.run(["/bin/sh", "-c", _END_LOOP, "end_loop", pattern], timeout_s=COMMAND_TIMEOUT_S)
+            self._loop(node, program)
+        return [program.name for program in lost]
 
     def restart_stalled(self) -> None:
         """Kill stopped programs, or else the API server; all are restarted. Exited programs restart by themselves."""
         node = self.node
         if node is not None:
             node.run(["/bin/sh", "-c", _END_STALLED, "restart_stalled", f"^{_TOOLS}/"], timeout_s=COMMAND_TIMEOUT_S)
+
+    def bound_logs(self) -> None:
+        """Move full logs of programs to NAME.log.1: requests of pods cause lines, and may be many."""
+        node = self.node
+        if node is None:
+            return
+        for log in (f"/var/log/kube/{one.name}.log" for one in _PROGRAMS):
+            with contextlib.suppress(OSError):
+                if node.inside(log).stat().st_size >= LARGEST_LOG_BYTES:
+                    node.run(["/bin/sh", "-c", _TURN_OVER, "turn_over", log], timeout_s=COMMAND_TIMEOUT_S)
 
     def stop(self) -> None:
         """Stop forwarding from this machine; programs keep running."""
@@ -209,11 +237,15 @@ class ControlPlane:
         if node.inside(f"/run/kube/{stage}").exists():
             return
         for program in programs:
-            node.popen(
-                ["setsid", "--fork", "/bin/sh", "/run/kube/respawn", program.name, *program.argv],
-                env={"GOMAXPROCS": "2", "GOGC": GARBAGE_PERCENT},
-            ).wait(COMMAND_TIMEOUT_S)
+            self._loop(node, program)
         node.write_file(f"/run/kube/{stage}", b"")
+
+    @staticmethod
+    def _loop(node: Node, program: Program) -> None:
+        node.popen(
+            ["setsid", "--fork", "/bin/sh", "/run/kube/respawn", program.name, *program.argv],
+            env={"GOMAXPROCS": "2", "GOGC": GARBAGE_PERCENT},
+        ).wait(COMMAND_TIMEOUT_S)
 
     def _files(self) -> dict[str, FileSpec]:
         settings, authority = self.settings, self.authority

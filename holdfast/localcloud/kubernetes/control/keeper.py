@@ -59,6 +59,9 @@ class Keeper:
         self._stopped_since = {key: since for key, since in self._stopped_since.items() if key[0] in names}
 
     def _look(self, plane: ControlPlane) -> None:
+        if restarted := plane.restart_loops():
+            _log.warning("EKS cluster %s: lost loops: restarting %s", plane.cluster.name, ", ".join(restarted))
+        plane.bound_logs()
         self._end_stopped(plane)
         key, now = plane.cluster.key, time.monotonic()
         if not plane.is_started or plane.api.is_ready(timeout_s=ANSWERS_WITHIN_S):

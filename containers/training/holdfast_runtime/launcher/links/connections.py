@@ -89,12 +89,13 @@ class Links:
         self._tasks: set[asyncio.Task[None]] = set()
         self._size = size
         self._known: tuple[Address, ...] = ()
+        self._reach: OverlayDriver
+        """From the opening on."""
         self._beats = Heartbeats(
             links=lambda: self._links,
             beside=lambda: self._reach.beside(),
             deadlines=deadlines,
         )
-        self._reach = self._make_reach()
         self._closing = False
         self._last: tuple[LinkMessage, bytes] = (Beat(), BEAT)
 
@@ -130,11 +131,11 @@ class Links:
         """Listen, and look for the others. Raises OSError when the port cannot be had."""
         door = listen(port=port)
         self._port = door.getsockname()[1]
-        self._server = await asyncio.start_server(self._accept, sock=door, limit=HANDSHAKE_BYTES)
         self._calls.own.add((self._host, self._port))
-        self._tasks.add(asyncio.get_running_loop().create_task(self._beats.run()))
         self._known = known
-        self._renew_reach()
+        self._reach = self._make_reach()
+        self._server = await asyncio.start_server(self._accept, sock=door, limit=HANDSHAKE_BYTES)
+        self._tasks.add(asyncio.get_running_loop().create_task(self._beats.run()))
 
     def _make_reach(self) -> OverlayDriver:
         own = Member(self._me.node, self._me.uid, self.incarnation, self._host, self._port)
@@ -148,10 +149,6 @@ class Links:
             patience_s=lambda: self._beats.patience_s,
         )
         return OverlayDriver(own, known=self._known, size=self._size, deadlines=self._deadlines, hooks=hooks)
-
-    def _renew_reach(self) -> None:
-        self._reach.close(last=False)
-        self._reach = self._make_reach()
 
     def formed(self) -> None:
         self._beats.begin()
@@ -190,7 +187,8 @@ class Links:
         if self._server is not None:
             self._server.close()
         links = [*self._links.values()]
-        self._reach.close(last=True)
+        if self._port:  # it was opened
+            self._reach.close(last=True)
         for link in links:
             link.write(LINK.encode(Disconnect(over=True)))
         for link in links:
@@ -239,7 +237,8 @@ class Links:
         links, self._links = [*self._links.values()], {}
         for link in links:
             link.writer.transport.abort()
-        self._renew_reach()
+        self._reach.close(last=False)
+        self._reach = self._make_reach()
         for link in links:
             self._calls.dial((link.peer.host, link.peer.port))
 

@@ -62,8 +62,8 @@ class OverlayDriver:
         self._failing_s: dict[int, float] = {}
         """Since when a neighbour cannot be called."""
         self._since_s: dict[int, float] = {}
-        self._ended: dict[int, str] = {}
-        """By node, why its last connection ended."""
+        self._ended: dict[int, tuple[Member | None, str]] = {}
+        """By node, why its last connection ended; for its launcher as known then, since a refutation makes it stale."""
         self._kept: dict[int, bool] = {}
         """By neighbour, the last report to it: its connection is needed."""
         self._asked_s = 0.0
@@ -104,7 +104,8 @@ class OverlayDriver:
         self._changed()
 
     def ended(self, link: Link, why: str) -> None:
-        self._ended[link.peer.node] = why
+        if link.has_received:
+            self._ended[link.peer.node] = (self._overlay.roster.members.get(link.peer.node), why)
         # Who has given up a handshake that took it too long is not gone; whether it answers is soon known.
         self._overlay.unlink(link.peer.node, time.monotonic(), parted=not link.has_received)
         self._changed()
@@ -178,7 +179,10 @@ class OverlayDriver:
         if link is not None:
             link.write(LINK.encode(Disconnect(over=True)))  # if it is well it must not take this one for lost
             link.end(effect.why)
-        self._hooks.down(effect.node, self._ended.pop(effect.node, effect.why))
+        before, why = self._ended.pop(effect.node, (None, ""))
+        lost = self._overlay.roster.members.get(effect.node)
+        same = before is not None and lost is not None and (before.uid, before.turn) == (lost.uid, lost.turn)
+        self._hooks.down(effect.node, why if same else effect.why)
         self._changed()
 
     def _wait(self) -> None:

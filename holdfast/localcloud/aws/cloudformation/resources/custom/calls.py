@@ -84,7 +84,12 @@ def answered(
         context.note(expected)
     with Answers() as answers:
         try:
-            done = run(function, event={**event, "ResponseURL": answers.url}, pause=context.pause)
+            done = run(
+                function,
+                event={**event, "ResponseURL": answers.url},
+                pause=context.pause,
+                root=machine.home / "run" / "function",
+            )
         except FunctionError as error:
             if made is None:
                 context.note("")  # it has not begun
