@@ -13,6 +13,7 @@ from holdfast_runtime.elastic import Rounds, exact_norm
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, TriedError, of_peers
+from holdfast_runtime.inprocess.leftover import OneUpdate
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.missed import behind
 from holdfast_runtime.inprocess.reduction import Reducer, SharedBuffers, packed, unpack, vote
@@ -64,8 +65,8 @@ class Updates:
         self._sharded = made.sharded if made is not None else None
         self._kept = made.kept if made is not None else None
         self._rounds = made.rounds if made is not None else rounds
-        self._checked = self._sharded is None
-        """Whether the optimizer was seen to need no other rank in its update."""
+        self._checked: bool | None = None
+        """Whether the optimizer was seen to need no other rank in its update; None before the first step."""
         self._loss: float | None = None
         """Of all ranks, in the step that runs."""
         self._number = 0
@@ -91,6 +92,7 @@ class Updates:
                 wait=self.wait,
             )
         )
+        self._one_update = OneUpdate(state.optimizer)
         if member is not None:
             member.taking.finish_update = lambda: self.apply(rejoining=True)
             member.taking.warm_up = self._warm_up
@@ -177,6 +179,8 @@ class Updates:
         member = self._member
         self._number = number
         self._check_model()
+        if self._checked is None:  # one that begins with the state of others has their update, mode for mode
+            self._checked = member is None or (self._sharded is None and member.own.recovered)
         if member is not None:
             self._state.begin(number)
             if member.own.generation != self._generation:
@@ -366,7 +370,8 @@ class Updates:
 
     def _optimize(self, *, whole: bool = False) -> None:
         with contextlib.nullcontext() if self._checked else NoCollectives():  # type: ignore[no-untyped-call]
-            self._state.optimizer.step()
+            with self._one_update.open():
+                self._state.optimizer.step()
             if whole:
                 self._step_scheduler()
                 if self._after_update is not None:
@@ -412,7 +417,7 @@ class Updates:
 
     def _left_after_update(self, error: Exception, step: Step, member: Member) -> bool:
         """A step was left behind its update, in a collective: True if nothing of consequence stood there."""
-        if isinstance(error, DivergenceError):
+        if isinstance(error, DivergenceError | UnsupportedError):
             member.reporter.refuse(error)
             return False
         if not self._is_of_peers(error, member):
@@ -450,7 +455,8 @@ class Updates:
             return
         self._reducer.zero()
         try:
-            self._state.optimizer.step()
+            with self._one_update.open():
+                self._state.optimizer.step()
         except Exception:  # noqa: BLE001 - one that asks for more than gradients makes its state in its first update
             self._state.forget()
 
