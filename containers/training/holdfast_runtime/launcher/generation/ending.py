@@ -119,8 +119,14 @@ class Ending:
 
     def _kill_all(self) -> None:
         for slot in self._slots:
-            if slot.process is not None:
-                slot.process.kill()
+            if slot.process is None:
+                continue
+            if slot.rank >= 0:
+                self._journal.say(
+                    f"rank {slot.rank} has not ended {self._deadlines.stop:g} s after SIGTERM and is killed; what it "
+                    "was saving may be cut off. For more time: --deadlines stop=SECONDS, at most Slurm's KillWait"
+                )
+            slot.process.kill()
         self._loop.call_later(self._deadlines.stop, self._abandon)
 
     def _abandon(self) -> None:
