@@ -6,7 +6,7 @@ A training loop that survives the loss of other processes: its own process, mode
 opens and closes process groups; ``state`` is what training has.
 """
 
-from holdfast_runtime.inprocess.beginning import init_process_group
+from holdfast_runtime.inprocess.beginning import init_process_group, unsupported_reported
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
@@ -50,5 +50,6 @@ __all__ = [
     "elastic_event_detected",
     "init_process_group",
     "layout",
+    "unsupported_reported",
     "weighted_sum",
 ]

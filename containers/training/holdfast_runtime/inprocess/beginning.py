@@ -49,7 +49,7 @@ def init_process_group(backend: str | None = None) -> None:
         StoppedError: the launcher has ended the job, or this spare was not needed.
     """
     backend = backend or ("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
-    with _unsupported_reported():
+    with unsupported_reported():
         if dist.is_initialized():
             raise UnsupportedError(
                 "torch.distributed has process groups already; call holdfast_runtime.init_process_group() in place of "
@@ -70,7 +70,8 @@ def init_process_group(backend: str | None = None) -> None:
 
 
 @contextlib.contextmanager
-def _unsupported_reported() -> Iterator[None]:
+def unsupported_reported() -> Iterator[None]:
+    """Report an UnsupportedError that is raised before this process has a member, so that the job ends at once."""
     try:
         yield
     except UnsupportedError as error:
@@ -141,7 +142,7 @@ def begun(
         RuntimeError: a process has one run.
     """
     if not _begun:
-        with _unsupported_reported():
+        with unsupported_reported():
             _check_steps(state)
             if "HOLDFAST_CONTROL_FD" in os.environ:
                 _check_plain(state, survive=survive, elastic=elastic)
