@@ -17,6 +17,7 @@ from holdfast_runtime.inprocess.leftover import OneUpdate
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.missed import behind
 from holdfast_runtime.inprocess.reduction import Reducer, SharedBuffers, packed, unpack, vote
+from holdfast_runtime.inprocess.same_batch import SameBatch
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.sharded import Ballot, NoCollectives
@@ -93,12 +94,13 @@ class Updates:
             )
         )
         self._one_update = OneUpdate(state.optimizer)
+        self._same_batch = SameBatch()
         if member is not None:
             member.taking.finish_update = lambda: self.apply(rejoining=True)
             member.taking.warm_up = self._warm_up
             member.compare = self.compare
             faults = member.faults
-            state.model.register_forward_pre_hook(lambda *_: self._point("forward"))
+            state.model.register_forward_pre_hook(self._forward, with_kwargs=True)
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
             state.optimizer.register_step_pre_hook(lambda *_: None if self.trial else faults.point("update"))
 
@@ -200,6 +202,7 @@ class Updates:
                 member.faults.point("trial")
                 return
             member.reporter.progress("forward")
+            self._same_batch.begin(number, self.data_place)
             self._in_step = True
 
     def no_sync(self) -> AbstractContextManager[None]:
@@ -211,6 +214,8 @@ class Updates:
             loss = self._rounds.mean_loss(wait=self.wait)
         if member is None or self.trial:
             return loss
+        if self._rounds is None:
+            self._same_batch.note_loss(loss)
         self._state.check_structure()
         self._state.before_update()
         leaves = member.reporter.leaves_after(member.own.committed_step + 1)
@@ -475,6 +480,11 @@ class Updates:
     def _check(self) -> None:
         if self._member is not None and self._in_step:
             self._member.peers.check()
+
+    def _forward(self, _model: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self._point("forward")
+        if self._in_step:
+            self._same_batch.see(given, named)
 
     def _point(self, phase: str) -> None:
         if self._member is not None and self._in_step:
