@@ -374,7 +374,7 @@ class Updates:
         self._stepped = (self.finished + 1, getattr(scheduler, "last_epoch", None))
 
     def _optimize(self, *, whole: bool = False) -> None:
-        with contextlib.nullcontext() if self._checked else NoCollectives():  # type: ignore[no-untyped-call]
+        with contextlib.nullcontext() if self._checked else NoCollectives():
             with self._one_update.open():
                 self._state.optimizer.step()
             if whole:

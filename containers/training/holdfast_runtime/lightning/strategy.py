@@ -31,8 +31,8 @@ class _Received:
         self.value = state
 
 
-def _check(module: pl.LightningModule | None, *, optimizers: int, batches: int) -> None:
-    automatic = module is not None and module.automatic_optimization
+def _check(module: pl.LightningModule, *, optimizers: int, batches: int) -> None:
+    automatic = module.automatic_optimization
     if optimizers != 1 or not automatic:
         raise UnsupportedError(
             f"got {optimizers} optimizers, automatic_optimization={automatic}; allowed: one, and True. Put "
@@ -103,6 +103,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
         if trainer.state.fn != TrainerFn.FITTING or self._run is not None:
             return
         module = self.lightning_module
+        assert module is not None
         with unsupported_reported():
             _check(module, optimizers=len(self.optimizers), batches=trainer.accumulate_grad_batches)
         loops = _Received(lambda: {"loops": trainer.fit_loop.state_dict(), "updated": self._has_updated()})

@@ -97,6 +97,11 @@ class Member:
                 self.reporter.refuse(error)
                 raise
 
+    @property
+    def is_behind(self) -> bool:
+        """True if the program is at code that the other ranks are beyond: in front of the loop that they are in."""
+        return self.own.committed_step >= self.reporter.total < self.own.asked
+
     def begin(self) -> None:
         """
         Until this process has a rank, and groups in which the script can make its model.
