@@ -477,6 +477,18 @@ def test_an_error_of_the_script_is_told_with_its_traceback_and_the_launcher_deci
     assert not [message for message in launcher.said if isinstance(message, Fault)]
 
 
+def test_the_end_of_the_data_of_one_rank_in_a_step_is_said_once_and_not_tried_again(launcher: FakeLauncher) -> None:
+    launcher.view(1, source="fresh")
+    data = iter([1])
+
+    with pytest.raises(StopIteration):
+        Program().train(3, inside=lambda _step: next(data))  # type: ignore[arg-type,return-value]
+
+    told = launcher.wait(Fault)
+    assert told.fatal
+    assert told.reason.startswith("the data of rank 0 ended in step 1; all ranks have as many batches")
+
+
 def test_an_error_of_the_script_is_told_also_when_somebody_else_has_ended_the_generation(
     launcher: FakeLauncher,
 ) -> None:

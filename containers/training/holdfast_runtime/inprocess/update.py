@@ -411,6 +411,11 @@ class Updates:
             return False
         if member is None or not isinstance(error, Exception):
             return False
+        if isinstance(error, StopIteration):
+            error = StructureError(
+                f"the data of rank {member.own.rank} ended in step {number}; all ranks have as many batches: "
+                "run.steps(total) with the smallest number of them, or begin the data again"
+            )
         if isinstance(error, StructureError):
             member.reporter.refuse(UnsupportedError(str(error)))
             return False

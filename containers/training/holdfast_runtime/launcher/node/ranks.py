@@ -77,6 +77,8 @@ class Ranks:
         self._deaths = Deaths(max_restarts)
         self._lost: list[LocalSlot] = []
         """Places whose process was lost after all had finished a loop, while it is open if there is another one."""
+        self._early = ""
+        """Of a rank that has left its loop before the end: what is wrong if others go on; empty for none."""
         self._came_in_between = False
         """Whether a process here became warm while the next generation was agreed on."""
 
@@ -140,6 +142,8 @@ class Ranks:
             self._judgement.died(code, generation=self._generations.view.generation, step=step)
         being_built = slot.spare and slot.built >= 0 and (slot.ready is None or slot.ready.built < 0)
         killed_for = slot.killed_for
+        left_early = code == 0 and slot.speaks and rank >= 0 and in_training and not finished
+        total = slot.progress.total if slot.progress is not None else 0
         slot.vacate()
         self._departure.warm_changed()
         if self._ending.begun:
@@ -148,12 +152,29 @@ class Ranks:
             slot.finished = True
             self._ending.finish_if_all_have(self._generations.view)
             self._generations.left()
+        elif left_early:
+            self._left_early(slot, rank=rank, step=step, total=total)
         elif not self._slots.in_process and self._generations.requested:
             self._generations.left()
         else:
             self._died(slot, rank=rank, how=how, killed_for=killed_for, in_training=in_training, step=step)
             if being_built:
                 self._building.died()
+
+    def _left_early(self, slot: LocalSlot, *, rank: int, step: int, total: int) -> None:
+        """A rank has left its loop and ended well, as all do that stop early: success, unless others go on."""
+        slot.finished = True
+        self._early = (
+            f"rank {rank} of node {self._slots.node} left run.steps after {step} of {total} steps and ended with exit "
+            "code 0, and others go on; all ranks leave at one step: give each as many batches, or decide on a value "
+            "that all have, such as step.loss"
+        )
+        self._journal.note(f"rank {rank} left run.steps after {step} of {total} steps and ended with exit code 0")
+        if self._generations.requested:
+            self._ending.end(1, self._early)
+            return
+        self._ending.finish_if_all_have(self._generations.view)
+        self._generations.left()
 
     async def unended(self, process: Process) -> None:
         """
@@ -188,6 +209,8 @@ class Ranks:
         reason = f"{who} has lost a peer: {fault.reason}" if waits else f"{who}: {fault.reason}"
         if fault.fatal:
             self._ending.end(1, reason)
+        elif self._early or (self._ending.some_finished and not self._slots.some_finished and not slot.last_wait):
+            self._ending.end(1, self._early or f"{reason}; all ranks of another node have ended, and others go on")
         elif self._lost and not slot.last_wait:
             self._go_on()
         elif self._slots.some_finished and not self._slots.begun_again:
