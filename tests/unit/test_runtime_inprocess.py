@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 from fake_launcher import FakeLauncher
 from sleeping_work import SleepingWork
 from torch import Tensor, nn
@@ -370,6 +371,38 @@ def test_a_step_that_is_left_before_its_update_is_done_again_with_the_same_bits(
     program.train(3, inside=once(1, interrupt))
     assert program.begun == [0, 1, 1, 2]
     assert launcher.wait(Ready, count=2).state == "valid"
+    assert program.digest() == calm(3)
+
+
+def test_collectives_behind_a_step_that_was_left_move_nothing_and_the_step_is_done_again(
+    launcher: FakeLauncher,
+) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+    member = program.run._member
+    assert member is not None
+    logged: list[float] = []
+    left = False
+    for step in program.run.steps(3):
+        with step:
+            program.seen.add()
+            loss = program.model(batch(step.number)).square().mean()
+            loss.backward()
+            if step.number == 1 and not left:
+                left = True
+                member.own.world_size = 2
+                launcher.leave(2)
+                assert member.peers.wait_for_leave(within_s=5.0)
+                launcher.view(2, step=1)
+                member.peers.check()
+            step.update(loss)
+        if not step.done:
+            value = torch.ones(1)
+            dist.all_reduce(value)
+            logged += [value.item(), program.run.all_reduce_mean(torch.tensor(3.0)).item()]
+
+    assert logged == [1.0, 3.0]
+    assert not dist.is_initialized()
     assert program.digest() == calm(3)
 
 

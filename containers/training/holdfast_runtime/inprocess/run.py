@@ -234,9 +234,10 @@ class Run:
         """
         Return the mean of a tensor over all ranks. Inside a step: it is repeated with the step.
 
-        A process that has taken over a rank returns its own value in front of the loop that the others are in.
+        It returns the value of this rank behind a step that was left, and, in a process that has taken over a rank, in
+        front of the loop that the others are in.
         """
-        if self.world_size == 1 or self._is_behind:
+        if self.world_size == 1 or self._is_behind or (self._member is not None and self._member.has_left):
             return value
         try:
             if self._member is not None:
