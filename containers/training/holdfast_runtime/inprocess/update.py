@@ -355,6 +355,8 @@ class Updates:
             member.own.committed_step += 1
             member.own.validity, member.own.prepared = "valid", False
             member.taking.recutting.forget()
+            if member.recorded is not None:
+                member.recorded.is_whole = True
             member.reporter.progress("other", loss=self._loss)
             member.faults.point("commit")
 
