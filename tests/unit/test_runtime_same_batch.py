@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import holdfast_runtime as holdfast
 from holdfast_runtime.control import Fault
-from holdfast_runtime.inprocess.same_batch import SameBatch
+from holdfast_runtime.inprocess import SameBatch
 
 PLACE = (0, 2)
 

@@ -16,6 +16,7 @@ from holdfast_runtime.inprocess.missed import behind
 from holdfast_runtime.inprocess.reduction import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.reduction.vote import LENGTH, Outcome, cast, count
 from holdfast_runtime.inprocess.run import Run
+from holdfast_runtime.inprocess.same_batch import SameBatch
 from holdfast_runtime.inprocess.state import RECEIVED, TrainingState
 from holdfast_runtime.inprocess.step import Step, Update
 from holdfast_runtime.inprocess.tensors import Stateful
@@ -35,6 +36,7 @@ __all__ = [
     "Outcome",
     "Reducer",
     "Run",
+    "SameBatch",
     "Standing",
     "Stateful",
     "Step",

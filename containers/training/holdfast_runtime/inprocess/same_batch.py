@@ -17,7 +17,8 @@ NEAR = 1e-2
 """Relative difference of equal data: some kernels of a GPU do not give the same bits twice."""
 INSTEAD = (
     "a repeated step needs the same batch, on this rank and on one that takes over a rank: make it a function of "
-    "step.number and run.data_rank, and draw from no iterator or generator that goes on by itself"
+    "step.number and run.data_rank, as holdfast_runtime.data.ByStep does of a loader, and draw from no generator that "
+    "goes on by itself"
 )
 
 

@@ -89,11 +89,11 @@ class Agreement:
             self._peers.wait(dist.all_reduce(tail, async_op=True))
             # One that has an older state does not know which values were seen to differ since.
             known = json.dumps([sorted(made.state.by_rank), self._reporter.total]).encode()
-            told = [json.loads(each) for each in gathered_bytes(known, wait=self._peers.wait)]
+            answers = [json.loads(each) for each in gathered_bytes(known, wait=self._peers.wait)]
             if made.sharded is not None:
                 digests = gathered(digest, world_size=own.world_size, wait=self._peers.wait)
-        made.state.by_rank |= {name for names, _ in told for name in names}
-        own.asked = max(total for _, total in told)
+        made.state.by_rank |= {name for names, _ in answers for name in names}
+        own.asked = max(total for _, total in answers)
         self.judge(vote.count(tail, world_size=own.world_size))
         if made.sharded is not None:
             self.compare(digests, twins=made.sharded.twins)
