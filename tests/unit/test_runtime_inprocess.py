@@ -515,7 +515,7 @@ def test_the_end_of_the_data_of_one_rank_in_a_step_is_said_once_and_not_tried_ag
     data = iter([1])
 
     with pytest.raises(StopIteration):
-        Program().train(3, inside=lambda _step: next(data))  # type: ignore[arg-type,return-value]
+        Program().train(3, inside=lambda _step: next(data))  # type: ignore[arg-type]
 
     told = launcher.wait(Fault)
     assert told.fatal
