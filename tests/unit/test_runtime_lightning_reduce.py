@@ -28,13 +28,17 @@ def strategy(*others: float) -> Any:
 
 def test_a_metric_of_a_validation_is_that_of_all_ranks() -> None:
     assert strategy(3.0).is_distributed
-    assert strategy(3.0).reduce(torch.tensor(1.0)).item() == 2.0
-    assert strategy(3.0).reduce(torch.tensor(1.0), reduce_op="sum").item() == 4.0
+    assert strategy(3.0).reduce(torch.tensor(1.0), group=None).item() == 2.0
+    assert strategy(3.0).reduce(torch.tensor(1.0), group=None, reduce_op="sum").item() == 4.0
 
 
 def test_another_reduction_than_mean_and_sum_is_refused() -> None:
     with pytest.raises(UnsupportedError, match='reduce_fx is max; allowed with sync_dist=True: "mean" and "sum"'):
-        strategy(3.0).reduce(torch.tensor(1.0), reduce_op=torch.distributed.ReduceOp.MAX)
+        strategy(3.0).reduce(torch.tensor(1.0), group=None, reduce_op=torch.distributed.ReduceOp.MAX)
+
+
+def test_the_length_of_a_loader_is_that_of_this_rank_since_a_newcomer_asks_for_it_alone() -> None:
+    assert strategy(3.0).reduce(torch.tensor(1.0), reduce_op="sum").item() == 1.0
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,11 @@ _Schedules = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 """State of the schedulers, and the values of the optimizer's groups."""
 
 
+SETUP = object()
+"""In place of a group: metrics give one, and Lightning's questions about lengths of loaders do not. A process that
+takes over a rank asks those when it begins, without the others."""
+
+
 class _Received:
     def __init__(self, read: Callable[[], dict[str, Any]]) -> None:
         self._read = read
@@ -171,9 +176,9 @@ class HoldfastStrategy(SingleDeviceStrategy):
         self._put_back(before)
         return result
 
-    def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:  # noqa: ARG002
-        """The mean or the sum over ranks."""
-        if self._run is None or not isinstance(tensor, Tensor):
+    def reduce(self, tensor: Any, group: Any = SETUP, reduce_op: Any = "mean") -> Any:
+        """The mean or the sum over ranks; of what Lightning asks while it sets up a loop, the value of this rank."""
+        if self._run is None or not isinstance(tensor, Tensor) or (group is SETUP and not self._in_step):
             return tensor
         kind = str(reduce_op).lower().rpartition(".")[2]
         if kind not in ("mean", "avg", "sum"):
