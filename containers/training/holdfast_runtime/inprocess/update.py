@@ -95,6 +95,8 @@ class Updates:
         )
         self._one_update = OneUpdate(state.optimizer)
         self._same_batch = SameBatch()
+        # The inputs of a stage are what its neighbour sends: of one that is lost, anything.
+        self._has_own_data = self._sharded is None or not self._sharded.has_stages
         if member is not None:
             member.taking.finish_update = lambda: self.apply(rejoining=True)
             member.taking.warm_up = self._warm_up
@@ -214,7 +216,7 @@ class Updates:
             loss = self._rounds.mean_loss(wait=self.wait)
         if member is None or self.trial:
             return loss
-        if self._rounds is None:
+        if self._rounds is None and self._has_own_data:
             self._same_batch.note_loss(loss)
         self._state.check_structure()
         self._state.before_update()
@@ -490,7 +492,7 @@ class Updates:
 
     def _forward(self, _model: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         self._point("forward")
-        if self._in_step:
+        if self._in_step and self._has_own_data:
             self._same_batch.see(given, named)
 
     def _point(self, phase: str) -> None:
