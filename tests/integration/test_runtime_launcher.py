@@ -152,6 +152,36 @@ def test_a_program_that_is_not_python_is_run_too(launchers: Launchers) -> None:
     assert sorted(out.splitlines()) == ["rank 0", "rank 1"]
 
 
+def test_children_of_a_rank_that_is_killed_end_with_it(launchers: Launchers, tmp_path: Path) -> None:
+    first, child = tmp_path / "first", tmp_path / "child"
+    script = f"[ -e {first} ] && exit 0; touch {first}; sleep 300 & echo $! > {child}; kill -9 $$"
+    launcher = launchers.start("--no-python", program=("/bin/sh", "-c", script))
+
+    launcher.communicate(timeout=20)
+
+    assert launcher.returncode == 0
+    pid = int(child.read_text())
+    try:
+        eventually(lambda: not alive(pid))
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_rank_that_saves_for_too_long_after_sigterm_is_killed_with_a_line(
+    launchers: Launchers, tmp_path: Path
+) -> None:
+    script = f"trap 'sleep 9' TERM; touch {tmp_path}/ready; while true; do sleep 0.05; done"
+    launcher = launchers.start("--no-python", program=("/bin/sh", "-c", script))
+    eventually((tmp_path / "ready").exists)
+
+    launcher.send_signal(signal.SIGTERM)
+    _, said = launcher.communicate(timeout=20)
+
+    assert launcher.returncode == 128 + signal.SIGTERM
+    assert "rank 0 has not ended 5 s after SIGTERM and is killed" in said
+
+
 @pytest.mark.e2e
 def test_a_rank_that_hangs_is_replaced_after_the_progress_deadline(tmp_path: Path) -> None:
     fault = {"kind": "SIGSTOP", "phase": "forward", "rank": 1, "step": 3}

@@ -47,16 +47,17 @@ def plain(rank: int, world_size: int, *, microbatches: int = 1) -> int:
     for batch in batches(rank, microbatches):
         model(batch).square().mean().backward()
     found: dict[nn.Parameter, Tensor] = {}
-    buckets = layout(list(model.parameters()), bucket_bytes=BUCKET_BYTES)
+    parameters = list(model.parameters())
+    buckets = layout(parameters, bucket_bytes=BUCKET_BYTES)
     for bucket in buckets:
         parts = [torch.zeros_like(p) if p.grad is None else p.grad * (1 / world_size) for p in bucket]
-        tail = torch.zeros(TAIL if bucket is buckets[-1] else 0)
+        tail = torch.zeros(len(parameters) + TAIL if bucket is buckets[-1] else 0)
         flat = torch.cat([*(part.flatten() for part in parts), tail])
         dist.all_reduce(flat)
         sizes = [parameter.numel() for parameter in bucket]
         for parameter, part in zip(bucket, torch.split(flat, [*sizes, tail.numel()]), strict=False):
             found[parameter] = part.view(parameter.shape)
-    return digest_of([found[parameter] for parameter in model.parameters()])
+    return digest_of([found[parameter] for parameter in parameters if parameter.grad is not None])
 
 
 def reduced(rank: int, world_size: int, *, microbatches: int = 1) -> dict[str, object]:
@@ -111,6 +112,23 @@ def half(rank: int, world_size: int) -> dict[str, object]:
     return {"gradients": gradients(model), "tail": reducer.tail.tolist(), "first": from_first.tolist()}
 
 
+def partly_used(rank: int, world_size: int) -> list[str]:
+    """Return what each parameter has: one is used by all ranks, one by the last rank, in an accumulated backward too,
+    and one by none."""
+    parameters = {name: nn.Parameter(torch.ones(2)) for name in ("all", "last", "first part", "none")}
+    reducer = Reducer(list(parameters.values()), tail=TAIL)
+    found: list[str] = []
+    for _ in range(2):
+        reducer.begin(world_size=world_size)
+        with reducer.no_sync():
+            (parameters["all"] + (parameters["first part"] if rank == world_size - 1 else 0)).sum().backward()
+        (parameters["all"] + (parameters["last"] if rank == world_size - 1 else 0)).sum().backward()
+        reducer.finish()
+        grads = {name: parameter.grad for name, parameter in parameters.items()}
+        found += [f"{name}: {'None' if grad is None else round(grad.sum().item(), 3)}" for name, grad in grads.items()]
+    return found
+
+
 def vote(rank: int, world_size: int, *, digest: int) -> list[object]:
     tail = torch.zeros(inprocess.LENGTH)
     inprocess.cast(tail, step=70_001, digest=digest, loss=float(rank))
@@ -130,6 +148,7 @@ def main() -> None:
         "plain microbatches": plain(rank, world_size, microbatches=3),
         "second": second_backward(rank, world_size),
         "half": half(rank, world_size),
+        "partly used": partly_used(rank, world_size),
         "vote": vote(rank, world_size, digest=0xDEADBEEF),
         "different": vote(rank, world_size, digest=0xDEADBEEF ^ (rank == 1)),
     }

@@ -105,6 +105,10 @@ def test_deadlines_grow_from_the_innermost_wait_to_the_outermost() -> None:
     assert {field.name for field in fields(Deadlines)} == {*order, "frozen", "silence", "progress", "stop"}
 
 
+def test_ranks_have_as_long_to_save_as_slurm_and_torchrun_give_them() -> None:
+    assert Deadlines().stop == 30.0
+
+
 @pytest.mark.parametrize(
     "wrong", [{"heartbeat": 0.1}, {"leave": 100.0}, {"beat": 0.0}, {"progress": 1.0}, {"stop": -1.0}], ids=str
 )

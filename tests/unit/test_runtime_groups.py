@@ -53,6 +53,20 @@ def test_groups_come_back_under_the_names_that_they_had(group: Group) -> None:
     assert dist.new_group([0]).group_name == "3", "the next one goes on counting"
 
 
+def test_a_group_that_is_made_after_the_first_step_is_refused_and_those_before_it_come_back(group: Group) -> None:
+    opened(group)
+    name = dist.new_group([0]).group_name
+    assert group._recorded is not None
+    group._recorded.is_whole = True
+
+    with pytest.raises(UnsupportedError, match=r"made after the first step.* a DeviceMesh before Run"):
+        dist.new_group([0])
+
+    group.close()
+    opened(group)
+    assert groups.private.name_of(groups.private.c10d._resolve_process_group(name)) == name
+
+
 def test_a_newcomer_makes_alone_what_the_others_have(group: Group) -> None:
     group.open_alone(rank=2, world_size=4)
     mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 from fake_launcher import FakeLauncher
 from sleeping_work import SleepingWork
 from torch import Tensor, nn
@@ -373,6 +374,38 @@ def test_a_step_that_is_left_before_its_update_is_done_again_with_the_same_bits(
     assert program.digest() == calm(3)
 
 
+def test_collectives_behind_a_step_that_was_left_move_nothing_and_the_step_is_done_again(
+    launcher: FakeLauncher,
+) -> None:
+    launcher.view(1, source="fresh")
+    program = Program()
+    member = program.run._member
+    assert member is not None
+    logged: list[float] = []
+    left = False
+    for step in program.run.steps(3):
+        with step:
+            program.seen.add()
+            loss = program.model(batch(step.number)).square().mean()
+            loss.backward()
+            if step.number == 1 and not left:
+                left = True
+                member.own.world_size = 2
+                launcher.leave(2)
+                assert member.peers.wait_for_leave(within_s=5.0)
+                launcher.view(2, step=1)
+                member.peers.check()
+            step.update(loss)
+        if not step.done:
+            value = torch.ones(1)
+            dist.all_reduce(value)
+            logged += [value.item(), program.run.all_reduce_mean(torch.tensor(3.0)).item()]
+
+    assert logged == [1.0, 3.0]
+    assert not dist.is_initialized()
+    assert program.digest() == calm(3)
+
+
 def test_a_leave_does_not_stop_an_update_that_all_ranks_have_agreed_on(launcher: FakeLauncher) -> None:
     launcher.view(1, source="fresh")
     program = Program()
@@ -475,6 +508,18 @@ def test_an_error_of_the_script_is_told_with_its_traceback_and_the_launcher_deci
     assert told[0].what.startswith("ValueError: a mistake (test_runtime_inprocess.py:")
     assert 'raise ValueError("a mistake")' in told[0].traceback
     assert not [message for message in launcher.said if isinstance(message, Fault)]
+
+
+def test_the_end_of_the_data_of_one_rank_in_a_step_is_said_once_and_not_tried_again(launcher: FakeLauncher) -> None:
+    launcher.view(1, source="fresh")
+    data = iter([1])
+
+    with pytest.raises(StopIteration):
+        Program().train(3, inside=lambda _step: next(data))  # type: ignore[arg-type]
+
+    told = launcher.wait(Fault)
+    assert told.fatal
+    assert told.reason.startswith("the data of rank 0 ended in step 1; all ranks have as many batches")
 
 
 def test_an_error_of_the_script_is_told_also_when_somebody_else_has_ended_the_generation(

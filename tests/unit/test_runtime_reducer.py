@@ -70,6 +70,13 @@ def test_a_second_backward_that_was_not_announced_is_refused(ranks: Results) -> 
     assert all("step.accumulate()" in rank["second"] for rank in ranks)
 
 
+def test_a_parameter_that_no_rank_has_used_has_no_gradient_as_under_ddp(ranks: Results) -> None:
+    mean = round(2 / WORLD, 3)
+    assert [rank["partly used"] for rank in ranks] == [
+        ["all: 4.0", f"last: {mean}", f"first part: {mean}", "none: None"] * 2
+    ] * WORLD
+
+
 def test_a_model_of_16_bits_votes_with_32(ranks: Results) -> None:
     assert [rank["half"]["tail"] for rank in ranks] == [[1.0 + 2.0 + 3.0] * 4] * WORLD
     assert len({rank["half"]["gradients"] for rank in ranks}) == 1

@@ -43,8 +43,8 @@ class Deadlines:
     """
     progress: float = 600.0
     """A rank without a message for so long is hung: all have to leave, and it is killed if it does not."""
-    stop: float = 10.0
-    """Between the request to end and the kill."""
+    stop: float = 30.0
+    """Between the request to end and the kill; as Slurm's KillWait and torchrun's --shutdown-timeout have it."""
 
     def __post_init__(self) -> None:
         names = [item.name for item in fields(self) if item.name not in OUT_OF_ORDER]

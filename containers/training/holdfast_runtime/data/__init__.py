@@ -4,6 +4,7 @@ Data without a loader: token files mapped into memory, batches computed from the
 It needs numpy, and torch only in ``Batch.torch``. ``python -m holdfast_runtime.data`` builds the files.
 """
 
+from holdfast_runtime.data.by_step import ByStep
 from holdfast_runtime.data.commands import main
 from holdfast_runtime.data.dataset import Batch, Dataset, Source
 from holdfast_runtime.data.format import NO_END, DataError, Header
@@ -18,6 +19,7 @@ __all__ = [
     "IGNORED",
     "NO_END",
     "Batch",
+    "ByStep",
     "ByteTokenizer",
     "DataError",
     "Dataset",

@@ -43,6 +43,8 @@ class RecordedGroups:
     def __init__(self) -> None:
         self.alone = False
         """Whether this process makes them without its peers."""
+        self.is_whole = False
+        """Whether the script has made all its groups: a process that takes over a rank has no others."""
         self.wait_s = 0.0
         """Longest wait of a collective in a group; 0 for torch's default."""
         self.made: Callable[[dict[int, str]], None] = lambda _sockets: None
@@ -83,6 +85,13 @@ class RecordedGroups:
         self._real = real
         if self._again:
             return real(*arguments, **options)
+        if self.is_whole:
+            raise private.UnsupportedError(
+                "a process group is made after the first step: a process that takes over a rank would not have it. "
+                "In place of dcp.async_save in a group of its own give Run(checkpoint=Checkpoints(folder), "
+                "checkpoint_every=N); for other work make a DeviceMesh before Run, and call mesh.get_group(name) at "
+                "each use"
+            )
         options = dict(inspect.signature(real).bind(*arguments, **options).arguments)
         before, number = sockets_of(), private.next_number()
         group = real(**self._own(options, timeout_s=self.wait_s))

@@ -6,7 +6,7 @@ A training loop that survives the loss of other processes: its own process, mode
 opens and closes process groups; ``state`` is what training has.
 """
 
-from holdfast_runtime.inprocess.beginning import init_process_group
+from holdfast_runtime.inprocess.beginning import init_process_group, unsupported_reported
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
@@ -16,6 +16,7 @@ from holdfast_runtime.inprocess.missed import behind
 from holdfast_runtime.inprocess.reduction import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.reduction.vote import LENGTH, Outcome, cast, count
 from holdfast_runtime.inprocess.run import Run
+from holdfast_runtime.inprocess.same_batch import SameBatch
 from holdfast_runtime.inprocess.state import RECEIVED, TrainingState
 from holdfast_runtime.inprocess.step import Step, Update
 from holdfast_runtime.inprocess.tensors import Stateful
@@ -35,6 +36,7 @@ __all__ = [
     "Outcome",
     "Reducer",
     "Run",
+    "SameBatch",
     "Standing",
     "Stateful",
     "Step",
@@ -50,5 +52,6 @@ __all__ = [
     "elastic_event_detected",
     "init_process_group",
     "layout",
+    "unsupported_reported",
     "weighted_sum",
 ]

@@ -1,6 +1,7 @@
 """Start of a sharded job, in place of ``torch.distributed.init_process_group``."""
 
 import contextlib
+import inspect
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -48,7 +49,7 @@ def init_process_group(backend: str | None = None) -> None:
         StoppedError: the launcher has ended the job, or this spare was not needed.
     """
     backend = backend or ("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
-    with _unsupported_reported():
+    with unsupported_reported():
         if dist.is_initialized():
             raise UnsupportedError(
                 "torch.distributed has process groups already; call holdfast_runtime.init_process_group() in place of "
@@ -69,13 +70,40 @@ def init_process_group(backend: str | None = None) -> None:
 
 
 @contextlib.contextmanager
-def _unsupported_reported() -> Iterator[None]:
+def unsupported_reported() -> Iterator[None]:
+    """Report an UnsupportedError that is raised before this process has a member, so that the job ends at once."""
     try:
         yield
     except UnsupportedError as error:
         if "HOLDFAST_CONTROL_FD" in os.environ:
             Member(backend="gloo").reporter.refuse(error)
         raise
+
+
+def _check_steps(state: TrainingState) -> None:
+    """Raise UnsupportedError for an optimizer or a scheduler whose step needs an argument."""
+    if needs := _needed(state.optimizer):
+        raise UnsupportedError(
+            f"the step of {type(state.optimizer).__name__} needs {needs}, and an update is made of gradients that are "
+            "there already; use an optimizer whose step needs no argument, such as torch.optim.AdamW"
+        )
+    scheduler: Any = state.scheduler
+    if scheduler is not None and (needs := _needed(scheduler)):
+        name = type(scheduler).__name__
+        raise UnsupportedError(
+            f"Run(scheduler=...) steps {name} after each update, and its step needs {needs}; give it to "
+            f'Run(state={{"scheduler": scheduler}}), and call scheduler.step({needs}) under `if step.done:` with a '
+            "value that all ranks have, such as step.loss"
+        )
+
+
+def _needed(thing: object) -> str:
+    """Return the first argument that the step of an object cannot be called without; empty for none."""
+    # Of the class: torch puts a wrapper without the first argument over the method of an optimizer.
+    step = getattr(type(thing), "step", None)
+    given = [*inspect.signature(step).parameters.values()][1:] if callable(step) else []
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return next((each.name for each in given if each.default is each.empty and each.kind in positional), "")
 
 
 def _check_plain(state: TrainingState, *, survive: str | None, elastic: int | str | None) -> None:
@@ -114,8 +142,9 @@ def begun(
         RuntimeError: a process has one run.
     """
     if not _begun:
-        if "HOLDFAST_CONTROL_FD" in os.environ:
-            with _unsupported_reported():
+        with unsupported_reported():
+            _check_steps(state)
+            if "HOLDFAST_CONTROL_FD" in os.environ:
                 _check_plain(state, survive=survive, elastic=elastic)
         return None
     member = _begun[0]
@@ -129,6 +158,7 @@ def begun(
         check_tier(tier)
         every, reach = snapshots_asked(snapshot_every), survival_asked(survive)
         check(state.model, state.optimizer, world_size=member.own.world_size)
+        _check_steps(state)
         sizes = sizes_of(os.environ)
         logical = elastic_asked(elastic, sizes=sizes)
         if sizes or logical:

@@ -35,7 +35,7 @@ class TriedError(BaseException):
 
 def described(error: BaseException) -> tuple[str, str]:
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not _is_library(frame.filename)] or frames
+    own = [frame for frame in frames if not is_library(frame.filename)] or frames
     place = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
     text = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
     whole = "".join(traceback.format_exception(error))
@@ -68,5 +68,5 @@ def on_uncaught(tell: Callable[[BaseException], bool]) -> None:
     sys.excepthook = hook
 
 
-def _is_library(path: str) -> bool:
+def is_library(path: str) -> bool:
     return "site-packages" in path or path.startswith("<") or str(Path(__file__).parents[1]) in path

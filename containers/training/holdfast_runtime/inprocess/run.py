@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.inprocess.tensors import Stateful, seed_generators
 from holdfast_runtime.inprocess.tiers import CheckpointTier
 from holdfast_runtime.inprocess.update import Updates
+from holdfast_runtime.sharded import NoCollectives
 from holdfast_runtime.snapshots import Checkpoints
 
 
@@ -87,6 +89,8 @@ class Run:
         self._state = TrainingState(model, optimizer, scheduler=scheduler, added=state or {})
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every
+        self._alone = ExitStack()
+        """Around the code between two loops where this process runs it without the others."""
         logical = elastic_asked(elastic, sizes=())
         self._member = begun(
             self._state,
@@ -175,6 +179,7 @@ class Run:
         """Steps until ``total`` updates are finished, from the one that is next, whatever happens in between."""
         if self._member is not None:
             self._member.begin_loop(total)
+            self._alone.close()
         while True:
             while self.step < total:
                 yield from self.attempts(self.step)
@@ -182,6 +187,8 @@ class Run:
                 break
         # What a script draws between two epochs is the same in a process that was not there.
         seed_generators(self.seed, total)
+        if self._is_behind:
+            self._alone.enter_context(NoCollectives(self._without_peers))
 
     def attempts(self, number: int) -> Iterator[Step]:
         """The step that follows ``number`` updates, as often as it takes; for loops that count steps themselves."""
@@ -197,6 +204,16 @@ class Run:
         """Take the snapshot and the checkpoint that are due now, and not when the next step can begin."""
         self._updates.end_step()
 
+    @property
+    def _is_behind(self) -> bool:
+        return self._member is not None and self._member.is_behind
+
+    def _without_peers(self, function: object) -> str:
+        return (
+            f"{function} stands between two calls of run.steps, and this process, which has taken over a rank, runs "
+            "it without the others, which have done so; use run.all_reduce_mean, or put it in a step"
+        )
+
     def finish(self) -> bool:
         """
         After the last step of a loop that uses ``attempts``: wait for the others.
@@ -204,6 +221,8 @@ class Run:
         Returns:
             Whether all have finished. Else somebody was lost and ``step`` says where training goes on.
         """
+        if self._is_behind:
+            return True
         if self._member is not None and not self._member.finish():
             return False
         self._state.reach_boundary()
@@ -212,8 +231,13 @@ class Run:
         return True
 
     def all_reduce_mean(self, value: Tensor) -> Tensor:
-        """Return the mean of a tensor over all ranks. Inside a step: it is repeated with the step."""
-        if self.world_size == 1:
+        """
+        Return the mean of a tensor over all ranks. Inside a step: it is repeated with the step.
+
+        It returns the value of this rank behind a step that was left, and, in a process that has taken over a rank, in
+        front of the loop that the others are in.
+        """
+        if self.world_size == 1 or self._is_behind or (self._member is not None and self._member.has_left):
             return value
         try:
             if self._member is not None:

@@ -13,9 +13,11 @@ from holdfast_runtime.elastic import Rounds, exact_norm
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, TriedError, of_peers
+from holdfast_runtime.inprocess.leftover import OneUpdate
 from holdfast_runtime.inprocess.member import PEERS, Member
 from holdfast_runtime.inprocess.missed import behind
 from holdfast_runtime.inprocess.reduction import Reducer, SharedBuffers, packed, unpack, vote
+from holdfast_runtime.inprocess.same_batch import SameBatch
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.sharded import Ballot, NoCollectives
@@ -64,8 +66,8 @@ class Updates:
         self._sharded = made.sharded if made is not None else None
         self._kept = made.kept if made is not None else None
         self._rounds = made.rounds if made is not None else rounds
-        self._checked = self._sharded is None
-        """Whether the optimizer was seen to need no other rank in its update."""
+        self._checked: bool | None = None
+        """Whether the optimizer was seen to need no other rank in its update; None before the first step."""
         self._loss: float | None = None
         """Of all ranks, in the step that runs."""
         self._number = 0
@@ -91,12 +93,16 @@ class Updates:
                 wait=self.wait,
             )
         )
+        self._one_update = OneUpdate(state.optimizer)
+        self._same_batch = SameBatch()
+        # The inputs of a stage are what its neighbour sends: of one that is lost, anything.
+        self._has_own_data = self._sharded is None or not self._sharded.has_stages
         if member is not None:
             member.taking.finish_update = lambda: self.apply(rejoining=True)
             member.taking.warm_up = self._warm_up
             member.compare = self.compare
             faults = member.faults
-            state.model.register_forward_pre_hook(lambda *_: self._point("forward"))
+            state.model.register_forward_pre_hook(self._forward, with_kwargs=True)
             # It does not look for a new generation: an update needs nobody, and half of one would be lost.
             state.optimizer.register_step_pre_hook(lambda *_: None if self.trial else faults.point("update"))
 
@@ -177,6 +183,8 @@ class Updates:
         member = self._member
         self._number = number
         self._check_model()
+        if self._checked is None:  # one that begins with the state of others has their update, mode for mode
+            self._checked = member is None or (self._sharded is None and member.own.recovered)
         if member is not None:
             self._state.begin(number)
             if member.own.generation != self._generation:
@@ -196,6 +204,7 @@ class Updates:
                 member.faults.point("trial")
                 return
             member.reporter.progress("forward")
+            self._same_batch.begin(number, self.data_place)
             self._in_step = True
 
     def no_sync(self) -> AbstractContextManager[None]:
@@ -207,6 +216,8 @@ class Updates:
             loss = self._rounds.mean_loss(wait=self.wait)
         if member is None or self.trial:
             return loss
+        if self._rounds is None and self._has_own_data:
+            self._same_batch.note_loss(loss)
         self._state.check_structure()
         self._state.before_update()
         leaves = member.reporter.leaves_after(member.own.committed_step + 1)
@@ -346,6 +357,8 @@ class Updates:
             member.own.committed_step += 1
             member.own.validity, member.own.prepared = "valid", False
             member.taking.recutting.forget()
+            if member.recorded is not None:
+                member.recorded.is_whole = True
             member.reporter.progress("other", loss=self._loss)
             member.faults.point("commit")
 
@@ -365,8 +378,9 @@ class Updates:
         self._stepped = (self.finished + 1, getattr(scheduler, "last_epoch", None))
 
     def _optimize(self, *, whole: bool = False) -> None:
-        with contextlib.nullcontext() if self._checked else NoCollectives():  # type: ignore[no-untyped-call]
-            self._state.optimizer.step()
+        with contextlib.nullcontext() if self._checked else NoCollectives():
+            with self._one_update.open():
+                self._state.optimizer.step()
             if whole:
                 self._step_scheduler()
                 if self._after_update is not None:
@@ -401,6 +415,11 @@ class Updates:
             return False
         if member is None or not isinstance(error, Exception):
             return False
+        if isinstance(error, StopIteration):
+            error = StructureError(
+                f"the data of rank {member.own.rank} ended in step {number}; all ranks have as many batches: "
+                "run.steps(total) with the smallest number of them, or begin the data again"
+            )
         if isinstance(error, StructureError):
             member.reporter.refuse(UnsupportedError(str(error)))
             return False
@@ -412,7 +431,7 @@ class Updates:
 
     def _left_after_update(self, error: Exception, step: Step, member: Member) -> bool:
         """A step was left behind its update, in a collective: True if nothing of consequence stood there."""
-        if isinstance(error, DivergenceError):
+        if isinstance(error, DivergenceError | UnsupportedError):
             member.reporter.refuse(error)
             return False
         if not self._is_of_peers(error, member):
@@ -450,7 +469,8 @@ class Updates:
             return
         self._reducer.zero()
         try:
-            self._state.optimizer.step()
+            with self._one_update.open():
+                self._state.optimizer.step()
         except Exception:  # noqa: BLE001 - one that asks for more than gradients makes its state in its first update
             self._state.forget()
 
@@ -469,6 +489,11 @@ class Updates:
     def _check(self) -> None:
         if self._member is not None and self._in_step:
             self._member.peers.check()
+
+    def _forward(self, _model: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self._point("forward")
+        if self._in_step and self._has_own_data:
+            self._same_batch.see(given, named)
 
     def _point(self, phase: str) -> None:
         if self._member is not None and self._in_step:

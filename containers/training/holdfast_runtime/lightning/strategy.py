@@ -11,11 +11,17 @@ from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
 
-from holdfast_runtime.inprocess import RECEIVED, CheckpointTier, Run
+from holdfast_runtime.groups import UnsupportedError
+from holdfast_runtime.inprocess import RECEIVED, CheckpointTier, Run, unsupported_reported
 from holdfast_runtime.lightning.data import divide
 
 _Schedules = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 """State of the schedulers, and the values of the optimizer's groups."""
+
+
+SETUP = object()
+"""In place of a group: metrics give one, and Lightning's questions about lengths of loaders do not. A process that
+takes over a rank asks those when it begins, without the others."""
 
 
 class _Received:
@@ -30,14 +36,29 @@ class _Received:
         self.value = state
 
 
+def _check(module: pl.LightningModule, *, optimizers: int, batches: int) -> None:
+    automatic = module.automatic_optimization
+    if optimizers != 1 or not automatic:
+        raise UnsupportedError(
+            f"got {optimizers} optimizers, automatic_optimization={automatic}; allowed: one, and True. Put "
+            "all parameters into one optimizer and train one part of them in each step, as parameters without a "
+            "gradient are left alone: with Lightning, or in a loop over holdfast_runtime.Run"
+        )
+    if batches != 1:
+        raise UnsupportedError(
+            f"accumulate_grad_batches is {batches}; allowed: 1, since a repeated step has its own batch only. Use a "
+            "larger batch, or step.accumulate() in a loop over holdfast_runtime.Run"
+        )
+
+
 class HoldfastStrategy(SingleDeviceStrategy):
     """
     Data-parallel ``fit`` with one process per rank, started by ``holdfast-run``; alone without it.
 
     When a process dies, the others do the step again with the spare that took its place: it begins at the same batch.
     Lightning itself is told that it is alone (``trainer.world_size`` is 1), since its own collectives cannot be left.
-    So values that are logged with ``sync_dist`` are means over ranks only inside ``training_step``; validation metrics
-    are those of a rank's own part.
+    Values that are logged with ``sync_dist``, and decisions of callbacks such as ``EarlyStopping``, are those of all
+    ranks. A rank that is lost in one of them outside of ``training_step``, as in a validation, ends the job.
 
     Args:
         device: Of this process. Default: the CPU, or the GPU of LOCAL_RANK where there is one.
@@ -45,7 +66,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
         options: Further arguments of ``Run``.
 
     Raises:
-        ValueError: the module has several optimizers, optimizes by hand or accumulates batches.
+        UnsupportedError: the module has several optimizers, optimizes by hand or accumulates batches.
         StoppedError: the launcher has ended the job.
     """
 
@@ -76,24 +97,26 @@ class HoldfastStrategy(SingleDeviceStrategy):
     def is_global_zero(self) -> bool:
         return self._run.is_logger if self._run is not None else int(os.environ.get("RANK") or 0) == 0
 
+    @property
+    def is_distributed(self) -> bool:
+        """True if values that are logged with ``sync_dist`` are reduced."""
+        return self._run is not None and self._run.world_size > 1
+
     def setup(self, trainer: pl.Trainer) -> None:
         """Wait for a rank; a newcomer goes on at the batch that the others are at."""
         super().setup(trainer)
         if trainer.state.fn != TrainerFn.FITTING or self._run is not None:
             return
         module = self.lightning_module
-        if module is None or len(self.optimizers) != 1 or not module.automatic_optimization:
-            raise ValueError("allowed: one optimizer and automatic optimization; for others use holdfast_runtime.Run")
-        if trainer.accumulate_grad_batches != 1:
-            raise ValueError(
-                f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; allowed: 1, since a step that is done "
-                "again has its own batch only"
-            )
+        assert module is not None
+        with unsupported_reported():
+            _check(module, optimizers=len(self.optimizers), batches=trainer.accumulate_grad_batches)
         loops = _Received(lambda: {"loops": trainer.fit_loop.state_dict(), "updated": self._has_updated()})
         schedulers = {f"scheduler{i}": config.scheduler for i, config in enumerate(self.lr_scheduler_configs)}
         # Lightning counts its batches, and would count the one of a trial too.
         options = {**self._options, "warm_up": False}
         self._run = Run(module, self.optimizers[0], state={RECEIVED + "loops": loops, **schedulers}, **options)
+        trainer._accelerator_connector.use_distributed_sampler = False  # the strategy divides the data
         self._sharded = any(hasattr(parameter, "to_local") for parameter in module.parameters())
         self.global_rank = self._run.rank
         self._run.take_over()
@@ -153,12 +176,22 @@ class HoldfastStrategy(SingleDeviceStrategy):
         self._put_back(before)
         return result
 
-    def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:  # noqa: ARG002
-        """The mean over ranks inside a training step; elsewhere the value of this rank."""
-        if not self._in_step or not isinstance(tensor, Tensor):
+    def reduce(self, tensor: Any, group: Any = SETUP, reduce_op: Any = "mean") -> Any:
+        """The mean or the sum over ranks; of what Lightning asks while it sets up a loop, the value of this rank."""
+        if self._run is None or not isinstance(tensor, Tensor) or (group is SETUP and not self._in_step):
             return tensor
-        mean = self.run.all_reduce_mean(tensor)
-        return mean * self.run.world_size if str(reduce_op).lower().endswith("sum") else mean
+        kind = str(reduce_op).lower().rpartition(".")[2]
+        if kind not in ("mean", "avg", "sum"):
+            raise UnsupportedError(f'reduce_fx is {kind}; allowed with sync_dist=True: "mean" and "sum"')
+        mean = self._run.all_reduce_mean(tensor)
+        return mean * self._run.world_size if kind == "sum" else mean
+
+    def reduce_boolean_decision(self, decision: bool, all: bool = True) -> bool:  # noqa: A002, FBT001, FBT002 - Lightning's
+        """Decide on all ranks alike: if all ranks do so, or if any does."""
+        if self._run is None:
+            return decision
+        share = float(self._run.all_reduce_mean(torch.tensor(float(decision))))
+        return share == 1.0 if all else share > 0.0
 
     def teardown(self) -> None:
         """After a training that has ended, tell the launcher; not after an error."""

@@ -1,6 +1,6 @@
 """Checks before the first step of all that cannot go on in place, with what to do."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -114,13 +114,21 @@ def check_length(every: int, *, total: int) -> None:
         )
 
 
+def in_update(function: object) -> str:
+    return (
+        f"the optimizer calls the collective {function}: a rank that is lost there leaves others with half an update; "
+        "use one whose step needs no other rank, and clip gradients before step.update(loss)"
+    )
+
+
 class NoCollectives(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Around the first update: what it raises is an error of the script, before anything is committed."""
 
+    def __init__(self, reason: Callable[[object], str] = in_update) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._reason = reason
+
     def __torch_dispatch__(self, function: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
         if function.namespace in ("c10d", "_c10d_functional"):
-            raise UnsupportedError(
-                f"the optimizer calls the collective {function}: a rank that is lost there leaves others with half an "
-                "update; use one whose step needs no other rank, and clip gradients before step.update(loss)"
-            )
+            raise UnsupportedError(self._reason(function))
         return function(*args, **(kwargs or {}))

@@ -88,10 +88,12 @@ class Agreement:
         with with_peers("the ranks could not be compared"):
             self._peers.wait(dist.all_reduce(tail, async_op=True))
             # One that has an older state does not know which values were seen to differ since.
-            names = gathered_bytes(json.dumps(sorted(made.state.by_rank)).encode(), wait=self._peers.wait)
+            known = json.dumps([sorted(made.state.by_rank), self._reporter.total]).encode()
+            answers = [json.loads(each) for each in gathered_bytes(known, wait=self._peers.wait)]
             if made.sharded is not None:
                 digests = gathered(digest, world_size=own.world_size, wait=self._peers.wait)
-        made.state.by_rank |= {name for each in names for name in json.loads(each)}
+        made.state.by_rank |= {name for names, _ in answers for name in names}
+        own.asked = max(total for _, total in answers)
         self.judge(vote.count(tail, world_size=own.world_size))
         if made.sharded is not None:
             self.compare(digests, twins=made.sharded.twins)

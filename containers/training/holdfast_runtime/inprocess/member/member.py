@@ -69,6 +69,8 @@ class Member:
         self._making = Making(self.own, peers=self.peers, reporter=self.reporter, deadlines=self.deadlines)
         self._next: View | Stop | None = None
         """The generation that follows the one that was left, until ``join``."""
+        self._is_alone = False
+        """Whether the default group is one without peers, until ``join``."""
         self._problem: Exception | None = None
         """Raised by the program when its state was put back, to be reported by ``join``."""
 
@@ -96,6 +98,11 @@ class Member:
             except UnsupportedError as error:
                 self.reporter.refuse(error)
                 raise
+
+    @property
+    def is_behind(self) -> bool:
+        """True if the program is at code that the other ranks are beyond: in front of the loop that they are in."""
+        return self.own.committed_step >= self.reporter.total < self.own.asked
 
     def begin(self) -> None:
         """
@@ -179,6 +186,9 @@ class Member:
                 self._problem = error
         if isinstance(view, View) and view.resume_step > self.own.committed_step and self._problem is None:
             self.join()  # others have committed the step: the code behind it sees their state
+        elif self.recorded is None and self.own.world_size > 1:
+            self._is_alone = True  # collectives behind the step that was left end at once, and move nothing
+            self.peers.open_alone()
 
     def join(self, reason: str = "", *, planned: bool = False) -> bool:
         """
@@ -196,6 +206,9 @@ class Member:
             DivergenceError: this state is not that of the others.
         """
         self.at_boundary = False
+        if self._is_alone:
+            self._is_alone = False
+            self.peers.close()
         if self.own.built >= 0:
             self.own.committed_step = 0
         while True:

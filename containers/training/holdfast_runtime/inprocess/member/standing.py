@@ -26,6 +26,8 @@ class Standing:
     """Whether some process of the job has taken its state from another one, or another rank was lost."""
     prepared: bool = False
     """Whether this process has all that the update after committed_step takes, and can do it alone."""
+    asked: int = 0
+    """Updates of the longest loop that any rank had asked for when the generation began."""
     gives: bool = False
     """Whether another process has the rank of this one."""
     built: int = -1

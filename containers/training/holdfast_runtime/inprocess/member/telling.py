@@ -97,7 +97,10 @@ class Telling:
 
     def uncaught(self, error: BaseException) -> bool:
         """The program ends with an exception. True if the launcher has said all that there is to say."""
-        if error is self._reported_error and isinstance(error, UnsupportedError | DivergenceError):
+        if isinstance(error, UnsupportedError | DivergenceError):
+            if error is not self._reported_error:
+                with contextlib.suppress(LauncherLostError):
+                    self.refuse(error)
             return True
         if self._own.built >= 0:
             if error is not self._reported_error:

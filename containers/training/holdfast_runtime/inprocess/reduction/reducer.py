@@ -6,6 +6,7 @@ order for ever. DistributedDataParallel lays them out again after its first back
 adds in another order, and the bits change without any fault.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ class Bucket:
     """Gradients that are reduced together."""
 
     parameters: list[nn.Parameter]
+    first: int = 0
+    """Number of the first of them among all."""
     flat: Tensor = field(default_factory=lambda: torch.empty(0))
     views: list[Tensor] = field(default_factory=list)
     missing: int = 0
@@ -62,6 +65,9 @@ class Reducer:
         # The tail goes in the memory of the last bucket where that is of its type, so it costs no collective.
         self._own_tail = not trained or self._layout[-1][0].dtype != torch.float32
         self._tail_length = tail
+        self._trained = [parameter for group in self._layout for parameter in group]
+        self._has_gradient = [False] * len(self._trained)
+        """On this rank, in this step; by parameter."""
         self._buckets: list[Bucket] = []
         self.renew()
         self._works: list[Any] = []
@@ -76,15 +82,20 @@ class Reducer:
 
     def renew(self) -> None:
         """Take new memory: a collective that could not be ended may still write to what there was."""
-        length = self._tail_length
+        length = self._tail_length + len(self._trained)
         spare = [0] * (len(self._layout) - 1) + [0 if self._own_tail else length]
         flats = [_flat(group, more=more) for group, more in zip(self._layout, spare, strict=False)]
         if self._own_tail:
-            self.tail = torch.zeros(length, dtype=torch.float32, device=self._device)
+            numbers = torch.zeros(length, dtype=torch.float32, device=self._device)
         else:
-            self.tail = flats[-1][-length:]
+            numbers = flats[-1][-length:]
+        self._numbers, count = numbers, len(self._trained)
+        self._used, self.tail = numbers[:count], numbers[count:]
         if not self._buckets:
-            self._buckets = [Bucket(parameters=group) for group in self._layout]
+            firsts = itertools.accumulate((len(group) for group in self._layout), initial=0)
+            self._buckets = [
+                Bucket(parameters=group, first=first) for first, group in zip(firsts, self._layout, strict=False)
+            ]
         for bucket, flat in zip(self._buckets, flats, strict=True):
             bucket.flat, bucket.views = flat, _views(flat, bucket.parameters)
 
@@ -98,6 +109,7 @@ class Reducer:
         self._scale = 1.0 / world_size
         self._next = 0
         self._works = []
+        self._has_gradient = [False] * len(self._trained)
         for bucket in self._buckets:
             bucket.missing = len(bucket.parameters)
             bucket.work = None
@@ -135,14 +147,19 @@ class Reducer:
             for index, parameter in enumerate(bucket.parameters):
                 if index not in bucket.arrived:
                     self._adopt(bucket, index, parameter)
+        self._used.copy_(self._used.new_tensor(self._has_gradient))
         self._launch(len(self._buckets))
         if self._own_tail:
-            self._works.append(dist.all_reduce(self.tail, async_op=True))
+            self._works.append(dist.all_reduce(self._numbers, async_op=True))
         if from_first is not None:
             self._works.append(dist.broadcast(from_first, src=0, async_op=True))
         for work in self._works:
             self._wait(work)
         self._active = False
+        if not all(self._has_gradient):
+            for parameter, ranks in zip(self._trained, self._used.tolist(), strict=True):
+                if not ranks:  # no rank has one: DistributedDataParallel leaves None there, which optimizers pass over
+                    parameter.grad = None
 
     def _hook(self, number: int, index: int) -> Callable[[Tensor], None]:
         bucket = self._buckets[number]
@@ -172,6 +189,7 @@ class Reducer:
     def _adopt(self, bucket: Bucket, index: int, parameter: nn.Parameter) -> None:
         view = bucket.views[index]
         bucket.arrived.add(index)
+        self._has_gradient[bucket.first + index] = parameter.grad is not None
         if parameter.grad is None:
             view.zero_()
         else:

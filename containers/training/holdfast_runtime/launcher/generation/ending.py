@@ -23,6 +23,8 @@ class Ending:
         self._loop = asyncio.get_running_loop()
         self._finished: set[int] = set()
         self._code = 0
+        self._lost = ""
+        """The loss of a rank after the last step of a loop, until the others have ended or gone on."""
         self.begun = self._signalled = False
         self.exit_code: asyncio.Future[int] = self._loop.create_future()
         """There once no process is left."""
@@ -44,7 +46,30 @@ class Ending:
     def forget_all(self) -> None:
         self._finished.clear()
 
+    def lost_behind(self, reason: str) -> None:
+        """
+        A rank is lost after all have finished a loop.
+
+        The others end by themselves, so that what they save is whole, and then the job ends; or they begin another
+        loop, and ``go_on`` follows.
+        """
+        self._journal.tell(f"{reason}, after the last step of run.steps: waiting for the other ranks to end or go on")
+        self._lost = self._lost or reason
+        self._end_if_lost()
+
+    def go_on(self) -> str:
+        """Return the reason of the loss, which is no end of the job any more."""
+        reason, self._lost = self._lost, ""
+        return reason
+
+    def _end_if_lost(self) -> None:
+        if self._lost and not any(slot.alive for slot in self._slots.in_view):
+            self.end(1, f"{self._lost}, after the last step of run.steps, where no state is left to go on from")
+
     def finish_if_all_have(self, view: View) -> None:
+        if self._lost:
+            self._end_if_lost()
+            return
         node, ranks = self._slots.node, self._slots.in_view
         if ranks and all(slot.finished for slot in ranks) and node not in self._finished:
             self._finished.add(node)
@@ -119,8 +144,14 @@ class Ending:
 
     def _kill_all(self) -> None:
         for slot in self._slots:
-            if slot.process is not None:
-                slot.process.kill()
+            if slot.process is None:
+                continue
+            if slot.rank >= 0:
+                self._journal.say(
+                    f"rank {slot.rank} has not ended {self._deadlines.stop:g} s after SIGTERM and is killed; what it "
+                    "was saving may be cut off. For more time: --deadlines stop=SECONDS, at most Slurm's KillWait"
+                )
+            slot.process.kill()
         self._loop.call_later(self._deadlines.stop, self._abandon)
 
     def _abandon(self) -> None:

@@ -75,6 +75,10 @@ class Ranks:
         self._departure = departure
         self._building = building
         self._deaths = Deaths(max_restarts)
+        self._lost: list[LocalSlot] = []
+        """Places whose process was lost after all had finished a loop, while it is open if there is another one."""
+        self._early = ""
+        """Of a rank that has left its loop before the end: what is wrong if others go on; empty for none."""
         self._came_in_between = False
         """Whether a process here became warm while the next generation was agreed on."""
 
@@ -89,6 +93,8 @@ class Ranks:
             of_first = slot.rank == self._record.rank
             self._record.moved(step=message.step, loss=message.loss, total=message.total, of_first=of_first)
             self._settling.moved(slot.index, message.phase)
+            if message.phase == "forward" and self._lost:
+                self._go_on()
         elif isinstance(message, Raised):
             self._judgement.raised(slot, message)
         elif isinstance(message, Survives):
@@ -136,6 +142,8 @@ class Ranks:
             self._judgement.died(code, generation=self._generations.view.generation, step=step)
         being_built = slot.spare and slot.built >= 0 and (slot.ready is None or slot.ready.built < 0)
         killed_for = slot.killed_for
+        left_early = code == 0 and slot.speaks and rank >= 0 and in_training and not finished
+        total = slot.progress.total if slot.progress is not None else 0
         slot.vacate()
         self._departure.warm_changed()
         if self._ending.begun:
@@ -144,12 +152,29 @@ class Ranks:
             slot.finished = True
             self._ending.finish_if_all_have(self._generations.view)
             self._generations.left()
+        elif left_early:
+            self._left_early(slot, rank=rank, step=step, total=total)
         elif not self._slots.in_process and self._generations.requested:
             self._generations.left()
         else:
             self._died(slot, rank=rank, how=how, killed_for=killed_for, in_training=in_training, step=step)
             if being_built:
                 self._building.died()
+
+    def _left_early(self, slot: LocalSlot, *, rank: int, step: int, total: int) -> None:
+        """A rank has left its loop and ended well, as all do that stop early: success, unless others go on."""
+        slot.finished = True
+        self._early = (
+            f"rank {rank} of node {self._slots.node} left run.steps after {step} of {total} steps and ended with exit "
+            "code 0, and others go on; all ranks leave at one step: give each as many batches, or decide on a value "
+            "that all have, such as step.loss"
+        )
+        self._journal.note(f"rank {rank} left run.steps after {step} of {total} steps and ended with exit code 0")
+        if self._generations.requested:
+            self._ending.end(1, self._early)
+            return
+        self._ending.finish_if_all_have(self._generations.view)
+        self._generations.left()
 
     async def unended(self, process: Process) -> None:
         """
@@ -184,7 +209,11 @@ class Ranks:
         reason = f"{who} has lost a peer: {fault.reason}" if waits else f"{who}: {fault.reason}"
         if fault.fatal:
             self._ending.end(1, reason)
-        elif self._slots.some_finished:
+        elif self._early or (self._ending.some_finished and not self._slots.some_finished and not slot.last_wait):
+            self._ending.end(1, self._early or f"{reason}; all ranks of another node have ended, and others go on")
+        elif self._lost and not slot.last_wait:
+            self._go_on()
+        elif self._slots.some_finished and not self._slots.begun_again:
             # A rank that passed the last barrier has closed its connections before this one had passed it.
             slot.finished = True
             slot.send(control.Stop(reason="all ranks have finished", exit_code=0))
@@ -232,8 +261,11 @@ class Ranks:
         self._journal.died(how.removeprefix("it "))
         self._journal.event(kinds.RANK_LOST, evidence=evidence, rank=rank, step=step)
         if self._slots.in_process and (self._ending.some_finished or self._slots.some_finished):
-            self._ending.end(1, f"{reason}; all steps are done and other ranks have finished")
-            return
+            if not self._slots.begun_again:
+                self._lost.append(slot)
+                self._ending.lost_behind(reason)
+                return
+            self._all_come_again()
         if rank >= 0 and in_training and not self._generations.requested:  # all that die of one fault count once
             self._deaths.note(step, in_process=self._slots.in_process)
         if self._deaths.too_many(in_place=slot.deaths):
@@ -242,6 +274,22 @@ class Ranks:
             return
         if rank >= 0:
             self._generations.trouble(reason)
+        self._fill(slot)
+
+    def _all_come_again(self) -> None:
+        for slot in self._slots.in_view:
+            slot.finished = False
+
+    def _go_on(self) -> None:
+        """A rank has begun another loop: what was lost behind the last one is replaced."""
+        reason, lost = self._ending.go_on(), [*self._lost]
+        self._lost.clear()
+        self._all_come_again()
+        self._generations.trouble(reason)
+        for slot in lost:
+            self._fill(slot)
+
+    def _fill(self, slot: LocalSlot) -> None:
         if self._slots.in_process:
             warm = any(other.ready is not None and other.rank < 0 for other in self._slots)
             if self._generations.view.spares or warm:

@@ -20,6 +20,8 @@ from holdfast_runtime.launcher.ranks.process_state import holds_device
 from holdfast_runtime.launcher.zygote import Request, die_with_parent
 
 PR_SET_CHILD_SUBREAPER = 36
+COLLECT_AFTER_S = 0.5
+"""For children that are killed with their rank to end, and theirs."""
 HINTS = {"SIGBUS": " (a file that it had mapped became shorter, or the memory of a mapped file is full)"}
 
 
@@ -52,6 +54,19 @@ class Process:
                 self.killed_s = time.monotonic()
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.pidfd, number)
+            if number == signal.SIGKILL:
+                self.kill_children()
+
+    def kill_children(self) -> None:
+        """Kill what is in the group of the process, which it leads: to be called before its end is collected."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def collect_children(self) -> None:
+        """Collect the ends of its children, which this process has adopted."""
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-self.pid, os.WNOHANG)[0]:
+                pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +177,11 @@ class Processes:
 
     def _ended(self, process: Process) -> None:
         self._loop.remove_reader(process.pidfd)
-        result = os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED)
+        result = os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED | os.WNOWAIT)
+        if result is not None and (result.si_code != os.CLD_EXITED or result.si_status):
+            process.kill_children()  # those of one that ends well may have work left, such as an upload
+            self._loop.call_later(COLLECT_AFTER_S, process.collect_children)
+        os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED)
         os.close(process.pidfd)
         process.ended = True
         self._pids.discard(process.pid)

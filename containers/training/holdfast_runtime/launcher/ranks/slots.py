@@ -157,8 +157,9 @@ class LocalSlot:
         if isinstance(message, Hello):
             self.speaks = True
         elif isinstance(message, Ready):
-            self.ready = message
+            self.ready, self.finished = message, False
         elif isinstance(message, Progress):
+            self.finished = self.finished and message.phase != "forward"  # the loop of the next epoch has begun
             before, self.progress = self.progress, message
             begun = before is None or (before.phase, before.step) != ("other", message.step)
             self.last_wait = message.phase == "vote" and not begun
@@ -206,6 +207,13 @@ class LocalSlots:
     @property
     def some_finished(self) -> bool:
         return any(slot.finished for slot in self._slots)
+
+    @property
+    def begun_again(self) -> bool:
+        """True if a rank is in the loop of the next epoch, which others may not have reached."""
+        return self.some_finished and any(
+            slot.alive and not slot.finished and not slot.last_wait for slot in self.in_view
+        )
 
     def learn(self, step: int) -> None:
         self.known_step = max(self.known_step, step)

@@ -1,0 +1,35 @@
+"""Batches of a loader by step: again for a repeated step, from the middle for a newcomer, over several epochs."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast_runtime.data import ByStep
+
+
+def epoch(number: int) -> Iterator[str]:
+    """Three batches, in an order of its own."""
+    return iter([f"{number}.{place}" for place in sorted(range(3), key=lambda place: (place + number) % 3)])
+
+
+RIGHT = ["0.0", "0.1", "0.2", "1.2", "1.0", "1.1", "2.1"]
+
+
+def test_each_step_has_its_batch_over_epochs() -> None:
+    batches = ByStep(epoch)
+    assert [batches(step) for step in range(7)] == RIGHT
+
+
+def test_a_repeated_step_has_the_same_batch_and_a_newcomer_begins_with_any() -> None:
+    batches = ByStep(epoch)
+    assert [batches(step) for step in (4, 4, 5, 5, 6)] == [RIGHT[step] for step in (4, 4, 5, 5, 6)]
+
+
+def test_steps_that_are_lost_are_gone_back_to() -> None:
+    batches = ByStep(epoch)
+    assert [batches(step) for step in (6, 3, 4)] == [RIGHT[step] for step in (6, 3, 4)]
+
+
+def test_an_epoch_without_batches_is_refused() -> None:
+    with pytest.raises(ValueError, match="epoch 0 has no batch"):
+        ByStep(lambda _number: [])(0)
