@@ -172,8 +172,13 @@ def test_alone_it_starts_no_thread_and_has_one_rank() -> None:
 class Recorded:
     """An update of which nothing is done but told."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_sharded: bool = False) -> None:
         self.told: list[object] = []
+        self.is_sharded = is_sharded
+
+    def mean_loss(self, loss: float) -> float:
+        self.told.append(("mean", loss))
+        return loss / 2
 
     def begin(self, number: int) -> None:
         self.told.append(("begin", number))
@@ -211,6 +216,16 @@ def test_a_step_needs_of_its_run_what_update_has_and_nothing_else() -> None:
 
     first = [("begin", 3), "no_sync", ("reduce", 4.0), "apply", "end"]
     assert update.told == [*first, ("begin", 4), ("survive", "a peer is gone", 4)]
+
+
+def test_a_rank_of_a_sharded_job_votes_when_its_script_has_done_all_to_the_gradients() -> None:
+    update = Recorded(is_sharded=True)
+    with holdfast.Step(update, 3) as step:
+        assert step.reduce(4.0) == 2.0
+        update.told.append("clip")
+        step.update()
+
+    assert update.told == [("begin", 3), ("mean", 4.0), "clip", ("reduce", 4.0), "apply", "end"]
 
 
 def test_alone_an_error_of_the_script_is_its_own() -> None:

@@ -34,6 +34,15 @@ class Update(Protocol):
         """Scale all gradients down to a norm over all ranks; what it was."""
         ...
 
+    @property
+    def is_sharded(self) -> bool:
+        """True if gradients are whole without a vote. A rank that has voted can do its update alone, as it is then."""
+        ...
+
+    def mean_loss(self, loss: float) -> float:
+        """The mean loss of all ranks, without a vote."""
+        ...
+
     def reduce(self, loss: float) -> float:
         """The first phase: all gradients and votes are added up; the mean loss of all ranks."""
         ...
@@ -109,14 +118,17 @@ class Step:
         Finish the reduction and agree; the mean loss of all ranks.
 
         For scripts that do something with whole gradients, such as clipping them, between this and ``update``. Others
-        need not call it.
+        need not call it. Gradients of a sharded model are whole without it: there it is the mean alone, and ``update``
+        agrees, so that nobody finishes a step whose gradients the script has yet to change.
 
         Args:
             loss: Of this rank's batch, for the mean. Default: what ``backward`` was given, or 0.
         """
-        loss = self._noted if loss is None else loss
-        self.loss = self._update.reduce(float(loss.detach()) if isinstance(loss, Tensor) else loss)
-        self._reduced = True
+        self._noted = self._own_loss(loss)
+        if self._update.is_sharded:
+            self.loss = self._update.mean_loss(self._noted)
+        else:
+            self.loss, self._reduced = self._update.reduce(self._noted), True
         return self.loss
 
     def update(self, loss: Tensor | float | None = None) -> float:
@@ -132,10 +144,14 @@ class Step:
         if self._updated:
             raise RuntimeError(f"step {self.number} has had its update; call step.update(loss) once in each step")
         if not self._reduced:
-            self.reduce(loss)
+            self.loss = self._update.reduce(self._own_loss(loss))
         self._update.apply()
         self._updated = True
         return self.loss
+
+    def _own_loss(self, loss: Tensor | float | None) -> float:
+        given = self._noted if loss is None else loss
+        return float(given.detach()) if isinstance(given, Tensor) else given
 
     @contextmanager
     def accumulate(self) -> Iterator[None]:

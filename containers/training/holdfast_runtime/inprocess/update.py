@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
@@ -209,6 +210,19 @@ class Updates:
 
     def no_sync(self) -> AbstractContextManager[None]:
         return self._reducer.no_sync()
+
+    @property
+    def is_sharded(self) -> bool:
+        return self._sharded is not None
+
+    def mean_loss(self, loss: float) -> float:
+        if self._rounds is not None:
+            return self._rounds.mean_loss(wait=self.wait)
+        if self._member is None or self.trial or self._member.own.world_size == 1:
+            return loss
+        total = torch.tensor(loss, dtype=torch.float64, device=self._member.peers.device)
+        self.wait(dist.all_reduce(total, async_op=True))
+        return float(total) / self._member.own.world_size
 
     def reduce(self, loss: float) -> float:
         member = self._member
