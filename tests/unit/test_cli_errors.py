@@ -63,7 +63,7 @@ def test_an_unknown_environment_lists_the_known_ones(tmp_path: Path) -> None:
     answer = holdfast("status", "--environment", "lcoal", home=tmp_path)
 
     assert answer.returncode == 2
-    assert re.search(r"there is no environment 'lcoal'; allowed: a path .*local", answer.stderr)
+    assert re.search(r"there is no environment 'lcoal'; did you mean local\? allowed: a path .*local", answer.stderr)
 
 
 def test_a_job_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
