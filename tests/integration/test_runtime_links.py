@@ -71,6 +71,7 @@ def test_a_launcher_whose_port_is_taken_is_closed_without_a_word() -> None:
         end = End(0)
         with listen() as door, pytest.raises(OSError, match="in use"):
             await end.open(port=door.getsockname()[1])
+        assert end.links.up == frozenset()
 
     run(test())
 

@@ -121,7 +121,7 @@ class Links:
 
     @property
     def up(self) -> frozenset[int]:
-        return self._reach.up
+        return self._reach.up if self._port else frozenset()
 
     def address_of(self, node: int) -> str:
         address = self._reach.address_of(node)
