@@ -167,6 +167,7 @@ def complete_job(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     with contextlib.suppress(Exception):
         context = locate(environment=ctx.params.get("environment"))
         view = read_status(context) if context.session.cloud == "embedded" else None
-        jobs = [(job.job_id, job.name) for job in [*view.jobs, *view.ended]] if view else []
-        return [(job_id, name) for job_id, name in jobs if job_id.startswith(incomplete)]
+        if view is not None:
+            jobs = [*((job.job_id, job.name) for job in view.jobs), *((job.job_id, job.name) for job in view.ended)]
+            return [(job_id, name) for job_id, name in jobs if job_id.startswith(incomplete)]
     return []

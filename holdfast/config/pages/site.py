@@ -6,4 +6,5 @@ def site_url() -> str:
         urls = metadata("holdfast-rules").get_all("Project-URL")
     except PackageNotFoundError:
         urls = metadata("holdfast").get_all("Project-URL")  # pip install . of a checkout
-    return dict(url.split(", ", 1) for url in urls or ()).get("Documentation", "")
+    addresses = dict[str, str](url.split(", ", 1) for url in urls or ())
+    return addresses.get("Documentation", "")
