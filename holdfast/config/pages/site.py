@@ -6,5 +6,5 @@ def site_url() -> str:
         urls = metadata("holdfast-rules").get_all("Project-URL")
     except PackageNotFoundError:
         urls = metadata("holdfast").get_all("Project-URL")  # pip install . of a checkout
-    addresses = dict[str, str](url.split(", ", 1) for url in urls or ())
+    addresses: dict[str, str] = dict(url.split(", ", 1) for url in urls or ())
     return addresses.get("Documentation", "")
