@@ -272,8 +272,11 @@ class Expansion:
         except asyncio.TimeoutError as error:
             raise ExpansionError(f"{command[0]}: no answer within {within_s} s") from error
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                child.terminate()  # salloc withdraws its request
+            if child.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    child.terminate()  # salloc withdraws its request
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(child.communicate(), END_S)
         if child.returncode:
             raise ExpansionError(f"{command[0]}: {printed.strip() or f'exit code {child.returncode}'}")
         return printed
