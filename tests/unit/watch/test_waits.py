@@ -26,6 +26,7 @@ BOUNDED = {
     "launcher/links/heartbeats.py: self._changed.wait": "inside of wait_for",
     "launcher/node/report.py: reader.readline": "inside of wait_for",
     "launcher/asking/sockets.py: line.recv": "the socket's time limit, of the whole answer",
+    "launcher/allocation/expansion.py: child.communicate": "inside of wait_for",
     "launcher/allocation/expansion.py: child.wait": "a task that nobody waits for; the launcher ends it with itself",
     "launcher/ranks/slots.py: reader.readline": "a process that is silent or stopped is killed by the watch",
     "snapshots/keeper.py: self._door.accept": "a thread that serves",
