@@ -252,8 +252,6 @@ def test_log_events_are_found_by_pattern(cloud):
 
 @pytest.mark.e2e
 def test_a_line_in_a_log_group_sets_off_an_alarm_within_two_minutes(cloud):
-    import time
-
     logs = cloud("logs")
     logs.create_log_group(logGroupName="live")
     logs.create_log_stream(logGroupName="live", logStreamName="a")

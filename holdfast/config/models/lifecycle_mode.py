@@ -16,7 +16,7 @@ def mode_of(
     """
     Mode of a group: its own, that of its existing scripts, that of the environment, or the default.
 
-    HyperPod accepts only OnCreate on EKS, and with continuous provisioning did so before the summer of 2026 (SageMaker
+    HyperPod accepts only OnCreate on EKS, and by an older version of the page with continuous provisioning (SageMaker
     developer guide, "Getting started with SageMaker HyperPod using the AWS CLI"): there the default is custom.
     """
     if group is not None:

@@ -170,31 +170,23 @@ def not_checked(code: str, path: str, *, missing: str = "") -> Finding:
     Args:
         missing: The setting of an environment file that would tell.
     """
-    account = code.startswith("HF9")
-    why = "needs AWS credentials (--account)" if account else "a value is not known before deployment"
-    if missing and not account:
-        return Finding(
-            code=code,
-            severity="not-checked",
-            path=path,
-            message=f"{_RULES[code].title}: not checked, {missing} is not given",
-            fix=f"add {missing.rpartition('.')[2]} to the file",
-            cause=f"{missing} is not given",
-        )
-    return Finding(
-        code=code,
-        severity="not-checked",
-        path=path,
-        message=f"{_RULES[code].title}: not checked, {why}",
-        fix="run it with credentials of the account" if account else "check it before deployment",
-        cause=why if account else f"{path or 'a value'} is not known before deployment",
-    )
+    if code.startswith("HF9"):
+        cause = why = "needs AWS credentials (--account)"
+        fix = "run it with credentials of the account"
+    elif missing:
+        cause = why = f"{missing} is not given"
+        fix = f"add {missing.rpartition('.')[2]} to the file"
+    else:
+        cause, why = f"{path or 'a value'} is not known before deployment", "a value is not known before deployment"
+        fix = "check it before deployment"
+    message = f"{_RULES[code].title}: not checked, {why}"
+    return Finding(code=code, severity="not-checked", path=path, message=message, fix=fix, cause=cause)
 
 
 def _is_missing(path: str, deployment: Deployment) -> bool:
     """Return True for a setting that the environment file leaves out of a section that it has."""
     section: Any = deployment.file.data if deployment.file is not None else None
-    *sections, name = path.partition("#")[2].split(".") if "#" in path else path.split(".")
+    *sections, name = path.split(".")
     for part in sections:
         section = section.get(part) if isinstance(section, Mapping) else None
     return isinstance(section, Mapping) and name not in section

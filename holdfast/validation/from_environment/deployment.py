@@ -226,6 +226,7 @@ def _security_group(network: Settings) -> SecurityGroup:
 
 def _network(network: Settings) -> Network:
     existing, egress = network.existing, network.egress
+    nat = egress if egress is UNRESOLVED else egress == "nat"
     if existing is not None:
         return Network(
             path=network.path,
@@ -235,8 +236,8 @@ def _network(network: Settings) -> Network:
                 "interface_endpoints": network.at("egress"),
             },
             cidr=existing.vpc_cidr if existing.is_set("vpc_cidr") else UNRESOLVED,
-            nat=egress if egress is UNRESOLVED else egress == "nat",
-            way_out=egress if egress is UNRESOLVED else egress == "nat",
+            nat=nat,
+            way_out=nat,
             s3_gateway=True if existing.is_set("route_table_id") else UNRESOLVED,
             interface_endpoints=UNRESOLVED,
         )
@@ -244,8 +245,8 @@ def _network(network: Settings) -> Network:
         path=network.path,
         places=network.places(cidr="cidr", nat="egress", way_out="egress"),
         cidr=network.cidr,
-        nat=egress if egress is UNRESOLVED else egress == "nat",
-        way_out=egress if egress is UNRESOLVED else egress == "nat",
+        nat=nat,
+        way_out=nat,
         s3_gateway=True,
         interface_endpoints=ALL_ENDPOINTS,
     )

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
 from holdfast_runtime.elastic import Rounds, elastic_asked
@@ -242,11 +241,9 @@ class Run:
         try:
             if self._member is not None:
                 self._member.peers.check()
-            value = value.detach().clone()
-            self._updates.wait(dist.all_reduce(value, async_op=True))
+            return self._updates.mean(value)
         except BrokenError as error:
             raise BrokenError(f"{error}; only a step is repeated: call all_reduce_mean inside the step") from error
-        return value / self.world_size
 
     def _save(self, *, last: bool = False) -> None:
         every = self._checkpoint_every

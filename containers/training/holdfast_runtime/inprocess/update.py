@@ -220,9 +220,13 @@ class Updates:
             return self._rounds.mean_loss(wait=self.wait)
         if self._member is None or self.trial or self._member.own.world_size == 1:
             return loss
-        total = torch.tensor(loss, dtype=torch.float64, device=self._member.peers.device)
-        self.wait(dist.all_reduce(total, async_op=True))
-        return float(total) / self._member.own.world_size
+        return float(self.mean(torch.tensor(loss, dtype=torch.float64, device=self._member.peers.device)))
+
+    def mean(self, value: Tensor) -> Tensor:
+        """Return the mean of a tensor over all ranks. A collective."""
+        value = value.detach().clone()
+        self.wait(dist.all_reduce(value, async_op=True))
+        return value / dist.get_world_size()
 
     def reduce(self, loss: float) -> float:
         member = self._member

@@ -1,6 +1,6 @@
 """Modules of a model between two steps: attributes, modes, buffers, hooks, extra state, frozen parameters."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -110,13 +110,7 @@ class ModelReader:
 
     def buffer_kinds(self) -> dict[str, list[str]]:
         """Names of buffers that are registered as None, and of those that a checkpoint leaves out."""
-        registered = [*self._registered()]
-        return {
-            "empty": [name for name, buffer, _ in registered if buffer is None],
-            "not persistent": [
-                name for name, _, module in registered if _key(name) in module._non_persistent_buffers_set
-            ],
-        }
+        return _kinds([*self._registered()])
 
     def set_buffer_kinds(self, kinds: Mapping[str, Collection[str]]) -> None:
         """Register the buffers of these names, and no others, as None and as not persistent."""
@@ -154,9 +148,11 @@ class ModelReader:
         trained = [parameter.requires_grad for _, parameter in self.parameters]
         others = {place: hooks.of_program(home) for place, home in self._homes() if home}
         notes = ModelNotes(modules, trained, others)
-        if buffers:
-            notes.kinds = self.buffer_kinds()
-        for name, buffer, _ in self.buffers() if buffers else ():
+        registered = [*self._registered()] if buffers else []
+        notes.kinds = _kinds(registered)
+        for name, buffer, _ in registered:
+            if buffer is None:
+                continue
             notes.buffers[name] = buffer
             old = before.contents.get(name) if before is not None else None
             notes.contents[name] = copy_into(local(buffer), old)
@@ -285,6 +281,13 @@ def put_buffers(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     for name, tensor in tensors.items():
         owner, _, key = name.rpartition(".")
         modules[owner]._buffers[key] = put_back(modules[owner]._buffers.get(key), tensor)
+
+
+def _kinds(registered: Sequence[tuple[str, Tensor | None, nn.Module]]) -> dict[str, list[str]]:
+    return {
+        "empty": [name for name, buffer, _ in registered if buffer is None],
+        "not persistent": [name for name, _, module in registered if _key(name) in module._non_persistent_buffers_set],
+    }
 
 
 def _key(name: str) -> str:

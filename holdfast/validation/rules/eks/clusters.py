@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.catalog import instance_types
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import Node, Resource
+from holdfast.validation.cloudformation import Resource
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, Eks, InstanceGroup
 from holdfast.validation.rules.eks.lookups import CLUSTER, SERVICE_BLOCKS, cluster_of, network_of
+from holdfast.validation.rules.network import vpcs_of
 
 PODS_OF_ADDONS = 12
 _USUAL_SERVICES = ipaddress.IPv4Network("172.20.0.0/16")
@@ -43,7 +44,7 @@ def service_block(app: App, _: Deployment) -> Iterator[Broken]:
                 fix="write 172.20.0.0/16",
             )
             continue
-        for vpc in _vpcs(app, node):
+        for vpc in vpcs_of(app, node.get("ResourcesVpcConfig", "SubnetIds")):
             for other in _blocks(app, vpc):
                 if network.overlaps(other):
                     yield refused(
@@ -172,14 +173,6 @@ def _has_better(group: InstanceGroup, groups: Sequence[InstanceGroup], small: Ma
         and any(name in known and not known[name].accelerators and name not in small for name in each.types)
         for each in groups
     )
-
-
-def _vpcs(app: App, node: Node) -> list[Resource]:
-    subnets = [
-        entry.resource("AWS::EC2::Subnet") for entry in node.get("ResourcesVpcConfig", "SubnetIds").items() or ()
-    ]
-    found = [app.node(each).get("VpcId").resource("AWS::EC2::VPC") for each in subnets if each is not None]
-    return list(dict.fromkeys(each for each in found if each is not None))
 
 
 def _blocks(app: App, vpc: Resource) -> list[ipaddress.IPv4Network]:

@@ -9,7 +9,7 @@ from holdfast.validation.iam import grants_in
 from holdfast.validation.model import App, Deployment
 from holdfast.validation.rules.network.endpoints import GATEWAY, service_of
 from holdfast.validation.rules.network.routes import ROUTES
-from holdfast.validation.rules.network.templates import ENDPOINT, SUBNET, VPC
+from holdfast.validation.rules.network.templates import ENDPOINT, VPC, vpcs_of
 
 PRIVATE = "EKS user guide, 'Deploy private clusters with limited internet access'"
 NEEDED = ("ec2", "ecr.api", "ecr.dkr", "sts")
@@ -67,7 +67,7 @@ def closed_eks(app: App, _: Deployment) -> Iterator[Broken]:
         if ways_out or not interfaces or None in services or not endpoints.complete or not app.complete:
             continue
         if not any(
-            vpc in _vpcs_of(app, own.get("ResourcesVpcConfig", "SubnetIds").items() or ())
+            vpc in vpcs_of(app, own.get("ResourcesVpcConfig", "SubnetIds"))
             for _each, own in app.each("AWS::EKS::Cluster")
         ):
             continue
@@ -179,7 +179,7 @@ def resolvers(app: App, _: Deployment) -> Iterator[Broken]:
     title="Groups of an EKS cluster are in its VPC",
     each=App,
     source="SageMaker developer guide, EKS prerequisites; SageMaker API reference, ClusterInstanceGroupSpecification, "
-    "OverrideVpcConfig",
+    "OverrideVpcConfig; that HyperPod refuses it: assumed",
 )
 def groups_in_eks_vpc(app: App, _: Deployment) -> Iterator[Broken]:
     """Nodes join the control plane through the network interfaces that EKS has in its own VPC."""
@@ -187,11 +187,11 @@ def groups_in_eks_vpc(app: App, _: Deployment) -> Iterator[Broken]:
         eks = node.get("Orchestrator", "Eks", "ClusterArn").resource("AWS::EKS::Cluster")
         if eks is None:
             continue
-        own = _vpcs_of(app, app.node(eks).get("ResourcesVpcConfig", "SubnetIds").items() or ())
+        own = vpcs_of(app, app.node(eks).get("ResourcesVpcConfig", "SubnetIds"))
         configs = [node.get("VpcConfig")]
         configs += [group.get("OverrideVpcConfig") for group in node.get("InstanceGroups").items() or ()]
         for config in configs:
-            others = _vpcs_of(app, config.get("Subnets").items() or ()) - own
+            others = [each for each in vpcs_of(app, config.get("Subnets")) if each not in own]
             if own and others:
                 yield refused(
                     f"{config.path}.Subnets",
@@ -201,18 +201,8 @@ def groups_in_eks_vpc(app: App, _: Deployment) -> Iterator[Broken]:
                 )
 
 
-def _names(resources: set[Resource]) -> str:
+def _names(resources: list[Resource]) -> str:
     return ", ".join(sorted(each.logical_id for each in resources))
-
-
-def _vpcs_of(app: App, entries: object) -> set[Resource]:
-    found = set()
-    for entry in entries if isinstance(entries, list | tuple) else ():
-        subnet = entry.resource(SUBNET)
-        vpc = app.node(subnet).get("VpcId").resource(VPC) if subnet is not None else None
-        if vpc is not None:
-            found.add(vpc)
-    return found
 
 
 def _network(value: object) -> ipaddress.IPv4Network | None:

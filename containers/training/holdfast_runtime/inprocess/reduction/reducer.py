@@ -6,7 +6,6 @@ order for ever. DistributedDataParallel lays them out again after its first back
 adds in another order, and the bits change without any fault.
 """
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,8 +23,6 @@ class Bucket:
     """Gradients that are reduced together."""
 
     parameters: list[nn.Parameter]
-    first: int = 0
-    """Number of the first of them among all."""
     flat: Tensor = field(default_factory=lambda: torch.empty(0))
     views: list[Tensor] = field(default_factory=list)
     missing: int = 0
@@ -33,6 +30,8 @@ class Bucket:
     work: Any = None
     """The collective, once it has begun."""
     arrived: set[int] = field(default_factory=set)
+    empty: set[int] = field(default_factory=set)
+    """Those of them that have no gradient on this rank."""
 
 
 class Reducer:
@@ -66,8 +65,6 @@ class Reducer:
         self._own_tail = not trained or self._layout[-1][0].dtype != torch.float32
         self._tail_length = tail
         self._trained = [parameter for group in self._layout for parameter in group]
-        self._has_gradient = [False] * len(self._trained)
-        """On this rank, in this step; by parameter."""
         self._buckets: list[Bucket] = []
         self.renew()
         self._works: list[Any] = []
@@ -92,10 +89,7 @@ class Reducer:
         self._numbers, count = numbers, len(self._trained)
         self._used, self.tail = numbers[:count], numbers[count:]
         if not self._buckets:
-            firsts = itertools.accumulate((len(group) for group in self._layout), initial=0)
-            self._buckets = [
-                Bucket(parameters=group, first=first) for first, group in zip(firsts, self._layout, strict=False)
-            ]
+            self._buckets = [Bucket(parameters=group) for group in self._layout]
         for bucket, flat in zip(self._buckets, flats, strict=True):
             bucket.flat, bucket.views = flat, _views(flat, bucket.parameters)
 
@@ -109,11 +103,11 @@ class Reducer:
         self._scale = 1.0 / world_size
         self._next = 0
         self._works = []
-        self._has_gradient = [False] * len(self._trained)
         for bucket in self._buckets:
             bucket.missing = len(bucket.parameters)
             bucket.work = None
             bucket.arrived.clear()
+            bucket.empty.clear()
             for parameter in bucket.parameters:
                 parameter.grad = None
 
@@ -147,7 +141,8 @@ class Reducer:
             for index, parameter in enumerate(bucket.parameters):
                 if index not in bucket.arrived:
                     self._adopt(bucket, index, parameter)
-        self._used.copy_(self._used.new_tensor(self._has_gradient))
+        used = [index not in bucket.empty for bucket in self._buckets for index in range(len(bucket.parameters))]
+        self._used.copy_(self._used.new_tensor(used))
         self._launch(len(self._buckets))
         if self._own_tail:
             self._works.append(dist.all_reduce(self._numbers, async_op=True))
@@ -156,7 +151,7 @@ class Reducer:
         for work in self._works:
             self._wait(work)
         self._active = False
-        if not all(self._has_gradient):
+        if not all(used):
             for parameter, ranks in zip(self._trained, self._used.tolist(), strict=True):
                 if not ranks:  # no rank has one: DistributedDataParallel leaves None there, which optimizers pass over
                     parameter.grad = None
@@ -189,8 +184,8 @@ class Reducer:
     def _adopt(self, bucket: Bucket, index: int, parameter: nn.Parameter) -> None:
         view = bucket.views[index]
         bucket.arrived.add(index)
-        self._has_gradient[bucket.first + index] = parameter.grad is not None
         if parameter.grad is None:
+            bucket.empty.add(index)
             view.zero_()
         else:
             torch.mul(parameter.grad, self._scale, out=view)
