@@ -11,5 +11,6 @@ from holdfast.validation.rules.eks import (  # noqa: F401 - each registers its r
     training_operator,
     versions,
 )
+from holdfast.validation.rules.eks.lookups import vpcs_of
 
-__all__: list[str] = []
+__all__ = ["vpcs_of"]

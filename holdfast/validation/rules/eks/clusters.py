@@ -9,8 +9,7 @@ from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Resource
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, Eks, InstanceGroup
-from holdfast.validation.rules.eks.lookups import CLUSTER, SERVICE_BLOCKS, cluster_of, network_of
-from holdfast.validation.rules.network import vpcs_of
+from holdfast.validation.rules.eks.lookups import CLUSTER, SERVICE_BLOCKS, cluster_of, network_of, vpcs_of
 
 PODS_OF_ADDONS = 12
 _USUAL_SERVICES = ipaddress.IPv4Network("172.20.0.0/16")

@@ -23,3 +23,10 @@ def network_of(value: object) -> ipaddress.IPv4Network | None:
         return ipaddress.IPv4Network(value) if isinstance(value, str) and "/" in value else None
     except ValueError:
         return None
+
+
+def vpcs_of(app: App, subnets: Node) -> list[Resource]:
+    """Return the VPCs of a list of subnets, as far as they are of the app."""
+    own = [each for entry in subnets.items() or () if (each := entry.resource("AWS::EC2::Subnet")) is not None]
+    found = [app.node(each).get("VpcId").resource("AWS::EC2::VPC") for each in own]
+    return list(dict.fromkeys(each for each in found if each is not None))

@@ -13,6 +13,5 @@ from holdfast.validation.rules.network import (  # noqa: F401 - each registers i
 from holdfast.validation.rules.network.addresses import block_of
 from holdfast.validation.rules.network.endpoints import ingress_of, lets, node_groups, service_of
 from holdfast.validation.rules.network.subnets import vpc_of
-from holdfast.validation.rules.network.templates import vpcs_of
 
-__all__ = ["block_of", "ingress_of", "lets", "node_groups", "service_of", "vpc_of", "vpcs_of"]
+__all__ = ["block_of", "ingress_of", "lets", "node_groups", "service_of", "vpc_of"]

@@ -22,9 +22,3 @@ def node_subnets(app: App) -> list[Resource]:
 
 def vpc_of(app: App, resource: Resource) -> Resource | None:
     return app.node(resource).get("VpcId").resource(VPC)
-
-
-def vpcs_of(app: App, subnets: Node) -> list[Resource]:
-    """Return the VPCs of a list of subnets, as far as they are of the app."""
-    found = [vpc_of(app, each) for entry in subnets.items() or () if (each := entry.resource(SUBNET)) is not None]
-    return list(dict.fromkeys(each for each in found if each is not None))

@@ -7,9 +7,10 @@ from holdfast.validation.cloudformation import Resource, named
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import grants_in
 from holdfast.validation.model import App, Deployment
+from holdfast.validation.rules.eks import vpcs_of
 from holdfast.validation.rules.network.endpoints import GATEWAY, service_of
 from holdfast.validation.rules.network.routes import ROUTES
-from holdfast.validation.rules.network.templates import ENDPOINT, VPC, vpcs_of
+from holdfast.validation.rules.network.templates import ENDPOINT, VPC
 
 PRIVATE = "EKS user guide, 'Deploy private clusters with limited internet access'"
 NEEDED = ("ec2", "ecr.api", "ecr.dkr", "sts")
