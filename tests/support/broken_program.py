@@ -107,7 +107,7 @@ def no_checksum() -> None:
     def accept(*_: Any) -> None:
         pass
 
-    patch("holdfast_runtime.transfer.receiver._check", accept).start()
+    patch("holdfast_runtime.transfer.receiver._compare", accept).start()
 
 
 def main() -> None:
