@@ -20,6 +20,8 @@ RANKS, STEPS, KILLS = 2, 300, 40
 PAUSE_S = 0.3
 APART_S = 2.2
 """Between two kills: a spare has to be there for the next one."""
+APART_STEPS = 2
+"""Between two kills, at both ranks: with none, both copies of a state are lost, which ends a job of two ranks."""
 
 
 class Killer(threading.Thread):
@@ -35,15 +37,17 @@ class Killer(threading.Thread):
         self._pids: set[int] = set()
 
     def run(self) -> None:
+        reached = 0
         while not self.over and len(self.killed) < KILLS:
             time.sleep(APART_S * self._random.uniform(0.7, 1.3))
             rank = self._random.randrange(RANKS)
             with contextlib.suppress(OSError, ValueError):
-                pid, at = (int((self._folder / f"{what}{rank}").read_text()) for what in ("pid", "at"))
-                if pid not in self._pids and at < STEPS - 10:
+                pid, *at = (int((self._folder / what).read_text()) for what in (f"pid{rank}", "at0", "at1"))
+                if pid not in self._pids and reached + APART_STEPS <= min(at) and at[rank] < STEPS - 10:
                     os.kill(pid, signal.SIGKILL)
                     self._pids.add(pid)
-                    self.killed.append((rank, at))
+                    self.killed.append((rank, at[rank]))
+                    reached = max(at)
 
 
 def ends(folder: Path) -> list[dict[str, object]]:
