@@ -74,7 +74,8 @@ down: $(VENV)/.installed ## remove everything that `make up` or `make up-eks` ma
 	@$(VENV)/bin/holdfast down
 
 test: setup monitoring lint ## what has to pass: style, types, floors, unit, snapshot and integration tests
-	@$(PYTHON) -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder $(STUCK) # short files last
+	@$(PYTHON) -m pytest -q --numprocesses 3 --dist loadfile --no-loadscope-reorder $(STUCK) \
+		tests/gpu tests/integration tests/snapshot tests/unit # short files last
 
 lint: $(VENV)/.torch
 	@ruff check .

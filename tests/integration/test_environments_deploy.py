@@ -20,7 +20,7 @@ from holdfast.importing import deployed_environment, from_observed, read_cluster
 from holdfast.localcloud.aws import serve
 from holdfast.updates import compare
 
-ALWAYS = ("eks-p5", "full-slurm", "minimal")
+ALWAYS = ("eks-p5", "full-slurm")
 """Deployed in every test run; the others with ``--e2e``."""
 IMPORTED = ("local", "slurm-p5", "eks-p5", "full", "full-slurm")
 BROKEN = {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": "vpc-00000000000000000", "CidrBlock": "10.1.0.0/24"}}
@@ -204,7 +204,8 @@ def test_an_environment_is_changed_failed_taken_back_and_deleted(deployed: Deplo
     assert named(found) <= still_there(cloud)
 
 
-@pytest.mark.parametrize("name", ["minimal", pytest.param("eks-p5", marks=pytest.mark.e2e)])
+@pytest.mark.e2e
+@pytest.mark.parametrize("name", ["minimal", "eks-p5"])
 def test_a_failed_creation_leaves_nothing(name: str, cloud: Cloud, tmp_path: Path) -> None:
     stack, template = synthesise(document(name, cloud, stack=f"f-{name}"), cloud, tmp_path)
     template["Resources"]["Broken"] = {**BROKEN, "DependsOn": ["ClusterEB0386A7"]}
@@ -250,6 +251,7 @@ def test_two_environments_are_deployed_at_the_same_time(cloud: Cloud, tmp_path: 
         assert cloud.delete(stack)["StackStatus"] == "DELETE_COMPLETE"
 
 
+@pytest.mark.e2e
 def test_jobs_are_told_where_the_deployed_mlflow_and_tensorboard_are(cloud: Cloud, tmp_path: Path) -> None:
     found = document("minimal", cloud, stack="m-minimal")
     found["observability"] = {"mlflow": True, "tensorboard": True}

@@ -30,6 +30,7 @@ def run(own: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.e2e
 def test_the_recorded_templates_hold_and_ci_passes_with_a_report(own: Path) -> None:
     (own / "environments/local.yaml").unlink()  # one synthesis less
 
