@@ -22,6 +22,7 @@ OF_THE_SCRIPT = ("other seeds", "second")
         ("long", "snapshot_every is 9 and the run has 8 updates"),
         ("early", "call holdfast_runtime.init_process_group() in place of torch.distributed.init_process_group()"),
         ("not ours", "call holdfast_runtime.init_process_group() before its mesh and fully_shard"),
+        ("replicas with a group", "delete torch.distributed.init_process_group(): Run connects the ranks"),
         ("second", "put both models into one torch.nn.ModuleDict, and their parameters into one optimizer"),
     ],
 )

@@ -39,7 +39,7 @@ def main() -> None:
     torch.set_num_threads(1)
     if MISTAKE == "early":
         dist.init_process_group("gloo")
-    if MISTAKE == "not ours":
+    if MISTAKE in ("not ours", "replicas with a group"):
         dist.init_process_group("gloo")
     else:
         holdfast.init_process_group()
@@ -54,7 +54,7 @@ def main() -> None:
     tracker = Tracker(dist.new_group([0, 1])) if MISTAKE == "holder" else None
     if MISTAKE == "other seeds":
         fully_shard(model, mesh=dist.init_device_mesh("cpu", (2, 1), mesh_dim_names=("replicate", "shard")))
-    else:
+    elif MISTAKE != "replicas with a group":
         fully_shard(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     run = holdfast.Run(model, optimizer, snapshot_every=0 if MISTAKE == "never" else 9 if MISTAKE == "long" else None)

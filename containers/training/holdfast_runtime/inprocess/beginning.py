@@ -3,11 +3,12 @@
 import contextlib
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch import nn
 from torch._C._distributed_c10d import HashStore
 
 from holdfast_runtime.elastic import Rounds, elastic_asked, is_cut_by_rows, sizes_of
@@ -27,6 +28,8 @@ from holdfast_runtime.sharded import (
 )
 from holdfast_runtime.snapshots import Checkpoints
 
+COUNTS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+"""Variables with the number of processes that torchrun, mpirun and srun have started."""
 _begun: list[Member] = []
 
 
@@ -80,6 +83,25 @@ def unsupported_reported() -> Iterator[None]:
         raise
 
 
+def _check_model(model: nn.Module) -> None:
+    """Raise UnsupportedError for a model in a wrapper that reduces gradients itself."""
+    wrappers = (nn.parallel.DistributedDataParallel, nn.DataParallel)
+    wrapper = next((type(each).__name__ for each in model.modules() if isinstance(each, wrappers)), "")
+    if wrapper:
+        raise UnsupportedError(f"the model is in {wrapper}; give Run the model without it: Run reduces the gradients")
+
+
+def _check_alone(environment: Mapping[str, str]) -> None:
+    """Raise UnsupportedError where another launcher has started several processes, which would not train together."""
+    for name in COUNTS:
+        count = environment.get(name, "")
+        if count.isdecimal() and int(count) > 1:
+            raise UnsupportedError(
+                f"{name} is {count}, and without holdfast-run each process trains a model of its own; start the "
+                f"script with holdfast-run, or remove {name} from its environment to train alone"
+            )
+
+
 def _check_steps(state: TrainingState) -> None:
     """Raise UnsupportedError for an optimizer or a scheduler whose step needs an argument."""
     if needs := _needed(state.optimizer):
@@ -118,6 +140,11 @@ def _check_plain(state: TrainingState, *, survive: str | None, elastic: int | st
             "the model is sharded, in groups that are not made again after a failure; call "
             "holdfast_runtime.init_process_group() before its mesh and fully_shard"
         )
+    if dist.is_initialized():
+        raise UnsupportedError(
+            "torch.distributed has a process group already; delete torch.distributed.init_process_group(): Run connects"
+            " the ranks. A model that will be sharded needs holdfast_runtime.init_process_group() in its place"
+        )
     if survive is not None:
         raise UnsupportedError(
             f"survive is {survive!r}, which is for sharded jobs; call holdfast_runtime.init_process_group() first, "
@@ -143,9 +170,12 @@ def begun(
     """
     if not _begun:
         with unsupported_reported():
+            _check_model(state.model)
             _check_steps(state)
             if "HOLDFAST_CONTROL_FD" in os.environ:
                 _check_plain(state, survive=survive, elastic=elastic)
+            else:
+                _check_alone(os.environ)
         return None
     member = _begun[0]
     if member.training is not None:
@@ -157,6 +187,7 @@ def begun(
     try:
         check_tier(tier)
         every, reach = snapshots_asked(snapshot_every), survival_asked(survive)
+        _check_model(state.model)
         check(state.model, state.optimizer, world_size=member.own.world_size)
         _check_steps(state)
         sizes = sizes_of(os.environ)
