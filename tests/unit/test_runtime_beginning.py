@@ -45,3 +45,10 @@ def test_a_model_in_a_wrapper_that_reduces_gradients_is_refused(group: None) -> 
         run(nn.parallel.DistributedDataParallel(nn.Linear(2, 2)))
     with pytest.raises(UnsupportedError, match="in DataParallel; give Run the model without it"):
         run(nn.Sequential(nn.DataParallel(nn.Linear(2, 2))))
+
+
+def test_an_embedding_with_sparse_gradients_is_refused_by_its_name() -> None:
+    model = nn.Sequential(nn.Embedding(4, 2, sparse=True), nn.Linear(2, 2))
+
+    with pytest.raises(UnsupportedError, match=r"^0 has sparse=True, .*; make it with sparse=False"):
+        run(model)

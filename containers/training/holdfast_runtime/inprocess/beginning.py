@@ -84,11 +84,16 @@ def unsupported_reported() -> Iterator[None]:
 
 
 def _check_model(model: nn.Module) -> None:
-    """Raise UnsupportedError for a model in a wrapper that reduces gradients itself."""
+    """Raise UnsupportedError for a model in a wrapper that reduces gradients itself, and for sparse gradients."""
     wrappers = (nn.parallel.DistributedDataParallel, nn.DataParallel)
     wrapper = next((type(each).__name__ for each in model.modules() if isinstance(each, wrappers)), "")
     if wrapper:
         raise UnsupportedError(f"the model is in {wrapper}; give Run the model without it: Run reduces the gradients")
+    sparse = [name for name, each in model.named_modules() if getattr(each, "sparse", False) is True]
+    if sparse:
+        raise UnsupportedError(
+            f"{', '.join(sparse)} has sparse=True, and sparse gradients cannot be reduced; make it with sparse=False"
+        )
 
 
 def _check_alone(environment: Mapping[str, str]) -> None:
