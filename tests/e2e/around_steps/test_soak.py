@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 PROGRAM = Path(__file__).parent / "soak_program.py"
 RANKS, STEPS, KILLS = 2, 300, 40
 PAUSE_S = 0.3
-APART_S = 2.2
+APART_S = 1.3
 """Between two kills: a spare has to be there for the next one."""
 APART_STEPS = 2
 """Between two kills, at both ranks: with none, both copies of a state are lost, which ends a job of two ranks."""
@@ -39,15 +39,22 @@ class Killer(threading.Thread):
     def run(self) -> None:
         reached = 0
         while not self.over and len(self.killed) < KILLS:
+            while not self.over and min(self._at()) < reached + APART_STEPS:
+                time.sleep(0.02)
             time.sleep(APART_S * self._random.uniform(0.7, 1.3))
             rank = self._random.randrange(RANKS)
             with contextlib.suppress(OSError, ValueError):
-                pid, *at = (int((self._folder / what).read_text()) for what in (f"pid{rank}", "at0", "at1"))
-                if pid not in self._pids and reached + APART_STEPS <= min(at) and at[rank] < STEPS - 10:
+                pid, at = int((self._folder / f"pid{rank}").read_text()), self._at()
+                if pid not in self._pids and at[rank] < STEPS - 10:
                     os.kill(pid, signal.SIGKILL)
                     self._pids.add(pid)
                     self.killed.append((rank, at[rank]))
                     reached = max(at)
+
+    def _at(self) -> list[int]:
+        """Return the last step that each rank has finished; -1 before the first, and while it is written."""
+        texts = [path.read_text() if path.exists() else "" for path in (self._folder / f"at{n}" for n in range(RANKS))]
+        return [int(text) if text else -1 for text in texts]
 
 
 def ends(folder: Path) -> list[dict[str, object]]:
