@@ -54,10 +54,10 @@ def validate(run: holdfast.Run, model: nn.Module) -> None:
     with torch.no_grad():
         inputs = sample(10**6, run.data_rank)
         total = (model(inputs) - inputs).square().mean()
-        total = run.all_reduce_mean(total)
-    model.train()
     if SHARDED:
         model.reshard()  # type: ignore[operator]  # the outermost module keeps its gathered parameters until backward
+    run.all_reduce_mean(total)
+    model.train()
 
 
 def main() -> None:
