@@ -121,6 +121,7 @@ def test_a_hook_that_was_removed_is_there_again() -> None:
     reader.restore(notes)
 
     assert len(model.inner._forward_hooks) == 1
+    assert not optimizer._optimizer_step_pre_hooks
     assert reader.hook_names() == {"inner": ["forward_hooks first_hook"]}
 
 
