@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.catalog.facts.pages import page_fact
+from holdfast.catalog.facts.schemas import listed_regions, types_in
 
 REGIONS_FILE = Path(__file__).with_name("regions.json")
 
@@ -27,25 +28,22 @@ def dns_suffix(partition: str) -> str:
 
 def is_type(name: str) -> bool:
     """Return True for a resource type of CloudFormation."""
-    return name in _data()["types"]
+    return any(name in types_in(region) for region in listed_regions())
 
 
-def type_names() -> Mapping[str, Any]:
-    names: Mapping[str, Any] = _data()["types"]
-    return names
+def type_names() -> list[str]:
+    return sorted(set().union(*(types_in(region) for region in listed_regions())))
 
 
 def has_type(name: str, region: str) -> bool | None:
     """Return True if a region has a resource type; None if unknown."""
-    order, types = _order(), _data()["types"]
-    if name not in types or region not in order:
-        return None
-    return bool(int(types[name], 16) >> order[region] & 1)
+    listed = types_in(region)
+    return name in listed if listed and is_type(name) else None
 
 
 def regions_of(name: str) -> tuple[str, ...]:
     """Public regions with a resource type."""
-    return tuple(each for each in _data()["order"] if has_type(name, each) and not _is_secret(each))
+    return tuple(each for each in listed_regions() if name in types_in(each) and not _is_secret(each))
 
 
 def hyperpod_regions() -> tuple[str, ...]:
@@ -72,11 +70,6 @@ def last_zone(region: str) -> str | None:
 
 def _is_secret(region: str) -> bool:
     return (regions().get(region) or "aws-iso").startswith("aws-iso")
-
-
-@functools.cache
-def _order() -> Mapping[str, int]:
-    return {region: index for index, region in enumerate(_data()["order"])}
 
 
 @functools.cache

@@ -50,10 +50,25 @@ class Schema:
 @functools.cache
 def schema_of(kind: str) -> Schema | None:
     """Schema of a resource type; None if the registry has none."""
-    name = _names().get(kind)
-    if name is None:
-        return None
-    return Schema(type=kind, body=json.loads((_folder() / "schemas" / "resources" / f"{name}.json").read_text()))
+    for region in listed_regions():
+        name = types_in(region).get(kind)
+        if name is not None:
+            body = json.loads((_folder() / "schemas" / "resources" / f"{name}.json").read_text())
+            return Schema(type=kind, body=body)
+    return None
+
+
+@functools.cache
+def listed_regions() -> tuple[str, ...]:
+    """Regions whose resource types are known."""
+    return tuple(sorted(path.stem for path in _lists().glob("*.json") if path.stem != "sam"))
+
+
+@functools.cache
+def types_in(region: str) -> Mapping[str, str]:
+    """Resource types of a region and the names of their schemas, the same in all regions; empty if unknown."""
+    listed = _lists() / f"{region}.json"
+    return json.loads(listed.read_text()) if listed.is_file() else {}
 
 
 @functools.cache
@@ -67,13 +82,8 @@ def _policies() -> Mapping[str, Any]:
     return dict(json.loads((_folder() / "AdditionalSpecs" / "Policies.json").read_text()))
 
 
-@functools.cache
-def _names() -> Mapping[str, str]:
-    # A type that one region alone has is found in the list of another: us-west-2 and us-east-1 have all but a few.
-    found: dict[str, str] = {}
-    for region in ("us-west-2", "us-east-1"):
-        found |= json.loads((_folder() / "schemas" / "providers" / f"{region}.json").read_text())
-    return found
+def _lists() -> Path:
+    return _folder() / "schemas" / "providers"
 
 
 @functools.cache

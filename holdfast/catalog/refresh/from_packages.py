@@ -63,12 +63,6 @@ def write_facts() -> None:
 
 def regions_text() -> str:
     folder = _data_of("cfnlint") / "data"
-    lists = {
-        path.stem: json.loads(path.read_text())
-        for path in sorted((folder / "schemas/providers").glob("*.json"))
-        if path.stem != "sam"
-    }
-    types = sorted({name for each in lists.values() for name in each})
     by_region = {
         region: set(each["enum"])
         for region, each in sorted(json.loads((folder / HYPERPOD_TYPES).read_text()).items())
@@ -95,8 +89,6 @@ def regions_text() -> str:
                 for each in partitions
             },
             "zones": _zones(),
-            "order": list(lists),
-            "types": {name: _bits(name in each for each in lists.values()) for name in types},
             "instance_order": list(by_region),
             "instance_types": {name: _bits(name in each for each in by_region.values()) for name in instance_types},
         }
@@ -113,7 +105,7 @@ def versions_text() -> str:
             "date": schemas,
             "sources": {
                 "partitions and regions": f"{core}, partitions.json",
-                "resource types by region": f"{lint}, schemas/providers",
+                "resource types by region": f"{lint}, schemas/providers, read where it is installed",
                 "HyperPod's instance types by region": f"{lint}, {HYPERPOD_TYPES}; P, Trn, Inf where EC2 has them",
                 "zones of regions": f"moto {version('moto')}, ec2",
                 "properties and attributes of resource types": f"{lint}, schemas/resources, read where it is installed",
