@@ -1,12 +1,11 @@
-"""CloudFormation registry schemas, from the data files of ``cfn-lint``, whose import would take a second."""
+"""CloudFormation registry schemas, and resource types by region."""
 
 import functools
-import importlib.util
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from holdfast.catalog.facts.packages import folder_of, of_cfn_lint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,22 +52,21 @@ def schema_of(kind: str) -> Schema | None:
     for region in listed_regions():
         name = types_in(region).get(kind)
         if name is not None:
-            body = json.loads((_folder() / "schemas" / "resources" / f"{name}.json").read_text())
-            return Schema(type=kind, body=body)
+            return Schema(type=kind, body=of_cfn_lint(f"schemas/resources/{name}.json"))
     return None
 
 
 @functools.cache
 def listed_regions() -> tuple[str, ...]:
     """Regions whose resource types are known."""
-    return tuple(sorted(path.stem for path in _lists().glob("*.json") if path.stem != "sam"))
+    lists = (folder_of("cfnlint") / "data/schemas/providers").glob("*.json")
+    return tuple(sorted(path.stem for path in lists if path.stem != "sam"))
 
 
 @functools.cache
 def types_in(region: str) -> Mapping[str, str]:
     """Resource types of a region and the names of their schemas, the same in all regions; empty if unknown."""
-    listed = _lists() / f"{region}.json"
-    return json.loads(listed.read_text()) if listed.is_file() else {}
+    return dict(of_cfn_lint(f"schemas/providers/{region}.json")) if region in listed_regions() else {}
 
 
 @functools.cache
@@ -79,16 +77,4 @@ def iam_actions(service: str) -> frozenset[str]:
 
 @functools.cache
 def _policies() -> Mapping[str, Any]:
-    return dict(json.loads((_folder() / "AdditionalSpecs" / "Policies.json").read_text()))
-
-
-def _lists() -> Path:
-    return _folder() / "schemas" / "providers"
-
-
-@functools.cache
-def _folder() -> Path:
-    spec = importlib.util.find_spec("cfnlint")
-    assert spec is not None, "cfn-lint is a dependency of this package"
-    assert spec.submodule_search_locations is not None, "cfn-lint is a folder of modules"
-    return Path(spec.submodule_search_locations[0]) / "data"
+    return dict(of_cfn_lint("AdditionalSpecs/Policies.json"))
