@@ -100,7 +100,7 @@ e2e: setup ## the long tests, in parts that resume (make e2e PART="strikes kills
 	@$(PYTHON) scripts/run_parts.py $(if $(PART),$(PART),--list)
 	@$(if $(PART),true,$(PYTHON) scripts/run_parts.py)
 
-bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/boot.py ..."
+bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/cluster.py ..."
 	@failed=; for each in $(BENCHMARKS); do echo "== $$each"; $(PYTHON) $$each || failed="$$failed $$each"; done; \
 		test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 

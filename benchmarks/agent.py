@@ -3,7 +3,6 @@ What the health agent of a node costs, and how soon it says what is wrong.
 
     sudo python benchmarks/agent.py                       # all of it, about two minutes
     python benchmarks/agent.py --only lines latency       # parts
-    python benchmarks/agent.py --gcm PYTHON               # beside Meta's GCM: a Python that has it (pip install gpucm)
 
 Each line has its limit, and the machine's load at the time: seconds are those of a machine that may be shared. Hung
 driver and stalled mount need root; NVML is the stand-in of the local cloud, compiled here, where there is a compiler.
@@ -13,7 +12,6 @@ Exit status 1 when a limit is missed.
 import argparse
 import json
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -89,36 +87,6 @@ def lines(arguments: argparse.Namespace) -> Iterator[Measured]:
         assert found == arguments.lines // 1000, f"{found} Xids were found of {arguments.lines // 1000}"
         rate = arguments.lines / took_s
         yield Measured(name=f"kernel log, {form}", value=rate, limit=100_000, unit="lines/s", more_is_better=True)
-
-
-def gcm(arguments: argparse.Namespace) -> Iterator[Measured]:
-    if not arguments.gcm:
-        return
-    program = (
-        "import resource, sys, time\n"
-        "from gcm.health_checks.checks.check_syslogs import process_xid_output\n"
-        "began = time.process_time()\n"
-        "code, text = process_xid_output(sys.stdin.read(), 0)\n"
-        "print(time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, code.name)\n"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log"
-        path.write_text("".join(log_lines(arguments.lines, form="kmsg")))
-        before, began_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        found = subprocess.run(["grep", "NVRM:.Xid", str(path)], capture_output=True, text=True, check=True).stdout
-        done = subprocess.run([arguments.gcm, "-c", program], input=found, capture_output=True, text=True, check=False)
-        wall_s = time.monotonic() - began_s
-        if done.returncode:
-            raise SystemExit(f"{arguments.gcm} cannot run GCM: {done.stderr.strip().splitlines()[-1:]}")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    _, rss_kib, verdict = done.stdout.split()
-    remark = f"one run, {wall_s:.1f} s; {verdict}, of the Xids alone, once a run"
-    rate = arguments.lines / cpu_s
-    yield Measured(name="GCM's check of it", value=rate, limit=0, unit="lines/s", more_is_better=True, remark=remark)
-    yield Measured(
-        name="GCM's check, memory", value=int(rss_kib) / 1024, limit=float("inf"), unit="MB RSS, while it runs"
-    )
 
 
 def family(pid: int) -> list[int]:
@@ -273,7 +241,7 @@ def support(agent: RunningAgent, name: str) -> str:
     return str({one["name"]: one["support"] for one in agent.status_or_none()["detectors"]}[name])
 
 
-PARTS = {"lines": lines, "gcm": gcm, "rest": rest, "latency": latency, "mount": mount, "driver": driver}
+PARTS = {"lines": lines, "rest": rest, "latency": latency, "mount": mount, "driver": driver}
 
 
 def built_library(folder: Path) -> Path | None:
@@ -296,7 +264,6 @@ def main() -> int:
     parser.add_argument("--lines", type=int, default=LINES)
     parser.add_argument("--rest-s", type=float, default=30.0, help="how long an agent at rest is watched")
     parser.add_argument("--repeat", type=int, default=3, help="of the stalled mount")
-    parser.add_argument("--gcm", metavar="PYTHON", help="a Python that has Meta's GCM installed")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -307,7 +274,7 @@ def main() -> int:
     else:
         table = Table("what", "measured", "limit", "load", "")
         for one, load in measured:
-            limit = "" if one.limit in (0, float("inf")) else f"{one.limit:,.10g}"
+            limit = "" if one.limit == float("inf") else f"{one.limit:,.10g}"
             value = f"{one.value:,.0f}" if one.value >= 1000 else f"{one.value:.3g}"
             table.add_row(
                 one.name, f"{value} {one.unit}", limit + ("" if one.holds else " missed"), f"{load:.1f}", one.remark

@@ -6,10 +6,10 @@ How fast a HyperPod cluster is in service: from CreateCluster to every node idle
     sudo python benchmarks/cluster.py 6 --mode extension custom none aws-extensions aws-base-config
 
 Each run starts a local cloud of its own (embedded AWS and control plane, as ``holdfast up`` does), makes network, role,
-file system and lifecycle bundle through AWS APIs, and then measures the cluster alone. ``benchmarks/boot.py`` measures
-the same without lifecycle scripts and without AWS. The modes beginning with "aws" run AWS's own scripts, which are read
-from ../shared/cases/lifecycle where that is there. "each" is the median of what single nodes took from their boot on to
-being in service. Exit status 1 when a limit is missed.
+file system and lifecycle bundle through AWS APIs, and then measures the cluster alone. Mode "none" has no lifecycle
+scripts, those beginning with "aws" run AWS's own, which are read from ../shared/cases/lifecycle where that is there.
+"each" is the median of what single nodes took from their boot on to being in service. Exit status 1 when a limit is
+missed.
 """
 
 import argparse

@@ -1,17 +1,15 @@
 """
-What benchmarks/elastic.py and contention.py run, in one of three ways, each rank writing a line for each step.
+What benchmarks/elastic.py runs, in one of three ways, each rank writing a line for each step.
 
 ``FOLDER elastic STEPS`` trains under holdfast-run and changes its size when it is asked to; ``FOLDER restart STEPS``
-trains alone, from a checkpoint of torch.distributed.checkpoint where there is one, and writes one at its end, which is
-after so many steps or SIGTERM; ``FOLDER cpu STEPS`` trains two models in turn, one with torch's reduce-scatter and one
-with sums in the order of logical ranks. ``LOGICAL`` says how many parts a batch has.
+trains alone, from a checkpoint of torch.distributed.checkpoint where there is one, and writes one at its end;
+``FOLDER cpu STEPS`` trains two models in turn, one with torch's reduce-scatter and one with sums in the order of
+logical ranks.
 """
 
 import json
 import os
-import signal
 import sys
-import threading
 import time
 import warnings
 from pathlib import Path
@@ -24,7 +22,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 WIDTH, LAYERS, VOCABULARY, CONTEXT, BATCH = 384, 6, 512, 32, 2
-LOGICAL = int(os.environ.get("LOGICAL", "4"))
+LOGICAL = 4
+"""Parts of a batch."""
 
 
 class Block(nn.Module):
@@ -80,12 +79,10 @@ def restart(folder: Path, steps: int) -> None:
     from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
     dcp: Any = torch_checkpoints
-    terminated = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: terminated.set())
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
     model, optimizer = made()
-    checkpoint, first, leaves = str(folder / "checkpoint"), 0, torch.zeros(1)
+    checkpoint, first = str(folder / "checkpoint"), 0
     if (folder / "checkpoint" / ".metadata").exists():
         weights, moments = get_state_dict(model, optimizer)
         tree: Any = {"model": weights, "optimizer": moments, "step": 0}
@@ -99,10 +96,6 @@ def restart(folder: Path, steps: int) -> None:
         optimizer.step()
         optimizer.zero_grad()
         wrote(folder, rank, step=step, size=size, began=began, ended=time.time())
-        leaves.fill_(terminated.is_set())
-        dist.all_reduce(leaves)
-        if leaves.item():
-            break
     weights, moments = get_state_dict(model, optimizer)
     dcp.save({"model": weights, "optimizer": moments, "step": step + 1}, checkpoint_id=checkpoint)
     dist.barrier()

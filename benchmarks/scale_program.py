@@ -50,14 +50,9 @@ class Simulated:
 
 
 class World:
-    """
-    A job of some launchers that are connected and have a view.
+    """A job of some launchers that are connected and have a view."""
 
-    Args:
-        viewed: Whether they have one; else the first is to be agreed on.
-    """
-
-    def __init__(self, size: int, *, viewed: bool = True) -> None:
+    def __init__(self, size: int) -> None:
         self.size, self.now_s, self.events, self.installs = size, 0.0, 0, 0
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
@@ -74,7 +69,7 @@ class World:
         statuses = tuple(self._status(node) for node in everyone)
         first = membership.View(generation=0, nodes=(0,) * size)
         self._policy = membership.Policy(world_size=size - max(1, round(SPARE * size)))
-        view = membership.next_view(first, statuses, policy=self._policy) if viewed else first
+        view = membership.next_view(first, statuses, policy=self._policy)
         assert isinstance(view, membership.View)
         called, up = (0,) * size, frozenset(everyone)
         self.launchers = []
@@ -112,13 +107,6 @@ class World:
             for other in sorted(self.launchers[victim].overlay.linked):
                 if other not in victims:
                     self.at(self.now_s + CLOSED_S, functools.partial(self._closed, other, victim))
-
-    def begin(self) -> None:
-        for launcher in self.launchers:
-            self._busy(launcher, functools.partial(self._begins, launcher))
-
-    def _begins(self, launcher: Simulated) -> None:
-        self._act(launcher, *membership.trouble(launcher.node, "begins"))
 
     def _closed(self, node: int, victim: int) -> None:
         launcher = self.launchers[node]

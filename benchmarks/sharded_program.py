@@ -7,15 +7,14 @@ from pathlib import Path
 
 import holdfast_runtime as holdfast
 import sharded_workload as workload
+from workload import build_optimizer
 
 
 def main() -> None:
     folder, total, every = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     holdfast.init_process_group()
     model = workload.build()
-    run = holdfast.Run(
-        model, workload.optimizer_of(model), snapshot_every=every, digest_every=1000, elastic="throughput"
-    )
+    run = holdfast.Run(model, build_optimizer(model), snapshot_every=every, digest_every=1000, elastic="throughput")
     log = os.open(folder / "steps", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     for step in run.steps(total):
         began = time.time()

@@ -1,14 +1,12 @@
 """
-What each tier of adoption gives, alone: kill to the next step of all ranks, and the steps done again, beside torchrun.
+What the tiers of adoption without ``Run`` give, alone; ``recovery.py`` and ``sharded.py`` measure the others.
 
-    python benchmarks/tiers.py launcher     # an unchanged script under holdfast-run
+    python benchmarks/tiers.py launcher     # an unchanged script under holdfast-run, beside torchrun
     python benchmarks/tiers.py data         # mapped data, and nothing else of ours: to the batch where training was
-    python benchmarks/tiers.py run          # a replicated model under Run
-    python benchmarks/tiers.py sharded      # one of fully_shard under Run
 
-Four ranks on this machine, gloo, one killed by SIGKILL in each trial. The script under torchrun, and the unchanged one
-under holdfast-run, write a checkpoint every ten steps. Both sides run in turns in one call, so that the ratio is of one
-machine under one load, which is printed; seconds alone are those of that load.
+For the launcher: kill to the next step of all ranks, and the steps done again. Four ranks on this machine, gloo, one
+killed by SIGKILL in each trial; a checkpoint every ten steps. Both sides run in turns in one call, so that the ratio is
+of one machine under one load, which is printed; seconds alone are those of that load.
 """
 
 import argparse
@@ -33,9 +31,7 @@ RANKS, VICTIM, SAMPLES = 4, 1, 200_000
 LIMIT_S = 300.0
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(RANKS), "--max-restarts", "9"]
 HOLDFAST = ["-m", "holdfast_runtime.launcher", "--nproc-per-node", str(RANKS), "--spares", "1", "--preload", "torch"]
-TIERS = ("launcher", "data", "run", "sharded")
-WAYS = {"launcher": ("plain", "plain"), "run": ("plain", "run"), "sharded": ("plain-sharded", "sharded")}
-"""Under torchrun, and under holdfast-run."""
+TIERS = ("launcher", "data")
 
 
 def main() -> int:
@@ -48,21 +44,20 @@ def main() -> int:
         if tier == "data":
             data()
         else:
-            beside_torchrun(tier, trials=args.trials)
+            beside_torchrun(trials=args.trials)
     return 0
 
 
-def beside_torchrun(tier: str, *, trials: int) -> None:
-    theirs, ours = WAYS[tier]
-    pairs = [(killed(TORCHRUN, theirs), killed(HOLDFAST, ours)) for _ in range(trials)]
-    names = ("torchrun", f"holdfast-run, tier {tier}")
+def beside_torchrun(*, trials: int) -> None:
+    pairs = [(killed(TORCHRUN), killed(HOLDFAST)) for _ in range(trials)]
+    names = ("torchrun", "holdfast-run")
     medians = [statistics.median(pair[side][0] for pair in pairs) for side in (0, 1)]
     for name, median, side in zip(names, medians, (0, 1), strict=True):
         print(f"{name:<28} {median:6.2f} s, steps done again: {', '.join(str(pair[side][1]) for pair in pairs)}")
     print(f"ratio {medians[1] / medians[0]:.2f}")
 
 
-def killed(launcher: list[str], way: str) -> tuple[float, int]:
+def killed(launcher: list[str]) -> tuple[float, int]:
     """Seconds from a kill to the next step of all ranks, and repeated steps."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -71,7 +66,7 @@ def killed(launcher: list[str], way: str) -> tuple[float, int]:
         own["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
         with (folder / "log").open("wb") as log:
             job = subprocess.Popen(
-                [sys.executable, *launcher, str(PROGRAM), way, name],
+                [sys.executable, *launcher, str(PROGRAM), name],
                 env={**os.environ, **own},
                 stdout=log,
                 stderr=log,

@@ -1,4 +1,4 @@
-"""What ``tiers.py`` kills: one model four ways, each as a user of that tier writes it. Arguments: the way, a folder."""
+"""What ``tiers.py`` kills: a script as its user wrote it for torchrun. Argument: a folder."""
 
 import os
 import sys
@@ -12,10 +12,7 @@ from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
-from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
-
-import holdfast_runtime as holdfast
 
 WIDTH, LAYERS, STEPS, EVERY = 384, 6, 100_000, 10
 """10.6 MB of state; a checkpoint each ten updates, as short as anybody would."""
@@ -36,12 +33,10 @@ def loss_of(model: nn.Module, step: int, rank: int) -> Tensor:
     return loss
 
 
-def plain(model: nn.Module, folder: Path, *, sharded: bool) -> None:
+def train(model: nn.Module, folder: Path) -> None:
     dist.init_process_group("gloo")
-    if sharded:
-        fully_shard(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    trained = model if sharded else DistributedDataParallel(model)
+    trained = DistributedDataParallel(model)
     first, newest = 0, folder / "newest"
     if newest.exists():
         first = int(newest.read_text())
@@ -63,26 +58,11 @@ def plain(model: nn.Module, folder: Path, *, sharded: bool) -> None:
                 (folder / "next").replace(newest)
 
 
-def ours(model: nn.Module, folder: Path, *, sharded: bool) -> None:
-    if sharded:
-        holdfast.init_process_group()
-        fully_shard(model)
-    run = holdfast.Run(model, torch.optim.AdamW(model.parameters(), lr=1e-4))
-    log = Log(folder)
-    for step in run.steps(STEPS):
-        with step:
-            loss = loss_of(model, step.number, run.rank)
-            loss.backward()  # type: ignore[no-untyped-call]
-            step.update(loss)
-            log.step(step.number)
-
-
 def main() -> None:
-    way, folder = sys.argv[1], Path(sys.argv[2])
     torch.set_num_threads(1)
     torch.manual_seed(1)
     model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS)))
-    (plain if way.startswith("plain") else ours)(model, folder, sharded=way.endswith("sharded"))
+    train(model, Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -10,17 +10,18 @@ WIDTH, LAYERS, HEADS, VOCABULARY, LENGTH, BATCH = 384, 6, 6, 1024, 32, 2
 
 
 class Block(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.ln1, self.ln2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
-        self.proj = nn.Linear(WIDTH, WIDTH)
-        self.up = nn.Linear(WIDTH, 4 * WIDTH)
-        self.down = nn.Linear(4 * WIDTH, WIDTH)
+        self.heads = heads
+        self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
         batch, length, width = x.shape
-        heads = self.qkv(self.ln1(x)).view(batch, length, 3, HEADS, width // HEADS).permute(2, 0, 3, 1, 4)
+        heads = self.qkv(self.ln1(x)).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         query, key, value = heads
         found = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.proj(found.transpose(1, 2).reshape(batch, length, width))
@@ -31,11 +32,11 @@ class Block(nn.Module):
 class Model(nn.Module):
     """Token ids (batch, length + 1) to the mean loss of predicting each from those before it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, width: int = WIDTH, heads: int = HEADS, vocabulary: int = VOCABULARY) -> None:
         super().__init__()
-        self.emb = nn.Embedding(VOCABULARY, WIDTH)
-        self.blocks = nn.Sequential(*[Block() for _ in range(LAYERS)])
-        self.head = nn.Linear(WIDTH, VOCABULARY)
+        self.emb = nn.Embedding(vocabulary, width)
+        self.blocks = nn.Sequential(*[Block(width, heads) for _ in range(LAYERS)])
+        self.head = nn.Linear(width, vocabulary)
 
     def forward(self, tokens: Tensor) -> Tensor:
         logits = self.head(self.blocks(self.emb(tokens[:, :-1])))

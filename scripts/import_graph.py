@@ -39,6 +39,15 @@ def imports_of(file: Path, *, importer: str, modules: Mapping[str, Path]) -> Ite
             yield Import(file=file, line=node.lineno, importer=importer, module=module, waits=waits, typing=typing)
 
 
+def imports_among(modules: Mapping[str, Path], *, files: Iterable[Path] = ()) -> Iterator[Import]:
+    """Imports of modules by each other, and by other files."""
+    names = {path: name for name, path in modules.items()}
+    for file in dict.fromkeys([*modules.values(), *files]):
+        for one in imports_of(file, importer=names.get(file, ""), modules=modules):
+            if one.module in modules:
+                yield one
+
+
 def _statements(
     body: Iterable[ast.AST], *, waits: bool = False, typing: bool = False
 ) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool, bool]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distributions import ROOT, package_roots
-from import_graph import Import, imports_of, modules_below
+from import_graph import Import, imports_among, modules_below
 from markdown_table import table
 
 FLOORS = {
@@ -56,8 +56,7 @@ class Tree:
 @functools.cache
 def read_tree(root: Path = ROOT) -> Tree:
     files = {"app": root / "app.py", **modules_below(root / each.relative_to(ROOT) for each in package_roots())}
-    found = (one for name, path in files.items() for one in imports_of(path, importer=name, modules=files))
-    return Tree(files=files, imports=tuple(one for one in found if one.module in files))
+    return Tree(files=files, imports=tuple(imports_among(files)))
 
 
 def top_arrows(tree: Tree) -> Arrows:

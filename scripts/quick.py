@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from distributions import ROOT, package_roots
-from import_graph import imports_of, modules_below
+from import_graph import imports_among, modules_below
 
 UNIT = ROOT / "tests" / "unit"
 BESIDE = (ROOT / "tests" / "support", ROOT / "scripts")
@@ -38,13 +38,9 @@ def importers() -> Mapping[Path, set[Path]]:
     """Return for each file of a package, of tests/support, of scripts and of the tests the files that import it."""
     beside = {path.stem: path for folder in BESIDE for path in folder.glob("*.py")}
     modules = {**modules_below(package_roots()), **beside}
-    names = {path: name for name, path in modules.items()}
     found: dict[Path, set[Path]] = defaultdict(set)
-    for file in [*modules.values(), *UNIT.rglob("test_*.py")]:
-        importer = "" if file.parent in BESIDE or file.is_relative_to(UNIT) else names[file]
-        for one in imports_of(file, importer=importer, modules=modules):
-            if one.module in modules:
-                found[modules[one.module]].add(file)
+    for one in imports_among(modules, files=UNIT.rglob("test_*.py")):
+        found[modules[one.module]].add(one.file)
     return found
 
 

@@ -12,6 +12,7 @@ from torch.distributed.checkpoint.state_dict_saver import save
 import run_torchrun
 import sharded_workload as workload
 import trial
+from workload import build_optimizer
 
 STEPS, CHECKPOINT_EVERY = 50, 20
 
@@ -21,7 +22,7 @@ def rank_main() -> None:
     trial.write_pid(rank)
     dist.init_process_group("gloo")
     model = workload.build()
-    optimizer = workload.optimizer_of(model)
+    optimizer = build_optimizer(model)
     newest = trial.folder() / "newest"
     first = 0
     if newest.exists():

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -11,6 +10,7 @@ from pydantic.fields import FieldInfo
 from holdfast.catalog import Property
 from holdfast.config import Environment
 from holdfast.config.models import property_of
+from holdfast.config.reading import inner_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,24 +111,10 @@ def _item_differences(
 
 
 def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
-    annotation = _bare(field.annotation)
-    many = get_origin(annotation) is tuple
-    inner = _bare(get_args(annotation)[0]) if many else annotation
-    if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-        return None, False
-    if many and "name" not in inner.model_fields:
+    inner, many = inner_model(field)
+    if inner is None or (many and "name" not in inner.model_fields):
         return None, False
     return inner, many
-
-
-def _bare(annotation: Any) -> Any:
-    while True:
-        if get_origin(annotation) is Annotated:
-            annotation = get_args(annotation)[0]
-        elif get_origin(annotation) in (Union, UnionType):
-            annotation = next(item for item in get_args(annotation) if item is not type(None))
-        else:
-            return annotation
 
 
 def _default(field: FieldInfo) -> Any:

@@ -437,16 +437,6 @@ DATA = {
         TargetId=ref("Database"),
         TargetType="AWS::RDS::DBInstance",
     ),
-    "SecretPolicy": resource(
-        "AWS::SecretsManager::ResourcePolicy",
-        SecretId=ref("Secret"),
-        ResourcePolicy={
-            "Version": "2012-10-17",
-            "Statement": [
-                {"Effect": "Deny", "Principal": "*", "Action": "secretsmanager:DeleteSecret", "Resource": "*"}
-            ],
-        },
-    ),
     "Subnets": resource(
         "AWS::RDS::DBSubnetGroup", DBSubnetGroupDescription="d", SubnetIds=[ref("SubnetA"), ref("SubnetB")]
     ),

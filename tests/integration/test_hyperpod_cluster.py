@@ -13,10 +13,11 @@ import boto3
 import pytest
 from footing import ready_network, service_role
 from listening import places_of, rows, sockets, unknown
+from slurm_lab import controller_node
 from waiting import eventually
 
 from holdfast.localcloud.aws import serve
-from holdfast.localcloud.hyperpod import ControlPlane, controller_node
+from holdfast.localcloud.hyperpod import ControlPlane
 from holdfast.localcloud.nodes import Fleet, Node
 
 pytestmark = [pytest.mark.root, pytest.mark.slurm]
@@ -174,9 +175,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def controller(lab: Lab) -> Node:
-    node = controller_node(lab.home)
-    assert node is not None
-    return node
+    return controller_node(lab.fleet)
 
 
 def slurm(lab: Lab, *argv: str) -> str:

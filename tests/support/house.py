@@ -3,12 +3,13 @@
 import ast
 import functools
 import graphlib
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from distributions import ROOT, package_roots
-from import_graph import Import, imports_of, modules_below
+from import_graph import Import, imports_among, modules_below
 
 
 @functools.cache
@@ -44,13 +45,16 @@ def offered(package: str) -> tuple[str, ...] | None:
 @functools.cache
 def imports() -> Sequence[Import]:
     """Every import of one of our modules, from the packages and from all that uses them."""
-    names = {path: name for name, path in modules().items()}
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     files = (path for line in listed.stdout.splitlines() if (path := ROOT / line).is_file())
-    found = (one for path in files for one in imports_of(path, importer=names.get(path, ""), modules=modules()))
-    return [one for one in found if one.module in modules() and one.module != one.importer]
+    return [one for one in imports_among(modules(), files=files) if one.module != one.importer]
+
+
+@functools.cache
+def make_targets() -> frozenset[str]:
+    return frozenset(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
 def circle(arrows: Mapping[str, set[str]]) -> list[str]:

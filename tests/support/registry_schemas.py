@@ -23,6 +23,12 @@ def regions() -> list[str]:
     return sorted(path.stem for path in (_DATA / "providers").glob("*-*.json"))
 
 
+def placed_types() -> set[str]:
+    """The instance types of HyperPod that cfn-lint places in a region."""
+    listed = json.loads((_DATA / "extensions/aws_sagemaker_cluster/instancetype_enum.json").read_text())
+    return {name for each in listed.values() if isinstance(each, dict) for name in each["enum"]}
+
+
 @cache
 def schema(type_name: str, region: str = "us-east-1") -> Mapping[str, Any]:
     """The schema of a type; KeyError where the region has not the type."""

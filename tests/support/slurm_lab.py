@@ -11,8 +11,21 @@ from waiting import eventually
 
 from holdfast.localcloud.aws import serve
 from holdfast.localcloud.containers import ImageStore
-from holdfast.localcloud.hyperpod import ControlPlane, controller_node
-from holdfast.localcloud.nodes import Fleet
+from holdfast.localcloud.hyperpod import ControlPlane
+from holdfast.localcloud.hyperpod.slurm import SLURM_CONF
+from holdfast.localcloud.nodes import Fleet, Node
+
+
+def controller_node(fleet: Fleet) -> Node:
+    """The node that Slurm's own configuration names as its controller."""
+    (found,) = (
+        node
+        for node in fleet.nodes()
+        if node.alive()
+        and (conf := node.inside(SLURM_CONF)).exists()
+        and f"SlurmctldHost={node.spec.hostname}(" in conf.read_bytes().decode()
+    )
+    return found
 
 
 class SlurmLab:
@@ -64,7 +77,7 @@ class SlurmLab:
             )
         )
         assert described["ClusterStatus"] == "InService", described.get("FailureMessage")
-        self.controller = controller_node(home=home, cluster="lab")
+        self.controller = controller_node(self.fleet)
         self.workers = [node for node in self.fleet.nodes() if node.pid != self.controller.pid]
 
     def client(self, service: str) -> Any:

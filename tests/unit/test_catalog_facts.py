@@ -1,21 +1,17 @@
 """Facts that move: the committed data are what the pinned packages give."""
 
-import json
 from datetime import date
 
 import pytest
+from registry_schemas import placed_types
 
 from holdfast.catalog import facts, instance_types
-from holdfast.catalog.facts import POLICIES_FILE, REGIONS_FILE, VERSIONS_FILE
-from holdfast.catalog.refresh import policies_text, regions_text, versions_text
+from holdfast.catalog.facts import POLICIES_FILE, ZONES_FILE
+from holdfast.catalog.refresh import policies_text, zones_text
 
 
-def test_the_region_lists_are_those_of_the_pinned_packages() -> None:
-    assert REGIONS_FILE.read_text() == regions_text(), "run: python -m holdfast.catalog.refresh"
-
-
-def test_the_versions_are_those_of_the_pinned_packages() -> None:
-    assert VERSIONS_FILE.read_text() == versions_text(), "run: python -m holdfast.catalog.refresh"
+def test_the_zones_are_those_of_the_pinned_packages() -> None:
+    assert ZONES_FILE.read_text() == zones_text(), "run: python -m holdfast.catalog.refresh"
 
 
 def test_the_managed_policies_are_those_of_the_pinned_packages() -> None:
@@ -53,9 +49,7 @@ def test_ultraservers_are_where_aws_says_that_they_are() -> None:
 
 
 def test_pages_say_only_where_types_are_that_packages_do_not_place() -> None:
-    placed = json.loads(REGIONS_FILE.read_text())["instance_types"]
-
-    assert placed.keys() & facts.page_fact("regions_of_types_that_packages_lack").keys() == set()
+    assert placed_types() & facts.page_fact("regions_of_types_that_packages_lack").keys() == set()
 
 
 def test_every_type_that_hyperpod_has_is_in_some_region() -> None:

@@ -7,6 +7,7 @@ from holdfast.localcloud.aws.cloudformation import registry, resources
 from holdfast.localcloud.aws.cloudformation.resources.handlers import GenericHandler, LostProperties, to_shape
 
 REFUSED = {
+    "AWS::APS::Workspace": {"QueryLoggingConfiguration", "WorkspaceConfiguration"},
     "AWS::EC2::EIP": {"InstanceId", "TransferAddress"},
     "AWS::EC2::NatGateway": {"MaxDrainDurationSeconds"},
     "AWS::EC2::Subnet": {
@@ -17,6 +18,7 @@ REFUSED = {
     },
     "AWS::EKS::Cluster": {"ActiveCertificateAuthorityId", "CertificateAuthority", "RollbackConfig"},
     "AWS::FSx::FileSystem": {"BackupId"},
+    "AWS::Grafana::Workspace": {"PluginAdminEnabled", "SamlConfiguration"},
     "AWS::Logs::LogGroup": {
         "BearerTokenAuthenticationEnabled",
         "DataProtectionPolicy",

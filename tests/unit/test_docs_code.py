@@ -17,6 +17,7 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
+from house import make_targets
 from typer.testing import CliRunner
 
 import holdfast_constructs
@@ -76,8 +77,7 @@ def problem(words: list[str]) -> str:
     """Return the reason why a command line cannot work, or nothing."""
     name, *rest = words
     if name == "make":
-        targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-        return "" if rest[:1] and rest[0] in targets else "no such target of make"
+        return "" if rest[:1] and rest[0] in make_targets() else "no such target of make"
     if name == "holdfast-run":
         end = next((number for number, word in enumerate(rest) if SCRIPT.match(word)), len(rest))
         return ", ".join(sorted(options(rest[:end]) - launcher_options()))

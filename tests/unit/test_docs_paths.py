@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from house import make_targets
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     *(path for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md") for path in [ROOT / name]),
@@ -105,10 +107,9 @@ def test_private_names_of_files_are_not_in_the_pages() -> None:
 
 
 def test_every_target_of_make_that_a_page_names_is_one() -> None:
-    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {name for page in PAGES for name in re.findall(r"`make ([a-z][a-z0-9-]*)", page.read_text())}
 
-    assert named - targets == set()
+    assert named - make_targets() == set()
 
 
 def test_contributing_says_which_command_writes_a_page() -> None:

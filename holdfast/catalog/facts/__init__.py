@@ -1,14 +1,16 @@
 """
 Changing facts about AWS, each with source and date.
 
-What packages know (``regions.json``, ``versions.json``) is written by ``python -m holdfast.catalog.refresh``; what only
-AWS's pages say is in ``pages.yaml``. docs/reference/facts.md says how old they are.
+What the rules' own dependencies know is read there. What moto knows (``zones.json``, ``policies.json``) is written by
+``python -m holdfast.catalog.refresh``. What only AWS's pages say is in ``pages.yaml``. docs/reference/facts.md says how
+old they are.
 """
 
 from holdfast.catalog.facts.caches import forget
 from holdfast.catalog.facts.pages import KubernetesVersion, kubernetes_support, page_fact, page_facts
 from holdfast.catalog.facts.placement import (
-    REGIONS_FILE,
+    HYPERPOD_TYPES,
+    ZONES_FILE,
     dns_suffix,
     has_type,
     hyperpod_regions,
@@ -31,22 +33,24 @@ from holdfast.catalog.facts.policies import (
 )
 from holdfast.catalog.facts.schemas import Schema, iam_actions, schema_of
 from holdfast.catalog.facts.versions import (
-    VERSIONS_FILE,
+    LAMBDA_RUNTIMES,
+    RDS_VERSIONS,
     LambdaRuntime,
     facts_date,
     lambda_runtimes,
     rds_versions,
-    sources,
 )
 
 __all__ = [
     "ASKED",
     "EKS_ACTIONS",
+    "HYPERPOD_TYPES",
+    "LAMBDA_RUNTIMES",
     "NODE_ACTIONS",
     "POLICIES_FILE",
-    "REGIONS_FILE",
-    "VERSIONS_FILE",
+    "RDS_VERSIONS",
     "VPC_ACTIONS",
+    "ZONES_FILE",
     "KubernetesVersion",
     "LambdaRuntime",
     "ManagedPolicy",
@@ -70,6 +74,5 @@ __all__ = [
     "regions",
     "regions_of",
     "schema_of",
-    "sources",
     "type_names",
 ]

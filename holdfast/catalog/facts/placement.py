@@ -6,14 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from holdfast.catalog.facts.packages import folder_of, of_cfn_lint
 from holdfast.catalog.facts.pages import page_fact
+from holdfast.catalog.facts.schemas import listed_regions, types_in
 
-REGIONS_FILE = Path(__file__).with_name("regions.json")
+ZONES_FILE = Path(__file__).with_name("zones.json")
+HYPERPOD_TYPES = "schemas/extensions/aws_sagemaker_cluster/instancetype_enum.json"
 
 
 @functools.cache
 def regions() -> Mapping[str, str]:
-    return {region: name for name, facts in _data()["partitions"].items() for region in facts["regions"]}
+    return {
+        region: name for name, each in _partitions().items() for region in each["regions"] if "-global" not in region
+    }
 
 
 def partition_of(region: str) -> str | None:
@@ -22,30 +27,27 @@ def partition_of(region: str) -> str | None:
 
 
 def dns_suffix(partition: str) -> str:
-    return str(_data()["partitions"][partition]["suffix"])
+    return str(_partitions()[partition]["outputs"]["dnsSuffix"])
 
 
 def is_type(name: str) -> bool:
     """Return True for a resource type of CloudFormation."""
-    return name in _data()["types"]
+    return any(name in types_in(region) for region in listed_regions())
 
 
-def type_names() -> Mapping[str, Any]:
-    names: Mapping[str, Any] = _data()["types"]
-    return names
+def type_names() -> list[str]:
+    return sorted(set().union(*(types_in(region) for region in listed_regions())))
 
 
 def has_type(name: str, region: str) -> bool | None:
     """Return True if a region has a resource type; None if unknown."""
-    order, types = _order(), _data()["types"]
-    if name not in types or region not in order:
-        return None
-    return bool(int(types[name], 16) >> order[region] & 1)
+    listed = types_in(region)
+    return name in listed if listed and is_type(name) else None
 
 
 def regions_of(name: str) -> tuple[str, ...]:
     """Public regions with a resource type."""
-    return tuple(each for each in _data()["order"] if has_type(name, each) and not _is_secret(each))
+    return tuple(each for each in listed_regions() if name in types_in(each) and not _is_secret(each))
 
 
 def hyperpod_regions() -> tuple[str, ...]:
@@ -55,18 +57,20 @@ def hyperpod_regions() -> tuple[str, ...]:
 @functools.cache
 def hyperpod_types(region: str) -> frozenset[str]:
     """HyperPod's instance types in a region; empty if unknown."""
-    data = _data()
-    if region not in data["instance_order"]:
+    listed = _types_by_region(HYPERPOD_TYPES).get(region)
+    if listed is None:
         return frozenset()
-    place = data["instance_order"].index(region)
-    listed = {name for name, bits in data["instance_types"].items() if int(bits, 16) >> place & 1}
+    ec2 = _types_by_region("schemas/extensions/aws_ec2_instance/instancetype_enum.json")
+    # A price that SageMaker has for a type says nothing where EC2 does not have it.
+    lacking = frozenset().union(*ec2.values()) - ec2[region] if region in ec2 else frozenset()
+    listed -= {name for name in listed if name[3:].startswith(("p", "trn", "inf")) and name[3:] in lacking}
     others = page_fact("regions_of_types_that_packages_lack")
-    return frozenset(listed | {name for name, there in others.items() if region in there})
+    return listed | {name for name, there in others.items() if region in there}
 
 
 def last_zone(region: str) -> str | None:
     """Last letter of a region's zones; None if unknown."""
-    letters = _data()["zones"].get(region)
+    letters = _zones().get(region)
     return letters[-1] if letters else None
 
 
@@ -75,10 +79,16 @@ def _is_secret(region: str) -> bool:
 
 
 @functools.cache
-def _order() -> Mapping[str, int]:
-    return {region: index for index, region in enumerate(_data()["order"])}
+def _partitions() -> Mapping[str, Any]:
+    listed = json.loads((folder_of("botocore") / "data/partitions.json").read_text())["partitions"]
+    return {each["id"]: each for each in listed}
 
 
 @functools.cache
-def _data() -> dict[str, Any]:
-    return dict(json.loads(REGIONS_FILE.read_text()))
+def _types_by_region(path: str) -> Mapping[str, frozenset[str]]:
+    return {region: frozenset(each["enum"]) for region, each in of_cfn_lint(path).items() if isinstance(each, dict)}
+
+
+@functools.cache
+def _zones() -> Mapping[str, str]:
+    return dict(json.loads(ZONES_FILE.read_text()))

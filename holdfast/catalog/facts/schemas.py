@@ -1,12 +1,11 @@
-"""CloudFormation registry schemas, from the data files of ``cfn-lint``, whose import would take a second."""
+"""CloudFormation registry schemas, and resource types by region."""
 
 import functools
-import importlib.util
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from holdfast.catalog.facts.packages import folder_of, of_cfn_lint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +49,24 @@ class Schema:
 @functools.cache
 def schema_of(kind: str) -> Schema | None:
     """Schema of a resource type; None if the registry has none."""
-    name = _names().get(kind)
-    if name is None:
-        return None
-    return Schema(type=kind, body=json.loads((_folder() / "schemas" / "resources" / f"{name}.json").read_text()))
+    for region in listed_regions():
+        name = types_in(region).get(kind)
+        if name is not None:
+            return Schema(type=kind, body=of_cfn_lint(f"schemas/resources/{name}.json"))
+    return None
+
+
+@functools.cache
+def listed_regions() -> tuple[str, ...]:
+    """Regions whose resource types are known."""
+    lists = (folder_of("cfnlint") / "data/schemas/providers").glob("*.json")
+    return tuple(sorted(path.stem for path in lists if path.stem != "sam"))
+
+
+@functools.cache
+def types_in(region: str) -> Mapping[str, str]:
+    """Resource types of a region and the names of their schemas, the same in all regions; empty if unknown."""
+    return dict(of_cfn_lint(f"schemas/providers/{region}.json")) if region in listed_regions() else {}
 
 
 @functools.cache
@@ -64,21 +77,4 @@ def iam_actions(service: str) -> frozenset[str]:
 
 @functools.cache
 def _policies() -> Mapping[str, Any]:
-    return dict(json.loads((_folder() / "AdditionalSpecs" / "Policies.json").read_text()))
-
-
-@functools.cache
-def _names() -> Mapping[str, str]:
-    # A type that one region alone has is found in the list of another: us-west-2 and us-east-1 have all but a few.
-    found: dict[str, str] = {}
-    for region in ("us-west-2", "us-east-1"):
-        found |= json.loads((_folder() / "schemas" / "providers" / f"{region}.json").read_text())
-    return found
-
-
-@functools.cache
-def _folder() -> Path:
-    spec = importlib.util.find_spec("cfnlint")
-    assert spec is not None, "cfn-lint is a dependency of this package"
-    assert spec.submodule_search_locations is not None, "cfn-lint is a folder of modules"
-    return Path(spec.submodule_search_locations[0]) / "data"
+    return dict(of_cfn_lint("AdditionalSpecs/Policies.json"))

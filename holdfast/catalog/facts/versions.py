@@ -1,14 +1,16 @@
 """End dates of Lambda runtimes and database versions, and the age of the facts."""
 
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
-from typing import Any
 
-VERSIONS_FILE = Path(__file__).with_name("versions.json")
+from holdfast.catalog.facts.packages import of_cfn_lint
+
+LAMBDA_RUNTIMES = "AdditionalSpecs/LmbdRuntimeLifecycle.json"
+RDS_VERSIONS = "schemas/extensions/aws_rds_dbinstance/engine_version.json"
+ENGINES = ("mariadb", "mysql", "postgres", "aurora-mysql", "aurora-postgresql")
+"""Engines whose versions a rule judges."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,31 +27,27 @@ def lambda_runtimes() -> Mapping[str, LambdaRuntime]:
     """Current runtimes, and those with an end date."""
     return {
         name: LambdaRuntime(
-            deprecated=_date(each["deprecated"]), create_block=_date(each["create_block"]), successor=each["successor"]
+            deprecated=_date(each["deprecated"]), create_block=_date(each["create-block"]), successor=each["successor"]
         )
-        for name, each in _data()["lambda_runtimes"].items()
+        for name, each in of_cfn_lint(LAMBDA_RUNTIMES).items()
     }
 
 
+@functools.cache
 def rds_versions(engine: str) -> tuple[str, ...]:
     """RDS versions of an engine; empty if unknown."""
-    return tuple(_data()["rds_versions"].get(engine, ()))
+    branches = of_cfn_lint(RDS_VERSIONS)["allOf"] if engine in ENGINES else ()
+    for one in branches:
+        if one["if"]["properties"]["Engine"].get("const") == engine:
+            return tuple(sorted(one["then"]["properties"]["EngineVersion"]["enum"]))
+    return ()
 
 
+@functools.cache
 def facts_date() -> date:
     """Date of region lists and schemas."""
-    return date.fromisoformat(_data()["date"])
-
-
-def sources() -> Mapping[str, str]:
-    """Source package of each part."""
-    return dict(_data()["sources"])
+    return date.fromisoformat(of_cfn_lint("schemas/version.json")["schema_date"][:10])
 
 
 def _date(text: str | None) -> date | None:
     return None if text is None else date.fromisoformat(text)
-
-
-@functools.cache
-def _data() -> dict[str, Any]:
-    return dict(json.loads(VERSIONS_FILE.read_text()))

@@ -3,9 +3,8 @@
 from holdfast.catalog.refresh.from_packages import (
     page_text,
     policies_text,
-    regions_text,
-    versions_text,
     write_facts,
+    zones_text,
 )
 from holdfast.catalog.refresh.instance_types import botocore_instance_types, write_instance_types
 
@@ -13,8 +12,7 @@ __all__ = [
     "botocore_instance_types",
     "page_text",
     "policies_text",
-    "regions_text",
-    "versions_text",
     "write_facts",
     "write_instance_types",
+    "zones_text",
 ]

@@ -58,9 +58,9 @@ def _event_of(entry: dict[str, Any]) -> "Event":
     return event
 
 
-def stored_events(context: Context, *, since_ns: int = 0) -> "StoredEvents":
+def stored_events(context: Context) -> "StoredEvents":
     """Store the events in an unnamed temporary file. Raises: CommandError: it cannot be written."""
-    return stored(_lines(context, since_ns=since_ns), of=LOG)
+    return stored(_lines(context), of=LOG)
 
 
 def stored(lines: Iterable[bytes], *, of: str) -> "StoredEvents":
@@ -78,10 +78,10 @@ def stored(lines: Iterable[bytes], *, of: str) -> "StoredEvents":
     return StoredEvents(file)
 
 
-def _lines(context: Context, *, since_ns: int) -> Iterator[bytes]:
+def _lines(context: Context) -> Iterator[bytes]:
     from holdfast_common import EventError
 
-    for page in _pages(context, since_ns=since_ns):
+    for page in _pages(context, since_ns=0):
         for entry in page:
             try:
                 line = _event_of(entry).to_json()

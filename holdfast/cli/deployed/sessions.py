@@ -179,10 +179,7 @@ def recorded(home: Path, *, environment: str | None = None) -> Session | None:
     try:
         return Session(**json.loads(path.read_text()))
     except FileNotFoundError:
-        if environment is None:
-            return None
-        current = recorded(home)  # homes of before sessions had names
-        return current if current is not None and current.environment == environment else None
+        return None
     except (json.JSONDecodeError, TypeError):
         raise CommandError(f"{path} is not a session of this version; run: holdfast down") from None
     except PermissionError:

@@ -2,13 +2,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from holdfast.config.models import Environment, meanings
-from holdfast.config.reading import allowed_at, bare, load
+from holdfast.config.reading import allowed_at, inner_model, load
 from holdfast.config.refusals import EnvironmentFileError
 
 _INTRO = """\
@@ -89,16 +89,9 @@ def reference_text() -> str:
 def _models(place: tuple[str | int, ...], model: type[BaseModel]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     yield place, model
     for name, field in model.model_fields.items():
-        inner, many = _inner(field)
+        inner, many = inner_model(field)
         if inner is not None:
             yield from _models((*place, name, *([0] if many else [])), inner)
-
-
-def _inner(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
-    annotation = bare(field.annotation)
-    many = get_origin(annotation) is tuple
-    inner = bare(get_args(annotation)[0]) if many else annotation
-    return (inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None), many
 
 
 def _section(place: tuple[str | int, ...], model: type[BaseModel]) -> str:
@@ -111,7 +104,7 @@ def _section(place: tuple[str | int, ...], model: type[BaseModel]) -> str:
 
 
 def _row(place: tuple[str | int, ...], name: str, field: FieldInfo, docstring: str) -> str:
-    inner, many = _inner(field)
+    inner, many = inner_model(field)
     allowed = allowed_at((*place, name)).text
     if inner is not None:
         path = _path((*place, name, *([0] if many else [])))

@@ -5,6 +5,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from holdfast.config.models import Environment
@@ -158,6 +159,14 @@ def bare(annotation: Any) -> Any:
             annotation = next(item for item in get_args(annotation) if item is not type(None))
         else:
             return annotation
+
+
+def inner_model(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
+    """Return the model of a setting with settings of its own, and True for a list of them."""
+    annotation = bare(field.annotation)
+    many = get_origin(annotation) is tuple
+    inner = bare(get_args(annotation)[0]) if many else annotation
+    return (inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None), many
 
 
 def _allowed(annotation: Any) -> Allowed:

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from holdfast.localcloud.aws.host import PortBusyError, serve
 from holdfast.localcloud.home import LocalCloudError
-from holdfast.localcloud.supervision import spare_collector, start_log
+from holdfast.localcloud.supervision import start_log
 
 CANNOT_START = 2
 
 
 def main() -> int:
-    spare_collector()
     arguments = _arguments()
     start_log(level=logging.WARNING, pattern="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("holdfast").setLevel(logging.DEBUG if arguments.verbose else logging.INFO)

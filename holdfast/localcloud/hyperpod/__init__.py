@@ -1,5 +1,5 @@
 """The local HyperPod: a control plane that reads AWS APIs and runs instances on this machine."""
 
-from holdfast.localcloud.hyperpod.control import ControlPlane, controller_node
+from holdfast.localcloud.hyperpod.control import ControlPlane
 
-__all__ = ["ControlPlane", "controller_node"]
+__all__ = ["ControlPlane"]

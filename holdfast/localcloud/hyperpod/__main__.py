@@ -13,7 +13,7 @@ from holdfast.localcloud.hyperpod.control import ControlPlane
 from holdfast.localcloud.kubernetes import find_binaries
 from holdfast.localcloud.nodes import Fleet
 from holdfast.localcloud.processes import KeptProcess, LocalCloud
-from holdfast.localcloud.supervision import spare_collector, start_log
+from holdfast.localcloud.supervision import start_log
 
 
 def main() -> int:
@@ -31,7 +31,6 @@ def main() -> int:
     home = options.home.absolute()
     cloud = LocalCloud(home=home, port=urlsplit(options.endpoint).port or 80)
     restart_keeper = partial(cloud.restart_keeper, region=options.region)
-    spare_collector()
     plane = ControlPlane(
         home=home,
         endpoint=options.endpoint,

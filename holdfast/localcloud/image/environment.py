@@ -10,10 +10,11 @@ import os
 import shutil
 import stat
 import sys
-import tempfile
 from pathlib import Path
 
 from holdfast.localcloud.nodes import Mount
+
+from .once import made_once
 
 TRAINING_ENVIRONMENT = "/opt/holdfast/env"
 """Path of this process's Python environment on nodes, for training jobs."""
@@ -34,18 +35,9 @@ def environment_programs(directory: Path, *, at: str, prefix: Path = Path(sys.pr
     source = prefix.resolve() / "bin"
     place = directory / f"programs-{_digest(source, prefix=prefix, at=at)}"
     if not place.is_dir():
-        directory.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=".", dir=directory))
-        try:
+        with made_once(place) as fresh:
             for path in _programs(source):
                 _place(path, fresh / path.name, prefixes=(str(prefix), str(prefix.resolve())), at=at)
-            fresh.chmod(0o755)
-            fresh.rename(place)
-        except OSError:
-            if not place.is_dir():  # else another process was faster, with the same content
-                raise
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
     return (
         Mount(source=source, target=ORIGINALS_AT, read_only=True),
         Mount(source=place, target=f"{at}/bin", read_only=True),

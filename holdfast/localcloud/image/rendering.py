@@ -7,7 +7,6 @@ import pwd
 import shutil
 import stat
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from holdfast.localcloud.nodes import Mount
 from . import interpreter as _interpreter
 from . import services
 from .layers import MOUNT_POINTS, PROGRAMS, LayerEntry, layer
+from .once import made_once
 
 ORCHESTRATORS = ("slurm", "eks")
 
@@ -47,19 +47,10 @@ def build(directory: Path, *, orchestrator: str) -> NodeImage:
     entries = layer(orchestrator=orchestrator, interpreter=interpreter, programs_python=programs_python)
     place = directory / f"{orchestrator}-{_digest(entries)}"
     if not place.is_dir():
-        directory.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=".", dir=directory))
-        try:
+        with made_once(place) as fresh:
             _write(fresh, entries)
             _make_host_key(fresh)
             _compile(fresh, python=programs_python)
-            fresh.chmod(0o755)
-            fresh.rename(place)
-        except OSError:
-            if not place.is_dir():  # else another process was faster, with the same content
-                raise
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
     return NodeImage(path=place, mounts=interpreter.mounts, notes=(f"python3 is {interpreter.note}",))
 
 

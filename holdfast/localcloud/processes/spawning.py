@@ -175,5 +175,5 @@ def _log_path(*, home: Path, name: str) -> Path:
     return home / "log" / f"{name}.log"
 
 
-def _tail(log: Path, *, lines: int = 8) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-8:])

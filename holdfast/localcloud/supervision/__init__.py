@@ -1,7 +1,6 @@
 """Supervision of long-running processes: threads, HTTP servers, failures, progress files, garbage collection."""
 
 from holdfast.localcloud.supervision.batch import Batcher
-from holdfast.localcloud.supervision.collector import spare_collector
 from holdfast.localcloud.supervision.complaints import Complaints
 from holdfast.localcloud.supervision.http_service import MOST_CONNECTIONS, HttpService, RequestHandler
 from holdfast.localcloud.supervision.log_lines import LineFormatter, start_log
@@ -23,7 +22,6 @@ __all__ = [
     "json_of_passes",
     "passes_path",
     "read_passes",
-    "spare_collector",
     "start_log",
     "together",
 ]

@@ -10,7 +10,7 @@ from holdfast_lifecycle.model.bundle import (
     mounts,
     remote_write_url,
 )
-from holdfast_lifecycle.model.context import HOOKS, ON_CREATE, Context, User, load_context
+from holdfast_lifecycle.model.context import HOOKS, ON_CREATE, Context, User, interfaces, load_context
 from holdfast_lifecycle.model.step import (
     COMPUTE,
     CONTROLLER,
@@ -42,6 +42,7 @@ __all__ = [
     "User",
     "Work",
     "accounting_database",
+    "interfaces",
     "load_context",
     "mounts",
     "plan",

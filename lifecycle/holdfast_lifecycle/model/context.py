@@ -7,7 +7,7 @@ A node that cannot find itself stops at once: guessing a role would be worse.
 import os
 import socket
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Optional
@@ -205,10 +205,13 @@ def _role(group: Any) -> str:
 
 
 def own_addresses() -> set[str]:
-    """IPv4 addresses of this node's interfaces, from the kernel: no name lookup, network or program."""
+    return {address for _, address in interfaces()} - {"127.0.0.1"}
+
+
+def interfaces() -> "Iterator[tuple[str, str]]":
+    """Names and IPv4 addresses of this node's interfaces, from the kernel: no name lookup, network or program."""
     import fcntl
 
-    found: set[str] = set()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode()[:15])
@@ -216,5 +219,4 @@ def own_addresses() -> set[str]:
                 answer = fcntl.ioctl(probe, 0x8915, request)  # SIOCGIFADDR
             except OSError:
                 continue  # an interface without an address
-            found.add(socket.inet_ntoa(answer[20:24]))
-    return found - {"127.0.0.1"}
+            yield name, socket.inet_ntoa(answer[20:24])

@@ -6,12 +6,9 @@ Here they are a unit of the node: a closed network cannot download it, and only 
 for EKS, this step continues over TCP where EFA cannot be set up, with a remark.
 """
 
-import fcntl
-import socket
-import struct
 from typing import Optional
 
-from holdfast_lifecycle.model import Context, StepError
+from holdfast_lifecycle.model import Context, StepError, interfaces
 from holdfast_lifecycle.node import find_program, has_program, is_active, is_written, run_program, start, write_whole
 
 UNIT = "holdfast-lustre-efa"
@@ -83,15 +80,9 @@ def _unit(context: Context) -> bytes:
 
 
 def interface_of(address: str) -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for _, name in socket.if_nameindex():
-            request = struct.pack("256s", name.encode()[:15])
-            try:
-                answer = fcntl.ioctl(probe, 0x8915, request)  # SIOCGIFADDR
-            except OSError:
-                continue  # an interface without an address
-            if socket.inet_ntoa(answer[20:24]) == address:
-                return name
+    for name, found in interfaces():
+        if found == address:
+            return name
     raise StepError(
         expected=f"an interface of this node has the address {address}",
         seen="none has",

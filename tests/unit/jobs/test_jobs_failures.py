@@ -1,9 +1,10 @@
 """What became of a job, in words: reasons of Slurm, the first traceback, and the names of parts and tasks."""
 
 import pytest
+from accounting import sacct_line
 
 from holdfast.cli.deployed import expand_job_id, parse_slurm, row
-from holdfast.cli.slurm import DELIMITER, SACCT_FIELDS, JobRecord, first_failure, parse_sacct, step_files, waits
+from holdfast.cli.slurm import JobRecord, first_failure, parse_sacct, step_files, waits
 from holdfast.cli.terminal import CommandError
 
 LABELLED = """0: starting
@@ -48,11 +49,8 @@ OSError: later
 
 
 def record(**changes: str) -> JobRecord:
-    said = dict.fromkeys(SACCT_FIELDS, "") | {
-        "JobID": "7", "JobIDRaw": "7", "State": "FAILED", "ExitCode": "1:0", "NodeList": "ip-10-1-0-11",
-        "WorkDir": "/fsx/jobs/a", "ElapsedRaw": "2", "Start": "10", "End": "12", **changes,
-    }  # fmt: skip
-    return parse_sacct(DELIMITER.join(said[name] for name in SACCT_FIELDS))[0]
+    failed = {"State": "FAILED", "ExitCode": "1:0", "NodeList": "ip-10-1-0-11", "WorkDir": "/fsx/jobs/a"}
+    return parse_sacct(sacct_line(**{**failed, "Start": "10", "End": "12", **changes}))[0]
 
 
 @pytest.mark.parametrize(
@@ -130,16 +128,9 @@ def test_a_spare_that_its_launcher_released_is_no_failure(changes: dict[str, str
 
 
 def test_a_job_that_lost_a_node_and_went_on_is_one_job() -> None:
-    parts = [
-        DELIMITER.join(
-            (dict.fromkeys(SACCT_FIELDS, "") | {"JobID": "7", "JobIDRaw": "7"} | one)[name] for name in SACCT_FIELDS
-        )
-        for one in (
-            {"State": "RESIZING", "Start": "10", "End": "20", "ElapsedRaw": "10", "NodeList": "ip-10-1-0-[11-12]"},
-            {"State": "COMPLETED", "Start": "20", "End": "50", "ElapsedRaw": "30", "NodeList": "ip-10-1-0-11"},
-        )
-    ]
-    (found,) = parse_sacct("\n".join(parts))
+    two = sacct_line(State="RESIZING", Start="10", End="20", ElapsedRaw="10", NodeList="ip-10-1-0-[11-12]")
+    one = sacct_line(State="COMPLETED", Start="20", End="50", ElapsedRaw="30", NodeList="ip-10-1-0-11")
+    (found,) = parse_sacct(f"{two}\n{one}")
     assert (found.state, found.started_s, found.ended_s, found.elapsed_s) == ("COMPLETED", 10, 50, 40)
 
 

@@ -27,14 +27,14 @@ def block() -> str:
     return digest.hexdigest()
 
 
-def compute(*, seconds: float, cores: int = 0, expected: str = EXPECTED) -> Trial:
+def compute(*, seconds: float) -> Trial:
     """Compute blocks until the time is over, one process per core that this process may use."""
     workers = []
-    for _ in range(cores or len(os.sched_getaffinity(0))):
+    for _ in os.sched_getaffinity(0):
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _work(writing, seconds, expected)
+            _work(writing, seconds)
         os.close(writing)
         workers.append((pid, reading))
     rates: list[float] = []
@@ -55,13 +55,13 @@ def compute(*, seconds: float, cores: int = 0, expected: str = EXPECTED) -> Tria
     return Trial("compute", tuple(problems), figures)
 
 
-def _work(writing: int, seconds: float, expected: str) -> None:
+def _work(writing: int, seconds: float) -> None:
     done = wrong = 0
     until_s = time.monotonic() + seconds
     began_s = time.process_time()
     try:
         while time.monotonic() < until_s or not done:
-            wrong += block() != expected
+            wrong += block() != EXPECTED
             done += 1
         rate = done / max(time.process_time() - began_s, 1e-6)
         os.write(writing, json.dumps([rate, wrong]).encode())

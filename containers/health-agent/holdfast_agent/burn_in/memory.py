@@ -11,9 +11,9 @@ MOST_BYTES_PER_S = 64 << 20
 _PATTERNS = (b"\x00", b"\xff", b"\x55", b"\xaa")
 
 
-def memory(*, seconds: float, available: int = 0) -> Trial:
-    """Fill as much memory as the time allows with patterns, then compare; ``available`` in bytes."""
-    room = int((available or available_bytes()) * MOST_SHARE)
+def memory(*, seconds: float) -> Trial:
+    """Fill as much memory as the time allows with patterns, then compare."""
+    room = int(available_bytes() * MOST_SHARE)
     size = max(min(room, int(seconds * MOST_BYTES_PER_S)) // CHUNK, 1) * CHUNK
     problems: list[str] = []
     moved, rounds = 0, 0

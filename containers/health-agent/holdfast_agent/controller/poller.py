@@ -40,11 +40,9 @@ class ClusterPoller:
         program: Program,
         resource_config: Path = RESOURCE_CONFIG,
         with_slurm: bool = True,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster, self._sagemaker, self._logs = cluster, sagemaker, logs
         self._program, self._resource_config, self._with_slurm = program, resource_config, with_slurm
-        self._monotonic = monotonic
         self._group = ""
         self._from_ms = 0
         self._has_events: Optional[bool] = None
@@ -71,7 +69,7 @@ class ClusterPoller:
 
     def _has_control_plane_events(self) -> bool:
         """True if a control plane writes the events of nodes; checked from time to time, since it may start later."""
-        if self._has_events or self._monotonic() - self._events_asked_s < ASKED_AGAIN_S:
+        if self._has_events or time.monotonic() - self._events_asked_s < ASKED_AGAIN_S:
             return bool(self._has_events)
         try:
             stream = {"logGroupName": events_log_group(self._cluster), "logStreamName": OWN_STREAM}
@@ -80,7 +78,7 @@ class ClusterPoller:
             if error.code != "ResourceNotFoundException":
                 raise
             found = False
-        self._has_events, self._events_asked_s = found, self._monotonic()
+        self._has_events, self._events_asked_s = found, time.monotonic()
         return found
 
     def _instances(self) -> "tuple[Instance, ...]":

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast_agent.launchers.connection import Connection
 from holdfast_agent.launchers.job_report import JobReport
-from holdfast_agent.launchers.peer import PROC, PeerMismatchError, peer_of
+from holdfast_agent.launchers.peer import PeerMismatchError, peer_of
 from holdfast_common import node_socket
 
 MOST_CONNECTIONS = 128
@@ -32,11 +32,9 @@ class LauncherSocket:
         *,
         path: Path,
         clock: "Callable[[], float]" = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
-        proc: Path = PROC,
     ) -> None:
         self._path = path
         self._clock = clock
-        self._proc = proc
         self._connections: dict[int, Connection] = {}
         self._numbers = 0
         self._answers: list[tuple[JobReport, node_socket.Answer]] = []
@@ -97,7 +95,7 @@ class LauncherSocket:
                 return
             line.settimeout(0)
             try:
-                peer = peer_of(line, proc=self._proc)
+                peer = peer_of(line)
             except PeerMismatchError as error:
                 self._refuse("unseen", str(error))
                 line.close()

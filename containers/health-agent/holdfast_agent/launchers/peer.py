@@ -27,17 +27,16 @@ class Peer:
     pid: int
     uid: int
     started: int
-    proc: Path = PROC
 
     @property
     def lives(self) -> bool:
-        stat = _stat(self.proc, self.pid)
+        stat = _stat(self.pid)
         return stat is not None and stat[1] == self.started
 
     def check_names(self, *, job: str, task: str) -> None:
         """Compare the reported job with the kernel's and Slurm's view; raises PeerMismatchError."""
-        found = _SLURM_JOB.findall(_text(self.proc / str(self.pid) / "cgroup"))
-        environment = _environment(self.proc / str(self.pid) / "environ")
+        found = _SLURM_JOB.findall(_text(PROC / str(self.pid) / "cgroup"))
+        environment = _environment(PROC / str(self.pid) / "environ")
         known = found[-1] if found else environment.get("SLURM_JOB_ID", "")
         if known and task != known:
             raise PeerMismatchError(f"process {self.pid} belongs to Slurm job {known}, but reports {task or 'none'}")
@@ -49,74 +48,74 @@ class Peer:
         """Translate pids of the launcher to pids of this node; exited ones are left out. Raises PeerMismatchError."""
         if not self._in_a_container():
             return {pid: pid for pid in pids if self._check(pid)}
-        inside = {_innermost(self.proc, pid): pid for pid in self._descendants()}
+        inside = {_innermost(pid): pid for pid in self._descendants()}
         return {pid: inside[pid] for pid in pids if pid in inside and self._check(inside[pid])}
 
     def _check(self, pid: int) -> bool:
-        stat = _stat(self.proc, pid)
+        stat = _stat(pid)
         if stat is None:
             return False
-        uid = _uid(self.proc, pid)
+        uid = _uid(pid)
         if uid is not None and uid != self.uid:
             raise PeerMismatchError(f"user {self.uid} names process {pid} of user {uid}")
         above = pid
         for _ in range(64):
             if above == self.pid:
                 return True
-            parent = _stat(self.proc, above)
+            parent = _stat(above)
             if parent is None or parent[0] <= 1:
                 break
             above = parent[0]
-        if _stat(self.proc, pid) is None:  # its forefathers went with it
+        if _stat(pid) is None:  # its forefathers went with it
             return False
         raise PeerMismatchError(f"process {self.pid} names process {pid}, which it did not start")
 
     def _in_a_container(self) -> bool:
-        return len(_namespaces(self.proc, self.pid)) > 1
+        return len(_namespaces(self.pid)) > 1
 
     def _descendants(self) -> "list[int]":
         found = [self.pid]
         for pid in found:
             with suppress(OSError):
-                for task in (self.proc / str(pid) / "task").iterdir():
+                for task in (PROC / str(pid) / "task").iterdir():
                     found += map(int, (task / "children").read_text().split())
             if len(found) > MOST_DESCENDANTS:
                 break
         return found[1:]
 
 
-def peer_of(connection: socket.socket, *, proc: Path = PROC) -> Peer:
+def peer_of(connection: socket.socket) -> Peer:
     """Peer of a connection. Raises PeerMismatchError if it is not visible from here."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(raw)
-    stat = _stat(proc, pid) if pid > 0 else None
+    stat = _stat(pid) if pid > 0 else None
     if stat is None:
         raise PeerMismatchError("the connecting process is not visible here, or has exited")
-    return Peer(pid=pid, uid=uid, started=stat[1], proc=proc)
+    return Peer(pid=pid, uid=uid, started=stat[1])
 
 
-def _stat(proc: Path, pid: int) -> "Optional[tuple[int, int]]":
+def _stat(pid: int) -> "Optional[tuple[int, int]]":
     """Parent and start of a process; None if it is gone or a zombie."""
-    text = _text(proc / str(pid) / "stat")
+    text = _text(PROC / str(pid) / "stat")
     values = text[text.rfind(")") + 2 :].split()
     if len(values) < 20 or values[0] in "ZX":
         return None
     return int(values[1]), int(values[19])
 
 
-def _uid(proc: Path, pid: int) -> Optional[int]:
-    found = re.search(r"^Uid:\s+(\d+)", _text(proc / str(pid) / "status"), re.MULTILINE)
+def _uid(pid: int) -> Optional[int]:
+    found = re.search(r"^Uid:\s+(\d+)", _text(PROC / str(pid) / "status"), re.MULTILINE)
     return int(found.group(1)) if found else None
 
 
-def _namespaces(proc: Path, pid: int) -> "list[int]":
+def _namespaces(pid: int) -> "list[int]":
     """Pids of a process, from the outermost visible namespace to its own."""
-    found = re.search(r"^NSpid:\s+(.*)$", _text(proc / str(pid) / "status"), re.MULTILINE)
+    found = re.search(r"^NSpid:\s+(.*)$", _text(PROC / str(pid) / "status"), re.MULTILINE)
     return [int(each) for each in found.group(1).split()] if found else [pid]
 
 
-def _innermost(proc: Path, pid: int) -> int:
-    return (_namespaces(proc, pid) or [pid])[-1]
+def _innermost(pid: int) -> int:
+    return (_namespaces(pid) or [pid])[-1]
 
 
 def _environment(path: Path) -> "dict[str, str]":

@@ -31,10 +31,8 @@ class _Caller:
 class Callers:
     """Clients of a listening socket, made non-blocking; ``answer`` gets the request up to its empty line."""
 
-    def __init__(
-        self, listening: socket.socket, *, answer: "Callable[[bytes], bytes]", deadline_s: float = DEADLINE_S
-    ) -> None:
-        self._listening, self._answer, self._deadline_s = listening, answer, deadline_s
+    def __init__(self, listening: socket.socket, *, answer: "Callable[[bytes], bytes]") -> None:
+        self._listening, self._answer = listening, answer
         self._selector = selectors.DefaultSelector()
         self._callers: list[_Caller] = []
         """Oldest first."""
@@ -71,7 +69,7 @@ class Callers:
         self._make_room(own[:1] if len(own) >= MOST_OF_AN_ADDRESS else [])
         self._make_room(self._callers[:1] if len(self._callers) >= MOST_CALLERS else [])
         line.settimeout(0.0)
-        caller = _Caller(line=line, address=str(address), until_s=time.monotonic() + self._deadline_s)
+        caller = _Caller(line=line, address=str(address), until_s=time.monotonic() + DEADLINE_S)
         self._callers.append(caller)
         self._selector.register(line, selectors.EVENT_READ, caller)
 

@@ -7,7 +7,7 @@ jobs to end, down does not); scontrol manual page, "update node".
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from holdfast_agent.remedies.breaker import Mark, Stage
 from holdfast_agent.remedies.settings import RemedySettings
@@ -38,18 +38,18 @@ class RefusedError(Exception):
 
 
 class SlurmBook:
-    """Marks in comments of nodes, readable by all nodes, writable by root; ``clock``: UTC seconds."""
+    """Marks in comments of nodes, readable by all nodes, writable by root."""
 
-    def __init__(self, *, settings: RemedySettings, program: Program, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, *, settings: RemedySettings, program: Program) -> None:
         self._host, self._is_controller = settings.host, settings.is_controller
-        self._program, self._clock = program, clock
+        self._program = program
 
     def look(self) -> View:
         nodes = self.nodes()
         own = _named(nodes, self._host)
         ours = any(mark.stage is Stage.ASKED for mark in _marks_of(own))
         asks = own.request
-        now_s = self._clock()
+        now_s = time.time()
         return View(
             me=self._host,
             nodes=len(nodes),
@@ -76,7 +76,7 @@ class SlurmBook:
 
     def write(self, stage: Stage, remedy: str, fault: str = "") -> None:  # noqa: ARG002  people see it in events
         """Mark this node; other text of the comment stays."""
-        self._comment(f"holdfast-remedy:{stage.value}:{remedy}:{int(self._clock())}")
+        self._comment(f"holdfast-remedy:{stage.value}:{remedy}:{int(time.time())}")
 
     def asked(self, remedy: str) -> None:
         """Nothing to do: the comment stays with the node's name, which its successor has."""

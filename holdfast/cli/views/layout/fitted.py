@@ -29,14 +29,11 @@ class Fitted:
 
     Args:
         rows: A cell per column; a cell is shown whole, if necessary on its own line.
-        keep_empty: Keep headings of empty columns. Default: leave them out.
     """
 
-    def __init__(
-        self, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]], *, keep_empty: bool = False
-    ) -> None:
+    def __init__(self, columns: Sequence[Column], rows: Sequence[Sequence[str | Text]]) -> None:
         cells = [[one if isinstance(one, Text) else Text(one) for one in row] for row in rows]
-        kept = [at for at in range(len(columns)) if keep_empty or any(row[at].plain for row in cells)]
+        kept = [at for at in range(len(columns)) if any(row[at].plain for row in cells)]
         self._columns = [columns[at] for at in kept]
         self._rows = [[row[at] for at in kept] for row in cells]
 

@@ -7,7 +7,6 @@ persistence. The private plane is under ``/_holdfast/``, for the home's owner.
 """
 
 import contextlib
-import gc
 import io
 import json
 import logging
@@ -16,7 +15,7 @@ import sys
 import time
 import traceback
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -87,7 +86,6 @@ class Front:
         self._callers = callers
         self._judge = judge
         self._budget = Budget()
-        self._loaded: set[str] = set()
         self._moto = DomainDispatcherApplication(create_backend_app)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -166,7 +164,7 @@ class Front:
             if hosted.owns(operation):
                 caller = Caller(account=self._account(request, scope.key), region=region or DEFAULT_REGION)
                 try:
-                    with self._settling(hosted.name), acting_for(_principal(request, who, caller)):
+                    with acting_for(_principal(request, who, caller)):
                         return self._ours(hosted, request, operation, caller)
                 except NotOurs:
                     pass
@@ -205,7 +203,7 @@ class Front:
             names = (application.service, service)  # type: ignore[attr-defined]
             must_fit(request, names=names, operation=operation)
             _rewind(request.environ)
-            with self._gate.shared(), self._settling(application.service):  # type: ignore[attr-defined]
+            with self._gate.shared():
                 body, status, headers = run_wsgi_app(application, request.environ, buffered=True)
         except ServiceError:
             raise
@@ -225,16 +223,6 @@ class Front:
         if request.method not in ("GET", "HEAD") and not operation.startswith(READING):
             self.changed_moto(application.service)  # type: ignore[attr-defined]
         return response
-
-    @contextlib.contextmanager
-    def _settling(self, service: str) -> Iterator[None]:
-        """Freeze what the first request to a service loads, so that no later collection scans it."""
-        try:
-            yield
-        finally:
-            if service not in self._loaded:
-                self._loaded.add(service)
-                gc.freeze()
 
     def _account(self, request: Request, access_key: str) -> str:
         named = request.headers.get("x-moto-account-id")

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import functools
-import gc
 import importlib
 import json
 import logging
@@ -279,4 +278,3 @@ def _body(request: Request) -> dict[str, Any]:
 def _warm_up() -> None:
     for name in ("jsonschema", "moto.iam.models", "moto.s3.models", "moto.ec2.models"):
         importlib.import_module(name)
-    gc.freeze()  # no later collection has to look at all this

@@ -1,4 +1,4 @@
-"""SageMaker's MLflow apps and tracking servers. Records only: nothing serves the MLflow API."""
+"""SageMaker's MLflow apps. Records only: nothing serves the MLflow API."""
 
 # ruff: noqa: N803 - arguments bear the names of the API members
 
@@ -22,7 +22,7 @@ def _missing(key: Any) -> ServiceError:
 class Mlflow:
     def __init__(self, *, client: ClientFactory, account: str, region: str, lock: threading.RLock) -> None:
         self._account, self._region = account, region
-        self.apps, self.servers = RecordStore(_missing), RecordStore(_missing)
+        self.apps = RecordStore(_missing)
         self._client, self._lock = client, lock
 
     def create_mlflow_app(
@@ -32,7 +32,7 @@ class Mlflow:
         with self._lock:
             if any(record.content["Name"] == Name for _, record in self.apps.items()):
                 raise ServiceError("ConflictException", f"MLflow app {Name} already exists.")
-            arn = self._arn("mlflow-app", f"app-{secrets.token_hex(6).upper()}")
+            arn = f"arn:aws:sagemaker:{self._region}:{self._account}:mlflow-app/app-{secrets.token_hex(6).upper()}"
             moment = now()
             content = {
                 "Arn": arn,
@@ -91,56 +91,6 @@ class Mlflow:
             self.apps.get(Arn).begin("DELETING")
             return {"Arn": Arn}
 
-    def create_mlflow_tracking_server(
-        self, *, TrackingServerName: str, Tags: list[dict[str, str]] | None = None, **settings: Any
-    ) -> dict[str, Any]:
-        with self._lock:
-            if self.servers.find(TrackingServerName) is not None:
-                raise ServiceError("ConflictException", f"Tracking server {TrackingServerName} already exists.")
-            arn, moment = self._arn("mlflow-tracking-server", TrackingServerName), now()
-            content = {
-                "TrackingServerArn": arn,
-                "TrackingServerName": TrackingServerName,
-                "TrackingServerSize": "Small",
-                "MlflowVersion": DEFAULT_VERSION,
-                "AutomaticModelRegistration": False,
-                "WeeklyMaintenanceWindowStart": "Sun:05:00",
-                "TrackingServerUrl": f"https://{secrets.token_hex(8)}.{self._region}.experiments.sagemaker.aws",
-                "CreationTime": moment,
-                "LastModifiedTime": moment,
-                **settings,
-                "Tags": tag_dict(Tags),
-            }
-            self.servers.add(TrackingServerName, content)
-            return {"TrackingServerArn": arn}
-
-    def describe_mlflow_tracking_server(self, *, TrackingServerName: str) -> dict[str, Any]:
-        with self._lock:
-            return _server(self.servers.get(TrackingServerName))
-
-    def list_mlflow_tracking_servers(
-        self, *, MaxResults: int | None = None, NextToken: str | None = None, **_: Any
-    ) -> dict[str, Any]:
-        with self._lock:
-            found = [_server(record) for _, record in self.servers.items()]
-        shown, more = page(found, size=MaxResults, token=NextToken)
-        return {"TrackingServerSummaries": shown, **more}
-
-    def update_mlflow_tracking_server(self, *, TrackingServerName: str, **changes: Any) -> dict[str, Any]:
-        with self._lock:
-            record = self.servers.get(TrackingServerName)
-            _change(record, changes)
-            return {"TrackingServerArn": record.content["TrackingServerArn"]}
-
-    def delete_mlflow_tracking_server(self, *, TrackingServerName: str) -> dict[str, Any]:
-        with self._lock:
-            record = self.servers.get(TrackingServerName)
-            record.begin("DELETING")
-            return {"TrackingServerArn": record.content["TrackingServerArn"]}
-
-    def _arn(self, kind: str, name: str) -> str:
-        return f"arn:aws:sagemaker:{self._region}:{self._account}:{kind}/{name}"
-
 
 def _change(record: Record, changes: dict[str, Any]) -> None:
     if record.busy:
@@ -156,8 +106,3 @@ def _shown(record: Record) -> dict[str, Any]:
 def _status(record: Record) -> str:
     status = record.status(settled="Created" if record.doing == "CREATING" else "Updated")
     return STATUS.get(status, status)
-
-
-def _server(record: Record) -> dict[str, Any]:
-    active = "Inactive" if record.leaving or (record.busy and record.doing == "CREATING") else "Active"
-    return {**_shown(record), "TrackingServerStatus": _status(record), "IsActive": active}

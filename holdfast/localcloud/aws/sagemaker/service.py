@@ -245,7 +245,6 @@ class SageMaker:
     def _shelves(self) -> dict[str, RecordStore]:
         return {
             "apps": self.mlflow.apps,
-            "servers": self.mlflow.servers,
             "schedulers": self.governance.schedulers,
             "quotas": self.governance.quotas,
         }

@@ -36,7 +36,6 @@ class Grafana:
         authenticationProviders: list[str],
         tags: dict[str, str] | None = None,
         clientToken: str = "",  # noqa: ARG002 - a repetition makes a second one, as without a token
-        configuration: str = "{}",
         **settings: Any,
     ) -> dict[str, Any]:
         units = settings.get("workspaceOrganizationalUnits")
@@ -53,10 +52,8 @@ class Grafana:
                 "grafanaVersion": "10.4",
                 "dataSources": [],
                 "notificationDestinations": [],
-                "authentication": {"providers": authenticationProviders, **_saml(authenticationProviders, None)},
+                "authentication": _authentication(authenticationProviders),
                 "tags": dict(tags or {}),
-                "saml": None,
-                "configuration": configuration,
                 **_renamed(settings),
             }
             self._workspaces.add(name, content)
@@ -71,69 +68,19 @@ class Grafana:
             found = [self._shown(name) for name, _ in self._workspaces.items()]
         return paged("workspaces", found, maxResults, nextToken)
 
-    def update_workspace(
-        self,
-        *,
-        workspaceId: str,
-        removeVpcConfiguration: bool = False,
-        removeNetworkAccessConfiguration: bool = False,
-        **settings: Any,
-    ) -> dict[str, Any]:
+    def update_workspace(self, *, workspaceId: str, **settings: Any) -> dict[str, Any]:
         with self._lock:
             record = self._active(workspaceId)
             record.content |= {**_renamed(settings), "modified": now()}
-            if removeVpcConfiguration:
-                record.content.pop("vpcConfiguration", None)
-            if removeNetworkAccessConfiguration:
-                record.content.pop("networkAccessControl", None)
             record.begin("UPDATING")
             return {"workspace": self._shown(workspaceId)}
 
     def update_workspace_authentication(
-        self,
-        *,
-        workspaceId: str,
-        authenticationProviders: list[str],
-        samlConfiguration: dict[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        if samlConfiguration and "SAML" not in authenticationProviders:
-            raise ServiceError("ValidationException", "samlConfiguration needs the authentication provider SAML")
-        with self._lock:
-            content = self._active(workspaceId).content
-            content["saml"] = samlConfiguration
-            content["authentication"] = {
-                "providers": authenticationProviders,
-                **_saml(authenticationProviders, samlConfiguration),
-            }
-        return self.describe_workspace_authentication(workspaceId=workspaceId)
-
-    def describe_workspace_authentication(self, *, workspaceId: str) -> dict[str, Any]:
-        with self._lock:
-            content = copy.deepcopy(self._workspaces.get(workspaceId).content)
-        authentication: dict[str, Any] = {"providers": content["authentication"]["providers"]}
-        if "SAML" in authentication["providers"]:
-            status = content["authentication"]["samlConfigurationStatus"]
-            reported = {"configuration": content["saml"]} if content["saml"] else {}
-            authentication["saml"] = {"status": status, **reported}
-        if "AWS_SSO" in authentication["providers"]:
-            authentication["awsSso"] = {"ssoClientId": f"ins-{content['id']}"}
-        return {"authentication": authentication}
-
-    def update_workspace_configuration(
-        self, *, workspaceId: str, configuration: str, grafanaVersion: str = ""
+        self, *, workspaceId: str, authenticationProviders: list[str]
     ) -> dict[str, Any]:
         with self._lock:
-            record = self._active(workspaceId)
-            record.content["configuration"] = configuration
-            if grafanaVersion:
-                record.content["grafanaVersion"] = grafanaVersion
-            record.begin("UPDATING")
-        return {}
-
-    def describe_workspace_configuration(self, *, workspaceId: str) -> dict[str, Any]:
-        with self._lock:
-            content = self._workspaces.get(workspaceId).content
-            return {"configuration": content["configuration"], "grafanaVersion": content["grafanaVersion"]}
+            self._active(workspaceId).content["authentication"] = _authentication(authenticationProviders)
+        return {"authentication": {"providers": authenticationProviders}}
 
     def delete_workspace(self, *, workspaceId: str) -> dict[str, Any]:
         with self._lock:
@@ -163,10 +110,7 @@ class Grafana:
 
     def _shown(self, name: str) -> dict[str, Any]:
         record = self._workspaces.get(name)
-        content = copy.deepcopy(record.content)
-        for key in ("saml", "configuration"):
-            del content[key]
-        return {**content, "status": record.status(settled="ACTIVE")}
+        return {**copy.deepcopy(record.content), "status": record.status(settled="ACTIVE")}
 
     def _active(self, name: str) -> Record:
         record = self._workspaces.get(name)
@@ -183,7 +127,6 @@ def _renamed(settings: dict[str, Any]) -> dict[str, Any]:
     return {PREFIXED.get(key, key): value for key, value in settings.items()}
 
 
-def _saml(providers: list[str], configuration: dict[str, Any] | None) -> dict[str, str]:
-    if "SAML" not in providers:
-        return {}
-    return {"samlConfigurationStatus": "CONFIGURED" if configuration else "NOT_CONFIGURED"}
+def _authentication(providers: list[str]) -> dict[str, Any]:
+    status = {"samlConfigurationStatus": "NOT_CONFIGURED"} if "SAML" in providers else {}
+    return {"providers": providers, **status}

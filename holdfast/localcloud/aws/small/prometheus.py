@@ -27,7 +27,6 @@ class Amp:
         self._parts = {
             "alertManagerDefinition": RecordStore(_missing("Alert manager definition")),
             "loggingConfiguration": RecordStore(_missing("Logging configuration")),
-            "queryLoggingConfiguration": RecordStore(_missing("Query logging configuration")),
         }
         self._rules = RecordStore(_missing("Rule groups namespace"))
 
@@ -43,7 +42,6 @@ class Amp:
                 "prometheusEndpoint": f"{place}/{name}/",
                 "createdAt": now(),
                 "tags": dict(tags or {}),
-                "configuration": {"retentionPeriodInDays": 150},
                 **({"alias": alias} if alias else {}),
                 **({"kmsKeyArn": kmsKeyArn} if kmsKeyArn else {}),
             }
@@ -65,18 +63,6 @@ class Amp:
     def update_workspace_alias(self, *, workspaceId: str, alias: str = "", clientToken: str = "") -> None:
         with self._lock:
             self._active(workspaceId).content["alias"] = alias
-
-    def update_workspace_configuration(
-        self, *, workspaceId: str, clientToken: str = "", **settings: Any
-    ) -> dict[str, Any]:
-        with self._lock:
-            self._active(workspaceId).content["configuration"].update(settings)
-        return {"status": {"statusCode": "UPDATING"}}
-
-    def describe_workspace_configuration(self, *, workspaceId: str) -> dict[str, Any]:
-        with self._lock:
-            settings = copy.deepcopy(self._workspaces.get(workspaceId).content["configuration"])
-        return {"workspaceConfiguration": {"status": {"statusCode": "ACTIVE"}, **settings}}
 
     def delete_workspace(self, *, workspaceId: str, clientToken: str = "") -> None:
         with self._lock:
@@ -116,23 +102,6 @@ class Amp:
 
     def delete_logging_configuration(self, *, workspaceId: str, clientToken: str = "") -> None:
         self._drop_part("loggingConfiguration", workspaceId)
-
-    def create_query_logging_configuration(
-        self, *, workspaceId: str, destinations: list[dict[str, Any]], clientToken: str = ""
-    ) -> dict[str, Any]:
-        content = {"workspace": workspaceId, "destinations": destinations}
-        return self._put_part("queryLoggingConfiguration", workspaceId, content, fresh=True)
-
-    def update_query_logging_configuration(
-        self, *, workspaceId: str, destinations: list[dict[str, Any]], clientToken: str = ""
-    ) -> dict[str, Any]:
-        return self._put_part("queryLoggingConfiguration", workspaceId, {"destinations": destinations})
-
-    def describe_query_logging_configuration(self, *, workspaceId: str) -> dict[str, Any]:
-        return self._part("queryLoggingConfiguration", workspaceId)
-
-    def delete_query_logging_configuration(self, *, workspaceId: str, clientToken: str = "") -> None:
-        self._drop_part("queryLoggingConfiguration", workspaceId)
 
     def create_rule_groups_namespace(
         self, *, workspaceId: str, name: str, data: bytes, tags: dict[str, str] | None = None, clientToken: str = ""
@@ -208,9 +177,7 @@ class Amp:
 
     def _workspace(self, name: str) -> dict[str, Any]:
         record = self._workspaces.get(name)
-        content = copy.deepcopy(record.content)
-        del content["configuration"]
-        return {**content, "status": {"statusCode": record.status(settled="ACTIVE")}}
+        return {**copy.deepcopy(record.content), "status": {"statusCode": record.status(settled="ACTIVE")}}
 
     def _namespace(self, workspace: str, name: str) -> dict[str, Any]:
         record = self._rules.get((workspace, name))

@@ -1,6 +1,5 @@
 """Control loop: observe, decide (`reconcile`, pure), execute; and lookup of a cluster's controller."""
 
-from holdfast.localcloud.hyperpod.control.lookup import controller_node
 from holdfast.localcloud.hyperpod.control.plane import ControlPlane
 from holdfast.localcloud.hyperpod.control.reconcile import (
     GATHER_S,
@@ -32,6 +31,5 @@ __all__ = [
     "Replace",
     "Service",
     "SetStatus",
-    "controller_node",
     "decide",
 ]

@@ -21,7 +21,6 @@ from holdfast.localcloud.hyperpod.slurm.daemons import (
     is_enabled,
     last_words,
     revive_compute,
-    start_compute,
     write_configuration,
 )
 from holdfast.localcloud.hyperpod.slurm.munge import munge_key
@@ -49,6 +48,5 @@ __all__ = [
     "owned_lines",
     "revive_compute",
     "slurm_conf",
-    "start_compute",
     "write_configuration",
 ]

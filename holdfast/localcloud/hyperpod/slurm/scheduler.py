@@ -146,9 +146,8 @@ class Slurm:
         holds: Callable[[slurm_answers.SlurmNode], bool],
         *,
         since: float | None = None,
-        timeout_s: float = REGISTER_TIMEOUT_S,
     ) -> slurm_answers.SlurmNode:
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + REGISTER_TIMEOUT_S
         # Everybody asks for all nodes at once; asking often makes a large cluster slower.
         pause_s = SNAPSHOT_AGE_S + SNAPSHOT_AGE_PER_NODE_S * len(node_names(self._conf))
         while True:
@@ -158,7 +157,9 @@ class Slurm:
                 return state
             if time.monotonic() > deadline:
                 shown = state.state if state else "unknown to Slurm"
-                raise SlurmError(f"slurmd of {host_name} did not register within {timeout_s:g} s: its node is {shown}")
+                raise SlurmError(
+                    f"slurmd of {host_name} did not register within {REGISTER_TIMEOUT_S:g} s: its node is {shown}"
+                )
             time.sleep(pause_s)
 
     def drain(self, host_name: str) -> None:

@@ -8,7 +8,7 @@ The request goes to the configured endpoint, not to the token's host, and follow
 import datetime
 import http.client
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
@@ -45,11 +45,10 @@ class Sts:
     cluster_name: str
     hosts: Collection[str]
     """HOST:PORT of each address of the embedded AWS that a token may name."""
-    now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC)
 
     def identify(self, token: str) -> Identity:
         """Return the signer of a token. Raises: TokenError; StsError."""
-        request = presigned_request(token, hosts=self.hosts, now=self.now())
+        request = presigned_request(token, hosts=self.hosts, now=datetime.datetime.now(datetime.UTC))
         parts = urlsplit(self.endpoint)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=TIMEOUT_S)
         try:

@@ -20,7 +20,7 @@ IMAGES_AT = "/opt/holdfast/pod-images"
 _PROGRAM = Path(__file__).with_name("holdfast-runc")
 
 
-def node_files(*, registry: str, runc: str, root: NodeRoot, runtime: str = RUNTIME) -> dict[str, FileSpec]:
+def node_files(*, registry: str, runc: str, root: NodeRoot) -> dict[str, FileSpec]:
     """Return files of a node by path; ``registry``: HOST:PORT on nodes; ``runc``: the real one."""
     shown = f"{_AT}/node-root.fstab"
     program = _PROGRAM.read_text()
@@ -30,7 +30,7 @@ def node_files(*, registry: str, runc: str, root: NodeRoot, runtime: str = RUNTI
     # As the server too: containerd 1.6 would ask the registry that a name gives after a host, and without any.
     hosts = f'server = "http://{registry}"\n[host."http://{registry}"]\n  capabilities = ["pull", "resolve"]\n'
     return {
-        runtime: FileSpec(content=program.encode(), mode=0o755),
+        RUNTIME: FileSpec(content=program.encode(), mode=0o755),
         shown: FileSpec(content=root.fstab().encode()),
         f"{REGISTRIES}/_default/hosts.toml": FileSpec(content=hosts.encode()),
     }

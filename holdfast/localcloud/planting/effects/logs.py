@@ -10,12 +10,12 @@ from holdfast.localcloud.nodes.kernel import proc
 from holdfast.localcloud.planting.lines import GpuProcess
 
 _SYSLOG = ("/var/log/messages", "/var/log/syslog", "/var/log/kern.log")
-_ERROR, _WARNING = 3, 4
+_ERROR = 3
 
 
-def write_kernel_lines(node: Node, lines: Sequence[str], *, logs: KernelLogs, level: int = _ERROR) -> None:
+def write_kernel_lines(node: Node, lines: Sequence[str], *, logs: KernelLogs) -> None:
     """Write kernel messages, also to existing files of syslog: HyperPod's agent reads /var/log/messages."""
-    logs.write(node.spec.instance_id, lines, level=level)
+    logs.write(node.spec.instance_id, lines, level=_ERROR)
     stamp = time.strftime("%b %e %H:%M:%S")
     text = "".join(f"{stamp} {node.spec.hostname} kernel: {line}\n" for line in lines).encode()
     for path in _SYSLOG:

@@ -105,7 +105,7 @@ def change(
         return None
     if decided is ResourceStep.CREATE:
         return _entry({**entry, "Action": "Add", "Scope": [], "Details": []})
-    details = [*_property_details(current, properties, definition["Type"]), *_tag_details(current, sent, properties)]
+    details = [*_property_details(current, properties, definition["Type"]), *_tag_details(current, sent)]
     details += [
         {
             "Target": {"Attribute": key, "RequiresRecreation": "Never"},
@@ -171,7 +171,7 @@ def _property_details(current: Resource, properties: Mapping[str, Any], resource
     return details
 
 
-def _tag_details(current: Resource, sent: Mapping[str, Any], _: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _tag_details(current: Resource, sent: Mapping[str, Any]) -> list[dict[str, Any]]:
     key = registry.tag_property(current.type)
     if not key or current.sent.get(key) == sent.get(key):
         return []

@@ -269,19 +269,3 @@ class SecretTargetAttachment(ResourceHandler):
         return self.create(context, properties)
 
     def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None: ...
-
-
-class SecretPolicy(ResourceHandler):
-    type = "AWS::SecretsManager::ResourcePolicy"
-
-    def create(self, context: ResourceContext, properties: Properties) -> Made:
-        secret, document = properties["SecretId"], properties["ResourcePolicy"]
-        text = document if isinstance(document, str) else json.dumps(document)
-        context.client("secretsmanager").put_resource_policy(SecretId=secret, ResourcePolicy=text)
-        return Made(physical_id=secret, attributes={"Id": secret})
-
-    def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
-        return self.create(context, properties)
-
-    def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
-        ignore_gone(context.client("secretsmanager").delete_resource_policy, SecretId=properties["SecretId"])

@@ -143,21 +143,16 @@ class Route(ResourceHandler):
     DESTINATIONS = ("DestinationCidrBlock", "DestinationIpv6CidrBlock", "DestinationPrefixListId")
 
     def create(self, context: ResourceContext, properties: Properties) -> Made:
-        context.client("ec2").create_route(**self._targets(properties))
+        context.client("ec2").create_route(**properties)
         return self._made(properties)
 
     def update(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> Made:
-        context.client("ec2").replace_route(**self._targets(properties))
+        context.client("ec2").replace_route(**properties)
         return self._made(properties)
 
     def delete(self, context: ResourceContext, made: Made, properties: Properties) -> None:
         desired = {key: properties[key] for key in ("RouteTableId", *self.DESTINATIONS) if key in properties}
         ignore_gone(context.client("ec2").delete_route, **desired)
-
-    @staticmethod
-    def _targets(properties: Properties) -> Properties:
-        renamed = {"VpcEndpointId": "VpcEndpointId"}
-        return {renamed.get(key, key): value for key, value in properties.items()}
 
     def _made(self, properties: Properties) -> Made:
         destination = next(properties[key] for key in self.DESTINATIONS if key in properties)

@@ -3,7 +3,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from holdfast.localcloud.aws.cloudformation.resources.handlers import (
     GenericHandler,
@@ -104,8 +104,11 @@ class LogGroup(GenericHandler):
 
 
 class PrometheusWorkspace(GenericHandler):
-    PARTS = ("AlertManagerDefinition", "LoggingConfiguration", "QueryLoggingConfiguration")
-    elsewhere = frozenset({*PARTS, "WorkspaceConfiguration"})
+    PARTS: ClassVar = {
+        "AlertManagerDefinition": "alert_manager_definition",
+        "LoggingConfiguration": "logging_configuration",
+    }
+    elsewhere = frozenset(PARTS)
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         return {"workspaceId": made.physical_id.rsplit("/", 1)[-1]}
@@ -113,15 +116,10 @@ class PrometheusWorkspace(GenericHandler):
     def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
         client, workspace = context.client("amp"), made.physical_id.rsplit("/", 1)[-1]
         self.wait(context, made, properties)
-        for key in self.PARTS:
+        for key, stem in self.PARTS.items():
             before, after = old.get(key), properties.get(key)
             if before == after:
                 continue
-            name = {
-                "AlertManagerDefinition": "alert_manager_definition",
-                "LoggingConfiguration": "logging_configuration",
-            }
-            stem = name.get(key, "query_logging_configuration")
             if after is None:
                 getattr(client, f"delete_{stem}")(workspaceId=workspace)
                 continue
@@ -130,10 +128,6 @@ class PrometheusWorkspace(GenericHandler):
             model = service_model("amp").operation_model("".join(part.title() for part in call.split("_")))
             given = {"data": after} if isinstance(after, str) else after
             getattr(client, call)(workspaceId=workspace, **to_shape(model.input_shape, given))
-        limits = properties.get("WorkspaceConfiguration")
-        if limits != old.get("WorkspaceConfiguration") and limits:
-            model = service_model("amp").operation_model("UpdateWorkspaceConfiguration")
-            client.update_workspace_configuration(workspaceId=workspace, **to_shape(model.input_shape, limits))
 
 
 class RuleGroups(GenericHandler):
@@ -156,45 +150,27 @@ class RuleGroups(GenericHandler):
 
 class GrafanaWorkspace(GenericHandler):
     PREFIXED = ("DataSources", "Description", "Name", "NotificationDestinations", "OrganizationalUnits", "RoleArn")
-    AUTHENTICATION = ("AuthenticationProviders", "SamlConfiguration")
-    CONFIGURATION = ("PluginAdminEnabled", "GrafanaVersion")
-    elsewhere = frozenset({*PREFIXED, *AUTHENTICATION, *CONFIGURATION})
+    elsewhere = frozenset({*PREFIXED, "AuthenticationProviders"})
 
     def arguments(self, verb: str, properties: Properties) -> dict[str, Any]:
         renamed = {f"Workspace{key}" if key in self.PREFIXED else key: value for key, value in properties.items()}
-        if verb == "update":
-            renamed.pop("GrafanaVersion", None)
-        result = super().arguments(verb, renamed)
-        if verb == "create" and "PluginAdminEnabled" in properties:
-            result["configuration"] = _plugins(properties)
-        return result
+        return super().arguments(verb, renamed)
 
     def update_arguments(
         self, made: Made, properties: Properties, old: Properties, changed: set[str]
     ) -> dict[str, Any] | None:
         result = self.arguments("update", {key: properties[key] for key in changed if key in properties})
-        if "VpcConfiguration" in changed and "VpcConfiguration" not in properties:
-            result["removeVpcConfiguration"] = True
-        if "NetworkAccessControl" in changed and "NetworkAccessControl" not in properties:
-            result["removeNetworkAccessConfiguration"] = True
         return {**result, "workspaceId": made.physical_id} if result else None
 
     def identity(self, verb: str, made: Made, properties: Properties) -> dict[str, Any]:
         return {"workspaceId": made.physical_id}
 
     def settle(self, context: ResourceContext, made: Made, properties: Properties, old: Properties) -> None:
-        client = context.client("grafana")
-        differs = old and any(properties.get(key) != old.get(key) for key in self.AUTHENTICATION)
-        if differs or (not old and "SamlConfiguration" in properties):
+        providers = properties["AuthenticationProviders"]
+        if old and providers != old["AuthenticationProviders"]:
             self.wait(context, made, properties)
-            model = service_model("grafana").operation_model("UpdateWorkspaceAuthentication")
-            given = {key: properties[key] for key in self.AUTHENTICATION if key in properties}
-            client.update_workspace_authentication(workspaceId=made.physical_id, **to_shape(model.input_shape, given))
-        if old and any(properties.get(key) != old.get(key) for key in self.CONFIGURATION):
-            self.wait(context, made, properties)
-            version = {"grafanaVersion": properties["GrafanaVersion"]} if "GrafanaVersion" in properties else {}
-            client.update_workspace_configuration(
-                workspaceId=made.physical_id, configuration=_plugins(properties), **version
+            context.client("grafana").update_workspace_authentication(
+                workspaceId=made.physical_id, authenticationProviders=providers
             )
 
     def found(self, description: Mapping[str, Any], properties: Properties) -> dict[str, Any]:
@@ -213,8 +189,3 @@ class GrafanaWorkspace(GenericHandler):
     def retag(self, context: ResourceContext, made: Made, tags: dict[str, str], old: dict[str, str]) -> None:
         arn = f"arn:aws:grafana:{context.region}:{context.account}:/workspaces/{made.physical_id}"
         super().retag(context, Made(physical_id=made.physical_id, attributes={"Arn": arn}), tags, old)
-
-
-def _plugins(properties: Properties) -> str:
-    enabled = "true" if properties.get("PluginAdminEnabled") else "false"
-    return f'{{"plugins": {{"pluginAdminEnabled": {enabled}}}}}'

@@ -54,7 +54,6 @@ _USERS: dict[str, float] = {
     "AWS::SageMaker::ClusterSchedulerConfig": 30,
     "AWS::SageMaker::ComputeQuota": 30,
     "AWS::SageMaker::MlflowApp": 180,
-    "AWS::SageMaker::MlflowTrackingServer": 1500,
 }
 
 _OTHERS = Course(seconds=3)
