@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.catalog.facts import has_type
 from holdfast.validation.cfn_lint.alternatives import judge_in_depth
-from holdfast.validation.cfn_lint.left_out import FAILED, LEFT_OUT, NAMES, OTHER_BRANCH, PATTERN, SAME
+from holdfast.validation.cfn_lint.left_out import DESCRIPTION, FAILED, LEFT_OUT, NAMES, OTHER_BRANCH, PATTERN, SAME
 from holdfast.validation.cfn_lint.words import finding_of
 from holdfast.validation.cloudformation import Template
 from holdfast.validation.model import Finding
@@ -43,11 +43,14 @@ def lint(template: Template, *, region: str | None, complete: bool) -> Linted:
     found = [
         finding_of(code=each.rule.id, message=each.message, path=getattr(each, "path", None) or (), template=template)
         for each in matches
-        if each.rule.id not in FAILED | LEFT_OUT.keys() and not each.message.startswith("Exception ")
+        if each.message not in failed and _is_passed_on(each, complete=complete)
     ]
-    if not complete:
-        found = [each for each in found if each.code not in NAMES]
     return Linted(findings=list(_once(found)), failed=failed[0] if failed else "")
+
+
+def _is_passed_on(match: Any, *, complete: bool) -> bool:
+    code = match.rule.id
+    return code not in LEFT_OUT and (complete or code not in NAMES) and DESCRIPTION not in match.message
 
 
 def _matches(template: Template, region: str | None) -> Iterator[Any]:
@@ -57,10 +60,12 @@ def _matches(template: Template, region: str | None) -> Iterator[Any]:
 
     bodies = template.section("Resources").values()
     kinds = {str(body.get("Type")) for body in bodies if isinstance(body, Mapping)}
-    here = region if region in REGIONS else _region(kinds)
+    here = region if region is not None and region in REGIONS else _region(kinds)
     judge_in_depth(kinds, region=here)
     values = [dict(template.values)] if template.values else []
-    yield from run_template_by_data(_node(template.body), ConfigMixIn(regions=[here], parameters=values), rules())
+    yield from run_template_by_data(
+        _node(_without_empty_defaults(template.body)), ConfigMixIn(regions=[here], parameters=values), rules()
+    )
 
 
 @functools.cache
@@ -74,6 +79,20 @@ def rules() -> Any:
 def _region(kinds: Set[str]) -> str:
     fitting = (each for each in _REGIONS if not any(has_type(kind, each) is False for kind in kinds))
     return next(fitting, _REGIONS[0])
+
+
+def _without_empty_defaults(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Body whose parameters are unknown where their default is empty: nobody deploys with an empty name."""
+    parameters = body.get("Parameters")
+    if not isinstance(parameters, Mapping):
+        return body
+    kept = {
+        name: {key: item for key, item in each.items() if (key, item) != ("Default", "")}
+        if isinstance(each, Mapping)
+        else each
+        for name, each in parameters.items()
+    }
+    return {**body, "Parameters": kept}
 
 
 def _node(value: Any) -> Any:
@@ -99,7 +118,7 @@ def _once(found: list[Finding]) -> Iterator[Finding]:
     last = {each.message: each for each in sorted(found, key=lambda each: each.line or 0)}
     for each in found:
         places.setdefault(each.path, set()).add(each.code)
-    for each in dict.fromkeys(found):
+    for each in {(each.path, each.message): each for each in reversed(found)}.values():
         other_branch = each.code in OTHER_BRANCH and any(place.startswith(f"{each.path}.") for place in places)
         other_pattern = each.code == PATTERN and places[each.path] != {PATTERN}
         other_resource = each.code == SAME and last[each.message] is not each
