@@ -15,6 +15,15 @@ _CHOICES = re.compile(r"^(.+?) is not one of \[(.*?)\]")
 _MEANT = re.compile(r"Did you mean '([^']+)'")
 _UNEXPECTED = re.compile(r"\('([^']+)' was unexpected")
 _NO_TYPE = re.compile(r"^Resource type '([^']+)' does not exist")
+_KIND = re.compile(r" is not of type '([^']+)'")
+_KINDS = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "text",
+}
 _SET = re.compile(r"(across the resources )\{([^}]*)\}")
 
 
@@ -56,6 +65,8 @@ def _fix(message: str) -> str:
         return f"did you mean {near}?" if near else "name a type of the CloudFormation reference"
     if choice := _CHOICES.match(message):
         names = [each.strip().strip("'") for each in choice[2].split(",")]
-        near = closest(choice[1].strip("'"), names)
+        near = None if choice[1].isdigit() else closest(choice[1].strip("'"), names)
         return f"did you mean {near}?" if near else f"choose one of them: {', '.join(names[:4])}"
+    if wrong := _KIND.search(message):
+        return f"write {_KINDS.get(wrong[1], wrong[1])}"
     return "correct it, or leave it out"
