@@ -37,6 +37,15 @@ def test_a_fault_or_an_xid_is_explained_as_the_agents_judge_it(name: str, first:
     assert lines[2].startswith("  source: NVIDIA Xid catalogue")
 
 
+def test_a_code_of_cfn_lint_is_explained_as_its_own() -> None:
+    text = CliRunner().invoke(app, ["e3012"]).stdout
+
+    assert text.startswith("E3012: Check resource properties values\n")
+    assert "Source: cfn-lint 1." in text
+    assert "cfn-lint: {config: {ignore_checks: [E3012]}}" in text
+    assert CliRunner().invoke(app, ["W3010"]).stdout.startswith("W3010: a code of cfn-lint that is not reported: ")
+
+
 def test_without_a_code_all_are_listed() -> None:
     lines = CliRunner().invoke(app, []).stdout.splitlines()
 

@@ -1,6 +1,5 @@
 """
-CloudFormation: templates with line numbers, a graph of resources, values of functions, registry schemas. No service, no
-file.
+CloudFormation: templates with line numbers, a graph of resources, values of functions. No service, no file.
 """
 
 from holdfast.validation.cloudformation.document import (
@@ -15,9 +14,9 @@ from holdfast.validation.cloudformation.document import (
 from holdfast.validation.cloudformation.graph import Graph, Reference, Resource, Template, Text
 from holdfast.validation.cloudformation.intrinsics import ABSENT, Intrinsics
 from holdfast.validation.cloudformation.order import Order, named
-from holdfast.validation.cloudformation.schemas import Violation, closest, distance, violations
 from holdfast.validation.cloudformation.unresolved import UNRESOLVED
 from holdfast.validation.cloudformation.values import Linked, Node, Values, optional, required
+from holdfast.validation.cloudformation.words import closest, distance
 
 __all__ = [
     "ABSENT",
@@ -37,7 +36,6 @@ __all__ = [
     "Text",
     "Unreadable",
     "Values",
-    "Violation",
     "closest",
     "distance",
     "line_of",
@@ -45,5 +43,4 @@ __all__ = [
     "optional",
     "required",
     "twice",
-    "violations",
 ]

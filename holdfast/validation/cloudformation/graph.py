@@ -47,8 +47,6 @@ class Template:
     """What else is known of existing subnets by id: ``availability_zone``, ``cidr``. Default: nothing."""
     faults: Sequence[Fault] = ()
     """What is wrong with its text."""
-    left_out: frozenset[str] = frozenset()
-    """Resources that stand in it under a condition that does not hold."""
 
     def section(self, name: str) -> Mapping[str, Any]:
         found = self.body.get(name)

@@ -58,8 +58,8 @@ class Rule:
 
 _RULES: dict[str, Rule] = {}
 
-BY_SCHEMA = frozenset({"HF050", "HF051", "HF052", "HF062"})
-"""Codes of rules that know nothing of a property but its schema, or of a subnet but its block."""
+_GENERAL = "HF062"
+"""Code of the rule that knows nothing of a subnet but its block."""
 DEEP = 2
 """Dots in the path of something smaller than a resource: ``Resources.Cluster.Properties.Orchestrator``."""
 
@@ -146,16 +146,14 @@ def judge(deployment: Deployment, *, errors_only: bool = False) -> list[Finding]
 
 
 def most_specific(found: list[Finding]) -> list[Finding]:
-    """Drop schema findings on a value that a specific rule reports."""
-    own = {finding.path for finding in found if finding.code not in BY_SCHEMA and finding.severity != "not-checked"}
-    return [
-        finding
-        for finding in found
-        if finding.code not in BY_SCHEMA
-        or not (
-            finding.path in own or any(finding.path.startswith(f"{path}.") for path in own if path.count(".") > DEEP)
-        )
-    ]
+    """Drop findings of cfn-lint, and general ones, on a value that a specific rule reports: one mistake, one code."""
+    own = {each.path for each in found if not _is_general(each) and each.severity != "not-checked"}
+    around = tuple(f"{path}." for path in own if path.rpartition("#")[2].count(".") > DEEP)
+    return [each for each in found if not _is_general(each) or not (each.path in own or each.path.startswith(around))]
+
+
+def _is_general(finding: Finding) -> bool:
+    return finding.code == _GENERAL or not finding.code.startswith("HF")
 
 
 def _may_be(part: Item | Missing, kind: type[Item] | tuple[type[Item], ...]) -> bool:

@@ -45,17 +45,15 @@ class Conditions:
 
     def faults(self) -> Iterator[Fault]:
         for name in self._written:
-            circle = self._circle(name)
-            if circle:
-                yield self._fault(f"Conditions.{name}", f"the circle {' -> '.join(circle)}", "break the circle")
-        for name, place in _used(self._template):
-            if name not in self._written:
-                there = ", ".join(map(str, self._written)) or "none"
-                yield self._fault(place, f'the condition "{name}"; there are: {there}', "name one that is there")
-        for name, expression in self._written.items():
-            for inner in _named(expression):
-                if inner not in self._written:
-                    yield self._fault(f"Conditions.{name}", f'the condition "{inner}"', "name one that is there")
+            if circle := self._circle(name):
+                yield Fault(
+                    code="HF021",
+                    line=line_of(self._template.body, f"Conditions.{name}") or 1,
+                    path=f"Conditions.{name}",
+                    given=f"the circle {' -> '.join(circle)}",
+                    allowed="conditions that are decided by others or by parameters",
+                    fix="break the circle",
+                )
 
     def questions(self, *, outputs: bool) -> Questions:
         """Inputs of conditions on resources; ``outputs``: on outputs, too."""
@@ -129,16 +127,6 @@ class Conditions:
                     seen.add(inner)
                     ways.append([*way, inner])
         return []
-
-    def _fault(self, path: str, given: str, fix: str) -> Fault:
-        return Fault(
-            code="HF021",
-            line=line_of(self._template.body, path) or 1,
-            path=path,
-            given=given,
-            allowed="conditions that are there, each decided by others or by parameters",
-            fix=fix,
-        )
 
 
 def as_text(value: object) -> str | None:

@@ -1,5 +1,5 @@
 """
-Report on templates: faults of form, and findings in each scenario.
+Report on templates: faults of form, findings in each scenario, and those of cfn-lint.
 
 A finding in several scenarios is reported once, for the most common one; one that needs a parameter's value reports it.
 """
@@ -10,21 +10,20 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from holdfast.validation.cloudformation import Fault, Template, Unreadable, line_of
+from holdfast.validation.cfn_lint import lint
+from holdfast.validation.cloudformation import Fault, Graph, Template, Unreadable, Values, line_of
 from holdfast.validation.engine import judge, most_specific
 from holdfast.validation.from_template.causes import cause_of
 from holdfast.validation.from_template.circles import circles
 from holdfast.validation.from_template.conditions import Conditions
-from holdfast.validation.from_template.per_cluster import deployments_in_app
+from holdfast.validation.from_template.per_cluster import app_of, deployments_in_app
 from holdfast.validation.from_template.scenario import Scenario, scenarios
-from holdfast.validation.from_template.unread import unread
+from holdfast.validation.from_template.unread import Note, unread
 from holdfast.validation.from_template.without_cluster import NO_CLUSTER, has_cluster, surroundings
 from holdfast.validation.model import Deployment, Finding, worst_first
 from holdfast.validation.template_files import read_templates
 
 UNREAD = "HF022"
-_OF_CONDITIONS = frozenset({"HF058"})
-"""Rules about which conditions hold together: they are asked only where surely some deployment is so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +59,9 @@ def check_template(
 
 def findings_in_app(templates: Sequence[Template], *, today: date | None = None) -> list[Finding]:
     found: dict[tuple[str, str, str, str], Finding] = {}
-    for finding in (*_written(templates), *_judged(templates, today)):
+    for finding in (*_written(templates), *_judged(templates, today), *_linted(templates)):
         found.setdefault((finding.code, finding.severity, finding.path, finding.message), finding)
-    return worst_first(found.values())
+    return worst_first(most_specific(list(found.values())))
 
 
 def _with(template: Template, region: str | None, parameters: Mapping[str, str] | None) -> Template:
@@ -80,15 +79,29 @@ def _written(templates: Sequence[Template]) -> Iterator[Finding]:
         for fault in (*template.faults, *Conditions(template).faults()):
             yield _fault(fault, file=template.path)
     for note in unread(templates):
-        yield Finding(
-            code=UNREAD,
-            severity="not-checked",
-            path=f"{note.file}#{note.path}" if note.file else note.path,
-            message=f"not checked: {note.cause}",
-            fix=note.fix,
-            line=note.line,
-            cause=note.cause,
-        )
+        yield _unread(note)
+
+
+def _linted(templates: Sequence[Template]) -> Iterator[Finding]:
+    app = app_of(Values(Graph(templates)))
+    for template in templates:
+        linted = lint(template, region=app.region(template), complete=app.complete)
+        yield from linted.findings
+        if linted.failed:
+            cause = f"cfn-lint failed ({linted.failed})"
+            yield _unread(Note(file=template.path, path="", line=1, cause=cause, fix="run cfn-lint on the template"))
+
+
+def _unread(note: Note) -> Finding:
+    return Finding(
+        code=UNREAD,
+        severity="not-checked",
+        path=f"{note.file}#{note.path}" if note.file else note.path,
+        message=f"not checked: {note.cause}",
+        fix=note.fix,
+        line=note.line,
+        cause=note.cause,
+    )
 
 
 def _fault(fault: Fault, *, file: str) -> Finding:
@@ -115,25 +128,15 @@ def _judged(templates: Sequence[Template], today: date | None) -> Iterator[Findi
         every = [each.changed(today=today) for each in _deployments(last.templates)]
         for finding in most_specific([finding for deployment in every for finding in judge(deployment)]):
             key = (finding.code, finding.path, finding.message)
-            if (
-                key not in known
-                and finding.path != NO_CLUSTER
-                and (last.possible or finding.code not in _OF_CONDITIONS)
-            ):
+            if key not in known and finding.path != NO_CLUSTER:
                 known.add(key)
                 yield _in_scenario(finding, bodies, last)
     if last is not None and last.left_out:
         every_way = last.most + last.left_out
         cause = f"{last.most} of {every_way} ways to choose the parameters that conditions ask for were judged"
-        yield Finding(
-            code=UNREAD,
-            severity="not-checked",
-            path=f"{templates[0].path}#Conditions" if templates[0].path else "Conditions",
-            message=f"not checked: {cause}",
-            fix="give those that you deploy with: --parameters NAME=VALUE",
-            line=line_of(templates[0].body, "Conditions"),
-            cause=cause,
-        )
+        line = line_of(templates[0].body, "Conditions")
+        fix = "give those that you deploy with: --parameters NAME=VALUE"
+        yield _unread(Note(file=templates[0].path, path="Conditions", line=line, cause=cause, fix=fix))
 
 
 def _deployments(templates: Sequence[Template]) -> Iterator[Deployment]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.validation.cloudformation import Graph, Intrinsics, Resource, Template, named
-from holdfast.validation.from_template.conditions import OTHER, Conditions, Questions, as_text, in_words, is_open
+from holdfast.validation.from_template.conditions import OTHER, Conditions, Questions, as_text, in_words
 from holdfast.validation.from_template.settled import settled
 
 MOST = 64
@@ -30,8 +30,6 @@ class Scenario:
     templates: Sequence[Template]
     differs: Mapping[str, str]
     """What is not as in the first scenario, in words: parameter and value."""
-    possible: bool = True
-    """Whether some deployment surely is so: answers to open comparisons may depend on one another."""
     most: int = MOST
     """How many are looked at."""
     left_out: int = 0
@@ -55,9 +53,8 @@ def scenarios(templates: Sequence[Template]) -> Iterator[Scenario]:
             most = min(MOST, max(FEWEST, MOST_TEXT // len(text)))
         if text not in seen:
             seen.add(text)
-            usual = all(value == app.domains[place][0] for place, value in choice.items() if is_open(place[1]))
             left_out = max(0, every - most)
-            yield Scenario(templates=found, differs=differs, possible=usual, most=most, left_out=left_out)
+            yield Scenario(templates=found, differs=differs, most=most, left_out=left_out)
 
 
 def _choices(domains: Mapping[_Place, Sequence[object]]) -> Iterator[tuple[dict[_Place, object], dict[str, str]]]:
@@ -96,11 +93,9 @@ class _App:
             conditions = self._conditions[index]
             region = answers.get(_REGION, template.region)
             body = settled(template.body, lambda name, c=conditions, a=answers: c.holds(name, a))  # type: ignore[misc]
-            gone = frozenset(template.section("Resources")) - frozenset(body.get("Resources") or ())
             found[index] = replace(
                 template,
                 body=body,
-                left_out=gone,
                 region=region if isinstance(region, str) else None,
                 values=self._values(template, answers),
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from holdfast.validation.cfn_lint import LEFT_OUT, linted_rule
 from holdfast.validation.engine import Rule, all_rules
 from holdfast.validation.model import Finding
 from holdfast.validation.pages.examples import EXAMPLES, Example, example, findings_of
@@ -35,6 +36,25 @@ An example sets something in one of the good files beside it: [slurm.yaml](examp
 [eks.template.json](examples/eks.template.json), in which nothing is found.
 """
 
+_LINTED = """
+## cfn-lint
+
+Codes that begin with E or W are those of
+[cfn-lint](https://github.com/aws-cloudformation/cfn-lint/blob/main/docs/rules.md), which judges what holds of any
+template: properties, values, references, parameters. `holdfast explain E3012` describes one. Where a rule of ours
+reports the same place, its finding is the only one. A template accepts a code at its top, or in a resource:
+
+```yaml
+Metadata:
+  cfn-lint: {config: {ignore_checks: [W3011]}}
+```
+
+Not passed on:
+
+| code | because |
+|---|---|
+"""
+
 _HEAD = "| code | severity | what holds | source | example |\n|---|---|---|---|---|\n"
 
 _CHAPTERS = {
@@ -60,17 +80,20 @@ def pages() -> Mapping[str, str]:
 
 def page(code: str) -> str:
     """
-    Return the page of one finding, in Markdown: its source, its reason, an example and the fix.
+    Return the page of one finding, in Markdown: its source, its reason, an example and the fix. One of cfn-lint has no
+    example.
 
     Raises: KeyError for an unknown code.
     """
-    each = all_rules()[code]
+    each = all_rules().get(code) or linted_rule(code)
+    if each is None:
+        raise KeyError(code)
     accepted = "can be accepted with a reason" if each.suppressible else "cannot be accepted"
     text = (
         f"# {each.code}: {each.title}\n\n"
         f"A finding of severity **{each.severity}**; it {accepted}.\nSource: {each.source}.\n\n{each.explanation}\n"
     )
-    return text + "".join(_shown(each.code, example(each.code)))
+    return text + "".join(_shown(code, example(code)) if code in all_rules() else ())
 
 
 def _overview(ordered: list[Rule]) -> str:
@@ -81,7 +104,7 @@ def _overview(ordered: list[Rule]) -> str:
         rows = [each for each in ordered if each.code[2] == digit]
         parts.append(f"\n## {digit}xx: {chapter}\n\n{_HEAD}")
         parts += [_row(each) for each in rows]
-    return "".join(parts)
+    return "".join([*parts, _LINTED, *(f"| {code} | {why} |\n" for code, why in LEFT_OUT.items())])
 
 
 def _row(each: Rule) -> str:

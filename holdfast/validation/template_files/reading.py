@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.validation.cloudformation import Fault, LinedMapping, Unreadable, line_of
 from holdfast.validation.template_files.json_text import read_json
@@ -16,44 +16,7 @@ if TYPE_CHECKING:
 LARGEST = 1 << 20
 """Bytes of a template in S3 (CloudFormation quotas)."""
 _MOST_BYTES = 16 * LARGEST
-_MOST = {"Resources": 500, "Parameters": 200, "Outputs": 200, "Mappings": 200}
-"""Entries of sections (CloudFormation quotas)."""
-_SECTIONS = frozenset(
-    {
-        "AWSTemplateFormatVersion",
-        "Conditions",
-        "Description",
-        "Globals",
-        "Hooks",
-        "Mappings",
-        "Metadata",
-        "Outputs",
-        "Parameters",
-        "Resources",
-        "Rules",
-        "Transform",
-    }
-)
-"""Of a template (template anatomy); Globals is of the SAM transform."""
 _OF_A_TEMPLATE = re.compile(r"""^["']?(?:AWSTemplateFormatVersion|Resources|Transform)["']?[ \t]*:""", re.MULTILINE)
-_ATTRIBUTES = frozenset(
-    {
-        "Condition",
-        "Connectors",
-        "CreationPolicy",
-        "DeletionPolicy",
-        "DependsOn",
-        "Description",
-        "IgnoreGlobals",
-        "Metadata",
-        "Properties",
-        "Type",
-        "UpdatePolicy",
-        "UpdateReplacePolicy",
-        "Version",
-    }
-)
-"""Of a resource (resource attributes); Connectors and IgnoreGlobals are of the SAM transform."""
 
 
 def looks_like_a_template(path: Path) -> bool:
@@ -73,19 +36,26 @@ def read_text(path: Path) -> Text:
     except Unreadable as error:
         error.file = str(path)
         raise
-    faults = (*read.faults, *_shape(read.body, size=len(text.encode())))
-    _without_rubbish(read.body)
-    return Text(body=read.body, faults=faults)
+    return Text(body=read.body, faults=(*read.faults, *_too_large(len(text.encode())), *_without_rubbish(read.body)))
 
 
-def _without_rubbish(body: LinedMapping) -> None:
-    """Drop values that cannot be properties: they are reported already."""
+def _too_large(size: int) -> Iterator[Fault]:
+    if size > LARGEST:
+        fix = "split it into nested stacks"
+        yield Fault(code="HF020", line=1, given=f"{size} bytes", allowed=f"at most {LARGEST}", fix=fix)
+
+
+def _without_rubbish(body: LinedMapping) -> Iterator[Fault]:
+    """Drop values that cannot be properties, and report them."""
     resources = body.get("Resources")
-    for resource in resources.values() if isinstance(resources, Mapping) else ():
-        if isinstance(resource, LinedMapping) and "Properties" in resource:
-            properties = resource["Properties"]
-            if not isinstance(properties, Mapping):
-                resource["Properties"] = LinedMapping(resource.lines["Properties"])
+    for name, resource in resources.items() if isinstance(resources, Mapping) else ():
+        properties = resource.get("Properties", {}) if isinstance(resource, LinedMapping) else {}
+        if isinstance(properties, Mapping):
+            continue
+        line, path = resource.lines["Properties"], f"Resources.{name}.Properties"
+        resource["Properties"] = LinedMapping(line)
+        given = "nothing" if properties is None else "a list" if isinstance(properties, list) else f'"{properties}"'
+        yield Fault(code="HF020", line=line, path=path, given=given, allowed="a mapping", fix="write name: value")
 
 
 def no_resources(template: "Template") -> Unreadable:
@@ -133,57 +103,3 @@ def _decoded(path: Path) -> str:
             allowed="UTF-8 text",
             fix="save the file as UTF-8",
         ) from None
-
-
-def _shape(body: LinedMapping, *, size: int) -> Iterator[Fault]:
-    if size > LARGEST:
-        yield _fault(body, "", given=f"{size} bytes", allowed=f"at most {LARGEST}", fix="split it into nested stacks")
-    for section, most in _MOST.items():
-        entries = body.get(section)
-        if isinstance(entries, Mapping) and len(entries) > most:
-            given = f"{len(entries)} entries"
-            yield _fault(body, section, given=given, allowed=f"at most {most}", fix="split it into nested stacks")
-    for section in body.keys() - _SECTIONS:
-        allowed = ", ".join(sorted(_SECTIONS))
-        yield _fault(body, section, given=f'the section "{section}"', allowed=allowed, fix="remove or rename it")
-    for section in ("Parameters", "Mappings", "Conditions", "Outputs"):
-        if section in body and not isinstance(body[section], Mapping):
-            yield _fault(body, section, given=_kind(body[section]), allowed="a mapping", fix="write name: value")
-    resources = body.get("Resources", {})
-    if not isinstance(resources, Mapping):
-        yield _fault(body, "Resources", given=_kind(resources), allowed="a mapping", fix="write name: value")
-        return
-    for name, resource in resources.items():
-        if not name.startswith("Fn::"):
-            yield from _resource(body, name, resource)
-
-
-def _resource(body: LinedMapping, name: str, resource: Any) -> Iterator[Fault]:
-    place = f"Resources.{name}"
-    if not isinstance(resource, Mapping):
-        yield _fault(body, place, given=_kind(resource), allowed="a resource, which has a Type", fix="write a Type")
-        return
-    if not isinstance(resource.get("Type"), str):
-        yield _fault(body, place, given="no Type", allowed="a resource, which has a Type", fix="write a Type")
-    properties = resource.get("Properties", {})
-    if not isinstance(properties, Mapping) and properties is not None:
-        yield _fault(body, f"{place}.Properties", given=_kind(properties), allowed="a mapping", fix="write name: value")
-    for attribute in resource.keys() - _ATTRIBUTES:
-        if not attribute.startswith("Fn::"):
-            yield _fault(
-                body,
-                f"{place}.{attribute}",
-                given=f'the attribute "{attribute}"',
-                allowed=", ".join(sorted(_ATTRIBUTES)),
-                fix="move it into Properties, or remove it",
-            )
-
-
-def _fault(body: LinedMapping, path: str, *, given: str, allowed: str, fix: str) -> Fault:
-    return Fault(code="HF020", line=line_of(body, path) or 1, path=path, given=given, allowed=allowed, fix=fix)
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "nothing"
-    return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, Mapping) else f'"{value}"'

@@ -18,6 +18,7 @@ from holdfast.cli.views.findings.causes import by_cause
 from holdfast.cli.views.findings.place import place_of
 from holdfast.config.pages import site_url
 from holdfast.validation import Finding, all_rules
+from holdfast.validation.cfn_lint import linted_rule
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "not-checked": "none"}
@@ -35,14 +36,19 @@ def as_sarif(findings: Sequence[Finding], *, checked: Path) -> str:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    rule = all_rules()[code]
+    rule = all_rules().get(code) or linted_rule(code)
+    assert rule is not None, "each finding is of a rule, ours or cfn-lint's"
     explanation = " ".join(rule.explanation.split()) or rule.title
     return {
         "id": code,
         "name": code,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": explanation[:1000]},
-        **({"helpUri": f"{site}/reference/findings/{code}.html"} if (site := site_url()) else {}),
+        **(
+            {"helpUri": f"{site}/reference/findings/{code}.html"}
+            if code in all_rules() and (site := site_url())
+            else {}
+        ),
         "help": {"text": f"{explanation} Source: {rule.source}. Example: holdfast explain {code}."},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {"tags": ["aws", "hyperpod"], "precision": "high"},

@@ -92,21 +92,20 @@ declare(
 declare(
     "HF020",
     title="A template is valid YAML or JSON of CloudFormation",
-    source="CloudFormation user guide, template format, template sections, quotas",
+    source="CloudFormation user guide, template format, quotas",
     explanation="""
     CloudFormation takes YAML 1.1 without aliases, merge keys and the tags !!binary, !!omap, !!pairs, !!set and
-    !!timestamp, and no short tag but those of its own functions. A template has the sections of the user guide, and
-    each resource a type and the attributes of a resource. It has at most 1 MB, 500 resources, and 200 parameters,
-    mappings and outputs.
+    !!timestamp, and no short tag but those of its own functions. A template has at most 1 MB. What stands in it is
+    judged by cfn-lint's rules.
     """,
 )
 declare(
     "HF021",
-    title="Conditions are defined, and none refers to itself",
+    title="No condition refers to itself",
     source="CloudFormation template reference, condition functions",
     explanation="""
-    A resource, an output or `Fn::If` names a condition of the same template, and what a condition compares may lead
-    to other conditions, but not back to itself. CloudFormation refuses the template otherwise.
+    What a condition compares may lead to other conditions, but not back to itself. CloudFormation refuses the template
+    otherwise.
     """,
 )
 declare(
@@ -117,7 +116,7 @@ declare(
     explanation="""
     What macros, the SAM transform, `Fn::Transform` and nested stacks whose template is not beside this one bring about
     is not visible here, and is reported as not checked, once for each cause. So are parameters that conditions ask
-    for, where they can be chosen in more ways than are judged.
+    for, where they can be chosen in more ways than are judged, and what cfn-lint could not judge.
     """,
 )
 declare(

@@ -1,6 +1,5 @@
-"""0xx: templates as such: parameters, mappings, circles, and what nested stacks take and give."""
+"""0xx: templates as such: parameters, mappings, and what nested stacks take and give."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,27 +21,6 @@ _IDS = {
     "AWS::EC2::VPC::Id": ("VPC", "VpcId"),
 }
 """Meaning of a parameter's type, and the properties that accept it."""
-_FORMS = {"subnet": r"subnet-[0-9a-f]{8,17}", "security group": r"sg-[0-9a-f]{8,17}", "VPC": r"vpc-[0-9a-f]{8,17}"}
-
-
-@rule("HF067", title="Defaults of parameters are allowed values", each=App, source=f"{PARAMETERS}: constraints")
-def defaults(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    A default has to be one of AllowedValues, within the lengths and numbers, and a number where the type is Number:
-    "Template error: Default value must be ...".
-    """
-    for template in app.values.graph.templates:
-        for name, definition in template.section("Parameters").items():
-            if isinstance(definition, Mapping) and "Default" in definition:
-                mistake = _mistake(definition)
-                if mistake is not None:
-                    path = f"{template.path + '#' if template.path else ''}Parameters.{name}.Default"
-                    yield refused(
-                        path,
-                        f"the default {show(definition['Default'])} of {name}",
-                        allowed=mistake,
-                        fix=_meant(definition) or f"write {mistake}",
-                    )
 
 
 @rule(
@@ -132,8 +110,7 @@ def nested_stacks(app: App, _: Deployment) -> Iterator[Broken]:
 )
 def typed_parameters(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    A parameter of a subnet's type holds a subnet, and a property that takes security groups cannot use it. Defaults of
-    such parameters have the form of what they name.
+    A parameter of a subnet's type holds a subnet, and a property that takes security groups cannot use it.
     """
     for template in app.values.graph.templates:
         parameters = template.section("Parameters")
@@ -153,46 +130,6 @@ def typed_parameters(app: App, _: Deployment) -> Iterator[Broken]:
                         allowed=f"what {name} takes",
                         fix=f"name another parameter in {name}; {argument} belongs into {held[1].split()[0]}",
                     )
-
-
-def _mistake(definition: Mapping[str, Any]) -> str | None:
-    default, kind = definition["Default"], str(definition.get("Type", "String"))
-    allowed = definition.get("AllowedValues")
-    parts = [part.strip() for part in str(default).split(",")] if kind.startswith(("Comma", "List<")) else [default]
-    for part in parts:
-        if isinstance(allowed, list) and _text(part) not in map(_text, allowed):
-            return f"one of {', '.join(map(_text, allowed))}"
-        if kind in ("Number", "List<Number>") and not re.fullmatch(r"-?\d+(\.\d+)?", str(part)):
-            return "a number"
-    if kind == "Number":
-        number = float(str(default))
-        low, high = definition.get("MinValue"), definition.get("MaxValue")
-        if (low is not None and number < float(low)) or (high is not None and number > float(high)):
-            return f"a number from {low} to {high}"
-    if kind == "String":
-        low, high = definition.get("MinLength"), definition.get("MaxLength")
-        if (low is not None and len(str(default)) < int(low)) or (high is not None and len(str(default)) > int(high)):
-            return f"{low or 0} to {high or 'any number of'} characters"
-        pattern = definition.get("AllowedPattern")
-        try:
-            if isinstance(pattern, str) and not re.fullmatch(pattern, str(default)):
-                return f"what matches {pattern}"
-        except re.error:
-            return None
-    held = _IDS.get(kind)
-    if (
-        held is not None
-        and default != ""
-        and not all(re.fullmatch(_FORMS[held[0]], str(part)) for part in parts if part)
-    ):
-        return f"the id of a {held[0]}"
-    return None
-
-
-def _meant(definition: Mapping[str, Any]) -> str | None:
-    allowed = definition.get("AllowedValues")
-    meant = closest(_text(definition["Default"]), map(_text, allowed)) if isinstance(allowed, list) else None
-    return f"did you mean {meant}?" if meant else None
 
 
 def _text(value: object) -> str:

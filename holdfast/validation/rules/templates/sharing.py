@@ -19,31 +19,15 @@ _LISTS = (
 )
 _GROUP_LISTS = (("override_vpc", "subnet_ids"), ("override_vpc", "security_group_ids"))
 _KEYS: Mapping[str, tuple[str, ...]] = {
-    "AWS::EKS::AccessEntry": ("ClusterName", "PrincipalArn"),
     "AWS::EKS::PodIdentityAssociation": ("ClusterName", "Namespace", "ServiceAccount"),
-    "AWS::EKS::Addon": ("ClusterName", "AddonName"),
     "AWS::EKS::Nodegroup": ("ClusterName", "NodegroupName"),
-    "AWS::IAM::Role": ("RoleName",),
     "AWS::IAM::ManagedPolicy": ("ManagedPolicyName",),
-    "AWS::S3::Bucket": ("BucketName",),
-    "AWS::Logs::LogGroup": ("LogGroupName",),
-    "AWS::CloudWatch::Alarm": ("AlarmName",),
     "AWS::SageMaker::Cluster": ("ClusterName",),
-    "AWS::EKS::Cluster": ("Name",),
-    "AWS::KMS::Alias": ("AliasName",),
     "AWS::SNS::Topic": ("TopicName",),
     "AWS::SQS::Queue": ("QueueName",),
-    "AWS::Lambda::Function": ("FunctionName",),
-    "AWS::SSM::Parameter": ("Name",),
     "AWS::SecretsManager::Secret": ("Name",),
-    "AWS::ECR::Repository": ("RepositoryName",),
-    "AWS::RDS::DBInstance": ("DBInstanceIdentifier",),
-    "AWS::RDS::DBSubnetGroup": ("DBSubnetGroupName",),
     "AWS::EC2::SecurityGroup": ("VpcId", "GroupName"),
-    "AWS::CloudWatch::Dashboard": ("DashboardName",),
     "AWS::Events::Rule": ("EventBusName", "Name"),
-    "AWS::IAM::InstanceProfile": ("InstanceProfileName",),
-    "AWS::S3::BucketPolicy": ("Bucket",),
     "AWS::EC2::VPCGatewayAttachment": ("InternetGatewayId",),
     "AWS::FSx::DataRepositoryAssociation": ("FileSystemId", "FileSystemPath"),
     "AWS::EC2::NetworkAclEntry": ("NetworkAclId", "Egress", "RuleNumber"),
@@ -53,7 +37,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "AWS::SageMaker::ClusterSchedulerConfig": ("ClusterArn",),
     "AWS::EFS::MountTarget": ("FileSystemId", "SubnetId"),
 }
-"""Properties that together tell a resource from all others of its type."""
+"""Properties that together tell a resource from others of its type. E3019 has those that are its primary identifier."""
 
 
 @rule(
@@ -99,8 +83,8 @@ def lists_once(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
 )
 def same_resource(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    Names, and what else tells a resource from others of its type (cluster and principal of an access entry, cluster and
-    service account of a pod identity association), stand once: the second fails with "already exists".
+    Names, and what else tells a resource from others of its type (cluster and service account of a pod identity
+    association), stand once: the second fails with "already exists". E3019 has types whose name is their identifier.
     """
     for kind, names in _KEYS.items():
         if not names:
