@@ -15,7 +15,7 @@ class Lifecycle:
     Lifecycle of a cluster's groups.
 
     HyperPod accepts only OnCreate on EKS, and by an older version of the page with continuous provisioning (SageMaker
-    developer guide, "Getting started with SageMaker HyperPod using the AWS CLI"), so custom is the default there.
+    developer guide, "Getting started with SageMaker HyperPod using the AWS CLI"), so scripts are custom there by default.
     """
 
     bundle: ILifecycleScripts | None
@@ -31,9 +31,11 @@ class Lifecycle:
     def mode(self, group: InstanceGroup) -> LifecycleMode:
         if group.lifecycle_mode is not None:
             return group.lifecycle_mode
-        if isinstance(self.orchestrator, EksOrchestrator) or self.continuous:
+        if isinstance(self.orchestrator, EksOrchestrator):
             return "custom"
-        return "extension" if self.scripts(group) is not None else "none"
+        if self.scripts(group) is None:
+            return "none"
+        return "custom" if self.continuous else "extension"
 
     def check(self, groups: Sequence[InstanceGroup]) -> None:
         """Refuse a group whose mode needs a missing file."""

@@ -195,6 +195,11 @@ class LustreFileSystem(_LustreBase):
             data_repository_associations: New ones, beside existing.
             removal_policy: Of these associations. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
+        if dns_name is not None and not Token.is_unresolved(dns_name) and not Token.is_unresolved(file_system_id):
+            if not dns_name.startswith(f"{file_system_id}."):
+                raise ValueError(
+                    f"got dns_name {dns_name}; allowed: that of {file_system_id}; leave it out, or correct it"
+                )
         imported = _LustreBase(scope, construct_id)
         imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)
         imported.mount_name, imported.efa = mount_name, efa

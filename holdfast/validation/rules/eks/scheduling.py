@@ -32,6 +32,31 @@ def taints_and_deep_checks(group: InstanceGroup, _: Deployment) -> Iterator[Brok
 
 
 @rule(
+    "HF352",
+    title="A group takes the pods of add-ons",
+    each=Cluster,
+    source="EKS user guide, 'Add the CoreDNS Amazon EKS add-on'; Kubernetes documentation, 'Taints and Tolerations'",
+    suppressible=True,
+)
+def room_for_addons(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    CoreDNS and operators tolerate no taints of yours. Where each group has one that keeps pods away, they wait, and
+    their add-ons fail. An existing EKS cluster, and one with node groups, may have other nodes for them.
+    """
+    eks = cluster.eks
+    if eks is None or not eks.is_known("control_plane") or eks.control_plane is None or eks.control_plane.node_roles:
+        return
+    groups = cluster.instance_groups
+    if groups and all(any(taint.effect != "PreferNoSchedule" for taint in group.taints) for group in groups):
+        yield refused(
+            groups[0].at("taints"),
+            "taints on each group",
+            allowed="a group without taints, for pods of add-ons",
+            fix=f"remove the taints of {groups[0].name}, or add a small group without",
+        )
+
+
+@rule(
     "HF311",
     title=f"A group has at most {MOST_LABELS} labels and {MOST_TAINTS} taints",
     each=InstanceGroup,

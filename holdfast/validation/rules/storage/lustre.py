@@ -21,7 +21,14 @@ RESTRICTED_THROUGHPUT = bounds("restricted_lustre_throughput_mbps_per_tib")
     source=f"{FSX}, StorageCapacity",
 )
 def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400)."""
+    """On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400). Intelligent tiering grows by itself."""
+    if lustre.storage_type == "INTELLIGENT_TIERING" and lustre.capacity_gib is not None:
+        yield refused(
+            lustre.at("capacity_gib"),
+            f"{lustre.capacity_gib} GiB",
+            allowed="none with INTELLIGENT_TIERING",
+            fix="remove it",
+        )
     allowed = steps("lustre_capacity_gib").get(lustre.deployment_type)
     if allowed is None or lustre.storage_type != "SSD":
         return
