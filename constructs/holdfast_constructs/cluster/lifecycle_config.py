@@ -15,7 +15,7 @@ class Lifecycle:
     Lifecycle of a cluster's groups.
 
     HyperPod accepts only OnCreate on EKS, and by an older version of the page with continuous provisioning (SageMaker
-    developer guide, "Getting started with SageMaker HyperPod using the AWS CLI"), so scripts are custom there by default.
+    developer guide, "Getting started with SageMaker HyperPod using the AWS CLI"), so custom is the default there.
     """
 
     bundle: ILifecycleScripts | None

@@ -10,6 +10,8 @@ from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AutoPatch, BatchSize, Deployment, InstanceGroup, RollingUpdate, ScheduledUpdate
 from holdfast.validation.rules.cluster.capacity import API
 
+MADE_HERE = "arn:aws:cloudwatch:::alarm:"
+"""How the ARN of an alarm of the app is shown, which only the deployment knows."""
 PATCHING = "SageMaker developer guide, 'Amazon SageMaker HyperPod AMI automatic patching'"
 STRATEGIES = ("WhenIdle", "WhenAllIdle", "DrainFirst")
 WAIT_S, ALARMS, ALARM_NAME = bounds("wait_interval_s"), bounds("rollback_alarms"), bounds("alarm_name_length")
@@ -112,16 +114,17 @@ def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
     each=RollingUpdate,
     source=f"{API}, AutoRollbackConfig",
 )
-def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
+def rollback_alarms(update: RollingUpdate, deployment: Deployment) -> Iterator[Broken]:
     """Names of CloudWatch alarms, not ARNs, of at most 255 characters."""
     names = update.alarm_names
     for index, name in enumerate(names):
         if name.startswith("arn:"):
+            own = name.rpartition(":")[2]
             yield refused(
-                f"{update.at('alarm_names')}.{index}",
-                f"the ARN of the alarm {name.rpartition(':')[2]}",
+                f"{update.at('alarm_names')}.{index}" + (".AlarmName" if deployment.file is None else ""),
+                f"the ARN of the alarm {own}",
                 allowed="its name",
-                fix=f"write {name.rpartition(':')[2]}",
+                fix=f"write Ref {own}" if name.startswith(MADE_HERE) else f"write {own}",
             )
     if len(names) > ALARMS.most or len(set(names)) < len(names) or any(
         not ALARM_NAME.has(len(name)) for name in names

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from holdfast.validation.cloudformation import Resource
+from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import Grant, grants_in, grants_of, principals, reads_all, role_of, roles_of_groups
-from holdfast.validation.model import App, Deployment, references_in
+from holdfast.validation.model import App, Deployment, references_in, text_of
 from holdfast.validation.rules.iam.keys import key_of_bucket
 
 BUCKET = "AWS::S3::Bucket"
@@ -43,7 +43,7 @@ def keys_of_scripts(app: App, _: Deployment) -> Iterator[Broken]:
     """S3 decrypts with the caller's permissions. Without kms:Decrypt no node gets its scripts."""
     for _cluster, group, role in roles_of_groups(app):
         source = group.get("LifeCycleConfig", "SourceS3Uri")
-        for bucket in {each.resource for each in references_in(source.value) if each.resource.type == BUCKET}:
+        for bucket in _buckets_of(app, source):
             key = key_of_bucket(app, bucket)
             if key is None or not reads_all(app, role) or _lets_in(app, key, role):
                 continue
@@ -54,6 +54,16 @@ def keys_of_scripts(app: App, _: Deployment) -> Iterator[Broken]:
                     allowed="a role that may decrypt the scripts",
                     fix=f"allow kms:Decrypt on {key.logical_id}",
                 )
+
+
+def _buckets_of(app: App, source: Node) -> Iterator[Resource]:
+    """Buckets of the app in a URI, by reference or by name."""
+    yield from {each.resource for each in references_in(source.value) if each.resource.type == BUCKET}
+    text = text_of(source.value) or ""
+    for bucket, node in app.each(BUCKET):
+        name = text_of(node.get("BucketName").value)
+        if name and text.startswith((f"s3://{name}/", f"s3://{name}")):
+            yield bucket
 
 
 def _meets(grant: Grant, roles: set[Resource]) -> bool:

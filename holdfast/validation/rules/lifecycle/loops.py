@@ -38,7 +38,7 @@ def scripts_end(script: Script, _: Deployment) -> Iterator[Broken]:
     severity="warning",
     title="Scripts leave nodes and partitions in slurm.conf to HyperPod",
     each=Script,
-    source="SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI': SlurmConfigStrategy",
+    source="SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI'",
 )
 def partitions_are_hyperpods(script: Script, deployment: Deployment) -> Iterator[Broken]:
     """
@@ -52,7 +52,7 @@ def partitions_are_hyperpods(script: Script, deployment: Deployment) -> Iterator
         if _PARTITIONS.search(line) and re.search(r"\bsed\b|\btee\b|>", line):
             yield Broken(
                 path=script.path,
-                message=f"line {number} of {script.name} changes nodes or partitions in slurm.conf: {line.strip()[:60]}",
+                message=f"line {number} of {script.name} changes partitions in slurm.conf: {line.strip()[:60]}",
                 fix="set partitions by the groups, or take the strategy Merge",
             )
 

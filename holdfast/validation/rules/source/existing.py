@@ -57,7 +57,8 @@ def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
     title="Existing resources are in the environment's account and region",
     each=(Reference, App),
     source="SageMaker API reference, CreateCluster; IAM user guide, 'Grant a user permissions to pass a role to an AWS "
-    "service' and 'Permissions boundaries for IAM entities'; FSx for Lustre user guide, 'Mounting from an Amazon EC2 instance'",
+    "service' and 'Permissions boundaries for IAM entities'; FSx for Lustre user guide, 'Mounting from an Amazon "
+    "EC2 instance'",
 )
 def of_this_place(reference: Reference | App, deployment: Deployment) -> Iterator[Broken]:
     """

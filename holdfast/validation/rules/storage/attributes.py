@@ -30,8 +30,8 @@ _KINDS_OF_MOUNTS = {"FsxLustreConfig": "LUSTRE", "FsxOpenZfsConfig": "OPENZFS"}
 )
 def attributes(app: App, _: Deployment) -> Iterator[Broken]:
     """
-    Nodes mount by DNS name and mount name, not by id; SourceS3Uri has the name of a bucket, not its ARN; slurmdbd takes the address of its database, not its name or port;
-    HyperPod takes the ARN of an EKS cluster, not its name.
+    Nodes mount by DNS name and mount name, not by id; slurmdbd takes the address of its database, not its name or port;
+    HyperPod takes the ARN of an EKS cluster, not its name, and the name of a bucket, not its ARN.
     """
     for cluster, properties in app.each("AWS::SageMaker::Cluster"):
         orchestrator = properties.get("Orchestrator")

@@ -21,7 +21,7 @@ RESTRICTED_THROUGHPUT = bounds("restricted_lustre_throughput_mbps_per_tib")
     source=f"{FSX}, StorageCapacity",
 )
 def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400). Intelligent tiering grows by itself."""
+    """On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400); none with intelligent tiering."""
     if lustre.storage_type == "INTELLIGENT_TIERING" and lustre.capacity_gib is not None:
         yield refused(
             lustre.at("capacity_gib"),
