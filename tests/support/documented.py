@@ -1,9 +1,14 @@
-"""Cases of tests/cases/documented: written as files, checked, and their findings compared with those of their base."""
+"""
+Cases of tests/cases/documented: written as files, checked, and their findings compared with those of their base.
+
+``python tests/support/documented.py [FORM ...]`` prints what is missed, what is said of clean cases, and rates.
+"""
 
 import importlib
 import json
 import re
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -179,3 +184,21 @@ def _app_findings(case: Case, folder: Path) -> list[dict[str, Any]]:
         if "ValidationFailed" not in str(error):
             return [{"code": type(error).__name__, "severity": "error", "path": "", "message": str(error), "fix": ""}]
     return run_check(folder / "cdk.out")
+
+
+def main(forms: list[str]) -> None:
+    for form in forms or ["environment", "template", "app"]:
+        for kind in ("mistakes", "clean"):
+            every, right = cases(form, kind), 0
+            for case in every:
+                with tempfile.TemporaryDirectory() as folder:
+                    found = findings(case, Path(folder))
+                is_right = any(map(case.named_by, found)) if case.at else not found
+                right += is_right
+                if not is_right:
+                    print(f"{form} {kind}: {case.name}: {[each['code'] for each in found]}")
+            print(f"{form} {kind}: {right} of {len(every)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -139,7 +139,9 @@ def slurm_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
                 deep_health_checks=["InstanceStress", "InstanceConnectivity"],
                 image_id="ami-0123456789abcdef0",
                 network_interface="efa-only",
-                auto_patch=AutoPatch(strategy="WhenIdle", deployment=deployment_of(stack)),
+                scheduled_update=ScheduledUpdate(
+                    schedule_expression="cron(00 03 ? * SUN *)", deployment=deployment_of(stack)
+                ),
                 node_type="Compute",
                 partition="train",
             ),
@@ -324,7 +326,7 @@ def test_a_group_renders_all_that_was_given(slurm: dict[str, Any]) -> None:
         {"EbsVolumeConfig": {"RootVolume": True, "VolumeKmsKeyId": KEY_ARN}},
         {"EbsVolumeConfig": {"VolumeSizeInGB": 500, "VolumeKmsKeyId": KEY_ARN}},
     ]
-    assert workers["AutoPatchConfig"] == {"PatchingStrategy": "WhenIdle", "DeploymentConfig": DEPLOYMENT}
+    assert workers["ScheduledUpdateConfig"]["DeploymentConfig"] == DEPLOYMENT
     assert workers["NetworkInterface"] == {"InterfaceType": "efa-only"}
     assert workers["LifeCycleConfig"]["OnCreate"] == "on_create.sh"
     assert others["InstanceRequirements"] == {"InstanceTypes": ["ml.g6e.48xlarge", "ml.g5.48xlarge"]}
