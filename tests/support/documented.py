@@ -38,8 +38,8 @@ class Case:
 
     def named_by(self, finding: Mapping[str, Any]) -> bool:
         """Return True if a finding names the setting at fault, in its path or its message."""
-        said = f"{finding['path']} {finding['message']}"
-        return any(re.search(rf"(?<![A-Za-z_]){re.escape(word)}(?![A-Za-z_])", said) for word in self.at.split("|"))
+        text = f"{finding['path']} {finding['message']}"
+        return any(re.search(rf"(?<![A-Za-z_]){re.escape(word)}(?![A-Za-z_])", text) for word in self.at.split("|"))
 
 
 class _Tags(yaml.SafeLoader):

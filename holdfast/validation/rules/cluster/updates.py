@@ -11,7 +11,7 @@ from holdfast.validation.model import AutoPatch, BatchSize, Deployment, Instance
 from holdfast.validation.rules.cluster.capacity import API
 
 MADE_HERE = "arn:aws:cloudwatch:::alarm:"
-"""How the ARN of an alarm of the app is shown, which only the deployment knows."""
+"""Beginning of the ARN that stands for an alarm of the app."""
 PATCHING = "SageMaker developer guide, 'Amazon SageMaker HyperPod AMI automatic patching'"
 STRATEGIES = ("WhenIdle", "WhenAllIdle", "DrainFirst")
 WAIT_S, ALARMS, ALARM_NAME = bounds("wait_interval_s"), bounds("rollback_alarms"), bounds("alarm_name_length")
