@@ -318,7 +318,7 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
         kept=True if there else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
         data_repository_associations=datasets
         if datasets is UNRESOLVED
-        else tuple(_association(dataset) for dataset in datasets),
+        else tuple(_association(dataset, file.storage.data) for dataset in datasets),
         **{
             **lustre.values_in(LustreFileSystem),
             "capacity_gib": _of_new(lustre, "capacity_gib"),
@@ -327,23 +327,25 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
     )
 
 
-def _association(dataset: Settings) -> DataRepositoryAssociation:
+def _association(dataset: Settings, data: Settings | None) -> DataRepositoryAssociation:
     return DataRepositoryAssociation(
         path=dataset.path,
         places={
             **dataset.places_in(DataRepositoryAssociation),
             **dataset.places(data_repository_path="s3_uri" if dataset.is_set("s3_uri") else "s3_prefix"),
         },
-        data_repository_path=_data_repository_path(dataset),
+        data_repository_path=_data_repository_path(dataset, data),
         waits_for_others=True,
         **dataset.values_in(DataRepositoryAssociation),
     )
 
 
-def _data_repository_path(dataset: Settings) -> Any:
-    """Prefix in the data bucket, or the whole URI; unknown if neither is given."""
+def _data_repository_path(dataset: Settings, data: Settings | None) -> Any:
+    """The whole URI, or the prefix in a data bucket without a name; unknown if neither is given."""
     found = dataset.s3_uri if dataset.is_set("s3_uri") else dataset.s3_prefix
-    return UNRESOLVED if found is None else found
+    if found in (None, UNRESOLVED) or dataset.is_set("s3_uri") or data is None or data.bucket_name is UNRESOLVED:
+        return UNRESOLVED if found is None else found
+    return f"s3://{data.bucket_name}/{found}"
 
 
 def _of_new(section: Settings, name: str) -> Any:

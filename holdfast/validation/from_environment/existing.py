@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.model import BucketName, Choice, Existing, Reference, Scripts, ZoneId
+from holdfast.validation.model import BucketName, Choice, Existing, FileSystemId, Reference, Scripts, ZoneId
 
 ROLES = "SageMaker is passed roles of its own account"
 BOUNDARIES = "a boundary is a policy of the role's account, or of AWS"
@@ -25,6 +25,7 @@ def existing(file: Settings) -> Existing:
         has_vpc=network is None or network.is_set("vpc_id"),
         roles=tuple(dict.fromkeys(role for role, _ in _roles(file))),
         eks_cluster=_eks_cluster(file),
+        file_systems=tuple(_file_systems(file.storage)),
         buckets=tuple(_buckets(file)),
         addons=tuple(_addons(file)),
     )
@@ -183,6 +184,13 @@ def _eks_cluster(file: Settings) -> Any:
     if there is None:
         return None
     return there.cluster.rpartition("/")[2] if isinstance(there.cluster, str) else UNRESOLVED
+
+
+def _file_systems(storage: Settings) -> Iterator[FileSystemId]:
+    for section in (storage.lustre, storage.home):
+        there = None if section is None else section.existing
+        if there is not None and isinstance(there.file_system_id, str):
+            yield FileSystemId(path=there.at("file_system_id"), id=there.file_system_id)
 
 
 def _buckets(file: Settings) -> Iterator[BucketName]:

@@ -13,7 +13,7 @@ from holdfast.validation.model.deployment import (
     groups_of,
     mounting,
 )
-from holdfast.validation.model.existing import BucketName, Choice, Existing, Reference, Scripts, ZoneId
+from holdfast.validation.model.existing import BucketName, Choice, Existing, FileSystemId, Reference, Scripts, ZoneId
 from holdfast.validation.model.existing_facts import BucketFact, EksFact, ExistingFacts, RoleFact
 from holdfast.validation.model.facts import (
     AccountFacts,
@@ -84,6 +84,7 @@ __all__ = [
     "EnvironmentFile",
     "Existing",
     "ExistingFacts",
+    "FileSystemId",
     "Finding",
     "Governance",
     "Group",

@@ -57,6 +57,11 @@ class ZoneId(Item):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class FileSystemId(Item):
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BucketName(Item):
     name: str
 
@@ -75,6 +80,7 @@ class Existing(Item):
     """ARNs of execution roles."""
     eks_cluster: str | None = None
     """Its name."""
+    file_systems: tuple[FileSystemId, ...] = ()
     buckets: tuple[BucketName, ...] = ()
     addons: tuple[str, ...] = ()
     """Add-ons that are made on the EKS cluster."""

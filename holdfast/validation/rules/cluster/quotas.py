@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.catalog import bounds
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import closest
+from holdfast.validation.cloudformation import Reference, closest
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import App, Deployment, text_of
 
@@ -95,6 +95,36 @@ def alarms(app: App, _: Deployment) -> Iterator[Broken]:
                 f"{name}, which {space} does not have",
                 allowed=", ".join(known),
                 fix=f"did you mean {meant}?" if meant else "take one of them",
+            )
+
+
+@rule(
+    "HF822",
+    title="Actions of alarms and targets of rules are ARNs",
+    each=App,
+    source="CloudFormation reference, AWS::CloudWatch::Alarm, AWS::Events::Rule Target, AWS::SNS::Subscription",
+)
+def actions(app: App, _: Deployment) -> Iterator[Broken]:
+    """A topic is named by its ARN, which is what Ref gives; its name is refused, or reaches nobody."""
+    places = [
+        entry
+        for _alarm, node in app.each("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
+        for name in ("AlarmActions", "OKActions", "InsufficientDataActions")
+        for entry in node.get(name).items() or ()
+    ]
+    places += [
+        entry.get("Arn") for _rule, node in app.each("AWS::Events::Rule") for entry in node.get("Targets").items() or ()
+    ]
+    places += [node.get("TopicArn") for _subscription, node in app.each("AWS::SNS::Subscription")]
+    for place in places:
+        by_name = isinstance(place.value, Reference) and place.value.attribute == "TopicName"
+        if by_name or (isinstance(place.value, str) and not place.value.startswith("arn:")):
+            topic = place.value.resource.logical_id if isinstance(place.value, Reference) else None
+            yield refused(
+                place.path,
+                f"the name of {topic}" if topic else show(place.value),
+                allowed="an ARN",
+                fix=f"write Ref {topic}" if topic else "write the ARN of the topic",
             )
 
 

@@ -102,6 +102,26 @@ def name_of_the_file_system(reference: Reference, _: Deployment) -> Iterator[Bro
 
 
 @rule(
+    "HF088",
+    title="Lustre and home directories are different file systems",
+    each=Existing,
+    source="FSx API reference, FileSystemType: a file system is of one type",
+)
+def two_file_systems(existing: Existing, _: Deployment) -> Iterator[Broken]:
+    """One is of the type LUSTRE, the other of the type OPENZFS."""
+    seen: dict[str, str] = {}
+    for each in existing.file_systems:
+        if each.id in seen:
+            yield refused(
+                each.path,
+                f"{each.id} again, after {seen[each.id]}",
+                allowed="a file system of its own type",
+                fix="name the OpenZFS file system here",
+            )
+        seen.setdefault(each.id, each.path)
+
+
+@rule(
     "HF087",
     title="Names of S3 buckets are ones that S3 gives",
     each=(BucketName, App),
