@@ -105,9 +105,11 @@ def partitions(quota: Quota, _: Deployment) -> Iterator[Broken]:
 def addon(governance: Governance, deployment: Deployment) -> Iterator[Broken]:
     """The add-on brings Kueue and what turns policies and quotas into its objects."""
     eks = deployment.cluster.eks
-    if eks is None or not eks.is_known("control_plane") or eks.control_plane is None:
-        return
-    if all(each.name != ADDON for each in eks.control_plane.addons):
+    if (
+        eks is not None
+        and eks.control_plane is not None
+        and all(each.name != ADDON for each in eks.control_plane.addons)
+    ):
         yield refused(
             governance.path,
             f"task governance of an EKS cluster without {ADDON}",

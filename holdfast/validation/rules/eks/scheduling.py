@@ -45,11 +45,11 @@ def room_for_addons(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
     CoreDNS and operators tolerate no taints of yours. Where each group has one that keeps pods away, they wait, and
     their add-ons fail. An existing EKS cluster, and one with node groups, may have other nodes for them.
     """
-    eks = cluster.eks
-    if eks is None or not eks.is_known("control_plane") or eks.control_plane is None or eks.control_plane.node_roles:
+    groups, eks = cluster.instance_groups, cluster.eks
+    if eks is None or not groups:
         return
-    groups = cluster.instance_groups
-    if groups and all(any(taint.effect != "PreferNoSchedule" for taint in group.taints) for group in groups):
+    tainted = all(any(taint.effect != "PreferNoSchedule" for taint in group.taints) for group in groups)
+    if tainted and eks.control_plane is not None and not eks.control_plane.node_roles:
         yield refused(
             groups[0].at("taints"),
             "taints on each group",
