@@ -111,7 +111,7 @@ def separate_roles(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
     each=EksControlPlane,
     source="EKS user guide, 'View Amazon EKS networking requirements'",
 )
-def two_zones(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+def two_zones(plane: EksControlPlane, deployment: Deployment) -> Iterator[Broken]:
     """
     The control plane's network interfaces are in two zones or more, even when all nodes are in one. The second zone
     needs a small subnet only.
@@ -124,7 +124,7 @@ def two_zones(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
             plane.vpc.at("subnets"),
             f"subnets in {', '.join(sorted(zones))}" if zones else f"{len(subnets)} subnet",
             allowed="subnets in two zones",
-            fix="add a subnet in a second zone",
+            fix="add a subnet in a second zone" if deployment.file is None else "name another zone here",
         )
 
 

@@ -65,7 +65,7 @@ def size_of_vpc(network: Network, _: Deployment) -> Iterator[Broken]:
     if taken is not None:
         yield refused(
             network.at("cidr"),
-            f"{network.cidr}, of {taken}",
+            f"{network.cidr}, in {taken}, which no VPC has",
             allowed="a block of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
             fix="write a block like 10.1.0.0/16",
         )

@@ -63,7 +63,7 @@ def folders(item: LustreFileSystem | App, _: Deployment) -> Iterator[Broken]:
                 association.at("file_system_path"),
                 show(path),
                 allowed="a path without '//', '.' and '..'",
-                fix="write the path of the folder itself, such as /data",
+                fix=f"write {'/' + '/'.join(part for part in path.split('/') if part not in ('', '.', '..'))}",
             )
     yield from _overlaps(
         [(each.at("file_system_path"), each.file_system_path, each.name) for each in item.data_repository_associations]
