@@ -84,7 +84,7 @@ class Groups(Construct):
             image_release_version=group.image_release_version,
             network_interface=group.network_interface,
             scheduled_update=self._scheduled_update(group),
-            auto_patch=self._auto_patch(group),
+            auto_patch=None if group.auto_patch is None else AutoPatch(strategy=group.auto_patch.strategy),
             override_vpc=self._override(group.name, group.override_vpc),
             role=self._role(group.name, group.execution_role_arn),
             lifecycle=self._scripts(group),
@@ -153,13 +153,6 @@ class Groups(Construct):
             return None
         deployment = self._deployment(f"{group.name}-ScheduledUpdate", update.deployment)
         return ScheduledUpdate(schedule_expression=update.schedule_expression, deployment=deployment)
-
-    def _auto_patch(self, group: config.InstanceGroup) -> AutoPatch | None:
-        patch = group.auto_patch
-        if patch is None:
-            return None
-        deployment = self._deployment(f"{group.name}-AutoPatch", patch.deployment)
-        return AutoPatch(strategy=patch.strategy, deployment=deployment)
 
     def _deployment(self, construct_id: str, deployment: config.Deployment | None) -> Deployment | None:
         if deployment is None:

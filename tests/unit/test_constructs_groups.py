@@ -49,6 +49,17 @@ NOT_REACHABLE = {
     "instancegroups.currentcount": "a read-back value",
     "restrictedinstancegroups.currentcount": "a read-back value",
     "instancegroups.autopatchconfig.patchschedule.nextpatchdate": "read-only in CloudFormation's resource schema",
+    **{
+        f"instancegroups.autopatchconfig.deploymentconfig.{leaf}": "for a rolling strategy, which CloudFormation refuses"
+        for leaf in (
+            "autorollbackconfiguration.alarmname",
+            "rollingupdatepolicy.maximumbatchsize.type",
+            "rollingupdatepolicy.maximumbatchsize.value",
+            "rollingupdatepolicy.rollbackmaximumbatchsize.type",
+            "rollingupdatepolicy.rollbackmaximumbatchsize.value",
+            "waitintervalinseconds",
+        )
+    },
     "restrictedinstancegroups.instancestorageconfigs.ebsvolumeconfig.rootvolume": "restricted groups take no key",
     "restrictedinstancegroups.instancestorageconfigs.ebsvolumeconfig.volumekmskeyid": "restricted groups take no key",
     "restrictedinstancegroups.instancestorageconfigs.fsxlustreconfig.dnsname": OUR_OWN_FSX,
@@ -139,7 +150,6 @@ def slurm_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
                 deep_health_checks=["InstanceStress", "InstanceConnectivity"],
                 image_id="ami-0123456789abcdef0",
                 network_interface="efa-only",
-                auto_patch=AutoPatch(strategy="WhenIdle", deployment=deployment_of(stack)),
                 node_type="Compute",
                 partition="train",
             ),
@@ -181,7 +191,13 @@ def eks_cluster(stack: cdk.Stack, folder: Path) -> HyperPodCluster:
                 scheduled_update=ScheduledUpdate(
                     schedule_expression="cron(00 03 ? * SUN *)", deployment=deployment_of(stack)
                 ),
-            )
+            ),
+            InstanceGroup(
+                name="patched",
+                instance_type="ml.m5.4xlarge",
+                instance_count=1,
+                auto_patch=AutoPatch(strategy="WhenIdle"),
+            ),
         ],
         lifecycle=bundle_of(stack, folder),
         continuous_provisioning=True,
@@ -324,7 +340,6 @@ def test_a_group_renders_all_that_was_given(slurm: dict[str, Any]) -> None:
         {"EbsVolumeConfig": {"RootVolume": True, "VolumeKmsKeyId": KEY_ARN}},
         {"EbsVolumeConfig": {"VolumeSizeInGB": 500, "VolumeKmsKeyId": KEY_ARN}},
     ]
-    assert workers["AutoPatchConfig"] == {"PatchingStrategy": "WhenIdle", "DeploymentConfig": DEPLOYMENT}
     assert workers["NetworkInterface"] == {"InterfaceType": "efa-only"}
     assert workers["LifeCycleConfig"]["OnCreate"] == "on_create.sh"
     assert others["InstanceRequirements"] == {"InstanceTypes": ["ml.g6e.48xlarge", "ml.g5.48xlarge"]}
@@ -376,7 +391,6 @@ def test_the_role_may_what_the_groups_have_a_use_for(slurm: dict[str, Any]) -> N
     found = {json.dumps(item["Action"]): json.dumps(item["Resource"]) for item in statements}
 
     assert found['"fsx:DescribeFileSystems"'] == '"*"'
-    assert "alarm:training-throughput" in found['"cloudwatch:DescribeAlarms"']
     assert found['["kms:CreateGrant", "kms:DescribeKey"]'] == json.dumps(KEY_ARN)
     assert "secret:accounting" in found['["secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"]']
     made = found['"ec2:CreateNetworkInterface"']
@@ -386,14 +400,16 @@ def test_the_role_may_what_the_groups_have_a_use_for(slurm: dict[str, Any]) -> N
 
 
 def test_spot_labels_and_taints_of_a_group_on_eks(eks: dict[str, Any]) -> None:
-    (group,) = cluster_of(eks)["InstanceGroups"]
+    group, patched = cluster_of(eks)["InstanceGroups"]
 
+    assert patched["AutoPatchConfig"] == {"PatchingStrategy": "WhenIdle"}
     assert group["CapacityRequirements"] == {"Spot": {}}
     assert group["KubernetesConfig"] == {
         "Labels": {"role": "evaluation"},
         "Taints": [{"Key": "purpose", "Value": "evaluation", "Effect": "NoSchedule"}],
     }
     assert group["ScheduledUpdateConfig"]["DeploymentConfig"] == DEPLOYMENT
+    assert "cloudwatch:DescribeAlarms" in json.dumps(of_type(eks, "AWS::IAM::Policy"))
     assert "SlurmConfig" not in group
 
 

@@ -89,7 +89,6 @@ def details(group: Group, environment: Environment) -> dict[str, Any]:
             else present(
                 PatchingStrategy=patch.strategy,
                 DesiredPatchSchedule={"NextPatchDate": "2027-01-31"},
-                DeploymentConfig=deployment(patch.deployment),
             ),
             KubernetesConfig=kubernetes,
             SlurmConfig=None

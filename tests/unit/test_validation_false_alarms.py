@@ -11,6 +11,9 @@ CLUSTER = "Resources.Cluster"
 WORKERS = "cluster.instance_groups.1"
 ORDER = ["NodesRoutesOfSubnet", "FromNodes", "ToNodes", "NodesRoute"]
 PLAN = "arn:aws:sagemaker:us-west-2:111122223333:training-plan/p5"
+QUOTA = [{"instance_type": "ml.p5.48xlarge", "instance_count": 40}]
+TAINT = {"key": "purpose", "value": "training", "effect": "NoSchedule"}
+DENY = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::sagemaker-example/*"}
 
 ACCEPTED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "nodes with a NAT route do not wait for the gateway endpoint": (
@@ -69,6 +72,52 @@ ACCEPTED: dict[str, tuple[str, str, dict[str, Any]]] = {
         "slurm.template.json",
         {"Resources.NodesSubnet.Properties.AvailabilityZone": "us-west-2-phx-2a"},
     ),
+    "groups that Karpenter fills": (
+        "HF737",
+        "eks.yaml",
+        {
+            "cluster.auto_scaler": "Karpenter",
+            f"{WORKERS}.instance_count": 0,
+            f"{WORKERS}.spare_count": 0,
+            "eks.task_governance": {"policy": False, "teams": [{"name": "a", "quota": QUOTA}]},
+        },
+    ),
+    "taints beside an EKS cluster of others": (
+        "HF352",
+        "eks.yaml",
+        {
+            "eks": {"existing": {"cluster": "platform"}},
+            "cluster.instance_groups.0.taints": [TAINT],
+            f"{WORKERS}.taints": [TAINT],
+        },
+    ),
+    "a taint that keeps no pod away": (
+        "HF352",
+        "eks.yaml",
+        {f"{WORKERS}.taints": [TAINT], "cluster.instance_groups.0.taints": [TAINT | {"effect": "PreferNoSchedule"}]},
+    ),
+    "a Deny of what is not encrypted on its way": (
+        "HF527",
+        "slurm.template.json",
+        {
+            "Resources.ScriptsPolicy": {
+                "Type": "AWS::S3::BucketPolicy",
+                "Properties": {
+                    "Bucket": "sagemaker-example",
+                    "PolicyDocument": {
+                        "Version": "2012-10-17",
+                        "Statement": [DENY | {"Condition": {"Bool": {"aws:SecureTransport": "false"}}}],
+                    },
+                },
+            }
+        },
+    ),
+    "a boundary of AWS": (
+        "HF082",
+        "slurm.yaml",
+        {"permissions_boundary": "arn:aws:iam::aws:policy/PowerUserAccess"},
+    ),
+    "a partition of the GPU": ("HF354", "eks.yaml", {f"{WORKERS}.labels": {"nvidia.com/mig.config": "all-1g.10gb"}}),
     "the name of a Wavelength Zone": ("HF004", "slurm.yaml", {"network.availability_zone": "us-west-2-wl1-sea-wlz-1"}),
 }
 
@@ -109,3 +158,21 @@ def test_a_setting_that_is_missing_is_named_as_what_to_add(tmp_path: Path) -> No
     fixes = {one.code: one.fix for one in found if one.severity == "not-checked"}
     assert fixes["HF215"] == "add subnet_cidr to the file"
     assert "add subnet_id to the file" not in fixes.values(), "it is there, and only AWS knows more"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "while true; do\n  nvidia-smi && break\n  sleep 5\ndone\n",
+        "while true; do\n  nvidia-smi >>/var/log/gpus.log\n  sleep 60\ndone &\n",
+        "cat >/usr/local/bin/watch.sh <<'EOF'\nwhile true; do\n  sleep 60\ndone\nEOF\n",
+        "until systemctl is-active slurmd; do\n  sleep 5\ndone\n",
+        "tail -f /var/log/slurmd.log &\n",
+    ],
+)
+def test_a_loop_that_ends_or_is_left_behind_is_no_finding(text: str, tmp_path: Path) -> None:
+    example = Example(
+        base="slurm.yaml", changes={"lifecycle.scripts": ["wait.sh"]}, files={"wait.sh": f"#!/bin/bash\n{text}"}
+    )
+
+    assert "HF525" not in {finding.code for finding in findings_of(example, folder=tmp_path)}

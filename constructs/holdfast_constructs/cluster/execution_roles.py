@@ -10,7 +10,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from holdfast_constructs.cluster.orchestrators import EksOrchestrator, SlurmOrchestrator
-from holdfast_constructs.groups import Deployment, InstanceGroup, OverrideVpc, RestrictedInstanceGroup
+from holdfast_constructs.groups import InstanceGroup, OverrideVpc, RestrictedInstanceGroup
 from holdfast_constructs.network import IHyperPodNetwork
 from holdfast_constructs.storage import LustreMount, Mount
 
@@ -181,11 +181,7 @@ def _eks(
 
 
 def _alarms(groups: Sequence[InstanceGroup]) -> Iterator[iam.PolicyStatement]:
-    deployments: list[Deployment | None] = []
-    for group in groups:
-        deployments += [
-            update.deployment for update in (group.scheduled_update, group.auto_patch) if update is not None
-        ]
+    deployments = [group.scheduled_update.deployment for group in groups if group.scheduled_update is not None]
     alarms = {alarm.alarm_arn: None for deployment in deployments if deployment for alarm in deployment.rollback_alarms}
     if alarms:
         yield iam.PolicyStatement(

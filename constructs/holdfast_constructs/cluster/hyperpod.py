@@ -121,7 +121,7 @@ class HyperPodCluster(ClusterBase):
             cluster_name=self.cluster_name,
             orchestrator=orchestrator_property(orchestrator, continuous=continuous_provisioning),
             vpc_config=vpc_property(network.subnets, network.security_groups),
-            instance_groups=list(self._groups.values()) or None,
+            instance_groups=list(self._groups) or None,
             restricted_instance_groups=[self._nodes.restricted(group) for group in restricted_instance_groups] or None,
             restricted_instance_groups_config=(
                 None if restricted_environment is None else shared_environment(restricted_environment)
@@ -164,7 +164,8 @@ class HyperPodCluster(ClusterBase):
 
     def _define_groups(self, groups: Sequence[InstanceGroup]) -> None:
         self._nodes = Nodes(role=self.role, lifecycle=self._modes, mounts=self._mounts)
-        self._groups = {group.name: self._nodes.group(group) for group in groups}
+        self._names = [group.name for group in groups]
+        self._groups = [self._nodes.group(group) for group in groups]
         self._controller_roles = [group.role or self.role for group in groups if group.node_type == "Controller"]
 
     def _add_dependencies(
@@ -206,10 +207,10 @@ class HyperPodCluster(ClusterBase):
         Add a group; the network must have room for its nodes. Raises ValueError for a used name, or another
         orchestrator.
         """
-        if group.name in self._groups:
+        if group.name in self._names:
             raise ValueError(
                 f"instance group '{group.name}': got the name twice; allowed: names of their own "
-                f"(there are: {', '.join(self._groups)})"
+                f"(there are: {', '.join(self._names)})"
             )
         eks = self._orchestrator.control_plane if isinstance(self._orchestrator, EksOrchestrator) else None
         check_groups([group], group.mounts or (), on_eks=eks is not None)
@@ -229,8 +230,9 @@ class HyperPodCluster(ClusterBase):
             self._scaler.allow_keys(volume_keys([group]))
         self._modes.tell_more(group)
         _reach_services(self._network, self._orchestrator, mounts)
-        self._groups[group.name] = self._nodes.group(group)
-        self.resource.instance_groups = list(self._groups.values())
+        self._names.append(group.name)
+        self._groups.append(self._nodes.group(group))
+        self.resource.instance_groups = list(self._groups)
         self.resource.node.add_dependency(*(mount.file_system for mount in mounts), *self._scripts([group]))
         acknowledge_schema_gaps(self.resource, [group])
 

@@ -207,9 +207,7 @@ def _scheduled(update: ScheduledUpdate) -> CfnCluster.ScheduledUpdateConfigPrope
 
 
 def _auto_patch(patch: AutoPatch) -> CfnCluster.AutoPatchConfigProperty:
-    return CfnCluster.AutoPatchConfigProperty(
-        patching_strategy=patch.strategy, deployment_config=_deployment(patch.deployment)
-    )
+    return CfnCluster.AutoPatchConfigProperty(patching_strategy=patch.strategy)
 
 
 def _deployment(deployment: Deployment | None) -> CfnCluster.DeploymentConfigProperty | None:

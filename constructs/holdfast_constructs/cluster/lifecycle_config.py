@@ -31,9 +31,11 @@ class Lifecycle:
     def mode(self, group: InstanceGroup) -> LifecycleMode:
         if group.lifecycle_mode is not None:
             return group.lifecycle_mode
-        if isinstance(self.orchestrator, EksOrchestrator) or self.continuous:
+        if isinstance(self.orchestrator, EksOrchestrator):
             return "custom"
-        return "extension" if self.scripts(group) is not None else "none"
+        if self.scripts(group) is None:
+            return "none"
+        return "custom" if self.continuous else "extension"
 
     def check(self, groups: Sequence[InstanceGroup]) -> None:
         """Refuse a group whose mode needs a missing file."""

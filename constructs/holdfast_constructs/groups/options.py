@@ -83,7 +83,7 @@ class ScheduledUpdate:
 @dataclass(frozen=True, kw_only=True)
 class AutoPatch:
     """
-    Security patches of a group's image, as soon as available.
+    Security patches of a group's image, as soon as available; on EKS.
 
     Further options of the API are refused by CloudFormation's resource schema (of 2026-11): the strategy DrainFirst,
     IdleWaitWindowInSeconds and DrainPolicy; HyperPod sets the date of the next patch.
@@ -91,5 +91,3 @@ class AutoPatch:
 
     strategy: Literal["WhenIdle", "WhenAllIdle"]
     """Each node when it has no job, or all together when none has."""
-    deployment: Deployment | None = None
-    """Default: all nodes at once, and nothing is watched."""

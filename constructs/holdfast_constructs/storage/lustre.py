@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import RemovalPolicy, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_iam as iam
@@ -195,6 +195,9 @@ class LustreFileSystem(_LustreBase):
             data_repository_associations: New ones, beside existing.
             removal_policy: Of these associations. Default: RETAIN_ON_UPDATE_OR_DELETE.
         """
+        known = dns_name is not None and not Token.is_unresolved(dns_name) and not Token.is_unresolved(file_system_id)
+        if known and not str(dns_name).startswith(f"{file_system_id}."):
+            raise ValueError(f"got dns_name {dns_name}; allowed: that of {file_system_id}; leave it out, or correct it")
         imported = _LustreBase(scope, construct_id)
         imported.file_system_id, imported.dns_name = file_system_id, dns_name or usual_dns_name(scope, file_system_id)
         imported.mount_name, imported.efa = mount_name, efa

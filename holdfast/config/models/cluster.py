@@ -84,13 +84,11 @@ class ScheduledUpdate(Model):
 
 
 class AutoPatch(Model):
-    """Security patches that HyperPod applies by itself (API: AutoPatchConfig)."""
+    """Security patches that HyperPod applies by itself, on EKS (API: AutoPatchConfig)."""
 
     strategy: Annotated[Literal["WhenIdle", "WhenAllIdle"], Property(AUTO_PATCH, "PatchingStrategy")]
     """WhenIdle waits for each node, WhenAllIdle for the group. The API's DrainFirst is not to be had through
     CloudFormation."""
-    deployment: Deployment | None = None
-    """How it rolls over the group. Default: the service's own"""
 
 
 class InstanceGroup(Model):

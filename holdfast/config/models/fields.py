@@ -5,6 +5,7 @@ Limits are the service's own, from botocore's API models unless a field states o
 """
 
 import ipaddress
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -69,6 +70,13 @@ def _clean_path(value: str) -> str:
     return value
 
 
+def _plain_path(value: object) -> str | None:
+    """The path without empty parts, if they are all that is wrong."""
+    parts = [part for part in value.split("/") if part] if isinstance(value, str) else []
+    plain = parts and all(re.fullmatch(r"[A-Za-z0-9._-]+", part) and part not in (".", "..") for part in parts)
+    return f"/{'/'.join(parts)}" if plain else None
+
+
 EnvironmentName = Annotated[
     str,
     Field(pattern=r"^[a-z](-?[a-z0-9])*$", max_length=24),
@@ -100,6 +108,7 @@ AbsolutePath = Annotated[
     Allowed(
         "an absolute path of letters, digits, '.', '_', '-' and '/', without '..' and '/' at its end",
         "/fsx",
+        _plain_path,
         code="HF604",
     ),
 ]
@@ -107,7 +116,12 @@ FileSystemPath = Annotated[
     str,
     Field(pattern=r"^/([A-Za-z0-9._/-]+)?$", max_length=4096),
     AfterValidator(lambda value: value if value == "/" else _clean_path(value)),
-    Allowed("a path that begins with '/' in the file system, without '..' and '/' at its end", "/data", code="HF618"),
+    Allowed(
+        "a path that begins with '/' in the file system, without '//', '..' and '/' at its end",
+        "/data",
+        _plain_path,
+        code="HF618",
+    ),
 ]
 Prefix = Annotated[
     str,

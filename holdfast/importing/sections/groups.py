@@ -164,7 +164,9 @@ def _auto_patch(config: Mapping[str, Any], path: str, imported: Draft) -> dict[s
     _leftover(config, {"PatchingStrategy", "PatchSchedule", "DeploymentConfig"}, f"{path}.auto_patch", imported)
     if config.get("PatchSchedule"):
         imported.note(f"{path}.auto_patch", "when the next patch is applied is left to the service")
-    return _compact(strategy=strategy, deployment=_deployment(config.get("DeploymentConfig")))
+    if config.get("DeploymentConfig"):
+        imported.note(f"{path}.auto_patch", f"the deployment settings are left out: {strategy} does not use them")
+    return {"strategy": strategy}
 
 
 def _deployment(config: Mapping[str, Any] | None) -> dict[str, Any] | None:

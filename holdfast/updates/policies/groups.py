@@ -215,7 +215,6 @@ GROUPS = (
             *_deployment(f"{GROUP}.scheduled_update.deployment"),
             f"{GROUP}.auto_patch",
             f"{GROUP}.auto_patch.strategy",
-            *_deployment(f"{GROUP}.auto_patch.deployment"),
         ),
         effect=Effect.IN_PLACE,
         reason="the next update of software goes by it",

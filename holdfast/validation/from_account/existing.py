@@ -31,7 +31,11 @@ def existing_facts(deployment: Deployment, *, clients: Clients) -> ExistingFacts
         return None
     return ExistingFacts(
         path="",
-        buckets=_asked(lambda: {name: _bucket(clients("s3"), name, deployment.account) for name in there.buckets}),
+        buckets=_asked(
+            lambda: {
+                name: _bucket(clients("s3"), name, deployment.account) for name in {each.name for each in there.buckets}
+            }
+        ),
         eks_clusters=_asked(lambda: _eks_clusters(clients, there)),
         roles=_asked(lambda: dict(_roles(clients, there, deployment))),
         vpc_of_subnets=_asked(lambda: _vpcs(clients, deployment)) if there.is_known("eks_cluster") else UNRESOLVED,

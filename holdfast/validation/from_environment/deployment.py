@@ -7,10 +7,12 @@ from typing import Any
 from holdfast.catalog import limits
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.file import environment_file
+from holdfast.validation.from_environment.governance import governance
 from holdfast.validation.from_environment.groups import instance_group, restricted_group, restricted_lustre
 from holdfast.validation.from_environment.lifecycle import LifecycleModes
 from holdfast.validation.from_environment.settings import Settings
 from holdfast.validation.model import (
+    AccessEntry,
     AccountingDatabase,
     Addon,
     Cluster,
@@ -35,6 +37,7 @@ LUSTRE, HOME = "lustre", "home"
 THERE = ""
 """The deployment type of a file system that is there: FSx has taken it, and limits are not asked again."""
 OPERATOR, OBSERVABILITY = "amazon-sagemaker-hyperpod-training-operator", "amazon-sagemaker-hyperpod-observability"
+GOVERNANCE = "amazon-sagemaker-hyperpod-taskgovernance"
 ALL_ENDPOINTS = frozenset((*limits("endpoints_of_a_closed_network")["eks"], "sagemaker.api"))
 
 
@@ -58,6 +61,8 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         lustre_file_systems=() if lustre is None else (lustre,),
         openzfs_file_systems=() if home is None else (home,),
         images=_images(file),
+        governance=governance(file),
+        others=() if file.eks is None else _admins(file.eks),
         file=environment_file(file),
     )
 
@@ -131,6 +136,7 @@ def _control_plane(file: Settings) -> EksControlPlane | None:
         return None  # its owner's; the account tells whether HyperPod takes it
     names = ["vpc-cni", "eks-pod-identity-agent"]
     names += ["cert-manager", OPERATOR] if eks.training_operator is True else []
+    names += [GOVERNANCE] if eks.task_governance is not None else []
     names += [OBSERVABILITY] if eks.observability_addon is True else []
     return EksControlPlane(
         path="eks",
@@ -147,6 +153,13 @@ def _control_plane(file: Settings) -> EksControlPlane | None:
     )
 
 
+def _admins(eks: Settings) -> Any:
+    arns, where = eks.admin_role_arns, eks.at("admin_role_arns")
+    if arns is UNRESOLVED:
+        return ()
+    return tuple(AccessEntry(path=f"{where}.{index}", type="STANDARD", principal=arn) for index, arn in enumerate(arns))
+
+
 def _control_plane_vpc(network: Settings) -> VpcConfig:
     existing = network.existing
     if existing is not None:
@@ -156,8 +169,10 @@ def _control_plane_vpc(network: Settings) -> VpcConfig:
     where = network.at("control_plane_availability_zone")
     second = Subnet(
         path=where,
+        places={"availability_zone_id": network.at("control_plane_availability_zone_id")},
         id="control-plane",
         availability_zone=_zone(network, "control_plane_availability_zone"),
+        availability_zone_id=network.control_plane_availability_zone_id,
         cidr=_half(network, 1),
         public=False,
     )
@@ -185,20 +200,25 @@ def _nodes_subnet(network: Settings) -> Subnet:
             path=existing.at("subnet_id"),
             places={
                 "availability_zone": network.at("availability_zone"),
+                "availability_zone_id": network.at("availability_zone_id"),
                 "cidr": existing.at("subnet_cidr"),
                 "public": existing.at("subnet_id"),
             },
             id=existing.subnet_id,
             availability_zone=_zone(network, "availability_zone"),
+            availability_zone_id=network.availability_zone_id,
             cidr=existing.subnet_cidr if existing.is_set("subnet_cidr") else UNRESOLVED,
             public=UNRESOLVED,
             vpc_cidrs=(existing.vpc_cidr,) if existing.is_set("vpc_cidr") else UNRESOLVED,
         )
     return Subnet(
         path=network.path,
-        places=network.places(availability_zone="availability_zone", cidr="cidr"),
+        places=network.places(
+            availability_zone="availability_zone", availability_zone_id="availability_zone_id", cidr="cidr"
+        ),
         id="nodes",
         availability_zone=_zone(network, "availability_zone"),
+        availability_zone_id=network.availability_zone_id,
         cidr=_half(network, 0),
         public=False,
     )
@@ -298,7 +318,7 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
         kept=True if there else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
         data_repository_associations=datasets
         if datasets is UNRESOLVED
-        else tuple(_association(dataset) for dataset in datasets),
+        else tuple(_association(dataset, file.storage.data) for dataset in datasets),
         **{
             **lustre.values_in(LustreFileSystem),
             "capacity_gib": _of_new(lustre, "capacity_gib"),
@@ -307,23 +327,25 @@ def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
     )
 
 
-def _association(dataset: Settings) -> DataRepositoryAssociation:
+def _association(dataset: Settings, data: Settings | None) -> DataRepositoryAssociation:
     return DataRepositoryAssociation(
         path=dataset.path,
         places={
             **dataset.places_in(DataRepositoryAssociation),
             **dataset.places(data_repository_path="s3_uri" if dataset.is_set("s3_uri") else "s3_prefix"),
         },
-        data_repository_path=_data_repository_path(dataset),
+        data_repository_path=_data_repository_path(dataset, data),
         waits_for_others=True,
         **dataset.values_in(DataRepositoryAssociation),
     )
 
 
-def _data_repository_path(dataset: Settings) -> Any:
-    """Prefix in the data bucket, or the whole URI; unknown if neither is given."""
+def _data_repository_path(dataset: Settings, data: Settings | None) -> Any:
+    """The whole URI, or the prefix in a data bucket without a name; unknown if neither is given."""
     found = dataset.s3_uri if dataset.is_set("s3_uri") else dataset.s3_prefix
-    return UNRESOLVED if found is None else found
+    if found in (None, UNRESOLVED) or dataset.is_set("s3_uri") or data is None or data.bucket_name is UNRESOLVED:
+        return UNRESOLVED if found is None else found
+    return f"s3://{data.bucket_name}/{found}"
 
 
 def _of_new(section: Settings, name: str) -> Any:

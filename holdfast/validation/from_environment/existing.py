@@ -5,9 +5,10 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.model import Choice, Existing, Reference, Scripts, ZoneId
+from holdfast.validation.model import BucketName, Choice, Existing, FileSystemId, Reference, Scripts, ZoneId
 
 ROLES = "SageMaker is passed roles of its own account"
+BOUNDARIES = "a boundary is a policy of the role's account, or of AWS"
 FILE_SYSTEMS = "nodes mount it in their network"
 
 
@@ -24,7 +25,8 @@ def existing(file: Settings) -> Existing:
         has_vpc=network is None or network.is_set("vpc_id"),
         roles=tuple(dict.fromkeys(role for role, _ in _roles(file))),
         eks_cluster=_eks_cluster(file),
-        buckets=tuple(dict.fromkeys(_buckets(file))),
+        file_systems=tuple(_file_systems(file.storage)),
+        buckets=tuple(_buckets(file)),
         addons=tuple(_addons(file)),
     )
 
@@ -84,6 +86,9 @@ def _references(file: Settings) -> Iterator[Reference]:
     if there is not None and isinstance(there.cluster, str) and there.cluster.startswith("arn:"):
         why = "a HyperPod cluster joins one of its own account and region"
         yield _arn(there.at("cluster"), "the EKS cluster", there.cluster, why)
+    boundary = file.permissions_boundary
+    if isinstance(boundary, str) and boundary.startswith("arn:") and boundary.split(":")[4] != "aws":
+        yield _arn(file.at("permissions_boundary"), "the permissions boundary", boundary, BOUNDARIES)
     for section in (storage.lustre, storage.home):
         found = None if section is None else section.existing
         if found is not None and found.is_set("dns_name"):
@@ -102,7 +107,13 @@ def _dns(found: Settings) -> Reference:
     labels = name.split(".") if isinstance(name, str) else []
     region = labels[2] if len(labels) > 3 and labels[1] == "fsx" else None
     return Reference(
-        path=found.at("dns_name"), what="the file system", name=name, region=region, account=None, why=FILE_SYSTEMS
+        path=found.at("dns_name"),
+        what="the file system",
+        name=name,
+        region=region,
+        account=None,
+        why=FILE_SYSTEMS,
+        beginning=found.file_system_id if isinstance(found.file_system_id, str) else "",
     )
 
 
@@ -175,14 +186,23 @@ def _eks_cluster(file: Settings) -> Any:
     return there.cluster.rpartition("/")[2] if isinstance(there.cluster, str) else UNRESOLVED
 
 
-def _buckets(file: Settings) -> Iterator[str]:
+def _file_systems(storage: Settings) -> Iterator[FileSystemId]:
+    for section in (storage.lustre, storage.home):
+        there = None if section is None else section.existing
+        if there is not None and isinstance(there.file_system_id, str):
+            yield FileSystemId(path=there.at("file_system_id"), id=there.file_system_id)
+
+
+def _buckets(file: Settings) -> Iterator[BucketName]:
     for place in (file.storage.data, file.lifecycle.bucket):
         if place is not None and isinstance(place.bucket_name, str):
-            yield place.bucket_name
+            yield BucketName(path=place.at("bucket_name"), name=place.bucket_name)
     datasets = () if file.storage.lustre is None else file.storage.lustre.datasets
-    uris = [dataset.s3_uri for dataset in datasets] if datasets is not UNRESOLVED else []
-    uris += [config.source_s3_uri for config in _configs(file)]
-    yield from (uri.removeprefix("s3://").partition("/")[0] for uri in uris if isinstance(uri, str))
+    uris = [(each, "s3_uri") for each in datasets] if datasets is not UNRESOLVED else []
+    for section, name in (*uris, *((config, "source_s3_uri") for config in _configs(file))):
+        uri = getattr(section, name)
+        if isinstance(uri, str):
+            yield BucketName(path=section.at(name), name=uri.removeprefix("s3://").partition("/")[0])
 
 
 def _addons(file: Settings) -> Iterator[str]:

@@ -135,7 +135,7 @@ def _patch(settings: Settings | None) -> Any:
     return AutoPatch(
         path=settings.path,
         places=settings.places_in(AutoPatch),
-        **settings.values_in(AutoPatch) | {"deployment": _rolling(settings.deployment)},
+        **settings.values_in(AutoPatch),
     )
 
 

@@ -72,6 +72,7 @@ def _deployment(resource: Resource, values: Values, reader: ClusterReader, app: 
         log_groups=tuple(
             log_group(each, values) for each in values.graph.of_type(LOG_GROUP) if each.template is resource.template
         ),
+        governance=reader.teams.governance(resource),
         alarm_names=UpdateReader(values).alarm_names(),
         app=app,
     )

@@ -36,7 +36,7 @@ def surroundings(templates: Sequence[Template]) -> Iterator[Deployment]:
         yield _deployment(vpc.template, vpc.path, network=network, others=tuple(reader.network.subnets_of(vpc)))
     for index, template in enumerate(templates):
         path = f"{template.path}#Resources" if template.path else "Resources"
-        held = _held(template, values, reader)
+        held = _held(template, values, reader) | {"governance": None if index else reader.teams.governance(None)}
         yield _deployment(template, path, network=UNRESOLVED, app=None if index else app_of(values), **held)
 
 

@@ -13,7 +13,7 @@ from holdfast.validation.model.deployment import (
     groups_of,
     mounting,
 )
-from holdfast.validation.model.existing import Choice, Existing, Reference, Scripts, ZoneId
+from holdfast.validation.model.existing import BucketName, Choice, Existing, FileSystemId, Reference, Scripts, ZoneId
 from holdfast.validation.model.existing_facts import BucketFact, EksFact, ExistingFacts, RoleFact
 from holdfast.validation.model.facts import (
     AccountFacts,
@@ -23,6 +23,7 @@ from holdfast.validation.model.facts import (
     TrainingPlan,
 )
 from holdfast.validation.model.finding import SEVERITIES, Finding, Severity, worst_first
+from holdfast.validation.model.governance import Governance, Quota, TeamQuota
 from holdfast.validation.model.groups import (
     AutoPatch,
     BatchSize,
@@ -72,6 +73,7 @@ __all__ = [
     "AutoPatch",
     "BatchSize",
     "BucketFact",
+    "BucketName",
     "Choice",
     "Cluster",
     "DataRepositoryAssociation",
@@ -82,7 +84,9 @@ __all__ = [
     "EnvironmentFile",
     "Existing",
     "ExistingFacts",
+    "FileSystemId",
     "Finding",
+    "Governance",
     "Group",
     "HelmRelease",
     "Image",
@@ -97,6 +101,7 @@ __all__ = [
     "Network",
     "OpenZfsFileSystem",
     "PriorityClass",
+    "Quota",
     "Reference",
     "RestrictedGroup",
     "RestrictedLustre",
@@ -112,6 +117,7 @@ __all__ = [
     "Statement",
     "Subnet",
     "Taint",
+    "TeamQuota",
     "Traffic",
     "TrainingPlan",
     "UnresolvedError",

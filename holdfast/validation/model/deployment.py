@@ -13,6 +13,7 @@ from holdfast.catalog import CLUSTER, Property
 from holdfast.validation.model.app import App
 from holdfast.validation.model.existing import Existing
 from holdfast.validation.model.facts import AccountFacts
+from holdfast.validation.model.governance import Governance
 from holdfast.validation.model.groups import Group, InstanceGroup, RestrictedGroup, RestrictedLustre
 from holdfast.validation.model.item import Item
 from holdfast.validation.model.surroundings import (
@@ -163,6 +164,7 @@ class Deployment(Item):
     openzfs_file_systems: tuple[OpenZfsFileSystem, ...] = ()
     images: tuple[Image, ...] = ()
     log_groups: tuple[LogGroup, ...] = ()
+    governance: Governance | None = None
     alarm_names: frozenset[str] = frozenset()
     """Alarms that the source makes."""
     others: tuple[Item, ...] = ()

@@ -34,6 +34,8 @@ class Reference(Item):
     """None: it has none, as a DNS name; or any account is allowed, as for a repository."""
     why: str
     """Why it cannot be of another region or account."""
+    beginning: str = ""
+    """What the name begins with: the id of its file system."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -55,6 +57,16 @@ class ZoneId(Item):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class FileSystemId(Item):
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class BucketName(Item):
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Existing(Item):
     choices: tuple[Choice, ...] = ()
     references: tuple[Reference, ...] = ()
@@ -68,7 +80,7 @@ class Existing(Item):
     """ARNs of execution roles."""
     eks_cluster: str | None = None
     """Its name."""
-    buckets: tuple[str, ...] = ()
-    """Names of buckets."""
+    file_systems: tuple[FileSystemId, ...] = ()
+    buckets: tuple[BucketName, ...] = ()
     addons: tuple[str, ...] = ()
     """Add-ons that are made on the EKS cluster."""

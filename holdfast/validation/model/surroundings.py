@@ -15,6 +15,8 @@ class Subnet(Item):
     """Identity: ``subnet-...`` or a logical id."""
     availability_zone: str | None
     """None: the template leaves the choice to AWS."""
+    availability_zone_id: str | None = None
+    """None: it is not given by its id."""
     cidr: str
     """UNRESOLVED: of an existing subnet, unknown."""
     public: bool

@@ -4,6 +4,7 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Order, Resource, Values, optional, required
 from holdfast.validation.from_template.resources.eks import EksReader
+from holdfast.validation.from_template.resources.governance import GovernanceReader
 from holdfast.validation.from_template.resources.iam import RoleReader
 from holdfast.validation.from_template.resources.lifecycle import LifecycleReader
 from holdfast.validation.from_template.resources.network import NetworkReader
@@ -31,6 +32,7 @@ class ClusterReader:
         self.storage = StorageReader(values, self.network, order)
         self.control_planes = EksReader(values, self.network, order)
         self.roles = RoleReader(values)
+        self.teams = GovernanceReader(values)
         self._lifecycle = LifecycleReader(values)
         self._updates = UpdateReader(values)
 

@@ -79,10 +79,12 @@ class NetworkReader:
                 path=resource.path,
                 places={
                     "availability_zone": zone_id.path if zone_id.present else zone.path,
+                    "availability_zone_id": zone_id.path,
                     "cidr": f"{resource.path}.CidrBlock",
                 },
                 id=self._values.graph.identity(resource),
                 availability_zone=UNRESOLVED if zone_id.present else zone.text(),
+                availability_zone_id=zone_id.text(),
                 cidr=_block(properties.get("CidrBlock")),
                 public=self._leads_to(resource, "GatewayId"),
                 vpc_cidrs=self._vpc_blocks(properties.get("VpcId").resource("AWS::EC2::VPC")),

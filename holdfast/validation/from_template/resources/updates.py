@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.validation.cloudformation import UNRESOLVED, Node, Values, optional, required
+from holdfast.validation.cloudformation import UNRESOLVED, Node, Reference, Values, optional, required
 from holdfast.validation.from_template.resources.properties import places_of, read_properties
 from holdfast.validation.model import AutoPatch, BatchSize, RollingUpdate, ScheduledUpdate
 
@@ -60,7 +60,9 @@ class UpdateReader:
         for entry in entries or ():
             name = entry.get("AlarmName")
             alarm = name.resource(ALARM)
-            names.append(required(name.text()) if alarm is None else self._alarm_name(alarm))
+            by_arn = isinstance(name.value, Reference) and name.value.attribute == "Arn"
+            own = required(name.text()) if alarm is None else self._alarm_name(alarm)
+            names.append(f"arn:aws:cloudwatch:::alarm:{own}" if by_arn and own is not UNRESOLVED else own)
         return UNRESOLVED if entries is None or UNRESOLVED in names else tuple(names)
 
 

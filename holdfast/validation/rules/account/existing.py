@@ -34,7 +34,7 @@ def buckets_are_ours(existing: Existing, deployment: Deployment) -> Iterator[Bro
     facts = _facts(deployment)
     if facts is None:
         return
-    for name in existing.buckets:
+    for name in dict.fromkeys(each.name for each in existing.buckets):
         fact = facts.buckets.get(name)
         if fact is None:
             continue

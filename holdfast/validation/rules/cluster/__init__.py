@@ -3,6 +3,7 @@
 from holdfast.validation.rules.cluster import (  # noqa: F401 - each registers its rules
     capacity,
     goodput,
+    governance,
     health,
     images,
     modes,

@@ -92,7 +92,7 @@ def plan_types(group: Group, _: Deployment) -> Iterator[Broken]:
             group.at("training_plan_arn"),
             f"a plan for {', '.join(group.types)}",
             allowed=f"one of {', '.join(limits('training_plan_types'))}",
-            fix="take the plan's type",
+            fix="remove the plan, or write the type that it reserves" if wrong else "leave the one type of the plan",
         )
 
 

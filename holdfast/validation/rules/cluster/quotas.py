@@ -1,50 +1,14 @@
-"""7xx and 8xx: quotas of teams, caches of images, alarms, budgets and events, as the pages of their services say."""
+"""8xx: caches of images, alarms, budgets and events, as the pages of their services say."""
 
 from collections.abc import Iterator
 
+from holdfast.catalog import bounds
 from holdfast.catalog.facts import page_fact
-from holdfast.validation.cloudformation import Node, closest
+from holdfast.validation.cloudformation import Reference, closest
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import App, Deployment, references_in, text_of
+from holdfast.validation.model import App, Deployment, text_of
 
-GOVERNANCE = "SageMaker developer guide, 'Policies' of HyperPod task governance"
-QUOTA, CLUSTER = "AWS::SageMaker::ComputeQuota", "AWS::SageMaker::Cluster"
-
-
-@rule("HF727", title="Compute quotas of teams fit the cluster", each=App, source=GOVERNANCE)
-def quotas(app: App, _: Deployment) -> Iterator[Broken]:
-    """
-    A quota is of a type that the cluster has, is for a team that has no other, and all of them together are not more
-    than the cluster. A limit of borrowing is for those that borrow.
-    """
-    teams: dict[tuple[str, str], str] = {}
-    promised: dict[tuple[str, str], list[tuple[int, Node]]] = {}
-    for quota, node in app.each(QUOTA):
-        cluster = node.get("ClusterArn")
-        team = node.get("ComputeQuotaTarget", "TeamName")
-        if isinstance(team.value, str):
-            key = (cluster.token, team.value)
-            if key in teams:
-                yield refused(
-                    team.path,
-                    f"a quota for {team.value} again, after {teams[key]}",
-                    allowed="one quota for a team",
-                    fix="join the two, or name another team",
-                )
-            teams.setdefault(key, quota.logical_id)
-        sharing = node.get("ComputeQuotaConfig", "ResourceSharingConfig")
-        if sharing.get("BorrowLimit").known and sharing.get("Strategy").text() in ("Lend", "DontLend"):
-            yield refused(
-                f"{sharing.path}.BorrowLimit",
-                f"a limit of borrowing with {sharing.get('Strategy').text()}",
-                allowed="this limit with LendAndBorrow",
-                fix="remove BorrowLimit, or write Strategy: LendAndBorrow",
-            )
-        for entry in node.get("ComputeQuotaConfig", "ComputeQuotaResources").items() or ():
-            kind, count = entry.get("InstanceType").text(), entry.get("Count").integer()
-            if isinstance(kind, str):
-                promised.setdefault((cluster.token, kind), []).append((count if isinstance(count, int) else 0, entry))
-    yield from _capacity(app, promised)
+MOST_POLICIES = bounds("log_resource_policies").most
 
 
 @rule(
@@ -135,6 +99,36 @@ def alarms(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
+    "HF822",
+    title="Actions of alarms and targets of rules are ARNs",
+    each=App,
+    source="CloudFormation reference, AWS::CloudWatch::Alarm, AWS::Events::Rule Target, AWS::SNS::Subscription",
+)
+def actions(app: App, _: Deployment) -> Iterator[Broken]:
+    """A topic is named by its ARN, which is what Ref gives; its name is refused, or reaches nobody."""
+    places = [
+        entry
+        for _alarm, node in app.each("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
+        for name in ("AlarmActions", "OKActions", "InsufficientDataActions")
+        for entry in node.get(name).items() or ()
+    ]
+    places += [
+        entry.get("Arn") for _rule, node in app.each("AWS::Events::Rule") for entry in node.get("Targets").items() or ()
+    ]
+    places += [node.get("TopicArn") for _subscription, node in app.each("AWS::SNS::Subscription")]
+    for place in places:
+        by_name = isinstance(place.value, Reference) and place.value.attribute == "TopicName"
+        if by_name or (isinstance(place.value, str) and not place.value.startswith("arn:")):
+            topic = place.value.resource.logical_id if isinstance(place.value, Reference) else None
+            yield refused(
+                place.path,
+                f"the name of {topic}" if topic else show(place.value),
+                allowed="an ARN",
+                fix=f"write Ref {topic}" if topic else "write the ARN of the topic",
+            )
+
+
+@rule(
     "HF818",
     title="EventBridge rules match events that are sent",
     each=App,
@@ -181,6 +175,25 @@ def events(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
+    "HF821",
+    title=f"CloudWatch Logs has at most {MOST_POLICIES} resource policies",
+    each=App,
+    source="CloudWatch Logs user guide, 'CloudWatch Logs quotas': resource policies, per Region and account",
+)
+def log_policies(app: App, _: Deployment) -> Iterator[Broken]:
+    """Others of the account count too, and the quota cannot be raised: one policy may name several services."""
+    policies = [policy for policy, _node in app.each("AWS::Logs::ResourcePolicy")]
+    if len(policies) > MOST_POLICIES:
+        last = policies[MOST_POLICIES]
+        yield refused(
+            f"{last.path}.PolicyName",
+            f"{len(policies)} of AWS::Logs::ResourcePolicy",
+            allowed=f"at most {MOST_POLICIES} in a region of an account",
+            fix="join their statements",
+        )
+
+
+@rule(
     "HF819",
     title="AWS Budgets have a type that exists",
     each=App,
@@ -200,43 +213,3 @@ def budgets(app: App, _: Deployment) -> Iterator[Broken]:
                     allowed=", ".join(allowed),
                     fix=f"write {closest(value.value, allowed) or allowed[0]}",
                 )
-
-
-def _capacity(app: App, promised: dict[tuple[str, str], list[tuple[int, Node]]]) -> Iterator[Broken]:
-    for cluster, properties in app.each(CLUSTER):
-        groups = properties.get("InstanceGroups").items()
-        if groups is None or properties.get("AutoScaling").present:
-            continue
-        have: dict[str, int] = {}
-        for group in groups:
-            kind, count = group.get("InstanceType").text(), group.get("InstanceCount").integer()
-            if not isinstance(kind, str) or not isinstance(count, int):
-                return
-            have[kind] = have.get(kind, 0) + count
-        for (_arn, kind), entries in promised.items():
-            arn = entries[0][1]
-            of_this = cluster in {each.resource for each in references_in(_owner_arn(app, arn))}
-            if not of_this:
-                continue
-            total = sum(count for count, _entry in entries)
-            if kind not in have:
-                yield refused(
-                    f"{entries[0][1].path}.InstanceType",
-                    f"a quota of {kind}, which {cluster.logical_id} does not have",
-                    allowed=f"its types {', '.join(have)}",
-                    fix=f"write {closest(kind, have) or next(iter(have))}",
-                )
-            elif total > have[kind]:
-                yield refused(
-                    f"{entries[-1][1].path}.Count",
-                    f"{total} nodes of {kind} promised, of {have[kind]}",
-                    allowed=f"at most {have[kind]} together",
-                    fix="promise less, or let teams borrow",
-                )
-
-
-def _owner_arn(app: App, entry: Node) -> object:
-    for quota, node in app.each(QUOTA):
-        if entry.path.startswith(f"{quota.path}."):
-            return node.get("ClusterArn").value
-    return None

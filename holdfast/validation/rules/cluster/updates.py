@@ -10,6 +10,9 @@ from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AutoPatch, BatchSize, Deployment, InstanceGroup, RollingUpdate, ScheduledUpdate
 from holdfast.validation.rules.cluster.capacity import API
 
+MADE_HERE = "arn:aws:cloudwatch:::alarm:"
+"""Beginning of the ARN that stands for an alarm of the app."""
+PATCHING = "SageMaker developer guide, 'Amazon SageMaker HyperPod AMI automatic patching'"
 STRATEGIES = ("WhenIdle", "WhenAllIdle", "DrainFirst")
 WAIT_S, ALARMS, ALARM_NAME = bounds("wait_interval_s"), bounds("rollback_alarms"), bounds("alarm_name_length")
 DAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
@@ -18,14 +21,25 @@ MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", 
 
 @rule(
     "HF709",
-    title="Draining before a patch is for EKS and has a batch size",
+    title="Automatic patches are for EKS, and draining has a batch size",
     each=InstanceGroup,
-    source=f"{API}, ClusterAutoPatchConfig",
+    source=f"{PATCHING}, prerequisites; {API}, ClusterAutoPatchConfig",
 )
-def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
-    """Nodes are drained of pods, up to MaximumBatchSize at a time. Under Slurm patches wait for idle nodes."""
+def auto_patch(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken]:
+    """
+    "Auto-patching is available only for HyperPod Amazon EKS clusters." With DrainFirst nodes are drained of pods, up to
+    MaximumBatchSize at a time.
+    """
     patch = group.auto_patch
     if patch is None:
+        return
+    if deployment.cluster.eks is None:
+        yield refused(
+            group.at("auto_patch"),
+            "automatic patches under Slurm",
+            allowed="automatic patches on EKS",
+            fix="remove them, and update the group's software yourself",
+        )
         return
     if patch.strategy not in STRATEGIES:
         yield refused(
@@ -33,11 +47,26 @@ def drain_first(group: InstanceGroup, deployment: Deployment) -> Iterator[Broken
         )
     if patch.strategy != "DrainFirst":
         return
-    if deployment.cluster.eks is None:
-        yield refused(patch.at("strategy"), "DrainFirst under Slurm", allowed="DrainFirst on EKS", fix="write WhenIdle")
     if patch.deployment is None or patch.deployment.maximum_batch_size is None:
         yield refused(
             patch.at("deployment"), "no batch size", allowed="one with DrainFirst", fix="add a maximum batch size"
+        )
+
+
+@rule(
+    "HF738",
+    severity="warning",
+    title="Deployment settings of automatic patches are for rolling strategies",
+    each=AutoPatch,
+    source=f"{API}, ClusterAutoPatchConfig: 'Only applicable when using a rolling patching strategy'; {PATCHING}",
+)
+def patch_deployment(patch: AutoPatch, _: Deployment) -> Iterator[Broken]:
+    """WhenIdle and WhenAllIdle patch nodes as they become idle: batches, waits and rollbacks have no effect."""
+    if patch.deployment is not None and patch.strategy in ("WhenIdle", "WhenAllIdle"):
+        yield Broken(
+            path=patch.at("deployment"),
+            message=f"deployment settings have no effect with {patch.strategy}",
+            fix="remove them, or update the group on a schedule",
         )
 
 
@@ -85,9 +114,18 @@ def wait_interval(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
     each=RollingUpdate,
     source=f"{API}, AutoRollbackConfig",
 )
-def rollback_alarms(update: RollingUpdate, _: Deployment) -> Iterator[Broken]:
-    """Names of CloudWatch alarms, of at most 255 characters."""
+def rollback_alarms(update: RollingUpdate, deployment: Deployment) -> Iterator[Broken]:
+    """Names of CloudWatch alarms, not ARNs, of at most 255 characters."""
     names = update.alarm_names
+    for index, name in enumerate(names):
+        if name.startswith("arn:"):
+            own = name.rpartition(":")[2]
+            yield refused(
+                f"{update.at('alarm_names')}.{index}" + (".AlarmName" if deployment.file is None else ""),
+                f"the ARN of the alarm {own}",
+                allowed="its name",
+                fix=f"write Ref {own}" if name.startswith(MADE_HERE) else f"write {own}",
+            )
     if len(names) > ALARMS.most or len(set(names)) < len(names) or any(
         not ALARM_NAME.has(len(name)) for name in names
     ):  # fmt: skip

@@ -11,6 +11,6 @@ from holdfast.validation.rules.eks import (  # noqa: F401 - each registers its r
     training_operator,
     versions,
 )
-from holdfast.validation.rules.eks.lookups import vpcs_of
+from holdfast.validation.rules.eks.lookups import network_of, vpcs_of
 
-__all__ = ["vpcs_of"]
+__all__ = ["network_of", "vpcs_of"]

@@ -4,26 +4,37 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from holdfast.catalog import bounds
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import Node, closest
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import App, Deployment, EnvironmentFile, text_of
+from holdfast.validation.model import AccessEntry, App, Deployment, EksControlPlane, text_of
 from holdfast.validation.rules.eks.lookups import ADDON, ADDONS, CLUSTER, ENTRY, SERVICE_BLOCKS, network_of
 
 ACCESS = "EKS user guide, 'Create access entries' and 'Review access policy permissions'"
+MOST_BLOCKS = bounds("public_access_cidrs").most
 _NODE_TYPES = ("EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYPERPOD_LINUX", "EC2")
 _ENTRY_TYPES = ("STANDARD", *_NODE_TYPES, "HYBRID_LINUX")
 
 
-@rule("HF338", title="Access entries have a principal and type that EKS accepts", each=App, source=ACCESS)
-def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
+@rule(
+    "HF338", title="Access entries have a principal and type that EKS accepts", each=(AccessEntry, App), source=ACCESS
+)
+def access_entries(item: AccessEntry | App, deployment: Deployment) -> Iterator[Broken]:
     """
-    Types are EKS's words. Policies are for STANDARD, their ARN is arn:aws:eks::aws:cluster-access-policy/NAME, and a
-    scope of type namespace names namespaces. Groups of a standard entry do not begin with system:.
+    Types are EKS's words. Service-linked roles get no entry. Policies, groups and user names are for STANDARD; the ARN
+    of a policy is arn:aws:eks::aws:cluster-access-policy/NAME, and a scope of type namespace names namespaces. Groups
+    and user names do not begin with system:.
     """
+    if isinstance(item, AccessEntry):
+        if deployment.file is not None:
+            yield from _service_linked(item.path, item.principal)
+        return
     known = set(page_fact("access_policies"))
-    for entry, node in app.each(ENTRY):
+    for entry, node in item.each(ENTRY):
         kind = node.get("Type").text()
+        yield from _service_linked(f"{entry.path}.PrincipalArn", text_of(node.get("PrincipalArn").value) or "")
+        yield from _words_of_people(entry.path, node, kind)
         if isinstance(kind, str) and kind not in _ENTRY_TYPES:
             yield refused(
                 f"{entry.path}.Type",
@@ -31,18 +42,6 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
                 allowed=", ".join(_ENTRY_TYPES),
                 fix=f"write {closest(kind, _ENTRY_TYPES) or 'STANDARD'}",
             )
-        for group in node.get("KubernetesGroups").items() or ():
-            if (
-                isinstance(group.value, str)
-                and re.match(r"^(system|eks|aws|amazon|iam):", group.value)
-                and (kind or "STANDARD") == "STANDARD"
-            ):
-                yield refused(
-                    group.path,
-                    show(group.value),
-                    allowed="groups that do not begin with system:, eks:, aws:, amazon: or iam:",
-                    fix="use an access policy, such as AmazonEKSClusterAdminPolicy, or a group of your own",
-                )
         if kind in _NODE_TYPES and kind not in ("HYPERPOD_LINUX", "EC2") and node.get("AccessPolicies").items():
             yield refused(
                 f"{entry.path}.AccessPolicies",
@@ -57,37 +56,32 @@ def access_entries(app: App, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF339",
     title="The Kubernetes API endpoint can be reached",
-    each=(EnvironmentFile, App),
-    source="EKS user guide, 'Cluster API server endpoint'",
+    each=EksControlPlane,
+    source="EKS user guide, 'Cluster API server endpoint' and 'View and manage Amazon EKS service quotas'",
 )
-def endpoint_access(item: EnvironmentFile | App, _: Deployment) -> Iterator[Broken]:
+def endpoint_access(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
     """
     Public access, private access, or both; without either the API is unreachable. Blocks of addresses are for public
-    access, and those of private networks never come from the internet.
+    access, at most 40, and those of private networks never come from the internet.
     """
-    if isinstance(item, EnvironmentFile):
-        eks = item.data.get("eks")
-        blocks = eks.get("public_access_cidrs") if isinstance(eks, dict) else None
-        for index, text in enumerate(blocks if isinstance(blocks, list) else ()):
-            if _is_private(text):
-                yield _never_from_outside(f"eks.public_access_cidrs.{index}", str(text))
-        return
-    for _cluster, node in item.each(CLUSTER):
-        vpc = node.get("ResourcesVpcConfig")
-        public, private = (
-            vpc.get("EndpointPublicAccess").boolean(default=True),
-            vpc.get("EndpointPrivateAccess").boolean(default=False),
+    if not plane.private_access and not plane.public_access:
+        yield refused(
+            plane.at("private_access"),
+            "neither public nor private access",
+            allowed="at least one",
+            fix=f"set {plane.at('private_access').rpartition('.')[2]} to true",
         )
-        if public is False and private is False:
-            yield refused(
-                f"{vpc.path}.EndpointPrivateAccess",
-                "neither public nor private access",
-                allowed="at least one",
-                fix="set EndpointPrivateAccess to true",
-            )
-        for block in vpc.get("PublicAccessCidrs").items() or ():
-            if _is_private(block.value):
-                yield _never_from_outside(block.path, str(block.value))
+    blocks = plane.public_access_cidrs
+    if len(blocks) > MOST_BLOCKS:
+        yield refused(
+            plane.at("public_access_cidrs"),
+            f"{len(blocks)} blocks",
+            allowed=f"at most {MOST_BLOCKS}",
+            fix="join blocks that lie side by side, or reach the API through the VPC",
+        )
+    for index, block in enumerate(blocks):
+        if _is_private(block):
+            yield _never_from_outside(f"{plane.at('public_access_cidrs')}.{index}", block)
 
 
 @rule(
@@ -126,6 +120,35 @@ def has_access_entry(app: App, _: Deployment) -> Iterator[Broken]:
                 message=f"no access to {cluster.logical_id}: no access entry, and no rights of its creator",
                 fix="add an AWS::EKS::AccessEntry with AmazonEKSClusterAdminPolicy for who administers it",
             )
+
+
+def _service_linked(path: str, principal: str) -> Iterator[Broken]:
+    if ":role/aws-service-role/" in principal:
+        yield refused(
+            path,
+            f"the service-linked role {principal.rpartition('/')[2]}",
+            allowed="users and other roles",
+            fix="name a role that people or functions assume",
+        )
+
+
+def _words_of_people(path: str, node: Node, kind: object) -> Iterator[Broken]:
+    """Groups and the user name of an entry, which nodes have none of."""
+    for name, entries in (
+        ("KubernetesGroups", node.get("KubernetesGroups").items() or []),
+        ("Username", [node.get("Username")] if node.get("Username").present else []),
+    ):
+        if entries and kind in _NODE_TYPES:
+            yield refused(f"{path}.{name}", f"{name} on an entry of type {kind}", allowed="none", fix=f"remove {name}")
+            continue
+        for entry in entries:
+            if isinstance(entry.value, str) and re.match(r"^(system|eks|aws|amazon|iam):", entry.value):
+                yield refused(
+                    entry.path,
+                    show(entry.value),
+                    allowed="names that do not begin with system:, eks:, aws:, amazon: or iam:",
+                    fix="use an access policy, such as AmazonEKSClusterAdminPolicy, or a name of your own",
+                )
 
 
 def _is_private(value: object) -> bool:

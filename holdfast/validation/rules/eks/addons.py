@@ -17,6 +17,8 @@ CALLERS = (
     "aws-efs-csi-driver",
     "aws-fsx-csi-driver",
     "aws-mountpoint-s3-csi-driver",
+    "aws-network-flow-monitoring-agent",
+    "amazon-sagemaker-hyperpod-inference",
 )
 """Those that call AWS with rights that a node's role has not (EKS user guide, 'AWS add-ons', IAM permissions)."""
 ROOM_FOR_ADDONS_VCPUS = 8

@@ -55,6 +55,30 @@ def service_block(app: App, _: Deployment) -> Iterator[Broken]:
 
 
 @rule(
+    "HF353",
+    title="An EKS cluster orchestrates one HyperPod cluster",
+    each=App,
+    source="SageMaker developer guide, 'Orchestrating SageMaker HyperPod clusters with Amazon EKS': one-to-one mapping",
+)
+def one_hyperpod_cluster(app: App, _: Deployment) -> Iterator[Broken]:
+    """An EKS cluster and a HyperPod cluster belong to each other. More nodes are more instance groups."""
+    seen: dict[object, Resource] = {}
+    for hyperpod, node in app.each("AWS::SageMaker::Cluster"):
+        arn = node.get("Orchestrator", "Eks", "ClusterArn")
+        eks = arn.resource(CLUSTER) or (arn.value if isinstance(arn.value, str) else None)
+        if eks is None:
+            continue
+        if eks in seen:
+            yield refused(
+                arn.path,
+                f"the EKS cluster of {seen[eks].logical_id}",
+                allowed="an EKS cluster of its own",
+                fix=f"make its groups groups of {seen[eks].logical_id}, or another EKS cluster",
+            )
+        seen.setdefault(eks, hyperpod)
+
+
+@rule(
     "HF341",
     title="Managed node groups have settings that EKS accepts",
     each=App,

@@ -1,8 +1,10 @@
 """3xx: what HyperPod needs of the EKS control plane."""
 
+import re
 from collections.abc import Iterator
 
 from holdfast.catalog import kubernetes_versions
+from holdfast.catalog.facts import page_fact
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import AccessEntry, Deployment, Eks, EksControlPlane, groups_of
 
@@ -50,25 +52,33 @@ def kubernetes_version(plane: EksControlPlane, _: Deployment) -> Iterator[Broken
 @rule(
     "HF306",
     title="Access entries of nodes' roles have the type HYPERPOD_LINUX",
-    each=Eks,
+    each=AccessEntry,
     source="SageMaker API reference, ClusterMetadata (EksRoleAccessEntries); EKS API reference, CreateAccessEntry",
 )
-def access_entry(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
+def access_entry(entry: AccessEntry, deployment: Deployment) -> Iterator[Broken]:
     """
     HyperPod makes the entry of each group's role itself ("created by HyperPod on your behalf"), and takes one of type
     HYPERPOD_LINUX that is there. A principal has one entry, so with one of another type nodes boot and never join.
     """
-    if eks.control_plane is None:
+    if entry.type == "HYPERPOD_LINUX":
         return
-    roles = {group.role.id for group in groups_of(deployment.cluster) if group.role is not None}
-    for entry in eks.control_plane.access_entries:
-        if entry.principal in roles and entry.type != "HYPERPOD_LINUX":
-            yield refused(
-                entry.at("type"),
-                f"{entry.type} for {entry.principal}, the role of HyperPod's nodes",
-                allowed="HYPERPOD_LINUX, or no entry of your own",
-                fix="write Type: HYPERPOD_LINUX, or remove the entry",
-            )
+    file = deployment.file
+    if file is None and entry.principal in {
+        group.role.id for group in groups_of(deployment.cluster) if group.role is not None
+    }:
+        yield refused(
+            entry.at("type"),
+            f"{entry.type} for {entry.principal}, the role of HyperPod's nodes",
+            allowed="HYPERPOD_LINUX, or no entry of your own",
+            fix="write Type: HYPERPOD_LINUX, or remove the entry",
+        )
+    if file is not None and file.existing is not None and entry.principal in file.existing.roles:
+        yield refused(
+            entry.path,
+            f"{entry.principal}, the role of HyperPod's nodes",
+            allowed="roles of people: HyperPod makes the access entry of its nodes",
+            fix="remove it, or name the role with which people sign in",
+        )
 
 
 @rule(
@@ -101,7 +111,7 @@ def separate_roles(eks: Eks, deployment: Deployment) -> Iterator[Broken]:
     each=EksControlPlane,
     source="EKS user guide, 'View Amazon EKS networking requirements'",
 )
-def two_zones(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+def two_zones(plane: EksControlPlane, deployment: Deployment) -> Iterator[Broken]:
     """
     The control plane's network interfaces are in two zones or more, even when all nodes are in one. The second zone
     needs a small subnet only.
@@ -114,8 +124,33 @@ def two_zones(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
             plane.vpc.at("subnets"),
             f"subnets in {', '.join(sorted(zones))}" if zones else f"{len(subnets)} subnet",
             allowed="subnets in two zones",
-            fix="add a subnet in a second zone",
+            fix="add a subnet in a second zone" if deployment.file is None else "name another zone here",
         )
+
+
+@rule(
+    "HF351",
+    title="EKS takes the zones of the control plane's subnets",
+    each=EksControlPlane,
+    source="EKS user guide, 'View Amazon EKS networking requirements', subnet requirements for clusters",
+)
+def zones(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
+    """The control plane's network interfaces cannot be in a few old zones, nor in Wavelength Zones."""
+    for subnet in plane.vpc.subnets:
+        if subnet.availability_zone_id in page_fact("eks_refused_zones"):
+            yield refused(
+                subnet.at("availability_zone_id"),
+                f"{subnet.availability_zone_id} for the control plane",
+                allowed=f"zones other than {', '.join(page_fact('eks_refused_zones'))}",
+                fix="take another zone of the region",
+            )
+        elif subnet.is_known("availability_zone") and re.search(r"-wl\d-", subnet.availability_zone or ""):
+            yield refused(
+                subnet.at("availability_zone"),
+                f"{subnet.availability_zone}, a Wavelength Zone, for the control plane",
+                allowed="Availability Zones",
+                fix=f"take a zone such as {(subnet.availability_zone or '').partition('-wl')[0]}a",
+            )
 
 
 @rule(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.catalog import bounds, instance_types, nvidia_device_plugin_mirror
+from holdfast.catalog.facts import page_fact
 from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, EnvironmentFile, InstanceGroup
 from holdfast.validation.rules.eks.control_plane import EKS
@@ -16,6 +17,7 @@ LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 MOST_LABELS, MOST_TAINTS = bounds("labels").most, bounds("taints").most
 MOST_CLASSES, LONGEST_KEY = bounds("priority_classes").most, bounds("label_key_length").most
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+MIG_LABEL = "nvidia.com/mig.config"
 RESERVED = ("kubernetes.io", "k8s.io", "sagemaker.amazonaws.com", "eks.amazonaws.com")
 
 
@@ -29,6 +31,65 @@ def taints_and_deep_checks(group: InstanceGroup, _: Deployment) -> Iterator[Brok
             allowed="one of the two",
             fix="remove the taints, or the checks",
         )
+
+
+@rule(
+    "HF352",
+    title="A group takes the pods of add-ons",
+    each=Cluster,
+    source="EKS user guide, 'Add the CoreDNS Amazon EKS add-on'; Kubernetes documentation, 'Taints and Tolerations'",
+    suppressible=True,
+)
+def room_for_addons(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
+    """
+    CoreDNS and operators tolerate no taints of yours. Where each group has one that keeps pods away, they wait, and
+    their add-ons fail. An existing EKS cluster, and one with node groups, may have other nodes for them.
+    """
+    groups, eks = cluster.instance_groups, cluster.eks
+    if eks is None or not groups:
+        return
+    tainted = all(any(taint.effect != "PreferNoSchedule" for taint in group.taints) for group in groups)
+    if tainted and eks.control_plane is not None and not eks.control_plane.node_roles:
+        yield refused(
+            groups[0].at("taints"),
+            "taints on each group",
+            allowed="a group without taints, for pods of add-ons",
+            fix=f"remove the taints of {groups[0].name}, or add a small group without",
+        )
+
+
+@rule(
+    "HF354",
+    title="GPUs are partitioned in groups of one type, by its profiles",
+    each=InstanceGroup,
+    source="SageMaker developer guide, 'Using GPU partitions in Amazon SageMaker HyperPod'",
+)
+def partitions(group: InstanceGroup, _: Deployment) -> Iterator[Broken]:
+    """
+    "GPU partitioning with MIG is not supported with flexible instance groups." The label nvidia.com/mig.config names a
+    profile of the GPU: all-1g.5gb is for an A100, all-1g.10gb for an H100.
+    """
+    config = group.labels.get(MIG_LABEL)
+    if config is None:
+        return
+    if group.instance_types:
+        yield refused(
+            group.at("labels"),
+            f"{MIG_LABEL} on a group of several types",
+            allowed="it on a group of one type",
+            fix="remove the label, or give one type",
+        )
+        return
+    profiles = page_fact("gpu_partitions").get(group.instance_type)
+    if profiles and config.startswith("all-") and config not in ("all-disabled", "all-enabled", "all-balanced"):
+        profile = config.removeprefix("all-")
+        if profile not in profiles:
+            yield refused(
+                group.at("labels"),
+                f"{MIG_LABEL} {config} on {group.instance_type}",
+                allowed=", ".join(f"all-{each}" for each in profiles),
+                fix=f"write all-{profiles[0]}",
+            )
 
 
 @rule(

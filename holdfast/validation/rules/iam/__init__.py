@@ -2,6 +2,7 @@
 
 from holdfast.validation.rules.iam import (  # noqa: F401 - each registers its rules
     actions,
+    buckets,
     keys,
     limits,
     needs,

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import Grant, grants_in, grants_of, principals, reads_all, roles_of_groups
-from holdfast.validation.model import App, Cluster, Deployment, RestrictedGroup, Volume, text_of
+from holdfast.validation.model import App, Cluster, Deployment, EnvironmentFile, RestrictedGroup, Volume, text_of
 from holdfast.validation.rules.iam.limits import given_by_managed
 
 CMK = "SageMaker developer guide, 'Customer managed AWS KMS key encryption for SageMaker HyperPod'"
@@ -158,7 +158,7 @@ def keys_of_linked_buckets(app: App, _: Deployment) -> Iterator[Broken]:
     """
     for association, properties in app.each("AWS::FSx::DataRepositoryAssociation"):
         bucket = _linked_bucket(app, properties.get("DataRepositoryPath"))
-        key = _key_of_bucket(app, bucket) if bucket is not None else None
+        key = key_of_bucket(app, bucket) if bucket is not None else None
         if key is None:
             continue
         grants = [each for each in grants_in(app.node(key).get("KeyPolicy")) if each.effect == "Allow"]
@@ -174,12 +174,20 @@ def keys_of_linked_buckets(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF647",
-    title="Keys of volumes are named by a KMS id, ARN or alias",
-    each=Volume,
-    source="SageMaker API reference, VolumeKmsKeyId",
+    title="Keys of your own are named by a KMS id, ARN or alias",
+    each=(Volume, EnvironmentFile),
+    source="SageMaker API reference, VolumeKmsKeyId; KMS developer guide, 'AWS KMS keys': AWS managed keys",
 )
-def keys_of_volumes(volume: Volume, _: Deployment) -> Iterator[Broken]:
-    """The id, the ARN or the alias of a key; the ARN of something else is refused."""
+def keys_of_volumes(volume: Volume | EnvironmentFile, _: Deployment) -> Iterator[Broken]:
+    """The id, the ARN or the alias of a key of yours; AWS's own keys (alias/aws/...) take no grants for HyperPod."""
+    if "alias/aws/" in (volume.kms_key or ""):
+        yield refused(
+            volume.at("kms_key"),
+            f"{volume.kms_key}, a key of AWS's own",
+            allowed="a customer managed key",
+            fix="name a key of yours, or leave it out for the keys of the services",
+        )
+        return
     parts = str(volume.kms_key or "").split(":")
     if parts[0] == "arn" and len(parts) > 5 and (parts[2] != "kms" or not parts[5].startswith(("key/", "alias/"))):
         yield refused(
@@ -333,7 +341,7 @@ def _bucket_keys(app: App, bucket: Resource) -> Iterator[Node]:
         yield each.get("ServerSideEncryptionByDefault", "KMSMasterKeyID")
 
 
-def _key_of_bucket(app: App, bucket: Resource) -> Resource | None:
+def key_of_bucket(app: App, bucket: Resource) -> Resource | None:
     return next((key for node in _bucket_keys(app, bucket) if (key := key_of(app, node)) is not None), None)
 
 

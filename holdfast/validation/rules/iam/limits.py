@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from holdfast.catalog import bounds
 from holdfast.catalog.facts import EKS_ACTIONS, NODE_ACTIONS, VPC_ACTIONS, managed_policies
 from holdfast.validation.cloudformation import Node, Resource, closest, distance
 from holdfast.validation.engine import Broken, refused, rule
@@ -18,6 +19,26 @@ from holdfast.validation.model import MANAGED_POLICY, App, Deployment, text_of
 from holdfast.validation.rules.iam.statements import HYPERPOD_IAM, IAM, MISSPELT
 
 LONG_NAME = 24
+POLICIES = bounds("managed_policies").most
+
+
+@rule(
+    "HF529",
+    title=f"A role has at most {POLICIES} managed policies",
+    each=App,
+    source=f"{IAM}, 'IAM and AWS STS quotas': 10, and {POLICIES} on request",
+)
+def number_of_policies(app: App, _: Deployment) -> Iterator[Broken]:
+    """IAM refuses to attach more. Statements of one purpose fit into one policy."""
+    for role, node in app.each("AWS::IAM::Role"):
+        policies = node.get("ManagedPolicyArns").items() or ()
+        if len(policies) > POLICIES:
+            yield refused(
+                f"{role.path}.ManagedPolicyArns",
+                f"{len(policies)} managed policies",
+                allowed=f"at most {POLICIES}",
+                fix="join policies of your own",
+            )
 
 
 @rule(

@@ -3,6 +3,7 @@
 from holdfast.validation.rules.lifecycle import (  # noqa: F401 - each registers its rules
     configuration,
     languages,
+    loops,
     scripts,
 )
 from holdfast.validation.rules.lifecycle.configuration import ERRORS

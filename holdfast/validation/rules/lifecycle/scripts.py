@@ -95,7 +95,7 @@ def fetch_in_closed_network(script: Script, deployment: Deployment) -> Iterator[
     """Without a way out, a download waits for its timeout, on every node, and then the node fails."""
     if deployment.network is None or deployment.network.way_out:
         return
-    for number, line in _lines(script):
+    for number, line in lines_of(script):
         fetch = FETCH.match(line)
         if fetch is not None and "s3.amazonaws.com" not in fetch["rest"]:
             yield Broken(
@@ -117,7 +117,7 @@ def piped_download(script: Script, _: Deployment) -> Iterator[Broken]:
     What is piped into a shell is another thing tomorrow than it was tested with today, and a download that breaks off
     is run as far as it came.
     """
-    for number, line in _lines(script):
+    for number, line in lines_of(script):
         if PIPED.search(line):
             yield Broken(
                 path=script.path,
@@ -224,7 +224,7 @@ def _is_shell(script: Script) -> bool:
     return script.name.endswith(".sh") or (script.text or "").startswith("#!")
 
 
-def _lines(script: Script) -> Iterator[tuple[int, str]]:
+def lines_of(script: Script) -> Iterator[tuple[int, str]]:
     if script.text is None or not _is_shell(script):
         return
     for number, line in enumerate(script.text.splitlines(), start=1):

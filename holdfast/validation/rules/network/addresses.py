@@ -8,6 +8,9 @@ from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Group, Network, Subnet, VpcConfig, groups_of
 from holdfast.validation.rules.network.subnets import PREREQUISITES, all_subnets, all_vpcs
 
+TAKEN = ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4")
+"""Blocks of this host, of links and of multicast."""
+
 
 @rule(
     "HF209",
@@ -56,8 +59,17 @@ def _room(vpc: VpcConfig, members: list[Group], cluster: Cluster, deployment: De
 
 @rule("HF214", title="The VPC's block is /16 to /28", each=Network, source="VPC user guide, 'VPC CIDR blocks'")
 def size_of_vpc(network: Network, _: Deployment) -> Iterator[Broken]:
-    """Host bits have to be zero."""
+    """Host bits have to be zero. EC2 keeps 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16 and 224.0.0.0/4 for other uses."""
     block = block_of(network.cidr)
+    taken = next((each for each in TAKEN if block is not None and block.overlaps(ipaddress.IPv4Network(each))), None)
+    if taken is not None:
+        yield refused(
+            network.at("cidr"),
+            f"{network.cidr}, in {taken}, which no VPC has",
+            allowed="a block of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+            fix="write a block like 10.1.0.0/16",
+        )
+        return
     if network.cidr is not None and (block is None or not 16 <= block.prefixlen <= 28):
         yield refused(
             network.at("cidr"),

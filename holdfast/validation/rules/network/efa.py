@@ -53,7 +53,7 @@ def efa_egress(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
                 group.at("egress"),
                 "no rule that allows all traffic to the group itself",
                 allowed="one with protocol -1 and the group as its own destination; 0.0.0.0/0 does not cover EFA",
-                fix="set allow_all_outbound to false and add an egress rule to the group itself",
+                fix="add an egress rule to the group itself; in the CDK, with allow_all_outbound false",
             )
 
 

@@ -20,6 +20,7 @@ from holdfast.validation.rules.lifecycle import ERRORS
 
 PREREQUISITES = "SageMaker developer guide, 'Prerequisites for using SageMaker HyperPod'"
 SUBNETS, SECURITY_GROUPS = bounds("subnets"), bounds("security_groups")
+RULES = bounds("security_group_rules").most
 ANYWHERE = ("0.0.0.0/0", "::/0")
 DUMMY_ZONES = ("dummy1a", "dummy1b", "dummy1c")
 """What the CDK writes where it has not looked up the zones of an account yet, as in every unit test of an app."""
@@ -92,6 +93,27 @@ def private_subnets(cluster: Cluster, _: Deployment) -> Iterator[Broken]:
                 "a subnet that routes to an internet gateway",
                 allowed="private subnets for nodes",
                 fix="take a subnet behind a NAT gateway, or one without a way out",
+            )
+
+
+@rule(
+    "HF221",
+    title=f"A security group has at most {RULES} rules in a direction",
+    each=SecurityGroup,
+    source="VPC user guide, 'Amazon VPC quotas': inbound or outbound rules per security group",
+    suppressible=True,
+)
+def number_of_rules(group: SecurityGroup, _: Deployment) -> Iterator[Broken]:
+    """IPv4 and IPv6 count apart, a rule for a group for both. The quota can be raised: then suppress this."""
+    for direction in ("ingress", "egress"):
+        rules = getattr(group, direction) if group.is_known(direction) else ()
+        ipv4 = [each for each in rules if each.is_known("peer") and ":" not in each.peer]
+        if len(ipv4) > RULES:
+            yield refused(
+                group.at(direction),
+                f"{len(ipv4)} rules",
+                allowed=f"at most {RULES}",
+                fix="join blocks and ranges of ports, or name a prefix list",
             )
 
 

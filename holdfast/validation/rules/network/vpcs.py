@@ -1,13 +1,12 @@
 """2xx: networks of templates as a whole: what a closed one needs, peering, resolvers, control planes."""
 
-import ipaddress
 from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Resource, named
 from holdfast.validation.engine import Broken, refused, rule
 from holdfast.validation.iam import grants_in
 from holdfast.validation.model import App, Deployment
-from holdfast.validation.rules.eks import vpcs_of
+from holdfast.validation.rules.eks import network_of, vpcs_of
 from holdfast.validation.rules.network.endpoints import GATEWAY, service_of
 from holdfast.validation.rules.network.routes import ROUTES
 from holdfast.validation.rules.network.templates import ENDPOINT, VPC
@@ -134,8 +133,8 @@ def peering(app: App, _: Deployment) -> Iterator[Broken]:
         table = node.get("RouteTableId").resource("AWS::EC2::RouteTable")
         vpc = app.node(table).get("VpcId").resource(VPC) if table is not None else None
         block, destination = (
-            (_network(app.node(vpc).get("CidrBlock").value) if vpc else None),
-            _network(node.get("DestinationCidrBlock").value),
+            (network_of(app.node(vpc).get("CidrBlock").value) if vpc else None),
+            network_of(node.get("DestinationCidrBlock").value),
         )
         if (
             node.get("VpcPeeringConnectionId").present
@@ -204,10 +203,3 @@ def groups_in_eks_vpc(app: App, _: Deployment) -> Iterator[Broken]:
 
 def _names(resources: list[Resource]) -> str:
     return ", ".join(sorted(each.logical_id for each in resources))
-
-
-def _network(value: object) -> ipaddress.IPv4Network | None:
-    try:
-        return ipaddress.IPv4Network(value) if isinstance(value, str) and "/" in value else None
-    except ValueError:
-        return None

@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterator
 
 from holdfast.validation.engine import Broken, refused, rule
-from holdfast.validation.model import Choice, Deployment, Existing, Reference, Scripts, ZoneId
+from holdfast.validation.model import App, BucketName, Choice, Deployment, Existing, Reference, Scripts, ZoneId
 
 OURS = "Holdfast"
 ROLE_POLICY = "SageMaker developer guide, 'AWS managed policy: AmazonSageMakerClusterInstanceRolePolicy'"
 GUIDE = "SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI'"
 MANAGED_PREFIX = "sagemaker-"
+BEGINNINGS = ("xn--", "sthree-", "amzn-s3-demo-")
+ENDS = ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
 COMPASS = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
 
 
@@ -53,15 +55,19 @@ def vpc_is_known(existing: Existing, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF082",
     title="Existing resources are in the environment's account and region",
-    each=Reference,
+    each=(Reference, App),
     source="SageMaker API reference, CreateCluster; IAM user guide, 'Grant a user permissions to pass a role to an AWS "
-    "service'; FSx for Lustre user guide, 'Mounting from an Amazon EC2 instance'",
+    "service' and 'Permissions boundaries for IAM entities'; FSx for Lustre user guide, 'Mounting from an Amazon "
+    "EC2 instance'",
 )
-def of_this_place(reference: Reference, deployment: Deployment) -> Iterator[Broken]:
+def of_this_place(reference: Reference | App, deployment: Deployment) -> Iterator[Broken]:
     """
-    A role is passed within its account, a HyperPod cluster joins an EKS cluster of its own account, and a file system
-    is mounted where the nodes are. HF035 tells of ARNs of another region.
+    A role is passed within its account and has a boundary of it, a HyperPod cluster joins an EKS cluster of its own
+    account, and a file system is mounted where the nodes are. HF035 tells of ARNs of another region.
     """
+    if isinstance(reference, App):
+        yield from _boundaries(reference)
+        return
     if reference.region is not None and reference.region != deployment.region:
         yield refused(
             reference.path,
@@ -76,6 +82,84 @@ def of_this_place(reference: Reference, deployment: Deployment) -> Iterator[Brok
             allowed=f"one of account {deployment.account}, because {reference.why}",
             fix="name one of the account, or correct the account",
         )
+
+
+@rule(
+    "HF086",
+    title="The DNS name of a file system begins with its id",
+    each=Reference,
+    source="FSx for Lustre user guide, 'Mounting from an Amazon EC2 instance'",
+)
+def name_of_the_file_system(reference: Reference, _: Deployment) -> Iterator[Broken]:
+    """Nodes mount by the name, and everything else is made for the id: with two file systems data goes astray."""
+    if not reference.name.startswith(reference.beginning):
+        yield refused(
+            reference.path,
+            reference.name,
+            allowed=f"a name that begins with {reference.beginning}",
+            fix=f"write {reference.beginning}.{reference.name.partition('.')[2]}, or leave it out",
+        )
+
+
+@rule(
+    "HF088",
+    title="Lustre and home directories are different file systems",
+    each=Existing,
+    source="FSx API reference, FileSystemType: a file system is of one type",
+)
+def two_file_systems(existing: Existing, _: Deployment) -> Iterator[Broken]:
+    """One is of the type LUSTRE, the other of the type OPENZFS."""
+    seen: dict[str, str] = {}
+    for each in existing.file_systems:
+        if each.id in seen:
+            yield refused(
+                each.path,
+                f"{each.id} again, after {seen[each.id]}",
+                allowed="a file system of its own type",
+                fix="name the OpenZFS file system here",
+            )
+        seen.setdefault(each.id, each.path)
+
+
+@rule(
+    "HF087",
+    title="Names of S3 buckets are ones that S3 gives",
+    each=(BucketName, App),
+    source="S3 user guide, 'General purpose bucket naming rules'",
+)
+def bucket_names(item: BucketName | App, _: Deployment) -> Iterator[Broken]:
+    """No name has two dots side by side, the form of an address, or a beginning or end that S3 keeps for itself."""
+    if isinstance(item, BucketName):
+        yield from _bucket_name(item.path, item.name)
+        return
+    for bucket, node in item.each("AWS::S3::Bucket"):
+        name = node.get("BucketName").value
+        if isinstance(name, str):
+            yield from _bucket_name(f"{bucket.path}.BucketName", name)
+
+
+def _bucket_name(path: str, name: str) -> Iterator[Broken]:
+    taken = [each for each in BEGINNINGS if name.startswith(each)] + [each for each in ENDS if name.endswith(each)]
+    if taken or ".." in name or re.fullmatch(r"\d+(\.\d+){3}", name):
+        yield refused(
+            path,
+            f"{name}" + (f", with {taken[0]}, which S3 keeps for itself" if taken else ""),
+            allowed="letters, digits, hyphens and single dots, without what S3 keeps for itself",
+            fix="take the name of a bucket",
+        )
+
+
+def _boundaries(app: App) -> Iterator[Broken]:
+    for role, node in app.each("AWS::IAM::Role", "AWS::IAM::User"):
+        arn = node.get("PermissionsBoundary").value
+        account = arn.split(":")[4] if isinstance(arn, str) and arn.count(":") >= 5 else "aws"
+        if account != "aws" and role.template.account not in (None, account):
+            yield refused(
+                f"{role.path}.PermissionsBoundary",
+                f"the permissions boundary {arn} of account {account}",
+                allowed=f"one of account {role.template.account}, or of AWS",
+                fix="name a policy of the account",
+            )
 
 
 @rule(

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.validation.cloudformation import Node, Reference, Resource
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import App, Deployment, text_of
+from holdfast.validation.model import App, Deployment, references_in, text_of
 from holdfast.validation.rules.storage.names import ASSOCIATION, FILE_SYSTEM
 from holdfast.validation.rules.storage.volumes import has_plain_parts
 
@@ -31,7 +31,7 @@ _KINDS_OF_MOUNTS = {"FsxLustreConfig": "LUSTRE", "FsxOpenZfsConfig": "OPENZFS"}
 def attributes(app: App, _: Deployment) -> Iterator[Broken]:
     """
     Nodes mount by DNS name and mount name, not by id; slurmdbd takes the address of its database, not its name or port;
-    HyperPod takes the ARN of an EKS cluster, not its name.
+    HyperPod takes the ARN of an EKS cluster, not its name, and the name of a bucket, not its ARN.
     """
     for cluster, properties in app.each("AWS::SageMaker::Cluster"):
         orchestrator = properties.get("Orchestrator")
@@ -51,6 +51,7 @@ def attributes(app: App, _: Deployment) -> Iterator[Broken]:
         yield from _literal_names(properties)
         yield from _database_port(app, cluster, properties)
         for group in properties.get("InstanceGroups").items() or ():
+            yield from _uri_of_scripts(group.get("LifeCycleConfig", "SourceS3Uri"))
             capacity = group.get("CapacityRequirements")
             if {"Spot", "OnDemand"} <= set(capacity.keys() or ()):
                 yield refused(
@@ -160,6 +161,17 @@ def _attribute(key: tuple[str, str], node: Node) -> Iterator[Broken]:
         yield refused(
             node.path, f"{written}, of type {resource.type}", allowed=what, fix=f"name a resource of type {kind}"
         )
+
+
+def _uri_of_scripts(uri: Node) -> Iterator[Broken]:
+    for part in references_in(uri.value):
+        if part.resource.type == "AWS::S3::Bucket" and part.attribute == "Arn":
+            yield refused(
+                uri.path,
+                f"{part.resource.logical_id}.Arn",
+                allowed="s3://, the name of a bucket, and a prefix",
+                fix=f"write the bucket's name, Ref {part.resource.logical_id}",
+            )
 
 
 def _one_file_system(config: Node) -> Iterator[Broken]:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from holdfast.catalog import bounds
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import Deployment, LustreFileSystem
+from holdfast.validation.model import App, Deployment, LustreFileSystem
 from holdfast.validation.rules.storage.lustre import FSX
+from holdfast.validation.rules.storage.names import ASSOCIATION, FILE_SYSTEM
 from holdfast.validation.rules.storage.volumes import has_plain_parts, overlap
 
 MOST, AT_ONCE = bounds("data_repository_associations").most, 2
@@ -41,15 +42,19 @@ def support(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF618",
     title="Folders of data repository associations do not overlap",
-    each=LustreFileSystem,
+    each=(LustreFileSystem, App),
     source=f"{FSX}, FileSystemPath",
 )
-def folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+def folders(item: LustreFileSystem | App, _: Deployment) -> Iterator[Broken]:
     """
     Folders begin with a slash, and none lies in another; "/" is for a file system with one association. Assumed: FSx
     refuses a part that is empty, "." or "..", of which its pattern says nothing.
     """
-    for index, association in enumerate(lustre.data_repository_associations):
+    if isinstance(item, App):
+        for folders_of_one in _of_existing(item).values():
+            yield from _overlaps(folders_of_one)
+        return
+    for association in item.data_repository_associations:
         path = association.file_system_path
         if not path.startswith("/"):
             yield refused(association.at("file_system_path"), show(path), allowed="a path from /", fix=f"write /{path}")
@@ -58,14 +63,32 @@ def folders(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
                 association.at("file_system_path"),
                 show(path),
                 allowed="a path without '//', '.' and '..'",
-                fix="write the path of the folder itself, such as /data",
+                fix=f"write {'/' + '/'.join(part for part in path.split('/') if part not in ('', '.', '..'))}",
             )
-        for other in lustre.data_repository_associations[:index]:
-            if overlap(path, other.file_system_path):
+    yield from _overlaps(
+        [(each.at("file_system_path"), each.file_system_path, each.name) for each in item.data_repository_associations]
+    )
+
+
+def _of_existing(app: App) -> dict[str, list[tuple[str, str, str]]]:
+    """Place, folder and name of each association with a file system that is no resource of the app."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for association, node in app.each(ASSOCIATION):
+        owner, folder = node.get("FileSystemId"), node.get("FileSystemPath").text()
+        if owner.resource(FILE_SYSTEM) is None and isinstance(folder, str):
+            place = f"{association.path}.FileSystemPath"
+            found.setdefault(owner.token, []).append((place, folder, association.logical_id))
+    return found
+
+
+def _overlaps(folders: list[tuple[str, str, str]]) -> Iterator[Broken]:
+    for index, (place, folder, _name) in enumerate(folders):
+        for _place, other, name in folders[:index]:
+            if overlap(folder, other):
                 yield refused(
-                    association.at("file_system_path"),
-                    show(path),
-                    allowed=f"what does not overlap with {other.file_system_path} of {other.name}",
+                    place,
+                    show(folder),
+                    allowed=f"what does not overlap with {other} of {name}",
                     fix="give one of them another folder",
                 )
 

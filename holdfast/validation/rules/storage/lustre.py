@@ -21,7 +21,14 @@ RESTRICTED_THROUGHPUT = bounds("restricted_lustre_throughput_mbps_per_tib")
     source=f"{FSX}, StorageCapacity",
 )
 def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
-    """On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400)."""
+    """On SSD 1200 GiB, or a multiple of 2400 GiB (3600 for SCRATCH_1 beyond 2400); none with intelligent tiering."""
+    if lustre.storage_type == "INTELLIGENT_TIERING" and lustre.capacity_gib is not None:
+        yield refused(
+            lustre.at("capacity_gib"),
+            f"{lustre.capacity_gib} GiB",
+            allowed="none with INTELLIGENT_TIERING",
+            fix="remove it",
+        )
     allowed = steps("lustre_capacity_gib").get(lustre.deployment_type)
     if allowed is None or lustre.storage_type != "SSD":
         return
@@ -44,8 +51,15 @@ def lustre_capacity(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]
 def lustre_throughput(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
     """
     Persistent types need one: 50, 100 or 200 MB/s per TiB for PERSISTENT_1, 125, 250, 500 or 1000 for PERSISTENT_2. The
-    CDK's own construct lets PERSISTENT_2 without one pass. Scratch types have none.
+    CDK's own construct lets PERSISTENT_2 without one pass. Scratch types and intelligent tiering have none.
     """
+    if lustre.storage_type == "INTELLIGENT_TIERING" and lustre.throughput_mbps_per_tib is not None:
+        yield refused(
+            lustre.at("throughput_mbps_per_tib"),
+            f"{lustre.throughput_mbps_per_tib} MB/s per TiB",
+            allowed="none with INTELLIGENT_TIERING, which has ThroughputCapacity",
+            fix="write ThroughputCapacity instead, such as 4000",
+        )
     if lustre.storage_type != "SSD":
         return
     tiers = limits("lustre_throughput_mbps_per_tib").get(lustre.deployment_type)

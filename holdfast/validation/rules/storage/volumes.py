@@ -115,7 +115,12 @@ def system_paths(mount: Mount, _: Deployment) -> Iterator[Broken]:
     """A file system over /usr or /etc takes the node's software away; the node fails or cannot be reached."""
     path = (mount.mount_path or "").rstrip("/")
     if mount.mount_path is not None and path in ("", *limits("system_paths")):
-        yield refused(mount.at("mount_path"), show(mount.mount_path), allowed="a path of its own", fix="write /fsx")
+        yield refused(
+            mount.at("mount_path"),
+            f"{show(mount.mount_path)}, where the node's image has files",
+            allowed="a path of its own",
+            fix=f"write {'/fsx' if mount.kind == 'lustre' else '/home'}",
+        )
 
 
 @rule(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from holdfast.validation.cloudformation import Node, Resource
 from holdfast.validation.engine import Broken, rule
-from holdfast.validation.model import App, Deployment, references_in
+from holdfast.validation.model import App, Deployment, references_in, text_of
 from holdfast.validation.rules.network import node_groups
 from holdfast.validation.rules.templates.order import CLUSTER, DEPENDS_ON, is_before, too_late
 
@@ -205,16 +205,11 @@ def charts_after_access(app: App, _: Deployment) -> Iterator[Broken]:
             if function.type == "AWS::Lambda::Function"
             for each in references_in(app.node(function).get("Role").value)
         }
-        people = [
-            each
-            for each, node in app.each("AWS::EKS::AccessEntry")
-            if (node.get("Type").text() or "STANDARD") == "STANDARD" and each.template is resource.template
-        ]
-        if not roles and people and not any(is_before(app, each, resource) for each in people):
-            yield too_late(resource, people[0], "the access of what installs charts")
         for entry, node in app.each("AWS::EKS::AccessEntry"):
             principal = node.get("PrincipalArn").resource("AWS::IAM::Role")
-            if principal is not None and principal in roles and not is_before(app, entry, resource):
+            # The role of a function that is made elsewhere is known by its name alone.
+            named = not roles and _CHARTS.search(text_of(node.get("PrincipalArn").value) or "")
+            if (named or (principal is not None and principal in roles)) and not is_before(app, entry, resource):
                 yield too_late(resource, entry, "the access of what installs charts")
 
 

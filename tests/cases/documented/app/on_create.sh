@@ -1,0 +1,3 @@
+#!/bin/bash
+# Nothing to do on a new node.
+set -euo pipefail
