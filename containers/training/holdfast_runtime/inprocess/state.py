@@ -50,6 +50,8 @@ from holdfast_runtime.transfer import Flat, flatten, local, unflatten
 
 BUFFERS = "buffers"
 SMALL_BYTES = 1 << 16
+SKIPPED = ("begun", "by rank", "settled", "state")
+"""Parts of ``rest`` that are compared in another way, or that ranks do not have alike."""
 RECEIVED = "received by newcomers: "
 """In front of a name in ``state=``: positions of a framework, which count in ways of their own and are not compared."""
 
@@ -125,6 +127,10 @@ class TrainingState:
         """Of all modules, at the same time."""
         self._notes: _Notes | None = None
         """Of the step that runs, until its update."""
+        self._boundary: _Notes | None = None
+        """Of the moment before the program's work between two steps, until the next update or the end of the loop."""
+        self.settled = 0
+        """Updates at the end of the last loop: what the program does behind it is done."""
         self._old_notes: _Notes | None = None
         """Whose memory new copies are made in."""
         self._received: _Received | None = None
@@ -189,8 +195,22 @@ class TrainingState:
             self.put_back()
         self._notes = self._note()
 
+    def begin_between(self) -> None:
+        """The program is about to work between two steps: a rank that is lost in it leads back to here."""
+        if self._boundary is None:
+            self._boundary = self._note(apart=True)
+
+    def end_between(self) -> None:
+        if self._boundary is not None and not self._changes_parameters:
+            self._changes_parameters = bool(self._moved(self._boundary))
+
+    def end_loop(self, number: int) -> None:
+        """The program has left a loop, after so many updates: nothing leads back into it."""
+        self.settled, self._boundary = max(self.settled, number), None
+
     def committed(self) -> None:
         self.number += 1
+        self._boundary = None
         self._at_update = self._reader.modes(), switched()
         if self._notes is not None:
             self._old_notes, self._notes = self._notes, None
@@ -209,7 +229,7 @@ class TrainingState:
 
     def changed_parameter(self) -> str:
         """Return the name of a parameter that the step has changed, of which there is no copy; empty for none."""
-        notes = self._notes
+        notes = self._boundary or self._notes
         if notes is None or notes.parameters is not None:
             return ""
         return self._moved(notes)
@@ -221,9 +241,11 @@ class TrainingState:
             self._changes_parameters = bool(self._moved(self._notes))
 
     def put_back(self) -> None:
-        notes = self._notes
+        notes = self._boundary or self._notes
         if notes is None:
             return
+        if notes is self._boundary:
+            self._notes = None
         with torch.no_grad():
             self._reader.restore(notes.model)
             if notes.parameters is None:
@@ -296,6 +318,7 @@ class TrainingState:
             **self._plain_parts(),
             "seed": self.seed,
             "by rank": sorted(self.by_rank),
+            "settled": self.settled,
             "buffer kinds": self._reader.buffer_kinds(),
         }
 
@@ -309,7 +332,7 @@ class TrainingState:
         tree: dict[str, Any] = {}
         if model == "all" and self._baseline is not None:
             now = self._reader.note(buffers=False)
-            tree = {key: value for key, value in self.rest().items() if key not in ("begun", "by rank", "state")}
+            tree = {key: value for key, value in self.rest().items() if key not in SKIPPED}
             tree["objects"] = self._reader.unsent(now, self._baseline)
         elif model == "modes" and (modes := self._reader.modes()) != self._first_modes:
             changed = {name: {"training": mode} for name, mode in {*modes} - {*self._first_modes}}
@@ -338,7 +361,8 @@ class TrainingState:
         self._of_ranks = {**kept, step: values}
 
     def load_rest(self, rest: dict[str, Any]) -> None:
-        self._notes = None
+        self._notes = self._boundary = None
+        self.settled = rest.get("settled", 0)
         self.by_rank |= {*rest["by rank"]}
         self.seed = rest["seed"]
         if self.scheduler is not None:
@@ -433,8 +457,8 @@ class TrainingState:
             "state": {name: item.state_dict() for name, item in self.added.items()},
         }
 
-    def _note(self) -> _Notes:
-        old, parameters = self._old_notes, self._reader.parameters
+    def _note(self, *, apart: bool = False) -> _Notes:
+        old, parameters = None if apart else self._old_notes, self._reader.parameters
         return _Notes(
             model=self._reader.note(old.model if old is not None else None),
             rest=copy_of(flatten(self._plain_parts()), old.rest.tensors if old is not None else ()),

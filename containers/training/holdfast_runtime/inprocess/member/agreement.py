@@ -88,12 +88,14 @@ class Agreement:
         with with_peers("the ranks could not be compared"):
             self._peers.wait(dist.all_reduce(tail, async_op=True))
             # One that has an older state does not know which values were seen to differ since.
-            known = json.dumps([sorted(made.state.by_rank), self._reporter.total]).encode()
+            own_part = [sorted(made.state.by_rank), self._reporter.total, made.state.settled]
+            known = json.dumps(own_part).encode()
             answers = [json.loads(each) for each in gathered_bytes(known, wait=self._peers.wait)]
             if made.sharded is not None:
                 digests = gathered(digest, world_size=own.world_size, wait=self._peers.wait)
-        made.state.by_rank |= {name for names, _ in answers for name in names}
-        own.asked = max(total for _, total in answers)
+        made.state.by_rank |= {name for names, *_ in answers for name in names}
+        own.asked = max(total for _, total, _ in answers)
+        made.state.settled = max(settled for *_, settled in answers)
         self.judge(vote.count(tail, world_size=own.world_size))
         if made.sharded is not None:
             self.compare(digests, twins=made.sharded.twins)
