@@ -1,8 +1,8 @@
 """
 Training with a validation of all ranks after every fourth step, and a schedule that follows from its loss.
 
-Arguments: folder, then what ``killing`` adds. PLACE and AT are where rank 1 kills itself once: in "validation", "behind"
-its collective, in a "step", or "outside" of both. EPOCHS: loops. LAYOUT: "replicas" or "sharded".
+Arguments: folder, then what ``killing`` adds. PLACE and AT are where rank 1 kills itself once: in "validation",
+"behind" its collective, in a "step", or "outside" of both. EPOCHS: loops. LAYOUT: "replicas" or "sharded".
 """
 
 import hashlib

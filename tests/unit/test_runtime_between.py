@@ -224,3 +224,49 @@ def test_a_collective_outside_of_steps_that_a_lost_peer_ends_is_not_charged_to_t
     sys.excepthook(RuntimeError, RuntimeError("Connection closed by peer [127.0.0.1]:1"), None)
 
     assert launcher.wait(Raised).where == "outside"
+
+
+def left_once(program: Program, launcher: FakeLauncher, use: Callable[[holdfast.Step], object]) -> list[object]:
+    """Use each of two steps behind it; the second one is left once."""
+    found: list[object] = []
+    left = [1]
+    for step in program.run.steps(2):
+        with step:
+            loss = program.model(torch.ones(2, 4)).square().mean()
+            loss.backward()
+            step.reduce(loss)
+            if step.number in left:
+                left.clear()
+                launcher.view(2, step=1)
+                raise BrokenError("rank 1 is lost")
+            step.update()
+        found.append(use(step))
+    return found
+
+
+def test_the_loss_of_a_step_that_was_left_is_printed_without_one(launcher: FakeLauncher) -> None:
+    found = left_once(Program(), launcher, lambda step: f"{step.loss:.4f}")
+
+    assert found[1] == "nan"
+    assert "nan" not in (found[0], found[2])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(lambda step: step.loss < 3.0, id="a decision"),
+        pytest.param(lambda step: 0.9 + step.loss, id="an average"),
+        pytest.param(lambda step: sum([step.loss]), id="a sum"),
+    ],
+)
+def test_the_loss_of_a_step_that_was_left_is_refused_where_training_would_follow_from_it(
+    launcher: FakeLauncher, use: Callable[[holdfast.Step], object]
+) -> None:
+    with pytest.raises(RuntimeError, match=r"step 1 has no loss: .* under `if step.done:`"):
+        left_once(Program(), launcher, use)
+
+
+def test_the_loss_of_a_step_that_is_done_is_a_number(launcher: FakeLauncher) -> None:
+    found = left_once(Program(), launcher, lambda step: step.loss + 1.0 if step.done else None)
+
+    assert [isinstance(value, float) for value in found] == [True, False, True]

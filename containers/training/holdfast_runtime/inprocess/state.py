@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from holdfast_runtime.groups import private
 from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.inprocess.tensors import (
@@ -50,7 +51,7 @@ from holdfast_runtime.transfer import Flat, flatten, local, unflatten
 
 BUFFERS = "buffers"
 SMALL_BYTES = 1 << 16
-SKIPPED = ("begun", "by rank", "settled", "state")
+SKIPPED = ("begun", "by rank", "loss", "settled", "state")
 """Parts of ``rest`` that are compared in another way, or that ranks do not have alike."""
 RECEIVED = "received by newcomers: "
 """In front of a name in ``state=``: positions of a framework, which count in ways of their own and are not compared."""
@@ -129,6 +130,8 @@ class TrainingState:
         """Of the step that runs, until its update."""
         self._boundary: _Notes | None = None
         """Of the moment before the program's work between two steps, until the next update or the end of the loop."""
+        self.loss: float | None = None
+        """Mean of all ranks in the newest committed step; None where this rank has not seen it."""
         self.settled = 0
         """Updates at the end of the last loop: what the program does behind it is done."""
         self._old_notes: _Notes | None = None
@@ -208,7 +211,8 @@ class TrainingState:
         """The program has left a loop, after so many updates: nothing leads back into it."""
         self.settled, self._boundary = max(self.settled, number), None
 
-    def committed(self) -> None:
+    def committed(self, *, loss: float | None = None) -> None:
+        self.loss = loss
         self.number += 1
         self._boundary = None
         self._at_update = self._reader.modes(), switched()
@@ -319,6 +323,7 @@ class TrainingState:
             "seed": self.seed,
             "by rank": sorted(self.by_rank),
             "settled": self.settled,
+            "loss": self.loss,
             "buffer kinds": self._reader.buffer_kinds(),
         }
 
@@ -362,14 +367,14 @@ class TrainingState:
 
     def load_rest(self, rest: dict[str, Any]) -> None:
         self._notes = self._boundary = None
-        self.settled = rest.get("settled", 0)
+        self.settled, self.loss = rest.get("settled", 0), rest.get("loss")
         self.by_rank |= {*rest["by rank"]}
         self.seed = rest["seed"]
         if self.scheduler is not None:
             self.scheduler.load_state_dict(unflatten(copy_of(flatten(rest["scheduler"]))))
         flat = copy_of(flatten(rest))
         for name, item in self.added.items():
-            item.load_state_dict(unflatten(copy_of(flatten(rest["state"][name]))))
+            _load(item, unflatten(copy_of(flatten(rest["state"][name]))))
         self._received = _Received(
             rest=flat,
             parameters=[local(parameter).clone() for parameter in self._parameters()],
@@ -485,7 +490,7 @@ class TrainingState:
         if self.scheduler is not None:
             self.scheduler.load_state_dict(rest["scheduler"])
         for name, item in self.added.items():
-            item.load_state_dict(rest["state"][name])
+            _load(item, rest["state"][name])
 
     def _moments(self) -> list[tuple[int, int]]:
         return [
@@ -501,3 +506,9 @@ class TrainingState:
             own["scheduler"] = self.scheduler
         for name, item in (*own.items(), *self.added.items()):
             check_sendable(name, item)
+
+
+def _load(item: Stateful, state: dict[str, Any]) -> None:
+    item.load_state_dict(state)
+    if isinstance(item, torch.amp.GradScaler):
+        private.forget_unscaled(item)

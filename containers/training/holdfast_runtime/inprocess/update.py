@@ -128,6 +128,9 @@ class Updates:
         rank, size = self._member.own.rank, self._member.own.world_size
         return self._sharded.data_place if self._sharded is not None else (rank, size)
 
+    def mean_loss_of(self, number: int) -> float | None:
+        return self._state.loss if self.finished == number + 1 else None
+
     def is_done(self, number: int) -> bool:
         """True if the update of a step is committed, here or by others."""
         view = self._member.next_view if self._member is not None else None
@@ -306,7 +309,7 @@ class Updates:
         if compares:
             self._comparison.compare_twins(member)
         self._comparison.gather(step=member.own.committed_step + 1)
-        self._loss = loss
+        self._loss = loss if self._rounds is not None else None  # the mean of all is what the vote has
         member.own.prepared = True
         try:
             ballot.finish()
@@ -314,7 +317,8 @@ class Updates:
             member.leave(str(error))
             if not self.is_done(self._number):
                 raise
-            return loss
+            known = self._state.loss
+            return loss if known is None else known
         outcome = vote.count(ballot.tail, world_size=member.own.world_size)
         self._comparison.judge_vote(outcome, facts, member=member)
         member.faults.point("vote")
@@ -383,7 +387,7 @@ class Updates:
         if member is None:
             self.alone_step += 1
         else:
-            self._state.committed()
+            self._state.committed(loss=self._loss)
             member.own.committed_step += 1
             member.own.validity, member.own.prepared = "valid", False
             member.taking.recutting.forget()

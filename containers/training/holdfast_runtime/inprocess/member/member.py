@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from holdfast_runtime.control import Build, Buildable, Deadlines, Ready, Stop, View
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.groups import RecordedGroups, UnsupportedError, holders
+from holdfast_runtime.groups import RecordedGroups, UnsupportedError, holders, private
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError, of_peers
 from holdfast_runtime.inprocess.member.agreement import Agreement
 from holdfast_runtime.inprocess.member.making import Making
@@ -46,6 +46,7 @@ class Member:
         recorded: RecordedGroups | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
+        private.refuse_async_saves()
         self.faults = Injector.from_environment(environment)
         self.deadlines = Deadlines.from_environment(environment)
         self.own = Standing()
