@@ -151,8 +151,8 @@ def _without_peers(real: Callable[..., Any]) -> Callable[..., Any]:
         is_of_several = not no_dist and dist.is_initialized() and dist.get_world_size(process_group) > 1
         if is_of_several and getattr(process_group, "group_desc", "") != OF_CHECKPOINTS:
             raise UnsupportedError(
-                "dcp.async_save uses other ranks in a thread beside the training, where a lost rank cannot be replaced; "
-                "give Run(checkpoint=Checkpoints(folder), checkpoint_every=N), which writes beside the training too, "
+                "dcp.async_save uses other ranks in a thread beside the training, and a rank that is lost there cannot "
+                "be replaced; give Run(checkpoint=Checkpoints(folder), checkpoint_every=N), which writes beside the training too, "
                 "or call dcp.save in run.steps(total, between=...)"
             )
         return real(*arguments, process_group=process_group, no_dist=no_dist, **options)

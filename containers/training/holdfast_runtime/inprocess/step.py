@@ -54,7 +54,7 @@ class Update(Protocol):
         """The step is over."""
 
     def mean_loss_of(self, number: int) -> float | None:
-        """The mean loss of all ranks in the newest committed step; None for any other step, and where no rank has it."""
+        """The mean loss of all ranks in the newest committed step; None for another step, and where no rank has it."""
         ...
 
     def is_done(self, number: int) -> bool:
