@@ -1,7 +1,13 @@
-"""A training with Lightning, as users write it: arguments are the folder for what each rank has done, and the steps."""
+"""
+A training with Lightning, as users write it: arguments are the folder for what each rank has done, and the steps.
+
+ACCUMULATE: batches of each step. DIE: the step in whose second batch rank 1 kills itself once.
+"""
 
 import hashlib
 import json
+import os
+import signal
 import sys
 import warnings
 from pathlib import Path
@@ -24,6 +30,10 @@ class Model(pl.LightningModule):
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         inputs, wanted = batch
+        run, flag = self.trainer.strategy.run, FOLDER / "died"  # type: ignore[attr-defined]
+        if os.environ.get("DIE") == str(run.step) and run.rank == 1 and batch_idx % 3 == 1 and not flag.exists():
+            flag.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
         loss = nn.functional.mse_loss(self.net(inputs), wanted)
         self.log("loss", loss, sync_dist=True)
         self.samples = inputs
@@ -39,6 +49,8 @@ class Recorder(pl.Callback):
     """Writes, after each batch, what the update has made."""
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: Model, *_: object) -> None:  # type: ignore[override]
+        if trainer.fit_loop._should_accumulate():
+            return
         run = trainer.strategy.run  # type: ignore[attr-defined]
         parameters = torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()])
         rate = trainer.optimizers[0].param_groups[0]["lr"]
@@ -65,6 +77,7 @@ if __name__ == "__main__":
         max_epochs=-1,
         accelerator="cpu",
         gradient_clip_val=0.5,
+        accumulate_grad_batches=int(os.environ.get("ACCUMULATE", "1")),
         callbacks=[Recorder()],
         logger=False,
         enable_checkpointing=False,

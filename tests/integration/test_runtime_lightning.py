@@ -49,3 +49,22 @@ def test_faults_in_the_midst_of_fit_cost_no_bit(calm: Outcome, tmp_path: Path) -
     assert outcome.finished, outcome.text[-3000:]
     assert outcome.fired == dict.fromkeys(range(len(faults)), 1)
     assert differences(outcome, calm) == []
+
+
+def test_batches_that_one_step_accumulates_are_all_done_again(tmp_path: Path) -> None:
+    """Epochs of 7 batches have two steps of three batches, and one of the last batch."""
+    shape = SHAPE | {"steps": 8, "environment": {"ACCUMULATE": "3", "DIE": "1"}}
+    faults = tuple(
+        {"kind": "SIGKILL", "phase": phase, "rank": rank, "step": step}
+        for phase, rank, step in (("data", 1, 3), ("bucket:0", 0, 4), ("commit", 1, 6))
+    )
+
+    calm = run_job(tmp_path / "calm", Job(**shape | {"environment": {"ACCUMULATE": "3"}}))
+    outcome = run_job(tmp_path / "killed", Job(faults=faults, arguments=("--max-restarts", "20"), **shape))
+
+    assert calm.finished, calm.text[-3000:]
+    assert outcome.finished, outcome.text[-3000:]
+    assert outcome.fired == {0: 1, 1: 1, 2: 1}
+    assert (tmp_path / "killed" / "died").exists()
+    assert differences(outcome, calm) == []
+    assert max(calm.steps) == 8

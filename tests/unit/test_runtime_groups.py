@@ -4,11 +4,13 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint.state_dict_saver as dcp
 from torch import nn
 
 from holdfast_runtime import groups
@@ -80,6 +82,17 @@ def test_a_newcomer_makes_alone_what_the_others_have(group: Group) -> None:
     del mesh
     gc.collect()
     assert closed(group) == []
+
+
+def test_a_checkpoint_that_a_program_writes_beside_its_steps_with_other_ranks_is_refused_with_the_way(
+    group: Group, tmp_path: Path
+) -> None:
+    groups.private.refuse_async_saves()
+    group.open_alone(rank=0, world_size=2)
+    with pytest.raises(UnsupportedError, match=r"give Run\(checkpoint=Checkpoints\(folder\), checkpoint_every=N\)"):
+        dcp.async_save({"weight": torch.ones(2)}, checkpoint_id=tmp_path)
+
+    assert not any(tmp_path.iterdir())
 
 
 def test_the_digest_is_of_the_groups_and_their_order(monkeypatch: pytest.MonkeyPatch) -> None:

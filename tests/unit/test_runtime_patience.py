@@ -56,6 +56,12 @@ def test_what_was_raised_after_the_update_replaces_its_process_and_a_second_one_
     assert verdicts(*after) == ["replace", "end"]
 
 
+def test_a_collective_outside_of_steps_that_was_left_counts_once_a_generation_and_ends_the_job_in_the_second() -> None:
+    first = [error(generation=1, process=name, where="outside") for name in "abc"]
+    assert verdicts(*first) == ["replace"] * 3
+    assert verdicts(*first, error(generation=2, process="d", where="outside")) == ["replace"] * 3 + ["end"]
+
+
 def test_what_is_raised_in_a_recovery_is_tried_again_and_then_ends_the_job() -> None:
     assert verdicts(error(generation=1, where="recovery"), error(generation=2, where="recovery")) == ["again", "end"]
 

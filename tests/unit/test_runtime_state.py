@@ -368,6 +368,23 @@ def test_groups_that_come_later_travel_by_the_names_of_their_parameters() -> Non
     assert newcomer.optimizer.param_groups[1]["params"] == [newcomer.model.layer.bias]
 
 
+def test_a_scaler_of_gradients_begins_a_step_that_was_left_as_the_first_time() -> None:
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    state = TrainingState(model, optimizer, scheduler=None, added={"scaler": scaler})
+    state.reach_boundary()
+    state.begin(3)
+    scaler.scale(model(torch.full((1, 2), torch.inf)).sum()).backward()
+    scaler.unscale_(optimizer)
+
+    state.put_back()
+
+    scaler.unscale_(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == 2.0**15
+
+
 def test_a_step_begins_without_casts_of_older_parameters() -> None:
     it, values = Program(), torch.ones(1, 2)
     it.state.reach_boundary()

@@ -30,7 +30,7 @@ def ended(*views: View) -> list[str]:
 
     async def run() -> None:
         nothing: Any = SimpleNamespace(say=lambda _text: None, tell=lambda _text: None)
-        ending: Any = SimpleNamespace(begun=False, end=lambda _code, reason: found.append(reason))
+        ending: Any = SimpleNamespace(begun=False, notes=[], end=lambda _code, reason: found.append(reason))
         judgement = Judgement(
             slots=nothing,
             links=nothing,

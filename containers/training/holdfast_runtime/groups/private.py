@@ -27,6 +27,8 @@ TESTED = ("2.13",)
 c10d: Any = _c10d
 _meshes: "list[weakref.ref[DeviceMesh]]" = []
 _watched = False
+OF_CHECKPOINTS = "holdfast checkpoints"
+"""Description of the group in which the runtime writes its own checkpoints."""
 _kinds: Any = _distributed_c10d.OpType  # type: ignore[attr-defined]
 WHOLE_WAITS = tuple(
     int(kind.value) for kind in (_kinds.SEND, _kinds.RECV, _kinds.RECVANYSOURCE, _kinds.COALESCED, _kinds.UNKNOWN)
@@ -124,6 +126,38 @@ def _watch_meshes() -> None:
         real(self, *arguments, **options)
 
     DeviceMesh.__init__ = init  # type: ignore[method-assign]
+
+
+def forget_unscaled(scaler: torch.amp.GradScaler) -> None:
+    """A scaler keeps until its ``update`` which gradients it has unscaled, and no ``state_dict`` has that."""
+    scaler._per_optimizer_states.clear()
+
+
+@functools.cache
+def refuse_async_saves() -> None:
+    """Have ``dcp.async_save`` raise UnsupportedError where it needs other ranks, but in the runtime's own group."""
+    from torch.distributed.checkpoint import _async_process_executor, _async_thread_executor
+
+    for executor in (
+        _async_process_executor._ProcessBasedAsyncCheckpointExecutor,
+        _async_thread_executor._ThreadBasedAsyncCheckpointExecutor,
+    ):
+        executor.execute_save = _without_peers(executor.execute_save)  # type: ignore[method-assign]
+
+
+def _without_peers(real: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def execute_save(*arguments: Any, process_group: Any = None, no_dist: bool = False, **options: Any) -> Any:
+        is_of_several = not no_dist and dist.is_initialized() and dist.get_world_size(process_group) > 1
+        if is_of_several and getattr(process_group, "group_desc", "") != OF_CHECKPOINTS:
+            raise UnsupportedError(
+                "dcp.async_save uses other ranks in a thread beside the training, and a rank that is lost there cannot "
+                "be replaced; give Run(checkpoint=Checkpoints(folder), checkpoint_every=N), which writes beside the training too, "
+                "or call dcp.save in run.steps(total, between=...)"
+            )
+        return real(*arguments, process_group=process_group, no_dist=no_dist, **options)
+
+    return execute_save
 
 
 def watch_waits(of_work: Callable[..., Any], of_tensor: Callable[..., Any]) -> None:

@@ -90,7 +90,7 @@ class RecordedGroups:
                 "a process group is made after the first step: a process that takes over a rank would not have it. "
                 "In place of dcp.async_save in a group of its own give Run(checkpoint=Checkpoints(folder), "
                 "checkpoint_every=N); for other work make a DeviceMesh before Run, and call mesh.get_group(name) at "
-                "each use"
+                "each use, in a step or in run.steps(total, between=...)"
             )
         options = dict(inspect.signature(real).bind(*arguments, **options).arguments)
         before, number = sockets_of(), private.next_number()

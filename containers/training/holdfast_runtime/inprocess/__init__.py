@@ -11,8 +11,8 @@ from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
+from holdfast_runtime.inprocess.leaving import behind
 from holdfast_runtime.inprocess.member import Agreement, Member, Standing
-from holdfast_runtime.inprocess.missed import behind
 from holdfast_runtime.inprocess.reduction import BUCKET_BYTES, Reducer, layout
 from holdfast_runtime.inprocess.reduction.vote import LENGTH, Outcome, cast, count
 from holdfast_runtime.inprocess.run import Run

@@ -11,6 +11,7 @@ from holdfast_runtime.control import LauncherLostError
 
 TRACEBACK_LENGTH = 8000
 WHAT_LENGTH = 300
+ADVICE_OF_GLOO = ". This is typically caused by a remote worker"
 
 
 class BrokenError(RuntimeError):
@@ -37,7 +38,7 @@ def described(error: BaseException) -> tuple[str, str]:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not is_library(frame.filename)] or frames
     place = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
-    text = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
+    text = "".join(traceback.format_exception_only(error)).strip().splitlines()[0].partition(ADVICE_OF_GLOO)[0]
     whole = "".join(traceback.format_exception(error))
     if len(whole) > TRACEBACK_LENGTH:
         whole = f"{whole[: TRACEBACK_LENGTH // 2]}\n...\n{whole[-TRACEBACK_LENGTH // 2 :]}"

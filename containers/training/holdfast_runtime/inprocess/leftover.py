@@ -41,7 +41,8 @@ class OneUpdate:
             raise UnsupportedError(
                 f"{place} calls scaler.step(optimizer), and step.update() steps the optimizer: two updates in a step; "
                 "put step.reduce(loss) and scaler.unscale_(optimizer) before step.update(), call "
-                "optimizer.zero_grad() between them where a gradient is not finite, and delete scaler.step"
+                "optimizer.zero_grad() between them where the norm of all gradients is not finite, and delete "
+                "scaler.step"
             )
         raise UnsupportedError(
             f"{place} calls optimizer.step(), and step.update(loss) steps the optimizer: two updates in a step; delete "

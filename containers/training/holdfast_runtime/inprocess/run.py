@@ -22,6 +22,8 @@ from holdfast_runtime.inprocess.update import Updates
 from holdfast_runtime.sharded import NoCollectives
 from holdfast_runtime.snapshots import Checkpoints
 
+REPEATED = "only a step and run.steps(total, between=...) are repeated: call all_reduce_mean in one of them"
+
 
 class Run:
     """
@@ -174,16 +176,28 @@ class Run:
         """Finished updates that are done again since the last recovery; more than 0 only where the job allows it."""
         return self._member.own.lost_steps if self._member else 0
 
-    def steps(self, total: int) -> Iterator[Step]:
-        """Steps until ``total`` updates are finished, from the one that is next, whatever happens in between."""
+    def steps(self, total: int, *, between: Callable[[int], object] | None = None) -> Iterator[Step]:
+        """
+        Steps until ``total`` updates are finished, from the one that is next, whatever happens in between.
+
+        Args:
+            between: Called with the number of finished updates after each update, on all ranks together: for work that
+                needs other ranks, such as a validation or a gathered save. If a rank is lost in it, or before the next
+                update, all ranks call it again, the process that takes over the rank as well, with the state of before.
+                Default: nothing.
+        """
         if self._member is not None:
             self._member.begin_loop(total)
             self._alone.close()
-        while True:
-            while self.step < total:
-                yield from self.attempts(self.step)
-            if self.finish():
-                break
+        self._updates.between.function = between
+        try:
+            while True:
+                while self.step < total:
+                    yield from self.attempts(self.step)
+                if self.finish():
+                    break
+        finally:
+            self._state.end_loop(min(total, self.step))
         # What a script draws between two epochs is the same in a process that was not there.
         seed_generators(self.seed, total)
         if self._is_behind:
@@ -210,7 +224,8 @@ class Run:
     def _without_peers(self, function: object) -> str:
         return (
             f"{function} stands between two calls of run.steps, and this process, which has taken over a rank, runs "
-            "it without the others, which have done so; use run.all_reduce_mean, or put it in a step"
+            "it without the others, which have done so; give it to run.steps(total, between=...), or use "
+            "run.all_reduce_mean"
         )
 
     def finish(self) -> bool:
@@ -222,8 +237,9 @@ class Run:
         """
         if self._is_behind:
             return True
-        if self._member is not None and not self._member.finish():
+        if not self._updates.may_end() or (self._member is not None and not self._member.finish()):
             return False
+        self._state.end_loop(self.step)
         self._state.reach_boundary()
         if self._checkpoint is not None and self._checkpoint_every:
             self._save(last=True)
@@ -243,7 +259,7 @@ class Run:
                 self._member.peers.check()
             return self._updates.mean(value)
         except BrokenError as error:
-            raise BrokenError(f"{error}; only a step is repeated: call all_reduce_mean inside the step") from error
+            raise BrokenError(f"{error}; {REPEATED}") from error
 
     def _save(self, *, last: bool = False) -> None:
         every = self._checkpoint_every

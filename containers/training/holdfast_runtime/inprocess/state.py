@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from holdfast_runtime.groups import private
 from holdfast_runtime.inprocess.digest import digest_of
 from holdfast_runtime.inprocess.errors import DivergenceError
 from holdfast_runtime.inprocess.tensors import (
@@ -50,6 +51,8 @@ from holdfast_runtime.transfer import Flat, flatten, local, unflatten
 
 BUFFERS = "buffers"
 SMALL_BYTES = 1 << 16
+SKIPPED = ("begun", "by rank", "loss", "settled", "state")
+"""Parts of ``rest`` that are compared in another way, or that ranks do not have alike."""
 RECEIVED = "received by newcomers: "
 """In front of a name in ``state=``: positions of a framework, which count in ways of their own and are not compared."""
 
@@ -125,6 +128,12 @@ class TrainingState:
         """Of all modules, at the same time."""
         self._notes: _Notes | None = None
         """Of the step that runs, until its update."""
+        self._boundary: _Notes | None = None
+        """Of the moment before the program's work between two steps, until the next update or the end of the loop."""
+        self.loss: float | None = None
+        """Mean of all ranks in the newest committed step; None where this rank has not seen it."""
+        self.settled = 0
+        """Updates at the end of the last loop: what the program does behind it is done."""
         self._old_notes: _Notes | None = None
         """Whose memory new copies are made in."""
         self._received: _Received | None = None
@@ -189,8 +198,23 @@ class TrainingState:
             self.put_back()
         self._notes = self._note()
 
-    def committed(self) -> None:
+    def begin_between(self) -> None:
+        """The program is about to work between two steps: a rank that is lost in it leads back to here."""
+        if self._boundary is None:
+            self._boundary = self._note(apart=True)
+
+    def end_between(self) -> None:
+        if self._boundary is not None and not self._changes_parameters:
+            self._changes_parameters = bool(self._moved(self._boundary))
+
+    def end_loop(self, number: int) -> None:
+        """The program has left a loop, after so many updates: nothing leads back into it."""
+        self.settled, self._boundary = max(self.settled, number), None
+
+    def committed(self, *, loss: float | None = None) -> None:
+        self.loss = loss
         self.number += 1
+        self._boundary = None
         self._at_update = self._reader.modes(), switched()
         if self._notes is not None:
             self._old_notes, self._notes = self._notes, None
@@ -209,7 +233,7 @@ class TrainingState:
 
     def changed_parameter(self) -> str:
         """Return the name of a parameter that the step has changed, of which there is no copy; empty for none."""
-        notes = self._notes
+        notes = self._boundary or self._notes
         if notes is None or notes.parameters is not None:
             return ""
         return self._moved(notes)
@@ -221,9 +245,11 @@ class TrainingState:
             self._changes_parameters = bool(self._moved(self._notes))
 
     def put_back(self) -> None:
-        notes = self._notes
+        notes = self._boundary or self._notes
         if notes is None:
             return
+        if notes is self._boundary:
+            self._notes = None
         with torch.no_grad():
             self._reader.restore(notes.model)
             if notes.parameters is None:
@@ -296,6 +322,8 @@ class TrainingState:
             **self._plain_parts(),
             "seed": self.seed,
             "by rank": sorted(self.by_rank),
+            "settled": self.settled,
+            "loss": self.loss,
             "buffer kinds": self._reader.buffer_kinds(),
         }
 
@@ -309,7 +337,7 @@ class TrainingState:
         tree: dict[str, Any] = {}
         if model == "all" and self._baseline is not None:
             now = self._reader.note(buffers=False)
-            tree = {key: value for key, value in self.rest().items() if key not in ("begun", "by rank", "state")}
+            tree = {key: value for key, value in self.rest().items() if key not in SKIPPED}
             tree["objects"] = self._reader.unsent(now, self._baseline)
         elif model == "modes" and (modes := self._reader.modes()) != self._first_modes:
             changed = {name: {"training": mode} for name, mode in {*modes} - {*self._first_modes}}
@@ -338,14 +366,15 @@ class TrainingState:
         self._of_ranks = {**kept, step: values}
 
     def load_rest(self, rest: dict[str, Any]) -> None:
-        self._notes = None
+        self._notes = self._boundary = None
+        self.settled, self.loss = rest.get("settled", 0), rest.get("loss")
         self.by_rank |= {*rest["by rank"]}
         self.seed = rest["seed"]
         if self.scheduler is not None:
             self.scheduler.load_state_dict(unflatten(copy_of(flatten(rest["scheduler"]))))
         flat = copy_of(flatten(rest))
         for name, item in self.added.items():
-            item.load_state_dict(unflatten(copy_of(flatten(rest["state"][name]))))
+            _load(item, unflatten(copy_of(flatten(rest["state"][name]))))
         self._received = _Received(
             rest=flat,
             parameters=[local(parameter).clone() for parameter in self._parameters()],
@@ -433,8 +462,8 @@ class TrainingState:
             "state": {name: item.state_dict() for name, item in self.added.items()},
         }
 
-    def _note(self) -> _Notes:
-        old, parameters = self._old_notes, self._reader.parameters
+    def _note(self, *, apart: bool = False) -> _Notes:
+        old, parameters = None if apart else self._old_notes, self._reader.parameters
         return _Notes(
             model=self._reader.note(old.model if old is not None else None),
             rest=copy_of(flatten(self._plain_parts()), old.rest.tensors if old is not None else ()),
@@ -461,7 +490,7 @@ class TrainingState:
         if self.scheduler is not None:
             self.scheduler.load_state_dict(rest["scheduler"])
         for name, item in self.added.items():
-            item.load_state_dict(rest["state"][name])
+            _load(item, rest["state"][name])
 
     def _moments(self) -> list[tuple[int, int]]:
         return [
@@ -477,3 +506,9 @@ class TrainingState:
             own["scheduler"] = self.scheduler
         for name, item in (*own.items(), *self.added.items()):
             check_sendable(name, item)
+
+
+def _load(item: Stateful, state: dict[str, Any]) -> None:
+    item.load_state_dict(state)
+    if isinstance(item, torch.amp.GradScaler):
+        private.forget_unscaled(item)

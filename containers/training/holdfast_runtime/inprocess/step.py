@@ -8,7 +8,7 @@ Then each rank updates by itself, and needs nobody for it: a rank that dies ther
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Literal, Protocol
+from typing import Literal, NoReturn, Protocol
 
 from torch import Tensor
 
@@ -53,6 +53,10 @@ class Update(Protocol):
     def end(self) -> None:
         """The step is over."""
 
+    def mean_loss_of(self, number: int) -> float | None:
+        """The mean loss of all ranks in the newest committed step; None for another step, and where no rank has it."""
+        ...
+
     def is_done(self, number: int) -> bool:
         """True if the update of a step is committed."""
         ...
@@ -60,6 +64,27 @@ class Update(Protocol):
     def survive(self, error: BaseException, *, step: "Step") -> bool:
         """True if the training goes on, with this step again or with the next one."""
         ...
+
+
+class NoLoss(float):
+    """The loss of a step without an update: prints as ``nan``. A decision or a sum with it raises RuntimeError."""
+
+    def __new__(cls, number: int) -> "NoLoss":
+        made = super().__new__(cls, "nan")
+        made._number = number
+        return made
+
+    _number: int
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise RuntimeError(
+            f"step {self._number} has no loss: its update is not committed, as in a step that a lost rank broke and "
+            "that is repeated; use step.loss after step.update, and behind `with step:` under `if step.done:`"
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __bool__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __hash__ = float.__hash__
 
 
 class Step:
@@ -75,12 +100,24 @@ class Step:
         """Updates that were finished before this one."""
         self.trial = trial
         """Whether it counts for nothing: a spare does it alone, up to ``update``, to be warm when it gets a rank."""
-        self.loss = float("nan")
-        """Mean over all ranks, after ``update``."""
         self._update = update
+        self._loss: float | None = None
         self._reduced = False
         self._updated = False
         self._noted = 0.0
+
+    @property
+    def loss(self) -> float:
+        """
+        Mean over all ranks, after ``update``.
+
+        Of a step without an update, such as one that was left, it prints as ``nan``, and is refused in comparisons and
+        sums: ranks that decide on it would part.
+        """
+        loss = self._update.mean_loss_of(self.number) if self._loss is None and self.done else self._loss
+        if loss is None:
+            return float("nan") if self.trial else NoLoss(self.number)
+        return loss
 
     @property
     def done(self) -> bool:
@@ -126,10 +163,10 @@ class Step:
         """
         self._noted = self._own_loss(loss)
         if self._update.is_sharded:
-            self.loss = self._update.mean_loss(self._noted)
+            self._loss = loss = self._update.mean_loss(self._noted)
         else:
-            self.loss, self._reduced = self._update.reduce(self._noted), True
-        return self.loss
+            self._loss, self._reduced = (loss := self._update.reduce(self._noted)), True
+        return loss
 
     def update(self, loss: Tensor | float | None = None) -> float:
         """
@@ -144,7 +181,7 @@ class Step:
         if self._updated:
             raise RuntimeError(f"step {self.number} has had its update; call step.update(loss) once in each step")
         if not self._reduced:
-            self.loss = self._update.reduce(self._own_loss(loss))
+            self._loss = self._update.reduce(self._own_loss(loss))
         self._update.apply()
         self._updated = True
         return self.loss
@@ -167,4 +204,7 @@ class Step:
                 raise RuntimeError(f"step {self.number} ended without step.update(loss); call it after backward")
             self._update.end()
             return False
-        return self._update.survive(error, step=self)
+        survives = self._update.survive(error, step=self)
+        if not self._updated:
+            self._loss = None
+        return survives

@@ -12,17 +12,17 @@ from torch.distributed.tensor import DTensor
 
 from holdfast_runtime.elastic import Rounds, exact_norm
 from holdfast_runtime.groups import UnsupportedError
+from holdfast_runtime.inprocess.between import Between
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
-from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, TriedError, of_peers
+from holdfast_runtime.inprocess.errors import BrokenError, TriedError
+from holdfast_runtime.inprocess.leaving import Leaving
 from holdfast_runtime.inprocess.leftover import OneUpdate
-from holdfast_runtime.inprocess.member import PEERS, Member
-from holdfast_runtime.inprocess.missed import behind
+from holdfast_runtime.inprocess.member import Member
 from holdfast_runtime.inprocess.reduction import Reducer, SharedBuffers, packed, unpack, vote
 from holdfast_runtime.inprocess.same_batch import SameBatch
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.step import Step
 from holdfast_runtime.sharded import Ballot, NoCollectives
-from holdfast_runtime.state import StructureError
 from holdfast_runtime.transfer import local
 
 
@@ -94,6 +94,8 @@ class Updates:
                 wait=self.wait,
             )
         )
+        self._leaving = Leaving(state, member)
+        self.between = Between(state, member, settle=self._settle)
         self._one_update = OneUpdate(state.optimizer)
         self._same_batch = SameBatch()
         # The inputs of a stage are what its neighbour sends: of one that is lost, anything.
@@ -126,6 +128,9 @@ class Updates:
         rank, size = self._member.own.rank, self._member.own.world_size
         return self._sharded.data_place if self._sharded is not None else (rank, size)
 
+    def mean_loss_of(self, number: int) -> float | None:
+        return self._state.loss if self.finished == number + 1 else None
+
     def is_done(self, number: int) -> bool:
         """True if the update of a step is committed, here or by others."""
         view = self._member.next_view if self._member is not None else None
@@ -134,29 +139,39 @@ class Updates:
     def may_begin(self) -> bool:
         """True if the next step can begin; False after a recovery here, which may have changed which step is next."""
         member = self._member
-        if member is None or self.trial:
-            self._between()
-            self.end_step()
-            return True
-        member.faults.step = self.finished
-        if member.at_boundary:
-            member.hand_over()
-            return False
-        if member.has_left:
+        if member is not None and not self.trial:
+            member.faults.step = self.finished
+            if member.at_boundary:
+                member.hand_over()
+                return False
+        return self._is_between(ends=False)
+
+    def may_end(self) -> bool:
+        """True if the loop can end: all ranks have done what stands behind its last step. False after a recovery."""
+        return self.between.function is None or self._is_between(ends=True)
+
+    def _is_between(self, *, ends: bool) -> bool:
+        member = self._member
+        if member is not None and member.has_left and not self.trial:
             member.join()
             return False
         try:
-            member.peers.check()
-            self._between()
-            self.end_step()
-            member.faults.point("data")
+            if member is not None and not self.trial:
+                member.peers.check()
+            self._settle()
+            if not ends:
+                self.end_step()
+            if not self.trial:
+                self.between.run(self.finished)
+            if member is not None and not (ends or self.trial):
+                member.faults.point("data")
         except Exception as error:
-            if not self._left(error, number=self.finished):
+            if self.trial or not self._leaving.leave(error, number=self.finished):
                 raise
             return False
         return True
 
-    def _between(self) -> None:
+    def _settle(self) -> None:
         self._state.note_first()
         if self.trial:
             return
@@ -294,7 +309,7 @@ class Updates:
         if compares:
             self._comparison.compare_twins(member)
         self._comparison.gather(step=member.own.committed_step + 1)
-        self._loss = loss
+        self._loss = loss if self._rounds is not None else None  # the mean of all is what the vote has
         member.own.prepared = True
         try:
             ballot.finish()
@@ -302,7 +317,8 @@ class Updates:
             member.leave(str(error))
             if not self.is_done(self._number):
                 raise
-            return loss
+            known = self._state.loss
+            return loss if known is None else known
         outcome = vote.count(ballot.tail, world_size=member.own.world_size)
         self._comparison.judge_vote(outcome, facts, member=member)
         member.faults.point("vote")
@@ -371,7 +387,7 @@ class Updates:
         if member is None:
             self.alone_step += 1
         else:
-            self._state.committed()
+            self._state.committed(loss=self._loss)
             member.own.committed_step += 1
             member.own.validity, member.own.prepared = "valid", False
             member.taking.recutting.forget()
@@ -421,61 +437,9 @@ class Updates:
                 member.cannot(error)
             return False
         if member is not None and isinstance(error, Exception) and self.finished > step.number:
-            return self._left_after_update(error, step, member)
+            return self._leaving.leave_after_update(error, step, member)
         self._state.left_last = step.number
-        return self._left(error, number=step.number)
-
-    def _left(self, error: BaseException, *, number: int) -> bool:
-        """Leave the generation after an error before the update. True if the step can be done again."""
-        member = self._member
-        if isinstance(error, DivergenceError | UnsupportedError) and member is not None:
-            member.reporter.refuse(error)
-            return False
-        if member is None or not isinstance(error, Exception):
-            return False
-        if isinstance(error, StopIteration):
-            error = StructureError(
-                f"the data of rank {member.own.rank} ended in step {number}; all ranks have as many batches: "
-                "run.steps(total) with the smallest number of them, or begin the data again"
-            )
-        if isinstance(error, StructureError):
-            member.reporter.refuse(UnsupportedError(str(error)))
-            return False
-        reason = f"{type(error).__name__}: {error}"
-        if not self._is_of_peers(error, member):
-            reason = member.reporter.raised(error, step=number, where="step")
-        member.leave(reason)
-        return True
-
-    def _left_after_update(self, error: Exception, step: Step, member: Member) -> bool:
-        """A step was left behind its update, in a collective: True if nothing of consequence stood there."""
-        if isinstance(error, DivergenceError | UnsupportedError):
-            member.reporter.refuse(error)
-            return False
-        if not self._is_of_peers(error, member):
-            member.reporter.raised(error, step=step.number, where="after")
-            return False
-        missed = behind(error, step)
-        for call in missed.modes:
-            call()
-        missing = missed.statement or self._state.changed_mode()
-        if missing:
-            member.reporter.refuse(
-                DivergenceError(
-                    f"step {step.number} was left after its update, in a collective whose peer was lost, and what "
-                    f"stands behind it has not run: {missing}. Put what changes something before step.update, after "
-                    "`with step:` or into Run(after_update=...), and gather a value that is used later before "
-                    "step.update"
-                )
-            )
-        return not missing
-
-    def _is_of_peers(self, error: BaseException, member: Member) -> bool:
-        if of_peers(error):
-            return True
-        if member.has_left:
-            return isinstance(error, PEERS) or "process group" in str(error)
-        return isinstance(error, PEERS) and member.peers.wait_for_leave()
+        return self._leaving.leave(error, number=step.number)
 
     def wait(self, work: Any) -> None:
         """Until a collective is done. Raises BrokenError."""
@@ -509,6 +473,8 @@ class Updates:
             self._member.peers.check()
 
     def _forward(self, _model: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if self.between.runs:
+            self.between.look()
         self._point("forward")
         if self._in_step and self._has_own_data:
             self._same_batch.see(given, named)

@@ -12,7 +12,8 @@ from pytorch_lightning.trainer.states import TrainerFn
 from torch import Tensor
 
 from holdfast_runtime.groups import UnsupportedError
-from holdfast_runtime.inprocess import RECEIVED, CheckpointTier, Run, unsupported_reported
+from holdfast_runtime.inprocess import RECEIVED, CheckpointTier, Run, Step, unsupported_reported
+from holdfast_runtime.lightning.accumulation import AutomaticOptimization, BatchesOfStep
 from holdfast_runtime.lightning.data import divide
 
 _Schedules = tuple[list[dict[str, Any]], list[dict[str, Any]]]
@@ -36,18 +37,13 @@ class _Received:
         self.value = state
 
 
-def _check(module: pl.LightningModule, *, optimizers: int, batches: int) -> None:
+def _check(module: pl.LightningModule, *, optimizers: int) -> None:
     automatic = module.automatic_optimization
     if optimizers != 1 or not automatic:
         raise UnsupportedError(
             f"got {optimizers} optimizers, automatic_optimization={automatic}; allowed: one, and True. Put "
             "all parameters into one optimizer and train one part of them in each step, as parameters without a "
             "gradient are left alone: with Lightning, or in a loop over holdfast_runtime.Run"
-        )
-    if batches != 1:
-        raise UnsupportedError(
-            f"accumulate_grad_batches is {batches}; allowed: 1, since a repeated step has its own batch only. Use a "
-            "larger batch, or step.accumulate() in a loop over holdfast_runtime.Run"
         )
 
 
@@ -66,7 +62,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
         options: Further arguments of ``Run``.
 
     Raises:
-        UnsupportedError: the module has several optimizers, optimizes by hand or accumulates batches.
+        UnsupportedError: the module has several optimizers, or optimizes by hand.
         StoppedError: the launcher has ended the job.
     """
 
@@ -81,6 +77,10 @@ class HoldfastStrategy(SingleDeviceStrategy):
         self._run: Run | None = None
         self._options = {**options, "checkpoint": checkpoint}
         self._in_step = False
+        self._batches: BatchesOfStep | None = None
+        """Of the step that runs."""
+        self._loops: dict[str, Any] | None = None
+        """Lightning's counters in front of the first of several batches: a newcomer does them all."""
         self._number: int | None = None
         """Updates that were finished when Lightning began with the batch that it is at; None between two batches."""
         self._sharded = False
@@ -110,8 +110,10 @@ class HoldfastStrategy(SingleDeviceStrategy):
         module = self.lightning_module
         assert module is not None
         with unsupported_reported():
-            _check(module, optimizers=len(self.optimizers), batches=trainer.accumulate_grad_batches)
-        loops = _Received(lambda: {"loops": trainer.fit_loop.state_dict(), "updated": self._has_updated()})
+            _check(module, optimizers=len(self.optimizers))
+        fit = trainer.fit_loop
+        fit.epoch_loop.automatic_optimization = AutomaticOptimization(trainer, accumulate=self._accumulate)
+        loops = _Received(lambda: {"loops": self._loops or fit.state_dict(), "updated": self._has_updated()})
         schedulers = {f"scheduler{i}": config.scheduler for i, config in enumerate(self.lr_scheduler_configs)}
         # Lightning counts its batches, and would count the one of a trial too.
         options = {**self._options, "warm_up": False}
@@ -149,32 +151,56 @@ class HoldfastStrategy(SingleDeviceStrategy):
         model: Any = None,  # noqa: ARG002 - the signature is Lightning's
         **kwargs: Any,  # noqa: ARG002
     ) -> Any:
-        """One update, again until it is finished; ``closure`` does forward and backward of the batch of this step."""
-        number, before, result, updated = self.run.step, self._schedules(), None, False
-        self._number = number
+        """One update, again until it is finished; ``closure`` does forward and backward of the newest batch."""
+        before, results = self._schedules(), []
+
+        def update(step: Step, loss: float) -> None:
+            # A step of several batches began in another hook, whose name it has again where it is repeated.
+            self.lightning_module._current_fx_name = "optimizer_step"  # type: ignore[union-attr]
+            if not self._sharded:
+                step.reduce(loss)
+            self.precision_plugin._after_closure(self.lightning_module, optimizer)  # type: ignore[arg-type]
+            step.update(loss)
+
+        batches, number = self._begun()
         try:
-            for step in self.run.attempts(number):
-                with step:
-                    self._in_step = True
-                    result = closure()
-                    self._in_step = False
-                    loss = result if isinstance(result, Tensor) else 0.0
-                    if not self._sharded:
-                        step.reduce(loss)
-                    self.precision_plugin._after_closure(self.lightning_module, optimizer)  # type: ignore[arg-type]
-                    step.update(loss)
-                    updated = True
-                if updated:
-                    # What Lightning does next is done again by a process that has the state of this moment.
-                    self.run.end_step()
-                    return result
+            updated = batches.add(self._in(closure, results), update=update)
+            self._loops = None
+            if updated:
+                # What Lightning does next is done again by a process that has the state of this moment.
+                self.run.end_step()
+                return results[-1]
         finally:
-            self._number = None
+            self._number = self._batches = self._loops = None
         if self.run.step != number + 1:
             raise RuntimeError(f"training went from step {number} to {self.run.step}; Lightning cannot follow")
         # A peer's state has replaced that of this process: with the schedule after the step, which Lightning does next.
         self._put_back(before)
-        return result
+        return results[-1]
+
+    def _accumulate(self, closure: Callable[[], Any]) -> None:
+        batches, number = self._begun(of_several=True)
+        if not batches.add(self._in(closure, [])):
+            raise RuntimeError(f"step {number} has ended before its last batch; Lightning cannot follow")
+
+    def _begun(self, *, of_several: bool = False) -> tuple[BatchesOfStep, int]:
+        """Return the batches of the step that runs, and its number."""
+        if self._batches is None or self._number is None:
+            self._number = self.run.step
+            self._batches = BatchesOfStep(self.run.attempts(self._number))
+            assert self.lightning_module is not None
+            fit = self.lightning_module.trainer.fit_loop
+            self._loops = copy.deepcopy(fit.state_dict()) if of_several else None
+        return self._batches, self._number
+
+    def _in(self, closure: Callable[[], Any], results: list[Any]) -> Callable[[], Any]:
+        def inside() -> Any:
+            self._in_step = True
+            results.append(closure())
+            self._in_step = False
+            return results[-1]
+
+        return inside
 
     def reduce(self, tensor: Any, group: Any = SETUP, reduce_op: Any = "mean") -> Any:
         """The mean or the sum over ranks; of what Lightning asks while it sets up a loop, the value of this rank."""

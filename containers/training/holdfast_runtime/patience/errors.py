@@ -4,6 +4,8 @@ Retries after exceptions of the program, and the budget of generations without a
 A step that raised is tried again once, by the same processes: that helps where the machine was at fault. If it raises
 again in the same process, another process takes its place, once: that helps where its device is broken. A step that
 raised in two processes and was tried again is the program's own fault, or its data's, and no process can do better.
+A collective outside of steps that was left is no fault of the program, but the process ends with it: what stands behind
+has not run. It ends the job in a second generation, as where a rank waits there for others that do not come.
 
 A program that fails in one step after the other, each of which another try gets done, has a budget, too.
 """
@@ -15,8 +17,9 @@ Verdict = Literal["again", "replace", "end"]
 """again: the step is done again by the same processes. replace: the process that raised ends, another takes its rank.
 end: the job ends."""
 
-Where = Literal["step", "recovery", "after"]
-"""In a step before its update; while a process takes its place in a new generation; after the update of the step."""
+Where = Literal["step", "recovery", "after", "outside"]
+"""In a step before its update; while a process takes its place in a new generation; after the update of the step;
+outside of steps, in a collective that was left because a peer was lost or did not come."""
 
 GENERATIONS = 20
 GENERATIONS_PER_NODE = 2
@@ -87,6 +90,8 @@ def failed(ledger: Ledger, *, generation: int, step: int) -> Ledger:
 
 def judged(ledger: Ledger, error: Error, *, world_size: int) -> Verdict:
     same = [other for other in ledger.errors if other.step == error.step]
+    if error.where == "outside":
+        return "end" if len({other.generation for other in same if other.where == "outside"}) > 1 else "replace"
     several = len({other.process for other in same}) > 1
     if error.where == "after":
         return "end" if several else "replace"

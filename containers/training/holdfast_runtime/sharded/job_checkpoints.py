@@ -22,7 +22,7 @@ class JobCheckpoints:
     def __init__(self, checkpoints: Checkpoints, shard: Callable[[], Shard]) -> None:
         self._checkpoints = checkpoints
         self._shard = shard
-        self._group = private.name_of(dist.new_group(backend="gloo", group_desc="holdfast checkpoints"))
+        self._group = private.name_of(dist.new_group(backend="gloo", group_desc=private.OF_CHECKPOINTS))
 
     @property
     def folder(self) -> Path:

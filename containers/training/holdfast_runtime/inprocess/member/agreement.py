@@ -88,12 +88,16 @@ class Agreement:
         with with_peers("the ranks could not be compared"):
             self._peers.wait(dist.all_reduce(tail, async_op=True))
             # One that has an older state does not know which values were seen to differ since.
-            known = json.dumps([sorted(made.state.by_rank), self._reporter.total]).encode()
+            state = made.state
+            own_part = [sorted(state.by_rank), self._reporter.total, state.settled, state.loss]
+            known = json.dumps(own_part).encode()
             answers = [json.loads(each) for each in gathered_bytes(known, wait=self._peers.wait)]
             if made.sharded is not None:
                 digests = gathered(digest, world_size=own.world_size, wait=self._peers.wait)
-        made.state.by_rank |= {name for names, _ in answers for name in names}
-        own.asked = max(total for _, total in answers)
+        names, totals, settled, losses = zip(*answers, strict=True)
+        state.by_rank |= {name for each in names for name in each}
+        own.asked, state.settled = max(totals), max(settled)
+        state.loss = next((loss for loss in losses if loss is not None), None)
         self.judge(vote.count(tail, world_size=own.world_size))
         if made.sharded is not None:
             self.compare(digests, twins=made.sharded.twins)

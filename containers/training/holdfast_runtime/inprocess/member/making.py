@@ -26,7 +26,7 @@ class Making:
         self._peers = peers
         self._reporter = reporter
         self._deadlines = deadlines
-        reporter.is_of_peers = self._is_of_peers
+        reporter.is_of_making = self._is_of_peers
 
     def open(self, view: View) -> None:
         """Groups in which the script can make its model. Raises BrokenError."""

@@ -18,11 +18,11 @@ from typing import Any, NoReturn
 
 from holdfast_runtime.control import Build, Buildable, Deadlines, Ready, Stop, View
 from holdfast_runtime.faults import Injector
-from holdfast_runtime.groups import RecordedGroups, UnsupportedError, holders
-from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
+from holdfast_runtime.groups import RecordedGroups, UnsupportedError, holders, private
+from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError, of_peers
 from holdfast_runtime.inprocess.member.agreement import Agreement
 from holdfast_runtime.inprocess.member.making import Making
-from holdfast_runtime.inprocess.member.peers import Peers, with_peers
+from holdfast_runtime.inprocess.member.peers import PEERS, Peers, with_peers
 from holdfast_runtime.inprocess.member.standing import Standing, Training
 from holdfast_runtime.inprocess.member.taking import Taking
 from holdfast_runtime.inprocess.member.telling import Telling
@@ -46,6 +46,7 @@ class Member:
         recorded: RecordedGroups | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
+        private.refuse_async_saves()
         self.faults = Injector.from_environment(environment)
         self.deadlines = Deadlines.from_environment(environment)
         self.own = Standing()
@@ -54,6 +55,7 @@ class Member:
         self.recorded = recorded
         self.peers = Peers(self.own, backend=backend, recorded=recorded, deadlines=self.deadlines)
         self.reporter = Telling(self.own, deadlines=self.deadlines, environment=environment, on_leave=self.peers.leave)
+        self.reporter.is_of_peers = self.is_of_peers
         self.taking = Taking(
             self.own,
             peers=self.peers,
@@ -159,6 +161,14 @@ class Member:
                 self.reporter.progress("vote")
                 self.peers.all_here()
         return self.join(f"the ranks leave after step {self.own.committed_step}", planned=True)
+
+    def is_of_peers(self, error: BaseException) -> bool:
+        """Return True if an exception of the program goes back to the loss of a peer."""
+        if of_peers(error):
+            return True
+        if self.has_left:
+            return isinstance(error, PEERS) or "process group" in str(error)
+        return isinstance(error, PEERS) and self.peers.wait_for_leave()
 
     @property
     def has_left(self) -> bool:

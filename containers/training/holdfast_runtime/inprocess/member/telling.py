@@ -47,8 +47,11 @@ class Telling:
         environment: Mapping[str, str],
         on_leave: Callable[[Leave], None],
     ) -> None:
-        self.is_of_peers: Callable[[BaseException], bool] = lambda _error: False
-        """Whether an exception that ends the program, and holds none of ours, goes back to the loss of a peer."""
+        self.is_of_making: Callable[[BaseException], bool] = lambda _error: False
+        """Whether an exception that ends the program, and holds none of ours, goes back to the loss of a peer while
+        models are made."""
+        self.is_of_peers: Callable[[BaseException], bool] = of_peers
+        """Whether one goes back to the loss of a peer, at any time."""
         self.total = 0
         """Updates that the program asks for."""
         self._own = own
@@ -88,7 +91,7 @@ class Telling:
         An exception of the program; a sentence about it.
 
         Args:
-            where: After the update of the step the process ends; otherwise it joins to try again.
+            where: After the update of the step, or outside of steps, the process ends; otherwise it joins to try again.
         """
         what, trace = described(error)
         self.send(Raised(step=step, generation=self._own.generation, what=what, traceback=trace, where=where))
@@ -106,11 +109,12 @@ class Telling:
             if error is not self._reported_error:
                 self.cold(error)
             return False
-        if self.is_of_peers(error):
+        if self.is_of_making(error):
             return True
-        if error is not self._reported_error and isinstance(error, Exception) and not of_peers(error):
+        if error is not self._reported_error and isinstance(error, Exception):
             with contextlib.suppress(LauncherLostError):
-                self.raised(error, step=self._own.committed_step, where="after")
+                where: Where = "outside" if self.is_of_peers(error) else "after"
+                self.raised(error, step=self._own.committed_step, where=where)
         return False
 
     def refuse(self, error: DivergenceError | UnsupportedError) -> None:

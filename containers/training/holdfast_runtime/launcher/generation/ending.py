@@ -25,6 +25,8 @@ class Ending:
         self._code = 0
         self._lost = ""
         """The loss of a rank after the last step of a loop, until the others have ended or gone on."""
+        self.notes: list[str] = []
+        """Of this generation: collectives outside of steps that were left, and with them state that may be missed."""
         self.begun = self._signalled = False
         self.exit_code: asyncio.Future[int] = self._loop.create_future()
         """There once no process is left."""
@@ -100,7 +102,7 @@ class Ending:
             slot.kill(reason)
 
     def give_up(self, reason: str) -> None:
-        self.end(1, reason)
+        self.end(1, "; ".join([reason, *self.notes[:1]]))
 
     def signalled(self, number: int) -> None:
         name = signal.Signals(number).name

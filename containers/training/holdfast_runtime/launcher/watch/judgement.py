@@ -52,7 +52,7 @@ class Judgement:
             where=message.where,
         )
         who = f"rank {slot.rank} of node {self._slots.node}"
-        text = f"{who} raised {error.what} in step {error.step}"
+        text = f"{who} {_described(error)}"
         shown = (error.step, error.what) in self._shown
         self._shown.add((error.step, error.what))
         self._journal.say(text if shown else f"{text}\n{message.traceback.rstrip()}")
@@ -63,13 +63,17 @@ class Judgement:
         if verdict == "end":
             self._end(text, error)
             return
-        if verdict == "replace" and error.where != "after":
+        if error.where == "outside":
+            self._ending.notes.append(text)
+        elif verdict == "replace" and error.where != "after":
             slot.held = True
             self._loop.call_later(REPLACE_AFTER_S, self._replace, slot, slot.incarnation, text, error)
         self._trouble(text)
 
     def heard(self, error: Error) -> None:
         self._ledger = noted(self._ledger, error)
+        if error.where == "outside":
+            self._ending.notes.append(f"a rank of another node {_described(error)}")
         for own in self._own:
             if own.step == error.step and own.where == "after" and self._verdict(own) == "end":
                 self._end(f"the program raised {own.what} in step {own.step}", own)
@@ -94,6 +98,7 @@ class Judgement:
 
     def installed(self, view: View, *, reason: str) -> None:
         self._view = view
+        self._ending.notes.clear()
         self._ledger, spent = begun(self._ledger, step=view.resume_step)
         if not spent or self._ending.begun:
             return
@@ -107,6 +112,9 @@ class Judgement:
         return judged(self._ledger, error, world_size=self._slots.world_size)
 
     def _end(self, text: str, error: Error) -> None:
+        if error.where == "outside":
+            self._ending.end(1, text)
+            return
         same = [other for other in self._ledger.errors if other.step == error.step]
         processes, attempts = len({other.process for other in same}), len({other.generation for other in same})
         self._ending.end(
@@ -124,3 +132,12 @@ class Judgement:
         self._journal.say(f"{text}, failed on retry: replacing the process")
         slot.send(Stop(reason="replaced by another process", exit_code=1))
         self._loop.call_later(self._stop_s, slot.process.kill)
+
+
+def _described(error: Error) -> str:
+    if error.where != "outside":
+        return f"raised {error.what} in step {error.step}"
+    return (
+        f"was left alone in a collective outside of steps, after {error.step} steps; give work of all ranks to "
+        f"run.steps(total, between=...), which repeats it, and have each rank take part in it: {error.what}"
+    )

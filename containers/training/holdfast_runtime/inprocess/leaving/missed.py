@@ -42,7 +42,7 @@ OUTSIDE = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete, ast
 BLOCKS = (ast.stmt, ast.ExceptHandler, getattr(ast, "match_case", ast.ExceptHandler))
 DEEPEST = 4
 """Functions of the program that call each other, as far as they are read."""
-LIBRARIES = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), "<frozen")
+LIBRARIES = (str(Path(__file__).parents[2]), sysconfig.get_path("stdlib"), "<frozen")
 Names = Mapping[str, Any]
 
 
