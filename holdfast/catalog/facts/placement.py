@@ -25,11 +25,6 @@ def dns_suffix(partition: str) -> str:
     return str(_data()["partitions"][partition]["suffix"])
 
 
-def is_type(name: str) -> bool:
-    """Return True for a resource type of CloudFormation."""
-    return name in _data()["types"]
-
-
 def type_names() -> Mapping[str, Any]:
     names: Mapping[str, Any] = _data()["types"]
     return names
