@@ -5,9 +5,7 @@ Source: cfn-lint, ``cfnlint.runner.template.run_template_by_data`` and ``cfnlint
 """
 
 import functools
-import gc
 from collections.abc import Iterator, Mapping, Set
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +36,7 @@ def lint(template: Template, *, region: str | None, complete: bool) -> Linted:
         complete: False if a macro may add resources.
     """
     try:
-        with _collector_paused():
-            matches = list(_matches(template, region))
+        matches = list(_matches(template, region))
     except Exception as error:  # noqa: BLE001 - its rules meet whatever somebody wrote
         return Linted(findings=[], failed=f"{type(error).__name__}: {error}")
     failed = [each.message for each in matches if each.rule.id in FAILED or each.message.startswith("Exception ")]
@@ -49,18 +46,6 @@ def lint(template: Template, *, region: str | None, complete: bool) -> Linted:
         if each.message not in failed and _is_passed_on(each, complete=complete)
     ]
     return Linted(findings=list(_once(found)), failed=failed[0] if failed else "")
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause the collector of circles: cfn-lint makes millions of objects and no circles, and a fifth of it is counting."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _is_passed_on(match: Any, *, complete: bool) -> bool:

@@ -1,6 +1,5 @@
 """Rules of cfn-lint as ours are described."""
 
-from holdfast.validation.cfn_lint.left_out import LEFT_OUT
 from holdfast.validation.engine import Rule
 
 _SUPPRESSION = """\
@@ -14,13 +13,13 @@ Metadata:
 
 
 def linted_rule(code: str) -> Rule | None:
-    """Rule of a code of cfn-lint; None if it has none that is passed on. Takes a second: it imports the engine."""
+    """Rule of a code of cfn-lint; None for an unknown one. Takes a second: it imports the engine."""
     from cfnlint.version import __version__
 
     from holdfast.validation.cfn_lint.engine import rules
 
     found = rules().get(code)
-    if found is None or found.severity == "informational" or code in LEFT_OUT:
+    if found is None or found.severity == "informational":
         return None
     return Rule(
         code=code,

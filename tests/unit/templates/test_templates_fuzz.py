@@ -35,7 +35,7 @@ RUBBISH: list[Any] = [
     {"Fn::ToJsonString": {"a": {"Ref": "Cluster"}}},
     {"Condition": "A"},
 ]
-LIGHT = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LIGHT = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
