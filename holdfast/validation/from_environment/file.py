@@ -5,7 +5,7 @@ from typing import Any
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.existing import existing as existing_things
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.model import EnvironmentFile, PriorityClass, User
+from holdfast.validation.model import EnvironmentFile, User
 
 
 def environment_file(file: Settings) -> EnvironmentFile:
@@ -37,7 +37,6 @@ def environment_file(file: Settings) -> EnvironmentFile:
             "kms_key": "encryption.kms_key",
             "goodput_target_percent": "goodput.target_percent",
             "checkpoint_interval_s": "goodput.checkpoint_interval_s",
-            "priority_classes": "eks.task_governance.priority_classes",
             "grafana": "observability.grafana",
             "alarm_emails": "observability.alarm_emails",
             "alarms": "observability.alarms",
@@ -65,7 +64,6 @@ def environment_file(file: Settings) -> EnvironmentFile:
         health_mode=file.health.mode,
         breaker_share=file.health.breaker_share,
         checks=file.health.checks,
-        priority_classes=_classes(eks),
         egress=network.egress,
         chart_archives=None if eks is None else eks.chart_archives,
         observability_addon=False if eks is None else eks.observability_addon,
@@ -109,11 +107,3 @@ def _users(users: Any) -> Any:
         )
         for user in users
     )
-
-
-def _classes(eks: Settings | None) -> Any:
-    governance = None if eks is None else eks.task_governance
-    classes = () if governance is None else governance.priority_classes
-    if classes is UNRESOLVED:
-        return classes
-    return tuple(PriorityClass(path=each.path, places=each.places(name="name"), name=each.name) for each in classes)

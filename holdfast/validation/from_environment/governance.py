@@ -4,18 +4,21 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED
 from holdfast.validation.from_environment.settings import Settings
-from holdfast.validation.model import Governance, Quota, TeamQuota
+from holdfast.validation.model import Governance, PriorityClass, Quota, TeamQuota
 
 
 def governance(file: Settings) -> Any:
     settings = None if file.eks is None else file.eks.task_governance
     if settings is None:
         return None
-    teams = settings.teams
+    teams, classes = settings.teams, settings.priority_classes
     return Governance(
         path=settings.path,
-        places=settings.places(fair_share="fair_share"),
+        places=settings.places(fair_share="fair_share", priority_classes="priority_classes"),
         fair_share=settings.fair_share if settings.policy else None,
+        priority_classes=classes
+        if classes is UNRESOLVED
+        else tuple(PriorityClass(path=each.path, places=each.places(name="name"), name=each.name) for each in classes),
         teams=teams if teams is UNRESOLVED else tuple(_team(each) for each in teams),
     )
 

@@ -7,7 +7,6 @@ from holdfast.validation.model.deployment import (
     Deployment,
     Eks,
     EnvironmentFile,
-    PriorityClass,
     Slurm,
     User,
     groups_of,
@@ -23,7 +22,7 @@ from holdfast.validation.model.facts import (
     TrainingPlan,
 )
 from holdfast.validation.model.finding import SEVERITIES, Finding, Severity, worst_first
-from holdfast.validation.model.governance import Governance, Quota, TeamQuota
+from holdfast.validation.model.governance import Governance, PriorityClass, Quota, TeamQuota
 from holdfast.validation.model.groups import (
     AutoPatch,
     BatchSize,

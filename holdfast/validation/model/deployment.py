@@ -94,11 +94,6 @@ class User(Item):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PriorityClass(Item):
-    name: str
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EnvironmentFile(Item):
     """Settings of an environment file that AWS does not get."""
 
@@ -135,7 +130,6 @@ class EnvironmentFile(Item):
     breaker_share: float = 0.1
     checks: tuple[str, ...] = ()
     """Executables of the owner's that the health agent runs."""
-    priority_classes: tuple[PriorityClass, ...] = ()
     egress: str = "nat"
     chart_archives: str | None = None
     """Folder with the archives of Helm charts; None: they come from GitHub."""

@@ -32,7 +32,13 @@ class TeamQuota(Item):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PriorityClass(Item):
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Governance(Item):
     fair_share: bool | None
     """None: the source makes no policy."""
+    priority_classes: tuple[PriorityClass, ...] = ()
     teams: tuple[TeamQuota, ...]

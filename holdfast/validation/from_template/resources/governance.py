@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.validation.cloudformation import Node, Resource, Values, required
-from holdfast.validation.model import Governance, Quota, TeamQuota
+from holdfast.validation.model import Governance, PriorityClass, Quota, TeamQuota
 
 POLICY, QUOTA = "AWS::SageMaker::ClusterSchedulerConfig", "AWS::SageMaker::ComputeQuota"
 
@@ -21,8 +21,12 @@ class GovernanceReader:
         fair = [self._fair_share(each) for each in policies]
         return Governance(
             path=first,
-            places={"fair_share": f"{first}.SchedulerConfig.FairShare"},
+            places={
+                "fair_share": f"{first}.SchedulerConfig.FairShare",
+                "priority_classes": f"{first}.SchedulerConfig.PriorityClasses",
+            },
             fair_share=fair[0] if fair else None,
+            priority_classes=tuple(each for policy in policies for each in self._classes(policy)),
             teams=tuple(self._team(each) for each in quotas),
         )
 
@@ -33,6 +37,15 @@ class GovernanceReader:
 
     def _fair_share(self, policy: Resource) -> Any:
         return self._values.properties(policy).get("SchedulerConfig", "FairShare").text() != "Disabled"
+
+    def _classes(self, policy: Resource) -> list[PriorityClass]:
+        entries = self._values.properties(policy).get("SchedulerConfig", "PriorityClasses").items()
+        return [
+            PriorityClass(
+                path=entry.path, places={"name": f"{entry.path}.Name"}, name=required(entry.get("Name").text())
+            )
+            for entry in entries or ()
+        ]
 
     def _team(self, resource: Resource) -> TeamQuota:
         properties = self._values.properties(resource)

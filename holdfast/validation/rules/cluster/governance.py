@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from holdfast.catalog import bounds
 from holdfast.catalog.facts import page_fact
 from holdfast.validation.cloudformation import closest
-from holdfast.validation.engine import Broken, refused, rule
+from holdfast.validation.engine import Broken, refused, rule, show
 from holdfast.validation.model import Cluster, Deployment, Governance, Quota, TeamQuota, groups_of
 
 PAGE = "SageMaker developer guide, 'Policies' of HyperPod task governance"
 ADDON = "amazon-sagemaker-hyperpod-taskgovernance"
 BORROWS = "LendAndBorrow"
+MOST_CLASSES = bounds("priority_classes").most
 
 
 @rule("HF727", title="Compute quotas of teams fit the cluster", each=Governance, source=PAGE)
@@ -57,6 +59,27 @@ def scaled_quotas(governance: Governance, deployment: Deployment) -> Iterator[Br
         counted = {kind: count for kind, count in _nodes(deployment.cluster).items() if count}
         for each in _capacity(governance, counted):
             yield Broken(path=each.path, message=each.message, fix=each.fix)
+
+
+@rule(
+    "HF324",
+    title="There are at most 10 priority classes, each with its own name",
+    each=Governance,
+    source="SageMaker API reference, SchedulerConfig",
+)
+def priority_classes(governance: Governance, _: Deployment) -> Iterator[Broken]:
+    """Weights are 0 to 100; the higher, the earlier a job is admitted."""
+    names = [each.name for each in governance.priority_classes]
+    if len(names) > MOST_CLASSES:
+        yield refused(
+            governance.at("priority_classes"),
+            f"{len(names)} classes",
+            allowed=f"at most {MOST_CLASSES}",
+            fix="remove some",
+        )
+    for index, each in enumerate(governance.priority_classes):
+        if each.name in names[:index]:
+            yield refused(each.at("name"), f"{show(each.name)} again", allowed="each name once", fix="rename it")
 
 
 @rule(

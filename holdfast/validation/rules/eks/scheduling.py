@@ -15,7 +15,7 @@ PREFIX = r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
 LABEL_KEY = re.compile(PREFIX + r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 MOST_LABELS, MOST_TAINTS = bounds("labels").most, bounds("taints").most
-MOST_CLASSES, LONGEST_KEY = bounds("priority_classes").most, bounds("label_key_length").most
+LONGEST_KEY = bounds("label_key_length").most
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MIG_LABEL = "nvidia.com/mig.config"
 RESERVED = ("kubernetes.io", "k8s.io", "sagemaker.amazonaws.com", "eks.amazonaws.com")
@@ -208,24 +208,6 @@ def karpenter_role(cluster: Cluster, deployment: Deployment) -> Iterator[Broken]
             yield refused(
                 role.at("statements"), f"no {action}", allowed="this action on the ClusterRole", fix=f"allow {action}"
             )
-
-
-@rule(
-    "HF324",
-    title="There are at most 10 priority classes, each with its own name",
-    each=EnvironmentFile,
-    source="SageMaker API reference, SchedulerConfig",
-)
-def priority_classes(file: EnvironmentFile, _: Deployment) -> Iterator[Broken]:
-    """Weights are 0 to 100; the higher, the earlier a job is admitted."""
-    names = [each.name for each in file.priority_classes]
-    if len(names) > MOST_CLASSES:
-        yield refused(
-            file.at("priority_classes"), f"{len(names)} classes", allowed=f"at most {MOST_CLASSES}", fix="remove some"
-        )
-    for index, each in enumerate(file.priority_classes):
-        if each.name in names[:index]:
-            yield refused(each.at("name"), f"{show(each.name)} again", allowed="each name once", fix="rename it")
 
 
 @rule(

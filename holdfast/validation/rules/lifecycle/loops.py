@@ -13,6 +13,21 @@ _LEAVES = re.compile(r"\b(?:break|exit|return|exec)\b")
 _HERE = re.compile(r"<<-?\s*[\\'\"]?(\w+)")
 _PARTITIONS = re.compile(r"slurm\.conf.*\b(?:PartitionName|NodeName)|\b(?:PartitionName|NodeName)\b.*slurm\.conf")
 
+_SUDO = r"^\s*(?:sudo\s+)?"
+_MANAGED = (
+    (
+        re.compile(_SUDO + r"(?:reboot|shutdown|poweroff|halt|init\s+[06]|systemctl\s+(?:reboot|poweroff))\b"),
+        "restarts the node",
+    ),
+    (
+        re.compile(_SUDO + r"systemctl\s+(?:--now\s+)?(?:stop|disable|mask)\s.*\b(?:amazon-ssm-agent|kubelet)\b"),
+        "stops a service that HyperPod needs",
+    ),
+    (re.compile(_SUDO + r"rm\s+-\w*r\w*\s.*/opt/(?:ml|slurm|aws|amazon)\b"), "removes files of HyperPod"),
+    (re.compile(r"(?:>|\btee\s+(?:-a\s+)?|\bsed\s+-i.*)\s*/opt/ml/config/"), "changes the cluster's configuration"),
+)
+"""Commands, and what they do to a node."""
+
 
 @rule(
     "HF525",
@@ -36,24 +51,30 @@ def scripts_end(script: Script, _: Deployment) -> Iterator[Broken]:
 @rule(
     "HF526",
     severity="warning",
-    title="Scripts leave nodes and partitions in slurm.conf to HyperPod",
+    title="Scripts leave what HyperPod manages to HyperPod",
     each=Script,
-    source="SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI'",
+    source="SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI' (partitions), "
+    "'Customize SageMaker HyperPod clusters using lifecycle scripts' (/opt/ml/config); that the others fail: assumed",
 )
-def partitions_are_hyperpods(script: Script, deployment: Deployment) -> Iterator[Broken]:
+def managed_by_hyperpod(script: Script, deployment: Deployment) -> Iterator[Broken]:
     """
-    With the strategy Managed an update fails where these lines of slurm.conf were changed, with Overwrite the change is
-    lost. Continuous provisioning and Merge keep it.
+    With the strategy Managed an update fails where nodes or partitions in slurm.conf were changed, with Overwrite the
+    change is lost; continuous provisioning and Merge keep it. HyperPod reads /opt/ml/config, reaches nodes through the
+    agent of Systems Manager, and restarts nodes itself: one that restarts in its script is taken for a failed one.
     """
     cluster = deployment.cluster
-    if cluster.slurm is None or cluster.continuous or cluster.slurm.config_strategy == "Merge":
-        return
+    checked = cluster.slurm is not None and not cluster.continuous and cluster.slurm.config_strategy != "Merge"
     for number, line in lines_of(script):
-        if _PARTITIONS.search(line) and re.search(r"\bsed\b|\btee\b|>", line):
+        what = next((what for pattern, what in _MANAGED if pattern.search(line)), None)
+        if what is None and checked and _PARTITIONS.search(line) and re.search(r"\bsed\b|\btee\b|>", line):
+            what = "changes partitions in slurm.conf"
+        if what is not None:
             yield Broken(
                 path=script.path,
-                message=f"line {number} of {script.name} changes partitions in slurm.conf: {line.strip()[:60]}",
-                fix="set partitions by the groups, or take the strategy Merge",
+                message=f"line {number} of {script.name} {what}: {line.strip()[:60]}",
+                fix="set partitions by the groups, or take the strategy Merge"
+                if "slurm.conf" in what
+                else "leave it out",
             )
 
 

@@ -4,14 +4,12 @@ import re
 from collections.abc import Iterator
 
 from holdfast.validation.engine import Broken, refused, rule
-from holdfast.validation.model import App, BucketName, Choice, Deployment, Existing, Reference, Scripts, ZoneId
+from holdfast.validation.model import App, Choice, Deployment, Existing, Reference, Scripts, ZoneId
 
 OURS = "Holdfast"
 ROLE_POLICY = "SageMaker developer guide, 'AWS managed policy: AmazonSageMakerClusterInstanceRolePolicy'"
 GUIDE = "SageMaker developer guide, 'Getting started with SageMaker HyperPod using the AWS CLI'"
 MANAGED_PREFIX = "sagemaker-"
-BEGINNINGS = ("xn--", "sthree-", "amzn-s3-demo-")
-ENDS = ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
 COMPASS = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
 
 
@@ -119,34 +117,6 @@ def two_file_systems(existing: Existing, _: Deployment) -> Iterator[Broken]:
                 fix="name the OpenZFS file system here",
             )
         seen.setdefault(each.id, each.path)
-
-
-@rule(
-    "HF087",
-    title="Names of S3 buckets are ones that S3 gives",
-    each=(BucketName, App),
-    source="S3 user guide, 'General purpose bucket naming rules'",
-)
-def bucket_names(item: BucketName | App, _: Deployment) -> Iterator[Broken]:
-    """No name has two dots side by side, the form of an address, or a beginning or end that S3 keeps for itself."""
-    if isinstance(item, BucketName):
-        yield from _bucket_name(item.path, item.name)
-        return
-    for bucket, node in item.each("AWS::S3::Bucket"):
-        name = node.get("BucketName").value
-        if isinstance(name, str):
-            yield from _bucket_name(f"{bucket.path}.BucketName", name)
-
-
-def _bucket_name(path: str, name: str) -> Iterator[Broken]:
-    taken = [each for each in BEGINNINGS if name.startswith(each)] + [each for each in ENDS if name.endswith(each)]
-    if taken or ".." in name or re.fullmatch(r"\d+(\.\d+){3}", name):
-        yield refused(
-            path,
-            f"{name}" + (f", with {taken[0]}, which S3 keeps for itself" if taken else ""),
-            allowed="letters, digits, hyphens and single dots, without what S3 keeps for itself",
-            fix="take the name of a bucket",
-        )
 
 
 def _boundaries(app: App) -> Iterator[Broken]:

@@ -74,6 +74,24 @@ def lustre_throughput(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broke
 
 
 @rule(
+    "HF658",
+    title="The storage type is one that the deployment type has",
+    each=LustreFileSystem,
+    source=f"{FSX}, StorageType",
+)
+def storage_type(lustre: LustreFileSystem, _: Deployment) -> Iterator[Broken]:
+    """HDD is for PERSISTENT_1, intelligent tiering for PERSISTENT_2; all types have SSD."""
+    needed = {"HDD": "PERSISTENT_1", "INTELLIGENT_TIERING": "PERSISTENT_2"}.get(lustre.storage_type)
+    if needed is not None and lustre.deployment_type != needed:
+        yield refused(
+            lustre.at("storage_type"),
+            f"{lustre.storage_type} with {lustre.deployment_type}",
+            allowed=f"it with {needed}",
+            fix=f"write SSD, or {needed}",
+        )
+
+
+@rule(
     "HF610",
     title="EFA needs PERSISTENT_2 and metadata configuration",
     each=LustreFileSystem,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import App, Deployment, text_of
+from holdfast.validation.model import App, BucketName, Deployment, text_of
 from holdfast.validation.rules.storage.names import FILE_SYSTEM
 
 _PORTS = {"LUSTRE": (988, *range(1018, 1024)), "OPENZFS": (111, 2049, 20001, 20002, 20003)}
@@ -12,6 +12,8 @@ _ALL_PORTS = {
     "LUSTRE": "TCP 988 and 1018-1023 from the nodes and the file system itself",
     "OPENZFS": "TCP and UDP 111, 2049 and 20001-20003 from the nodes",
 }
+BEGINNINGS = ("xn--", "sthree-", "amzn-s3-demo-")
+ENDS = ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
 
 
 @rule(
@@ -50,28 +52,40 @@ def own_groups(app: App, _: Deployment) -> Iterator[Broken]:
 
 @rule(
     "HF656",
-    title="Names of buckets have characters that S3 accepts",
-    each=App,
+    title="Names of buckets are ones that S3 accepts",
+    each=(BucketName, App),
     source="S3 user guide, 'General purpose bucket naming rules'",
 )
-def bucket_names(app: App, _: Deployment) -> Iterator[Broken]:
-    """3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit."""
-    for bucket, node in app.each("AWS::S3::Bucket"):
+def bucket_names(item: BucketName | App, _: Deployment) -> Iterator[Broken]:
+    """
+    3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending with a letter or digit, without two dots
+    side by side, and without the beginnings and ends that S3 keeps for itself.
+    """
+    if isinstance(item, BucketName):
+        yield from _bucket_name(item.path, item.name, whole=True)
+        return
+    for bucket, node in item.each("AWS::S3::Bucket"):
         name = node.get("BucketName")
         text = text_of(name.value)
-        if text is None:
-            continue
-        known = text.replace("${...}", "xx")
-        if (
-            not re.fullmatch(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", known)
-            or ".." in known
-            or (name.value == text and not 3 <= len(text) <= 63)
-        ):
-            yield refused(
-                f"{bucket.path}.BucketName",
-                show(text),
-                allowed="3 to 63 lower-case letters, digits, dots and hyphens",
-                fix=f"write {re.sub(r'[^a-z0-9.-]', '-', known.lower())[:63]}"
-                if name.value == text
-                else "write lower-case letters, digits and hyphens",
-            )
+        if text is not None:
+            yield from _bucket_name(f"{bucket.path}.BucketName", text, whole=name.value == text)
+
+
+def _bucket_name(path: str, text: str, *, whole: bool) -> Iterator[Broken]:
+    known = text.replace("${...}", "xx")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", known) or ".." in known or (whole and not 3 <= len(text) <= 63):
+        right = re.sub(r"\.{2,}", ".", re.sub(r"[^a-z0-9.-]", "-", known.lower()))[:63]
+        yield refused(
+            path,
+            show(text),
+            allowed="3 to 63 lower-case letters, digits, single dots and hyphens",
+            fix=f"write {right}" if whole else "write lower-case letters, digits and hyphens",
+        )
+    taken = [each for each in BEGINNINGS if text.startswith(each)] + [each for each in ENDS if text.endswith(each)]
+    if taken:
+        yield refused(
+            path,
+            f"{text}, with {taken[0]}, which S3 keeps for itself",
+            allowed=f"a name without {taken[0]}",
+            fix="name the bucket itself",
+        )
