@@ -47,6 +47,7 @@ if sharded:
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
 plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, factor=0.5, threshold=0.2)
 best = Best()
+stage = "first"
 options: dict[str, Any] = {"snapshot_every": 1} if sharded else {}
 run = holdfast.Run(model, optimizer, state={"best": best, "plateau": plateau}, **options)
 
@@ -82,6 +83,7 @@ for epoch in range(epochs):
             inputs = torch.randn(4, 8, generator=torch.Generator().manual_seed(100 * step.number + run.data_rank))
             loss = (model(inputs) - inputs).square().mean()
             loss.backward()
+            stage = "second" if step.number == 6 else stage
             die("step", step.number)
             step.update(loss)
         if place == "outside" and step.number + 1 == at:

@@ -43,6 +43,7 @@ def test_a_rank_that_is_lost_around_a_validation_costs_no_bit_and_no_number(
     assert (tmp_path / "died").exists()
     assert outcome.finished, outcome.text[-2000:]
     assert results == expected
+    assert "stage is 'first', and 'second' on the other ranks; give what decides" in outcome.text
 
 
 def test_a_rank_that_is_lost_after_the_last_step_of_an_epoch_costs_no_bit_either(tmp_path: Path) -> None:

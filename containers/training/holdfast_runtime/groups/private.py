@@ -152,8 +152,8 @@ def _without_peers(real: Callable[..., Any]) -> Callable[..., Any]:
         if is_of_several and getattr(process_group, "group_desc", "") != OF_CHECKPOINTS:
             raise UnsupportedError(
                 "dcp.async_save uses other ranks in a thread beside the training, and a rank that is lost there cannot "
-                "be replaced; give Run(checkpoint=Checkpoints(folder), checkpoint_every=N), which writes beside the training too, "
-                "or call dcp.save in run.steps(total, between=...)"
+                "be replaced; give Run(checkpoint=Checkpoints(folder), checkpoint_every=N), which writes beside the "
+                "training too, or call dcp.save in run.steps(total, between=...)"
             )
         return real(*arguments, process_group=process_group, no_dist=no_dist, **options)
 

@@ -158,6 +158,7 @@ class Updates:
         try:
             if member is not None and not self.trial:
                 member.peers.check()
+                member.agreement.variables.begin()
             self._settle()
             if not ends:
                 self.end_step()

@@ -152,7 +152,8 @@ class HoldfastStrategy(SingleDeviceStrategy):
         **kwargs: Any,  # noqa: ARG002
     ) -> Any:
         """One update, again until it is finished; ``closure`` does forward and backward of the newest batch."""
-        before, results = self._schedules(), []
+        before = self._schedules()
+        results: list[Any] = []
 
         def update(step: Step, loss: float) -> None:
             # A step of several batches began in another hook, whose name it has again where it is repeated.

@@ -13,6 +13,7 @@ from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError
 from holdfast_runtime.inprocess.member.peers import Peers, with_peers
 from holdfast_runtime.inprocess.member.standing import Standing, Training
 from holdfast_runtime.inprocess.member.telling import Telling
+from holdfast_runtime.inprocess.member.variables import Variables
 from holdfast_runtime.inprocess.reduction import vote
 from holdfast_runtime.sharded import (
     Facts,
@@ -34,6 +35,7 @@ class Agreement:
         self._own = own
         self._peers = peers
         self._reporter = reporter
+        self.variables = Variables()
 
     def meet(self, view: View, sharded: Sharded, made: Training) -> None:
         """All ranks tell what they have, and see whether they can train together. Raises UnsupportedError."""
@@ -89,12 +91,14 @@ class Agreement:
             self._peers.wait(dist.all_reduce(tail, async_op=True))
             # One that has an older state does not know which values were seen to differ since.
             state = made.state
-            own_part = [sorted(state.by_rank), self._reporter.total, state.settled, state.loss]
+            changed = self.variables.changed()
+            own_part = [sorted(state.by_rank), self._reporter.total, state.settled, state.loss, changed]
             known = json.dumps(own_part).encode()
             answers = [json.loads(each) for each in gathered_bytes(known, wait=self._peers.wait)]
             if made.sharded is not None:
                 digests = gathered(digest, world_size=own.world_size, wait=self._peers.wait)
-        names, totals, settled, losses = zip(*answers, strict=True)
+        names, totals, settled, losses, variables = zip(*answers, strict=True)
+        self.variables.of_others = variables
         state.by_rank |= {name for each in names for name in each}
         own.asked, state.settled = max(totals), max(settled)
         state.loss = next((loss for loss in losses if loss is not None), None)
