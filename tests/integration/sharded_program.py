@@ -6,8 +6,9 @@ Arguments: folder for the results, updates to make, seconds of sleep per step. `
 mean loss and a digest of all that it holds, so that two runs can be compared bit for bit; beside them whether its
 process has tried a step before it had a rank, and how many graphs it compiled in this one, where ``COMPILE`` is set.
 ``ELASTIC`` says that it keeps nothing of its rank. Faults may strike before each collective of forward and backward:
-their phase is "collective:N". ``STAGE_SHAPES`` gives the stages of a pipeline the shapes of their tensors. Ranks wait
-in step ``UNTIL_TRIED`` for a spare to try one.
+their phase is "collective:N", and "validation:N" in a pass after the update where ``VALIDATES`` is set.
+``STAGE_SHAPES`` gives the stages of a pipeline the shapes of their tensors. Ranks wait in step ``UNTIL_TRIED`` for a
+spare to try one.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ from torch import Tensor, nn
 from torch._dynamo.utils import counters
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import holdfast_runtime as holdfast
@@ -42,13 +44,13 @@ TRIAL_S = 3.0
 class Collectives(TorchDispatchMode):
     """Counts those of a step, and lets faults strike before each."""
 
-    def __init__(self, faults: Injector) -> None:
+    def __init__(self, faults: Injector, phase: str = "collective") -> None:
         super().__init__()
-        self.faults, self.number = faults, 0
+        self.faults, self.phase, self.number = faults, phase, 0
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function.namespace in ("c10d", "_c10d_functional"):
-            self.faults.point(f"collective:{self.number}")
+            self.faults.point(f"{self.phase}:{self.number}")
             self.number += 1
         return function(*args, **(kwargs or {}))
 
@@ -148,6 +150,12 @@ def main() -> None:
             compiled = counters["stats"]["unique_graphs"] - before
             cut = any(p.device_mesh._thread_id is not None for p in model.parameters() if hasattr(p, "device_mesh"))
             written(out, run, step, model, optimizer, more={"tried": tried, "compiled": compiled, "cut": cut})
+            if os.environ.get("VALIDATES"):
+                with torch.no_grad(), Collectives(faults, "validation"):
+                    model(tokens[:, :-1])
+                model.reshard()  # type: ignore[operator]  # FSDP keeps the outermost module gathered until backward
+        gathered = [name for name, parameter in model.named_parameters() if not isinstance(parameter, DTensor)]
+        assert not gathered or "shard" not in os.environ["LAYOUT"], f"behind the step {gathered} is gathered"
     (out / f"done{run.rank}").write_text("")
 
 

@@ -438,9 +438,13 @@ class Updates:
                 member.cannot(error)
             return False
         if member is not None and isinstance(error, Exception) and self.finished > step.number:
-            return self._leaving.leave_after_update(error, step, member)
-        self._state.left_last = step.number
-        return self._leaving.leave(error, number=step.number)
+            survives = self._leaving.leave_after_update(error, step, member)
+        else:
+            self._state.left_last = step.number
+            survives = self._leaving.leave(error, number=step.number)
+        if survives and self._sharded is not None:
+            self._sharded.forget_step()  # code after the step sees the parts of this rank, and nothing gathered
+        return survives
 
     def wait(self, work: Any) -> None:
         """Until a collective is done. Raises BrokenError."""

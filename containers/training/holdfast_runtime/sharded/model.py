@@ -55,8 +55,12 @@ class Sharded:
             if isinstance(module, FSDPModule):
                 module.reshard()
 
-    def leave(self) -> None:
+    def forget_step(self) -> None:
+        """Have this rank's parts again, in whichever collective the step broke."""
         private.reset_fsdp(self._model)
+
+    def leave(self) -> None:
+        self.forget_step()
         names = [private.group_names_of(schedule) for schedule in self._pipelines]
         if any(any(each) for each in names):
             self._group_names = names
