@@ -50,7 +50,7 @@ NOT_REACHABLE = {
     "restrictedinstancegroups.currentcount": "a read-back value",
     "instancegroups.autopatchconfig.patchschedule.nextpatchdate": "read-only in CloudFormation's resource schema",
     **{
-        f"instancegroups.autopatchconfig.deploymentconfig.{leaf}": "for a rolling strategy, which CloudFormation refuses"
+        f"instancegroups.autopatchconfig.deploymentconfig.{leaf}": "for strategies that CloudFormation refuses"
         for leaf in (
             "autorollbackconfiguration.alarmname",
             "rollingupdatepolicy.maximumbatchsize.type",

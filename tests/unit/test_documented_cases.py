@@ -36,5 +36,5 @@ def test_a_mistake_is_found_where_it_is(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", sample("clean"), ids=lambda case: f"{case.form}-{case.name}")
-def test_nothing_is_said_of_a_clean_case(case: Case, tmp_path: Path) -> None:
+def test_a_clean_case_has_no_finding(case: Case, tmp_path: Path) -> None:
     assert findings(case, tmp_path) == []

@@ -11,21 +11,18 @@ from holdfast.validation.from_environment.governance import governance
 from holdfast.validation.from_environment.groups import instance_group, restricted_group, restricted_lustre
 from holdfast.validation.from_environment.lifecycle import LifecycleModes
 from holdfast.validation.from_environment.settings import Settings
+from holdfast.validation.from_environment.storage import home_of, lustre_of, mounts_of
 from holdfast.validation.model import (
     AccessEntry,
     AccountingDatabase,
     Addon,
     Cluster,
-    DataRepositoryAssociation,
     Deployment,
     Eks,
     EksControlPlane,
     HelmRelease,
     Image,
-    LustreFileSystem,
-    Mount,
     Network,
-    OpenZfsFileSystem,
     SecurityGroup,
     Slurm,
     Subnet,
@@ -33,9 +30,6 @@ from holdfast.validation.model import (
     VpcConfig,
 )
 
-LUSTRE, HOME = "lustre", "home"
-THERE = ""
-"""The deployment type of a file system that is there: FSx has taken it, and limits are not asked again."""
 OPERATOR, OBSERVABILITY = "amazon-sagemaker-hyperpod-training-operator", "amazon-sagemaker-hyperpod-observability"
 GOVERNANCE = "amazon-sagemaker-hyperpod-taskgovernance"
 ALL_ENDPOINTS = frozenset((*limits("endpoints_of_a_closed_network")["eks"], "sagemaker.api"))
@@ -50,7 +44,7 @@ def deployment_of(file: Settings, *, folder: Path | None) -> Deployment:
         subnets=(_nodes_subnet(network),),
         security_groups=(_security_group(network),),
     )
-    lustre, home = _lustre(file, vpc), _home(file, vpc)
+    lustre, home = lustre_of(file, vpc), home_of(file, vpc)
     return Deployment(
         path="",
         places={"account": "account", "region": "region"},
@@ -86,7 +80,7 @@ def _cluster(file: Settings, vpc: VpcConfig, modes: LifecycleModes) -> Cluster:
         else tuple(
             instance_group(
                 group,
-                mounts=_mounts(file, group),
+                mounts=mounts_of(file, group),
                 lifecycle=modes.lifecycle(group),
                 lifecycle_place=modes.place(group),
             )
@@ -269,103 +263,6 @@ def _network(network: Settings) -> Network:
         way_out=nat,
         s3_gateway=True,
         interface_endpoints=ALL_ENDPOINTS,
-    )
-
-
-def _mounts(file: Settings, group: Settings) -> Any:
-    """Under EKS pods mount file systems, nodes do not."""
-    if file.eks is not None:
-        return ()
-    mounts: list[Mount] = []
-    lustre, home = file.storage.lustre, file.storage.home
-    if lustre is not None and group.mount_lustre is UNRESOLVED:
-        return UNRESOLVED
-    if lustre is not None and group.mount_lustre:
-        mounts.append(_mount("lustre", LUSTRE, lustre))
-    if home is not None:
-        mounts.append(_mount("openzfs", HOME, home))
-    return tuple(mounts)
-
-
-def _mount(kind: str, identity: str, settings: Settings) -> Mount:
-    return Mount(
-        path=settings.path,
-        places=settings.places(mount_path="mount_path"),
-        kind=kind,
-        dns_name=None,
-        mount_path=settings.mount_path,
-        file_system=identity,
-    )
-
-
-def _lustre(file: Settings, vpc: VpcConfig) -> LustreFileSystem | None:
-    lustre, on_delete = file.storage.lustre, file.storage.on_delete
-    if lustre is None:
-        return None
-    datasets, there = lustre.datasets, lustre.existing is not None
-    return LustreFileSystem(
-        path=lustre.path,
-        places={
-            **lustre.places_in(LustreFileSystem),
-            **lustre.places(data_repository_associations="datasets"),
-            "kept": file.storage.at("on_delete"),
-        },
-        id=LUSTRE,
-        deployment_type=THERE if there else "PERSISTENT_2",
-        version="2.15",
-        metadata_mode=None if there else "USER_PROVISIONED" if lustre.is_set("metadata_iops") else "AUTOMATIC",
-        vpc=vpc,
-        kept=True if there else on_delete if on_delete is UNRESOLVED else on_delete == "Retain",
-        data_repository_associations=datasets
-        if datasets is UNRESOLVED
-        else tuple(_association(dataset, file.storage.data) for dataset in datasets),
-        **{
-            **lustre.values_in(LustreFileSystem),
-            "capacity_gib": _of_new(lustre, "capacity_gib"),
-            "throughput_mbps_per_tib": _of_new(lustre, "throughput_mbps_per_tib"),
-        },
-    )
-
-
-def _association(dataset: Settings, data: Settings | None) -> DataRepositoryAssociation:
-    return DataRepositoryAssociation(
-        path=dataset.path,
-        places={
-            **dataset.places_in(DataRepositoryAssociation),
-            **dataset.places(data_repository_path="s3_uri" if dataset.is_set("s3_uri") else "s3_prefix"),
-        },
-        data_repository_path=_data_repository_path(dataset, data),
-        waits_for_others=True,
-        **dataset.values_in(DataRepositoryAssociation),
-    )
-
-
-def _data_repository_path(dataset: Settings, data: Settings | None) -> Any:
-    """The whole URI, or the prefix in a data bucket without a name; unknown if neither is given."""
-    found = dataset.s3_uri if dataset.is_set("s3_uri") else dataset.s3_prefix
-    if found in (None, UNRESOLVED) or dataset.is_set("s3_uri") or data is None or data.bucket_name is UNRESOLVED:
-        return UNRESOLVED if found is None else found
-    return f"s3://{data.bucket_name}/{found}"
-
-
-def _of_new(section: Settings, name: str) -> Any:
-    """Setting of a new file system; unknown if missing, which another rule reports. None for an existing one."""
-    if section.existing is not None:
-        return None
-    return getattr(section, name) if section.is_set(name) else UNRESOLVED
-
-
-def _home(file: Settings, vpc: VpcConfig) -> OpenZfsFileSystem | None:
-    home = file.storage.home
-    if home is None:
-        return None
-    return OpenZfsFileSystem(
-        path=home.path,
-        places=home.places_in(OpenZfsFileSystem),
-        id=HOME,
-        deployment_type=THERE if home.existing is not None else "SINGLE_AZ_2",
-        vpc=vpc,
-        **{**home.values_in(OpenZfsFileSystem), "capacity_gib": _of_new(home, "capacity_gib")},
     )
 
 
