@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from holdfast_runtime.inprocess.member.variables import Variables, missed
+from holdfast_runtime.inprocess.member import Variables, missed
 
 
 def test_only_what_all_ranks_that_have_changed_it_agree_on_is_named() -> None:

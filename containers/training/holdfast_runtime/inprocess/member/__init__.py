@@ -12,6 +12,7 @@ from holdfast_runtime.inprocess.member.peers import PEERS, Peers, with_peers
 from holdfast_runtime.inprocess.member.standing import Standing, Training
 from holdfast_runtime.inprocess.member.taking import Taking
 from holdfast_runtime.inprocess.member.telling import Telling
+from holdfast_runtime.inprocess.member.variables import Variables, missed
 
 __all__ = [
     "PEERS",
@@ -22,5 +23,7 @@ __all__ = [
     "Taking",
     "Telling",
     "Training",
+    "Variables",
+    "missed",
     "with_peers",
 ]

@@ -1,4 +1,4 @@
-"""Variables of the program that its loop has changed, and that a process which takes over a rank has as at its start."""
+"""Variables of the program that its loop has changed, and that a process with a lost rank has as at its start."""
 
 import logging
 import sys
@@ -41,7 +41,7 @@ class Variables:
 
 
 def missed(own: Values, changed: Sequence[Values]) -> list[str]:
-    """Return variables with their values, where all ranks that have changed one agree on it and this one has another."""
+    """Return variables with their values, where all ranks that have changed one agree, and this one has another."""
     values = {name: {each[name] for each in changed if name in each} for each in changed for name in each}
     return [
         f"{name} is {own[name]}, and {next(iter(found))} on the other ranks"
