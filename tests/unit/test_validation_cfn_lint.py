@@ -79,6 +79,12 @@ GENERIC: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "LogGroupName",
         "correct it",
     ),
+    "a description of what has none": (
+        {"Resources.Logs.Properties.Description": "x"},
+        "E3002",
+        "Description",
+        "remove",
+    ),
     # A function in one of several forms makes cfn-lint 1.58 skip all of it.
     "a misspelling beside a function": (
         {f"{GROUP}.InstanceStorageConfigs.0.FsxLustreConfig.MountPaths": "/fsx"},
@@ -184,6 +190,21 @@ def test_the_form_of_a_template_is_judged(text: str, code: str, place: str, tmp_
     (finding,) = [each for each in found_in(text, tmp_path) if each.severity == "error"]
 
     assert (finding.code, finding.path.rpartition("#")[2]) == (code, place)
+
+
+def test_a_description_of_a_resource_is_taken(tmp_path: Path) -> None:
+    assert codes(found_in("Resources: {A: {Type: AWS::SNS::Topic, Description: alarms}}", tmp_path)) == []
+
+
+def test_rules_of_the_folder_do_not_run_and_its_accepted_codes_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "Rule.py").write_text("raise SystemExit('run')")
+    (tmp_path / ".cfnlintrc").write_text("append_rules: [mine]\nignore_checks: [E3002]\n")
+    monkeypatch.chdir(tmp_path)
+
+    assert codes(found_in("Resources: {A: {Type: AWS::SQS::Queue, Properties: {Foo: 1}}}", tmp_path)) == []
 
 
 def test_what_cfn_lint_fails_on_is_not_checked(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ Source: cfn-lint, ``cfnlint.runner.template.run_template_by_data`` and ``cfnlint
 import functools
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from holdfast.catalog.facts import has_type
 from holdfast.validation.cfn_lint.alternatives import judge_in_depth
-from holdfast.validation.cfn_lint.left_out import DESCRIPTION, FAILED, LEFT_OUT, NAMES, OTHER_BRANCH, PATTERN, SAME
+from holdfast.validation.cfn_lint.left_out import DESCRIPTION, FAILED, FORMS, LEFT_OUT, NAMES, PATTERN, SAME, UNKNOWN
 from holdfast.validation.cfn_lint.words import finding_of
 from holdfast.validation.cloudformation import Template
 from holdfast.validation.model import Finding
@@ -50,7 +51,7 @@ def lint(template: Template, *, region: str | None, complete: bool) -> Linted:
 
 def _is_passed_on(match: Any, *, complete: bool) -> bool:
     code = match.rule.id
-    return code not in LEFT_OUT and (complete or code not in NAMES) and DESCRIPTION not in match.message
+    return code not in LEFT_OUT and (complete or code not in NAMES) and (code, match.message) != DESCRIPTION
 
 
 def _matches(template: Template, region: str | None) -> Iterator[Any]:
@@ -70,10 +71,10 @@ def _matches(template: Template, region: str | None) -> Iterator[Any]:
 
 @functools.cache
 def rules() -> Any:
-    from cfnlint.config import ConfigMixIn
-    from cfnlint.runner import Runner
+    """Rules of cfn-lint alone: a check runs no code of the folder that it is started in."""
+    import cfnlint.rules
 
-    return Runner(ConfigMixIn()).rules
+    return cfnlint.rules.Rules.create_from_directory(str(Path(cfnlint.rules.__file__).parent))
 
 
 def _region(kinds: Set[str]) -> str:
@@ -116,11 +117,13 @@ def _once(found: list[Finding]) -> Iterator[Finding]:
     """One finding for each mistake: the most specific, and of resources that are the same the last."""
     places: dict[str, set[str]] = {}
     last = {each.message: each for each in sorted(found, key=lambda each: each.line or 0)}
+    forms = tuple(f"{each.path}." for each in found if each.code in FORMS)
     for each in found:
         places.setdefault(each.path, set()).add(each.code)
     for each in {(each.path, each.message): each for each in reversed(found)}.values():
-        other_branch = each.code in OTHER_BRANCH and any(place.startswith(f"{each.path}.") for place in places)
+        within = each.code == UNKNOWN and each.path.startswith(forms)
+        other_form = (within or each.code in FORMS) and any(place.startswith(f"{each.path}.") for place in places)
         other_pattern = each.code == PATTERN and places[each.path] != {PATTERN}
         other_resource = each.code == SAME and last[each.message] is not each
-        if not (other_branch or other_pattern or other_resource):
+        if not (other_form or other_pattern or other_resource):
             yield each

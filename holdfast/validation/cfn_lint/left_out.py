@@ -19,14 +19,16 @@ LEFT_OUT: Mapping[str, str] = {
     "W3005": "`DependsOn` beside a reference changes nothing; the CDK writes it",
     "W3010": "capacity for HyperPod is in one zone, which a template has to name",
 }
-DESCRIPTION = "('Description' was unexpected"
-"""Of E3001: CloudFormation takes a Description of a resource, as the CDK does (aws-cdk, pull request 10522)."""
+DESCRIPTION = ("E3001", "Additional properties are not allowed ('Description' was unexpected)")
+"""CloudFormation takes a Description of a resource, as the CDK does (aws-cdk, pull request 10522)."""
 NAMES = frozenset({"E1010", "E1019", "E1020", "E3005", "E6101"})
 """Names that exist: unknown where a macro may add resources."""
 FAILED = frozenset({"E0001", "E0002", "E0003"})
 """A transform, a rule or a setting of cfn-lint failed: not a fact about the template."""
-OTHER_BRANCH = frozenset({"E3002", "E3017", "E3018"})
-"""Reported of a value as a whole where a part of it fits none of several forms: the part is reported too."""
+FORMS = frozenset({"E3017", "E3018"})
+"""Reported of a value that fits none of several forms, together with what is wrong inside it."""
+UNKNOWN = "E3002"
+"""Inside such a value, of a property of another form."""
 PATTERN = "E3031"
 """Reported with the length or the format of the same value."""
 SAME = "E3019"

@@ -59,7 +59,7 @@ class Rule:
 _RULES: dict[str, Rule] = {}
 
 _GENERAL = "HF062"
-"""Code of the rule that knows nothing of a subnet but its block."""
+"""Code of the rule that judges a subnet by its block only."""
 DEEP = 2
 """Dots in the path of something smaller than a resource: ``Resources.Cluster.Properties.Orchestrator``."""
 
