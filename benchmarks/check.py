@@ -5,7 +5,7 @@ How much of a processor ``holdfast check`` takes: the largest environment, AWS's
 
 Seconds are user and system time of a process of its own, imports included, with its bytecode cached as an installation
 has it. A template is measured beside cfn-lint alone, whose rules judge it too; the one at CloudFormation's limits is
-made here. tests/unit/templates/test_templates_public.py says how the folder is filled; without it AWS's is left out.
+made here. tests/unit/validation/templates/test_public.py says how the folder is filled; without it AWS's is left out.
 """
 
 import json

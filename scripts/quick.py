@@ -20,7 +20,7 @@ from import_graph import imports_among, modules_below
 UNIT = ROOT / "tests" / "unit"
 BESIDE = (ROOT / "tests" / "support", ROOT / "scripts")
 """Folders of files that tests import by their own names."""
-PAGES = "tests/unit/test_docs_*.py"
+PAGES = "tests/unit/repository/docs/test_*.py"
 NEAR = 4
 """Imports between a change and a test; what is farther is for ``make test``."""
 

@@ -119,7 +119,7 @@ def test_an_agent_that_is_killed_in_mid_incident_loses_and_doubles_no_verdict(cl
 
 
 def test_slurms_controller_that_does_not_answer_is_waited_for(cluster: Cluster) -> None:
-    """Half a minute here; ten minutes of it are told once in virtual time (tests/unit/test_agent_remedies.py)."""
+    """Half a minute here; ten minutes of it are told once in virtual time (tests/unit/agent/test_remedies.py)."""
     node, began_ns, controller = cluster.busy()[-1], time.time_ns(), cluster.controller()
     controller.run(["pkill", "-STOP", "-x", "slurmctld"], timeout_s=10)
     try:

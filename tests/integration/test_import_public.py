@@ -1,7 +1,7 @@
 """
 Configurations that others published are deployed beside the things that they name, and are what they asked for.
 
-tests/unit/test_importing_public.py says where their files are looked for; without them all of this is skipped.
+tests/unit/importing/test_public.py says where their files are looked for; without them all of this is skipped.
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,143 @@
+"""Lines of an ordinary loop that do not go with a step: each is refused with what to do."""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from fake_launcher import FakeLauncher
+from torch import nn
+from torch._C._distributed_c10d import HashStore
+
+import holdfast_runtime as holdfast
+from holdfast_runtime.control import Fault
+from holdfast_runtime.groups import UnsupportedError
+
+Line = Callable[[torch.optim.Optimizer], object]
+
+
+@pytest.fixture
+def launcher(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLauncher]:
+    with FakeLauncher.of_this_process(monkeypatch) as fake:
+        yield fake
+
+
+def nothing(_optimizer: torch.optim.Optimizer) -> None: ...
+
+
+def trained(
+    *, before: Line = nothing, after: Line = nothing, outside: Line = nothing, kind: Any = torch.optim.SGD
+) -> nn.Module:
+    """Train for two steps, with lines of the old loop around ``step.update``."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = kind(model.parameters(), lr=0.1)
+    for step in holdfast.Run(model, optimizer).steps(2):
+        with step:
+            loss = model(torch.ones(2, 4)).square().mean()
+            loss.backward()
+            before(optimizer)
+            step.update(loss)
+            after(optimizer)
+        outside(optimizer)
+    return model
+
+
+def step(optimizer: torch.optim.Optimizer) -> None:
+    optimizer.step()
+
+
+def scaled(optimizer: torch.optim.Optimizer) -> None:
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale(torch.ones(1))
+    scaler.step(optimizer)
+
+
+@pytest.mark.parametrize("place", ["before", "after", "outside"])
+def test_an_optimizer_step_of_the_program_is_refused_with_its_line(launcher: FakeLauncher, place: str) -> None:
+    launcher.view(1, source="fresh")
+
+    with pytest.raises(UnsupportedError) as caught:
+        trained(**{place: step})
+
+    line = step.__code__.co_firstlineno + 1
+    assert str(caught.value).startswith(f"test_leftover.py:{line} calls optimizer.step()")
+    assert "delete this line" in str(caught.value)
+    if place != "outside":  # there the end of the program sends it
+        told = launcher.wait(Fault)
+        assert (told.fatal, told.reason) == (True, str(caught.value))
+
+
+def test_alone_it_is_refused_too() -> None:
+    with pytest.raises(UnsupportedError, match="two updates in a step"):
+        trained(after=step)
+
+
+def test_the_step_of_a_scaler_is_refused_with_the_way_that_works() -> None:
+    with pytest.raises(UnsupportedError, match=r"calls scaler.step\(optimizer\).*delete scaler.step"):
+        trained(before=scaled)
+
+
+def test_a_loop_without_such_a_line_trains() -> None:
+    before = nn.Linear(4, 1).weight
+    assert not torch.equal(trained().weight, before)  # type: ignore[arg-type]
+
+
+def test_a_refusal_that_ends_the_program_outside_of_steps_ends_the_job(
+    launcher: FakeLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", lambda *_: None)
+    launcher.view(1, source="fresh")
+    model = nn.Linear(4, 1)
+    run = holdfast.Run(model, torch.optim.SGD(model.parameters(), lr=0.1))
+
+    sys.excepthook(UnsupportedError, UnsupportedError("delete this line"), None)
+
+    told = launcher.wait(Fault)
+    assert (told.fatal, told.reason, run.step) == (True, "delete this line", 0)
+
+
+def made(optimizer: Callable[..., Any], scheduler: Callable[..., Any] | None = None) -> None:
+    model = nn.Linear(4, 1)
+    chosen = optimizer(model.parameters(), lr=0.1)
+    holdfast.Run(model, chosen, scheduler=scheduler(chosen) if scheduler is not None else None)
+
+
+def test_an_optimizer_that_needs_a_closure_is_refused_before_training() -> None:
+    with pytest.raises(UnsupportedError, match="the step of LBFGS needs closure"):
+        made(torch.optim.LBFGS)
+
+
+def test_a_scheduler_that_needs_a_metric_is_refused_before_training_with_the_way_that_works() -> None:
+    with pytest.raises(UnsupportedError, match=r"its step needs metrics; give it to Run\(state="):
+        made(torch.optim.SGD, torch.optim.lr_scheduler.ReduceLROnPlateau)
+
+
+def test_a_scheduler_makes_no_step_need_an_argument() -> None:
+    made(torch.optim.SGD, lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 2))
+
+
+class Gathering(torch.optim.SGD):
+    """An optimizer that needs other ranks in its step, as those do that divide their work."""
+
+    def step(self, closure: Any = None) -> Any:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                dist.broadcast(parameter.data, src=0)
+        return super().step(closure)
+
+
+def test_an_optimizer_of_replicas_that_needs_other_ranks_is_refused_in_the_first_update(
+    launcher: FakeLauncher,
+) -> None:
+    launcher.view(1, source="fresh")
+    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
+    try:
+        with pytest.raises(UnsupportedError, match="the optimizer calls the collective"):
+            trained(kind=Gathering)
+    finally:
+        dist.destroy_process_group()
+
+    assert launcher.wait(Fault).fatal
