@@ -12,7 +12,17 @@ from typing import Any
 
 from holdfast.catalog.facts import has_type
 from holdfast.validation.cfn_lint.alternatives import judge_in_depth
-from holdfast.validation.cfn_lint.left_out import DESCRIPTION, FAILED, FORMS, LEFT_OUT, NAMES, PATTERN, SAME, UNKNOWN
+from holdfast.validation.cfn_lint.left_out import (
+    DESCRIPTION,
+    FAILED,
+    FORMS,
+    LEFT_OUT,
+    NAMES,
+    PATTERN,
+    PLACEHOLDER,
+    SAME,
+    UNKNOWN,
+)
 from holdfast.validation.cfn_lint.words import finding_of
 from holdfast.validation.cloudformation import Template
 from holdfast.validation.model import Finding
@@ -51,6 +61,8 @@ def lint(template: Template, *, region: str | None, complete: bool) -> Linted:
 
 def _is_passed_on(match: Any, *, complete: bool) -> bool:
     code = match.rule.id
+    if PLACEHOLDER.match(match.message):
+        return False
     return code not in LEFT_OUT and (complete or code not in NAMES) and (code, match.message) != DESCRIPTION
 
 

@@ -1,5 +1,6 @@
 """Codes of cfn-lint that are not passed on, each with the reason."""
 
+import re
 from collections.abc import Mapping
 
 LEFT_OUT: Mapping[str, str] = {
@@ -33,3 +34,7 @@ PATTERN = "E3031"
 """Reported with the length or the format of the same value."""
 SAME = "E3019"
 """Reported at each of the resources with one identifier."""
+PLACEHOLDER = re.compile(
+    r"'(vpc-12345|[ps]-(12345|67890)|rtb-(12345|57890|67890)[ps]|ami-1234|dummy[^']*|1\.2\.3\.4/5)'"
+)
+"""Value of the CDK until its lookups are done (aws-cdk-lib, ``DUMMY_VPC_PROPS`` of aws-ec2)."""

@@ -230,3 +230,24 @@ Resources:
 
 def test_a_code_that_is_left_out_is_one_of_cfn_lint() -> None:
     assert [code for code in LEFT_OUT if linted_rule(code) is None] == []
+
+
+def test_values_of_the_cdk_before_its_lookups_are_no_mistakes(tmp_path: Path) -> None:
+    group = """
+Resources:
+  Group:
+    Type: AWS::EC2::SecurityGroup
+    Properties:
+      GroupDescription: nodes
+      VpcId: {vpc}
+  Endpoint:
+    Type: AWS::EC2::VPCEndpoint
+    Properties:
+      ServiceName: com.amazonaws.us-west-2.s3
+      VpcId: {vpc}
+      SubnetIds: [{subnet}]
+"""
+    dummies = group.format(vpc="vpc-12345", subnet="p-12345")
+
+    assert [code for code in codes(found_in(dummies, tmp_path)) if code.startswith("E")] == []
+    assert "E1151" in codes(found_in(group.format(vpc="vpc-1234", subnet="p-12345"), tmp_path))

@@ -188,7 +188,7 @@ def names(stack: Stack) -> dict[str, Any]:
         "Vpc",
         vpc_id="vpc-1",
         availability_zones=["us-west-2a"],
-        private_subnet_ids=["subnet-1"],
+        private_subnet_ids=["subnet-0a1b2c3d4e5f60718"],
         private_subnet_route_table_ids=["rtb-1"],
     )
     role = iam.Role.from_role_arn(stack, "Role", "arn:aws:iam::111122223333:role/Team")
@@ -198,7 +198,7 @@ def names(stack: Stack) -> dict[str, Any]:
         "self": stack,
         "stack": stack,
         "vpc": vpc,
-        "group": ec2.SecurityGroup.from_security_group_id(stack, "Group", "sg-1"),
+        "group": ec2.SecurityGroup.from_security_group_id(stack, "Group", "sg-0a1b2c3d4e5f60718"),
         "platform": eks.Cluster.from_cluster_attributes(stack, "Platform", cluster_name="platform", vpc=vpc),
         "nodes_role": role,
         "operator_role": role,
