@@ -189,7 +189,7 @@ def draws() -> list[float]:
 
 
 def sharded(model: Any, layout: str, units: list[Any]) -> None:
-    """Cut a model among the ranks. The last unit is left to the whole model, as a head is."""
+    """Cut a model among the ranks."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -199,5 +199,5 @@ def sharded(model: Any, layout: str, units: list[Any]) -> None:
         mesh = init_device_mesh("cpu", (2, count // 2), mesh_dim_names=("replicate", "shard"))
     else:
         mesh = init_device_mesh("cpu", (count,))
-    for unit in (*units[:-1], model):
+    for unit in (*units, model):
         fully_shard(unit, mesh=mesh)
