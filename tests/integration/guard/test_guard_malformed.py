@@ -1,6 +1,5 @@
 """Requests that no SDK would send are answered as AWS answers them, and cost nothing that stays."""
 
-import gc
 import json
 import os
 import subprocess
@@ -61,15 +60,6 @@ def test_what_a_request_lacks_is_said_in_awss_words(aws: EmbeddedAws, body: byte
 
     assert (status, json.loads(told)["__type"]) == (400, code)
     assert words in json.loads(told)["message"]
-
-
-def test_what_a_service_has_loaded_is_looked_at_by_no_later_collection_of_memory(aws: EmbeddedAws) -> None:
-    """Such a collection stops every thread, for as long as there are objects to look at."""
-    frozen = gc.get_freeze_count()
-
-    send(next(malformed(SEED, 1, services=["glacier"])), port=aws.port, keys=aws.keys)
-
-    assert gc.get_freeze_count() > frozen
 
 
 class Apart:
