@@ -9,7 +9,7 @@ from aws_cdk import RemovalPolicy
 from holdfast.config import Environment
 from holdfast_stacks import removal_policy
 
-SLURM = yaml.safe_load((Path(__file__).parents[4] / "environments/slurm-p5.yaml").read_text())
+SLURM = yaml.safe_load((Path(__file__).parents[3] / "environments/slurm-p5.yaml").read_text())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import yaml
 from holdfast.config import Environment
 from holdfast.updates import environment_metadata, environment_of, guard
 
-SLURM = yaml.safe_load((Path(__file__).parents[4] / "environments/slurm-p5.yaml").read_text())
+SLURM = yaml.safe_load((Path(__file__).parents[3] / "environments/slurm-p5.yaml").read_text())
 
 
 def problems(changed: dict[str, Any], *allowed: str) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from holdfast.cli.submission import check_submission
 from holdfast.cli.terminal import CommandError, error_console, step
 from holdfast.cli.terminal import console as output_console
 
-REPOSITORY = Path(__file__).parents[4]
+REPOSITORY = Path(__file__).parents[3]
 NASTY = (
     "a b.sbatch",
     "a;id>x.sbatch",
