@@ -105,6 +105,7 @@ def test_an_sshd_that_stands_still_is_reported_although_a_session_goes_on(
     assert sink.told == [(kinds.DAEMON_LOST, "sshd on ip-10-1-0-11 is stopped by a signal")]
 
 
+@pytest.mark.e2e
 def test_an_sshd_that_was_stopped_on_purpose_is_left_alone(node: Node, watched: tuple[Upkeep, Sink]) -> None:
     upkeep, sink = watched
     upkeep.look()

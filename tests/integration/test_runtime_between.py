@@ -29,8 +29,8 @@ def calm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     [
         pytest.param("validation", "8", id="in it"),
         pytest.param("behind", "8", id="behind its collective"),
-        pytest.param("step", "8", id="in the next step"),
-        pytest.param("validation", "16", id="after the last step"),
+        pytest.param("step", "8", id="in the next step", marks=pytest.mark.e2e),
+        pytest.param("validation", "16", id="after the last step", marks=pytest.mark.e2e),
     ],
 )
 def test_a_rank_that_is_lost_around_a_validation_costs_no_bit_and_no_number(
@@ -46,6 +46,7 @@ def test_a_rank_that_is_lost_around_a_validation_costs_no_bit_and_no_number(
     assert "stage is 'first', and 'second' on the other ranks; give what decides" in outcome.text
 
 
+@pytest.mark.e2e
 def test_a_rank_that_is_lost_after_the_last_step_of_an_epoch_costs_no_bit_either(tmp_path: Path) -> None:
     _, expected = trained(tmp_path / "calm", EPOCHS="2")
 

@@ -26,7 +26,10 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return results
 
 
-@pytest.mark.parametrize("step", [8, 10], ids=["the first step of an epoch", "a later one"])
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param(8, id="the first step of an epoch"), pytest.param(10, id="a later one", marks=pytest.mark.e2e)],
+)
 def test_a_rank_that_is_lost_in_a_later_epoch_costs_no_bit(calm: list[str], tmp_path: Path, step: int) -> None:
     outcome, results = trained(tmp_path, faults=killed(step))
 
