@@ -52,3 +52,14 @@ def test_an_embedding_with_sparse_gradients_is_refused_by_its_name() -> None:
 
     with pytest.raises(UnsupportedError, match=r"^0 has sparse=True, .*; make it with sparse=False"):
         run(model)
+
+
+def test_all_objects_of_state_without_a_state_dict_are_refused_at_once() -> None:
+    model = nn.Linear(2, 2)
+
+    with pytest.raises(UnsupportedError, match=r"^state has average, counts without state_dict"):
+        holdfast.Run(
+            model,
+            torch.optim.SGD(model.parameters(), lr=0.1),
+            state={"average": object(), "model": model, "counts": {"a": 1}},  # type: ignore[dict-item]
+        )

@@ -1,7 +1,11 @@
 """Batches of a loader by the number of the step, so that a step that is repeated has the same again."""
 
+import random
 from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 T = TypeVar("T")
 
@@ -13,9 +17,12 @@ class ByStep(Generic[T]):
     A process that takes over a rank draws all batches before its first one: for a loader that has long epochs use
     ``Dataset``, which computes a batch from the step.
 
+    Batches have random numbers of their own, seeded with the number of the epoch: what a loader draws for an order, an
+    augmentation or its workers is the same for a newcomer, and changes none of the program's.
+
     Args:
         epoch: Returns the batches of an epoch for this rank, the same ones for the same number (``set_epoch`` of a
-            sampler, a generator with that seed).
+            sampler).
 
     Raises:
         ValueError: an epoch has no batch.
@@ -29,19 +36,56 @@ class ByStep(Generic[T]):
         if step < self._at:
             self._begin()
         while self._at < step:
-            self._batch = next(self._batches)
+            with self._own_numbers():
+                self._batch = next(self._batches)
             self._at += 1
         return self._batch
 
     def _begin(self) -> None:
         self._at = -1
+        self._states = _states()  # the first epoch sets them
         self._batches = self._all()
 
     def _all(self) -> Iterator[T]:
         number = 0
         while True:
             before = self._at
+            _seed(number)
             yield from self._make(number)
             if self._at == before:
                 raise ValueError(f"epoch {number} has no batch; allowed: one or more")
             number += 1
+
+    @contextmanager
+    def _own_numbers(self) -> Iterator[None]:
+        """Keep the random numbers of the program apart from those of the batches."""
+        outside = _states()
+        _set(self._states)
+        try:
+            yield
+        finally:
+            self._states = _states()
+            _set(outside)
+
+
+def _seed(number: int) -> None:
+    import torch  # here, as machines that build token files do not have it
+
+    torch.default_generator.manual_seed(number)
+    np.random.seed(number)
+    random.seed(number)
+
+
+def _states() -> tuple[Any, ...]:
+    import torch
+
+    return torch.get_rng_state(), np.random.get_state(), random.getstate()
+
+
+def _set(states: tuple[Any, ...]) -> None:
+    import torch
+
+    of_torch, of_numpy, of_python = states
+    torch.set_rng_state(of_torch)
+    np.random.set_state(of_numpy)
+    random.setstate(of_python)

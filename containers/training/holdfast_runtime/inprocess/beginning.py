@@ -96,6 +96,21 @@ def _check_model(model: nn.Module) -> None:
         )
 
 
+def check_added(added: Mapping[str, object]) -> None:
+    """Raise UnsupportedError for objects of ``Run(state=)`` that have no ``state_dict`` and ``load_state_dict``."""
+    names = [
+        name
+        for name, item in added.items()
+        if not all(callable(getattr(item, method, None)) for method in ("state_dict", "load_state_dict"))
+    ]
+    if names:
+        with unsupported_reported():
+            raise UnsupportedError(
+                f"state has {', '.join(names)} without state_dict() and load_state_dict(); give objects with both, "
+                "such as torch modules, optimizers and schedulers, or a class of your own"
+            )
+
+
 def _check_alone(environment: Mapping[str, str]) -> None:
     """Raise UnsupportedError where another launcher has started several processes, which would not train together."""
     for name in COUNTS:

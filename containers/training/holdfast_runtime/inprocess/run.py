@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from holdfast_runtime.elastic import Rounds, elastic_asked
-from holdfast_runtime.inprocess.beginning import begun
+from holdfast_runtime.inprocess.beginning import begun, check_added
 from holdfast_runtime.inprocess.elastic_event import answers
 from holdfast_runtime.inprocess.errors import BrokenError
 from holdfast_runtime.inprocess.member import Member, Training
@@ -87,6 +87,7 @@ class Run:
     ) -> None:
         if digest_every < 1:
             raise ValueError(f"digest_every is {digest_every}; allowed: 1 or more")
+        check_added(state or {})
         self._state = TrainingState(model, optimizer, scheduler=scheduler, added=state or {})
         self._checkpoint = checkpoint
         self._checkpoint_every = checkpoint_every

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
 
 from holdfast_runtime.data import ByStep
 
@@ -33,3 +35,17 @@ def test_steps_that_are_lost_are_gone_back_to() -> None:
 def test_an_epoch_without_batches_is_refused() -> None:
     with pytest.raises(ValueError, match="epoch 0 has no batch"):
         ByStep(lambda _number: [])(0)
+
+
+def test_a_loader_draws_the_same_for_a_newcomer_and_nothing_of_the_program() -> None:
+    data = TensorDataset(torch.arange(12))
+    shuffled, newcomer = (ByStep(lambda _number: DataLoader(data, 4, shuffle=True)) for _ in range(2))
+    torch.manual_seed(5)
+    first = [shuffled(step)[0].tolist() for step in range(7)]
+    drawn = torch.rand(1)
+
+    torch.manual_seed(6)
+    assert newcomer(6)[0].tolist() == first[6]
+    torch.manual_seed(5)
+    assert torch.equal(torch.rand(1), drawn)
+    assert first[:3] != first[3:6]
