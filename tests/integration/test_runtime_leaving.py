@@ -7,8 +7,9 @@ from killing import Job, Outcome, run_job
 PROGRAM = Path(__file__).with_name("leaving_program.py")
 
 
-def left(folder: Path, *last: int) -> tuple[Outcome, list[str]]:
-    job = Job(program=PROGRAM, ranks=2, spares=1, steps=0, environment={"LAST": ",".join(map(str, last))})
+def left(folder: Path, *last: int, totals: str = "1000") -> tuple[Outcome, list[str]]:
+    environment = {"LAST": ",".join(map(str, last)), "TOTALS": totals}
+    job = Job(program=PROGRAM, ranks=2, spares=1, steps=0, environment=environment)
     outcome = run_job(folder, job)
     return outcome, [path.read_text() for path in sorted(folder.glob("left*"))]
 
@@ -29,3 +30,11 @@ def test_a_rank_that_leaves_alone_ends_the_job_with_that_reason(tmp_path: Path) 
     assert (
         "the job ends: rank 1 of node 0 left run.steps after 5 of 1000 steps and ended with exit code 0" in outcome.text
     )
+
+
+def test_a_rank_that_ends_behind_a_loop_while_another_begins_the_next_ends_the_job(tmp_path: Path) -> None:
+    outcome, steps = left(tmp_path, 5, 10, totals="5,10")
+
+    assert outcome.codes == (1,)
+    assert steps == ["5"]
+    assert "the job ends: rank 0 has ended with exit code 0, and rank 1 of node 0 goes on in another" in outcome.text

@@ -22,6 +22,9 @@ from holdfast_runtime.membership import View
 
 BROKEN = "BrokenError: "
 """How a rank reports that its collective has failed: another one is the cause."""
+TOGETHER = (
+    "all ranks leave at one step: give each as many batches, or decide on a value that all have, such as step.loss"
+)
 LAST_WORDS_S = 0.02
 """Time to read the messages that a process sent before its end."""
 
@@ -79,6 +82,8 @@ class Ranks:
         """Places whose process was lost after all had finished a loop, while it is open if there is another one."""
         self._early = ""
         """Of a rank that has left its loop before the end: what is wrong if others go on; empty for none."""
+        self._alone_in_loop = ""
+        """A rank that has lost a peer in another loop than others have finished; empty for none."""
         self._came_in_between = False
         """Whether a process here became warm while the next generation was agreed on."""
 
@@ -150,6 +155,7 @@ class Ranks:
             self._ending.end_if_empty()
         elif finished and code == 0:
             slot.finished = True
+            self._end_if_left_alone()
             self._ending.finish_if_all_have(self._generations.view)
             self._generations.left()
         elif left_early:
@@ -166,8 +172,7 @@ class Ranks:
         slot.finished = True
         self._early = (
             f"rank {rank} of node {self._slots.node} left run.steps after {step} of {total} steps and ended with exit "
-            "code 0, and others go on; all ranks leave at one step: give each as many batches, or decide on a value "
-            "that all have, such as step.loss"
+            f"code 0, and others go on; {TOGETHER}"
         )
         self._journal.note(f"rank {rank} left run.steps after {step} of {total} steps and ended with exit code 0")
         if self._generations.requested:
@@ -217,8 +222,17 @@ class Ranks:
             # A rank that passed the last barrier has closed its connections before this one had passed it.
             slot.finished = True
             slot.send(control.Stop(reason="all ranks have finished", exit_code=0))
+        elif self._slots.begun_again and not self._lost:
+            self._alone_in_loop = f"rank {slot.rank} of node {self._slots.node} goes on in another loop"
+            self._end_if_left_alone()
         elif not (slot.copies and self._judgement.refused(reason)):
             self._generations.trouble(reason)
+
+    def _end_if_left_alone(self) -> None:
+        """A rank has ended well after its loop, which may become known before or after another one misses it."""
+        ended = [slot.rank for slot in self._slots if slot.finished and not slot.alive]
+        if self._alone_in_loop and ended:
+            self._ending.end(1, f"rank {ended[0]} has ended with exit code 0, and {self._alone_in_loop}; {TOGETHER}")
 
     def _ready(self, slot: LocalSlot, ready: Ready) -> None:
         if slot.awaited is not None:
@@ -245,7 +259,7 @@ class Ranks:
         has_ranks = any(item.slot.node == self._slots.node for item in view.ranks)
         if self._came_in_between and not has_ranks and self._slots.warm:
             self._spare_ready()
-        self._came_in_between = False
+        self._came_in_between, self._alone_in_loop = False, ""
 
     def _spare_ready(self) -> None:
         self._journal.event(kinds.SPARE_READY, spares=sum(slot.ready is not None for slot in self._slots))
