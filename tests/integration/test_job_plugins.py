@@ -114,6 +114,7 @@ def test_a_python_path_of_the_user_is_first(slurm: BareSlurm) -> None:
     assert environment(slurm, PYTHONPATH="/fsx/mine")["PYTHONPATH"] == "/fsx/mine:/opt/holdfast/lib"
 
 
+@pytest.mark.e2e
 def test_a_batch_job_gets_them_too_and_the_folder_of_its_output_is_made(slurm: BareSlurm) -> None:
     slurm.run(
         ["sbatch", "--wait", "--output=new/%j/a.out", "--error=err/a.err", "--wrap", "echo $HOLDFAST_INSTANCE_ID"]

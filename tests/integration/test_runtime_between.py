@@ -28,7 +28,7 @@ def calm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     ("place", "at"),
     [
         pytest.param("validation", "8", id="in it"),
-        pytest.param("behind", "8", id="behind its collective"),
+        pytest.param("behind", "8", id="behind its collective", marks=pytest.mark.e2e),
         pytest.param("step", "8", id="in the next step", marks=pytest.mark.e2e),
         pytest.param("validation", "16", id="after the last step", marks=pytest.mark.e2e),
     ],

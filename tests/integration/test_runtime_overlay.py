@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
 from link_ends import CALM, End, opened, run, until
 from overlay_job import large_ends
 
@@ -80,6 +81,7 @@ def crash(end: End) -> None:
         link.writer.transport.abort()
 
 
+@pytest.mark.e2e
 def test_in_a_large_job_one_that_falls_silent_is_lost_for_all() -> None:
     async def test() -> None:
         ends = await job(PROMPT)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-CHEAP = ("local",)
 ENVIRONMENTS = sorted(path.stem for path in (Path(__file__).parents[4] / "environments").glob("*.yaml"))
 
 
@@ -54,11 +53,6 @@ def judged_alike(repository: Path, file: Path, out: Path) -> None:
     assert warnings == []
 
 
-@pytest.mark.parametrize("name", CHEAP)
-def test_an_environment_is_judged_alike(name: str, repository: Path, tmp_path: Path) -> None:
-    judged_alike(repository, repository / "environments" / f"{name}.yaml", tmp_path)
-
-
 @pytest.mark.e2e
 def test_a_type_that_the_region_has_by_our_list_is_not_refused_by_the_cdks_older_one(
     repository: Path, tmp_path: Path
@@ -71,6 +65,6 @@ def test_a_type_that_the_region_has_by_our_list_is_not_refused_by_the_cdks_older
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("name", [name for name in ENVIRONMENTS if name not in CHEAP])
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_environment_is_judged_alike(name: str, repository: Path, tmp_path: Path) -> None:
     judged_alike(repository, repository / "environments" / f"{name}.yaml", tmp_path)
