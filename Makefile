@@ -105,8 +105,8 @@ bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmark
 		test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 lock: $(VENV)/.installed ## pin all dependencies again, with hashes
-	@uv pip compile -q --upgrade --generate-hashes --no-header pyproject.toml -o requirements.txt
-	@uv pip compile -q --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	@uv pip compile -q --upgrade --python-version 3.11 --generate-hashes --no-header pyproject.toml -o requirements.txt
+	@uv pip compile -q --python-version 3.11 --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
 	@echo 'awscli>=1.46,<2' | uv pip compile -q --upgrade --generate-hashes --no-header --universal \
 		--python-version 3.11 - -o requirements-aws-cli.txt
 	@printf 'cyclonedx-bom\nsetuptools>=77.0.3\ntwine\n' | uv pip compile -q --upgrade --generate-hashes --no-header --universal \

@@ -31,6 +31,8 @@ Used as the only index: of two, each would be asked for every name."""
 WHERE = re.compile(r"^[^=]*\.(index-url|extra-index-url|find-links|no-index)=", re.MULTILINE)
 """Settings of pip that say where packages are, as ``pip config list`` prints them."""
 BROKEN = re.compile(r"(Failed to establish|Cannot connect to proxy|certificate verify failed|[Rr]ead timed out)[^')]*")
+OTHER_VERSIONS = "ERROR: Ignored the following versions"
+"""Begin of pip's line about versions for another Python, which stands in front of its reason."""
 LINE_EVERY_S = 10.0
 NVIDIA, DISPLAY = "0x10de", "0x03"
 """Vendor of a PCI device, and how the class of a GPU begins: as in /sys/bus/pci/devices."""
@@ -197,8 +199,9 @@ def reason(output: str) -> str:
     """First error: without a network, pip's last line is misleading."""
     if broken := BROKEN.search(output):
         return broken[0]
-    errors = [line for line in output.splitlines() if line.startswith("ERROR")] or output.splitlines() or ["terminated"]
-    return errors[0].removeprefix("ERROR: ")
+    lines = [line for line in output.splitlines() if not line.startswith(OTHER_VERSIONS)]
+    errors = [line for line in lines if line.startswith("ERROR")] or lines or ["terminated"]
+    return errors[0].removeprefix("ERROR: ").partition(" (from versions")[0]
 
 
 def _read(path: Path) -> str:

@@ -197,6 +197,12 @@ def test_a_gpu_is_known_by_its_driver_where_pci_is_out_of_sight(tmp_path: Path) 
             "ERROR: Could not find a version of uv\nERROR: No matching distribution\n",
             "Could not find a version of uv",
         ),
+        (
+            "ERROR: Ignored the following versions that require a different python version: 13.1 Requires-Python "
+            ">=3.11.5\nERROR: Could not find a version that satisfies the requirement a==13.1 (from versions: 1.0)\n"
+            "ERROR: No matching distribution found for a==13.1\n",
+            "Could not find a version that satisfies the requirement a==13.1",
+        ),
         ("", "terminated"),
     ],
 )

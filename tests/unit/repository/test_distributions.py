@@ -3,6 +3,7 @@
 import functools
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import distributions as installed
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import tomllib
 from clean_environment import closure, ours
 from house import modules
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from distributions import distributions, folder_of, settings
@@ -26,6 +28,7 @@ NEVER = {
 }
 """What a wheel does without, and what it asks for does not bring along: that is what it is a wheel of its own for."""
 
+OF_DEBIAN_12 = "3.11.2"
 LAST_FOR_310 = {"numpy": "2.2.6", "transformers": "5.20.2"}
 """As PyPI has them: newer ones begin at Python 3.11."""
 
@@ -149,3 +152,9 @@ def test_the_commands_of_the_checkout_are_those_of_the_wheels() -> None:
 
     assert sorted(commands) == ["holdfast", "holdfast-agent", "holdfast-run"]
     assert {version(name) for name in distributions()} == {settings()["project"]["version"]}, "run: make setup"
+
+
+def test_what_is_pinned_installs_with_the_python_of_debian_12() -> None:
+    required = {each.name: each.metadata.get("Requires-Python") or "" for each in installed()}
+
+    assert [name for name, python in required.items() if not SpecifierSet(python).contains(OF_DEBIAN_12)] == []
