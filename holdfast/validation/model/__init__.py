@@ -24,6 +24,7 @@ from holdfast.validation.model.facts import (
 from holdfast.validation.model.finding import SEVERITIES, Finding, Severity, worst_first
 from holdfast.validation.model.governance import Governance, PriorityClass, Quota, TeamQuota
 from holdfast.validation.model.groups import (
+    ALARM_OF_APP,
     AutoPatch,
     BatchSize,
     Group,
@@ -60,6 +61,7 @@ from holdfast.validation.model.surroundings import (
 )
 
 __all__ = [
+    "ALARM_OF_APP",
     "MANAGED_POLICY",
     "SEVERITIES",
     "AccessEntry",

@@ -57,6 +57,10 @@ class BatchSize(Item):
     value: Annotated[int, Property(BATCH_SIZE, "Value")]
 
 
+ALARM_OF_APP = "arn:aws:cloudwatch:::alarm:"
+"""Beginning of the ARN that stands for an alarm that its app makes."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RollingUpdate(Item):
     """How an update rolls over a group (API: DeploymentConfiguration)."""

@@ -33,6 +33,10 @@ class Item:
         """Path of an attribute in the source."""
         return self.places.get(attribute, self.path)
 
+    def word(self, attribute: str) -> str:
+        """Name of an attribute in the source's words."""
+        return self.at(attribute).rpartition(".")[2]
+
     def is_known(self, attribute: str) -> bool:
         return vars(self)[attribute] is not UNRESOLVED
 

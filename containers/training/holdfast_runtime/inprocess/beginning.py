@@ -28,7 +28,7 @@ from holdfast_runtime.sharded import (
 )
 from holdfast_runtime.snapshots import Checkpoints
 
-COUNTS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+_COUNTS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 """Variables with the number of processes that torchrun, mpirun and srun have started."""
 _begun: list[Member] = []
 
@@ -113,7 +113,7 @@ def check_added(added: Mapping[str, object]) -> None:
 
 def _check_alone(environment: Mapping[str, str]) -> None:
     """Raise UnsupportedError where another launcher has started several processes, which would not train together."""
-    for name in COUNTS:
+    for name in _COUNTS:
         count = environment.get(name, "")
         if count.isdecimal() and int(count) > 1:
             raise UnsupportedError(

@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.validation.cloudformation import UNRESOLVED, Node, Reference, Values, optional, required
 from holdfast.validation.from_template.resources.properties import places_of, read_properties
-from holdfast.validation.model import AutoPatch, BatchSize, RollingUpdate, ScheduledUpdate
+from holdfast.validation.model import ALARM_OF_APP, AutoPatch, BatchSize, RollingUpdate, ScheduledUpdate
 
 ALARM = "AWS::CloudWatch::Alarm"
 
@@ -62,7 +62,7 @@ class UpdateReader:
             alarm = name.resource(ALARM)
             by_arn = isinstance(name.value, Reference) and name.value.attribute == "Arn"
             own = required(name.text()) if alarm is None else self._alarm_name(alarm)
-            names.append(f"arn:aws:cloudwatch:::alarm:{own}" if by_arn and own is not UNRESOLVED else own)
+            names.append(f"{ALARM_OF_APP}{own}" if by_arn and own is not UNRESOLVED else own)
         return UNRESOLVED if entries is None or UNRESOLVED in names else tuple(names)
 
 

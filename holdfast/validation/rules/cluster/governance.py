@@ -36,7 +36,7 @@ def quotas(governance: Governance, deployment: Deployment) -> Iterator[Broken]:
                 team.at(limit),
                 f"a limit of borrowing with {team.sharing}",
                 allowed=f"this limit with {BORROWS}",
-                fix=f"remove {_name(team, limit)}, or write {_name(team, 'sharing')}: {BORROWS}",
+                fix=f"remove {team.word(limit)}, or write {team.word('sharing')}: {BORROWS}",
             )
     yield from _types(governance, _nodes(deployment.cluster))
     if deployment.cluster.auto_scaler is None:
@@ -95,9 +95,9 @@ def weights(governance: Governance, _: Deployment) -> Iterator[Broken]:
     if governance.fair_share is False and weighted:
         yield Broken(
             path=governance.at("fair_share"),
-            message=f"{_name(weighted[0], 'weight')} of {', '.join(team.team for team in weighted)} has no effect "
+            message=f"{weighted[0].word('weight')} of {', '.join(team.team for team in weighted)} has no effect "
             f"without fair share",
-            fix=f"turn {_name(governance, 'fair_share')} on, or remove the weights",
+            fix=f"turn {governance.word('fair_share')} on, or remove the weights",
         )
 
 
@@ -178,8 +178,3 @@ def _capacity(governance: Governance, have: Mapping[str, int]) -> Iterator[Broke
 def _same_part(partition: str, profiles: Sequence[str]) -> str:
     part = partition.partition(".")[0]
     return next((each for each in profiles if each.startswith(f"{part}.")), profiles[0])
-
-
-def _name(item: Governance | TeamQuota, attribute: str) -> str:
-    """Name of a setting in the words of the source."""
-    return item.at(attribute).rpartition(".")[2]

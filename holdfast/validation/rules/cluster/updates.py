@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from holdfast.catalog import bounds
 from holdfast.catalog.facts import schema_of
 from holdfast.validation.engine import Broken, refused, rule, show
-from holdfast.validation.model import AutoPatch, BatchSize, Deployment, InstanceGroup, RollingUpdate, ScheduledUpdate
+from holdfast.validation.model import (
+    ALARM_OF_APP,
+    AutoPatch,
+    BatchSize,
+    Deployment,
+    InstanceGroup,
+    RollingUpdate,
+    ScheduledUpdate,
+)
 from holdfast.validation.rules.cluster.capacity import API
 
-MADE_HERE = "arn:aws:cloudwatch:::alarm:"
-"""Beginning of the ARN that stands for an alarm of the app."""
 PATCHING = "SageMaker developer guide, 'Amazon SageMaker HyperPod AMI automatic patching'"
 STRATEGIES = ("WhenIdle", "WhenAllIdle", "DrainFirst")
 WAIT_S, ALARMS, ALARM_NAME = bounds("wait_interval_s"), bounds("rollback_alarms"), bounds("alarm_name_length")
@@ -124,7 +130,7 @@ def rollback_alarms(update: RollingUpdate, deployment: Deployment) -> Iterator[B
                 f"{update.at('alarm_names')}.{index}" + (".AlarmName" if deployment.file is None else ""),
                 f"the ARN of the alarm {own}",
                 allowed="its name",
-                fix=f"write Ref {own}" if name.startswith(MADE_HERE) else f"write {own}",
+                fix=f"write Ref {own}" if name.startswith(ALARM_OF_APP) else f"write {own}",
             )
     if len(names) > ALARMS.most or len(set(names)) < len(names) or any(
         not ALARM_NAME.has(len(name)) for name in names

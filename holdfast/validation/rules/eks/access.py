@@ -69,7 +69,7 @@ def endpoint_access(plane: EksControlPlane, _: Deployment) -> Iterator[Broken]:
             plane.at("private_access"),
             "neither public nor private access",
             allowed="at least one",
-            fix=f"set {plane.at('private_access').rpartition('.')[2]} to true",
+            fix=f"set {plane.word('private_access')} to true",
         )
     blocks = plane.public_access_cidrs
     if len(blocks) > MOST_BLOCKS:

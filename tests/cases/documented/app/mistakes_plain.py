@@ -1,5 +1,7 @@
 """Mistakes in apps of the CDK's own constructs, from AWS's documentation alone."""
 
+from typing import Any
+
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
@@ -17,8 +19,7 @@ def nodes_in_a_public_subnet(stack: cdk.Stack) -> None:
     plain(stack, vpc=vpc, subnets=vpc.public_subnets)
 
 
-@case(APPS, page="fsx/latest/APIReference/API_CreateFileSystemLustreConfiguration.html", at="ImportPath")
-def import_path_of_persistent_2(stack: cdk.Stack) -> None:
+def persistent_2(stack: cdk.Stack, **settings: Any) -> None:
     vpc = private_vpc(stack)
     fsx.LustreFileSystem(
         stack,
@@ -26,27 +27,19 @@ def import_path_of_persistent_2(stack: cdk.Stack) -> None:
         vpc=vpc,
         vpc_subnet=vpc.private_subnets[0],
         storage_capacity_gib=4800,
-        lustre_configuration=fsx.LustreConfiguration(
-            deployment_type=fsx.LustreDeploymentType.PERSISTENT_2,
-            per_unit_storage_throughput=250,
-            import_path="s3://sagemaker-research/data",
-        ),
+        lustre_configuration=fsx.LustreConfiguration(deployment_type=fsx.LustreDeploymentType.PERSISTENT_2, **settings),
     )
     plain(stack, vpc=vpc)
+
+
+@case(APPS, page="fsx/latest/APIReference/API_CreateFileSystemLustreConfiguration.html", at="ImportPath")
+def import_path_of_persistent_2(stack: cdk.Stack) -> None:
+    persistent_2(stack, per_unit_storage_throughput=250, import_path="s3://sagemaker-research/data")
 
 
 @case(APPS, page="fsx/latest/APIReference/API_CreateFileSystemLustreConfiguration.html", at="PerUnitStorageThroughput")
 def persistent_without_throughput(stack: cdk.Stack) -> None:
-    vpc = private_vpc(stack)
-    fsx.LustreFileSystem(
-        stack,
-        "Lustre",
-        vpc=vpc,
-        vpc_subnet=vpc.private_subnets[0],
-        storage_capacity_gib=4800,
-        lustre_configuration=fsx.LustreConfiguration(deployment_type=fsx.LustreDeploymentType.PERSISTENT_2),
-    )
-    plain(stack, vpc=vpc)
+    persistent_2(stack)
 
 
 @case(APPS, page="sagemaker/latest/APIReference/API_ClusterLifeCycleConfig.html", at="SourceS3Uri")
