@@ -28,8 +28,9 @@ def main() -> None:
         if kind == "buckets":
             buckets = layout(list(model.parameters()), bucket_bytes=BUCKET_BYTES)
             for bucket in buckets:
-                # A ring adds up in an order that follows from a buffer's length, and ours ends with the vote.
-                reduce(bucket, tail=inprocess.LENGTH if bucket is buckets[-1] else 0)
+                # A ring adds up in an order that follows from a buffer's length, and ours ends with a number for each
+                # parameter and the vote.
+                reduce(bucket, tail=inprocess.LENGTH + len([*model.parameters()]) if bucket is buckets[-1] else 0)
         optimizer.step()
         facts = (f"{time.time():.6f}", rank, step, 0, loss.item().hex(), time.process_time())
         os.write(log, (" ".join(map(str, facts)) + "\n").encode())
