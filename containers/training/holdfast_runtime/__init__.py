@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Stateful,
         Step,
         StoppedError,
+        device,
         elastic_event_detected,
         init_process_group,
     )
@@ -26,6 +27,7 @@ __all__ = [
     "Stateful",
     "Step",
     "StoppedError",
+    "device",
     "elastic_event_detected",
     "init_process_group",
 ]
