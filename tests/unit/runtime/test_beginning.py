@@ -58,7 +58,7 @@ def test_a_model_that_is_compiled_with_cuda_graphs_is_refused_on_a_gpu(monkeypat
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
 
     check_graphs(model, on_gpu=False)
-    with pytest.raises(UnsupportedError, match='1 is compiled with CUDA graphs, .*compile with mode="default"'):
+    with pytest.raises(UnsupportedError, match=r'1 is compiled with CUDA graphs, .*compile with mode="default"'):
         check_graphs(model, on_gpu=True)
 
 

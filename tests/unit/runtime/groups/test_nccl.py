@@ -18,6 +18,14 @@ from holdfast_runtime.inprocess import Standing
 from holdfast_runtime.inprocess.member import Peers
 
 
+def waits(end: threading.Event) -> None:
+    end.wait(60.0)
+
+
+def meets(others: threading.Barrier) -> None:
+    others.wait(10.0)
+
+
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     FakeNccl.install(monkeypatch)
@@ -43,12 +51,8 @@ def test_groups_of_gloo_have_nothing_to_abort_also_the_one_of_checkpoints(fake: 
 def test_communicators_of_all_groups_are_found_once_the_newest_first_and_behind_torch_s_wrapper(fake: None) -> None:
     first, second, wrapped = FakeNccl(), FakeNccl(), FakeNccl()
     gloo = SimpleNamespace()
-    made = [
-        group_of(first, first),
-        group_of(gloo),
-        group_of(gloo, second),
-        group_of(SimpleNamespace(wrapped_pg=wrapped)),
-    ]
+    behind = group_of(SimpleNamespace(wrapped_pg=wrapped))
+    made = [group_of(first, first), group_of(gloo), group_of(gloo, second), behind]
 
     assert nccl.backends(made) == [wrapped, second, first]
 
@@ -105,9 +109,7 @@ def test_communicators_that_are_not_made_in_time_are_an_error(fake: None) -> Non
     end = threading.Event()
     try:
         with pytest.raises(ConnectionError, match=r"not made within 0\.05 s"):
-            nccl.connect(
-                [FakeNccl(connect=lambda: bool(end.wait(60.0)) and None)], leaving=lambda: False, deadline_s=0.05
-            )
+            nccl.connect([FakeNccl(connect=lambda: waits(end))], leaving=lambda: False, deadline_s=0.05)
     finally:
         end.set()
 
@@ -122,7 +124,7 @@ def test_an_error_of_nccl_is_raised_where_it_is_waited_for(fake: None) -> None:
 
 def test_an_abort_that_waits_for_another_one_does_not_wait_for_ever(fake: None) -> None:
     both = threading.Barrier(2)
-    found = [FakeNccl(abort=lambda: bool(both.wait(10.0)) and None) for _ in range(2)]
+    found = [FakeNccl(abort=lambda: meets(both)) for _ in range(2)]
     stuck: list[int] = []
     aborts = nccl.Aborts(stuck=lambda: stuck.append(1))
 
@@ -156,7 +158,7 @@ def test_a_process_whose_communicator_cannot_be_aborted_ends_by_its_own_exit_cod
     end = threading.Event()
     aborts = nccl.Aborts(limit_s=0.05)
     try:
-        aborts.begin([FakeNccl(abort=lambda: bool(end.wait(60.0)) and None)])
+        aborts.begin([FakeNccl(abort=lambda: waits(end))])
         aborts.join()
     finally:
         end.set()
