@@ -100,6 +100,10 @@ e2e: setup ## the long tests, in parts that resume (make e2e PART="strikes kills
 	@$(PYTHON) scripts/run_parts.py $(if $(PART),$(PART),--list)
 	@$(if $(PART),true,$(PYTHON) scripts/run_parts.py)
 
+gpu: $(VENV)/.torch ## checks of the runtime on one GPU, in eight minutes; ONLY="T3 T4" for some of them
+	@failed=; for each in collectives training; do \
+		$(PYTHON) tests/gpu/one/$$each.py $(if $(ONLY),--only $(ONLY)) || failed=yes; done; test -z "$$failed"
+
 bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/cluster.py ..."
 	@failed=; for each in $(BENCHMARKS); do echo "== $$each"; $(PYTHON) $$each || failed="$$failed $$each"; done; \
 		test -z "$$failed" || { echo "failed:$$failed"; exit 1; }

@@ -13,6 +13,7 @@ from holdfast_runtime.inprocess.beginning import (
     unsupported_reported,
 )
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
+from holdfast_runtime.inprocess.determinism import deterministic
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
@@ -56,6 +57,7 @@ __all__ = [
     "check_graphs",
     "chosen_backend",
     "count",
+    "deterministic",
     "device",
     "digest_of",
     "digest_of_facts",
