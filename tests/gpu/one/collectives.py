@@ -26,7 +26,7 @@ def killed(device: str) -> Figures:
     found: dict[str, Any] = {}
     for name, settings in (("torch's defaults", None), ("ours", nccl.WATCHDOG)):
         with ranks(_reduce_for_ever if settings is None else _reduce_with_ours, 3, device) as started:
-            _all_say(started)
+            _all_answer(started)
             began = time.monotonic()
             started[1].signal(signal.SIGKILL)
             codes = [
@@ -53,7 +53,7 @@ def _reduce(place: Place) -> None:
     data = place.ones(MIB)
     dist.all_reduce(data)
     place.settle()
-    place.say()
+    place.send()
     while True:
         data.fill_(1.0)
         dist.all_reduce(data)
@@ -66,12 +66,12 @@ def cut(device: str) -> Figures:
     end = time.monotonic() + 35.0
     while done < TRIES and time.monotonic() < end:
         with ranks(_reduce_once, 2, device) as started:
-            _all_say(started)
+            _all_answer(started)
             for each in started:
-                each.tell()
+                each.send()
             time.sleep(0.002 + 0.001 * (done * 7 % 40))
             started[1].signal(signal.SIGKILL)
-            head, tail, flag = started[0].says(within_s=20.0)
+            head, tail, flag = started[0].answer(within_s=20.0)
             done += 1
             wrong += tail and not head
             unseen += tail and not head and not flag
@@ -92,16 +92,16 @@ def _reduce_once(place: Place) -> None:
         flag.set()
         group.release()
 
-    place.say()
-    place.hear()
+    place.send()
+    place.receive()
     threading.Timer(LEAVE_S, leave).start()
     try:
         dist.all_reduce(data)
         head, tail = bool((data[:-1] == place.size).all()), bool(data[-1] == place.size)
     except RuntimeError:
         head = tail = False
-    place.say((head, tail, flag.is_set()))
-    place.hear()
+    place.send((head, tail, flag.is_set()))
+    place.receive()
 
 
 def aborted(device: str) -> Figures:
@@ -109,11 +109,11 @@ def aborted(device: str) -> Figures:
     found: dict[str, Any] = {}
     for name, act in (("one after the other", _leave_in_turn), ("a thread each", _leave_at_once)):
         with ranks(act, 2, device) as started:
-            _all_say(started)
+            _all_answer(started)
             started[1].signal(signal.SIGSTOP)
-            started[0].tell()
+            started[0].send()
             try:
-                found[name] = started[0].says(within_s=15.0)
+                found[name] = started[0].answer(within_s=15.0)
             except AssertionError as error:
                 found[name] = str(error).splitlines()[-1]
             started[1].signal(signal.SIGCONT)
@@ -137,8 +137,8 @@ def _leave(place: Place, *, at_once: bool) -> None:
     for each in (first, second):
         dist.all_reduce(data, group=each)
     place.settle()
-    place.say()
-    place.hear()
+    place.send()
+    place.receive()
 
     def release() -> None:
         if at_once:
@@ -158,7 +158,7 @@ def _leave(place: Place, *, at_once: bool) -> None:
             return
 
     freed = timed(wait) - LEAVE_S
-    place.say({"free after": round(freed, 3), "closed after": round(timed(group.close), 3)})
+    place.send({"free after": round(freed, 3), "closed after": round(timed(group.close), 3)})
 
 
 def unmet(device: str) -> Figures:
@@ -166,29 +166,32 @@ def unmet(device: str) -> Figures:
     found: dict[str, Any] = {}
     for name, settings in (("blocking", "0"), ("non-blocking", "1")):
         with ranks(_open_alone, 2, device, environment={"TORCH_NCCL_USE_COMM_NONBLOCKING": settings}) as started:
-            found[name] = {"free after": started[0].says(within_s=18.0), "sums again": started[0].says(within_s=18.0)}
+            found[name] = {
+                "free after": started[0].answer(within_s=18.0),
+                "sums again": started[0].answer(within_s=18.0),
+            }
     return found
 
 
 def _open_alone(place: Place) -> None:
     nccl.set_environment()
     if place.rank == 1:
-        place.hear()
+        place.receive()
     over = threading.Event()
     threading.Timer(LEAVE_S, over.set).start()
     began = time.perf_counter()
     try:
         place.group(leaving=over.is_set)
     except (ConnectionError, RuntimeError):
-        place.say(round(time.perf_counter() - began - LEAVE_S, 3))
+        place.send(round(time.perf_counter() - began - LEAVE_S, 3))
     data = place.ones(MIB) + place.ones(MIB)
-    place.say(float(data.sum()) == 2.0 * MIB)
+    place.send(float(data.sum()) == 2.0 * MIB)
 
 
 def leaked(device: str) -> Figures:
     """T1. Groups opened, released from a thread and closed again and again: what grows."""
     with ranks(_regroup, 1, device) as started:
-        before, after, seconds = started[0].says(within_s=40.0)
+        before, after, seconds = started[0].answer(within_s=40.0)
     grown = {name: after[name] - before[name] for name in before}
     assert grown["files"] <= 4, f"files leak: {grown}"
     return {"grown": grown, "seconds each": round(seconds, 4)}
@@ -212,7 +215,7 @@ def _regroup(place: Place) -> None:
         once()
     before = next(counts)
     seconds = timed(lambda: [once() for _ in range(rounds)]) / rounds
-    place.say((before, next(counts), seconds))
+    place.send((before, next(counts), seconds))
 
 
 def _counts(place: Place) -> Iterator[dict[str, int]]:
@@ -251,9 +254,9 @@ def facts(device: str) -> Figures:
     return {"first use in a forked child, s": float(text), "memory of a context, bytes": used}
 
 
-def _all_say(started: list[Rank]) -> None:
+def _all_answer(started: list[Rank]) -> None:
     for each in started:
-        each.says()
+        each.answer()
 
 
 CHECKS = (

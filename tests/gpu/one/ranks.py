@@ -29,14 +29,14 @@ class Rank:
         self.process = process
         self._pipe = pipe
 
-    def says(self, *, within_s: float = START_S) -> Any:
+    def answer(self, *, within_s: float = START_S) -> Any:
         """Return what it sends next. Raises AssertionError for silence, and for an exception in it."""
         assert self._pipe.poll(within_s), f"no answer within {within_s:g} s"
         found = self._pipe.recv()
         assert not isinstance(found, Failure), found.text
         return found
 
-    def tell(self, what: Any = None) -> None:
+    def send(self, what: Any = None) -> None:
         self._pipe.send(what)
 
     def signal(self, number: int) -> None:
@@ -63,10 +63,10 @@ class Place:
         self.backend = nccl.MIXED if device == "cuda" else "gloo"
         self._port, self._pipe, self._generation = port, pipe, 0
 
-    def say(self, what: Any = None) -> None:
+    def send(self, what: Any = None) -> None:
         self._pipe.send(what)
 
-    def hear(self) -> Any:
+    def receive(self) -> Any:
         return self._pipe.recv()
 
     def group(self, *, recorded: RecordedGroups | None = None, **options: Any) -> Group:

@@ -41,7 +41,7 @@ FAULTS = {
 def broken(device: str) -> Figures:
     """T10. A device-side assert: which error, does the process go on, does another thread live."""
     with ranks(_assert_on_device, 1, device) as started:
-        found = started[0].says(within_s=20.0)
+        found = started[0].answer(within_s=20.0)
         found["exit code"] = started[0].ended(within_s=5.0)
     assert found["beats after it"] > 0, f"no other thread runs: {found}"
     assert device == "cpu" or found["probe after it"], "the probe does not see a broken context"
@@ -65,7 +65,7 @@ def _assert_on_device(place: Place) -> None:
     at = time.monotonic()
     time.sleep(0.2)
     text = probe(lambda: place.ones(4).sum().item(), limit_s=5.0)
-    place.say(
+    place.send(
         {
             "error": f"{type(error).__name__}: {str(error).splitlines()[0]}",
             "probe after it": text,
@@ -77,14 +77,14 @@ def _assert_on_device(place: Place) -> None:
 def begun(device: str) -> Figures:
     """T11. What ended a start or hung before: a group of checkpoints, "nccl", a mean on the GPU, a captured graph."""
     with ranks(_start, 2, device) as started:
-        found = [each.says(within_s=15.0) for each in started]
+        found = [each.answer(within_s=15.0) for each in started]
     assert found[0]["mean"] == 1.0, found
     if device == "cpu":
         return dict(found[0])
     with ranks(_capture, 1, device) as started:
-        started[0].says(within_s=10.0)
+        started[0].answer(within_s=10.0)
         code = started[0].ended(within_s=0.1)
-        released = started[0].says(within_s=nccl.ABORT_S) if code is None else None
+        released = started[0].answer(within_s=nccl.ABORT_S) if code is None else None
     return {**found[0], "release beside a captured graph, s": released, "exit code": code}
 
 
@@ -96,8 +96,8 @@ def _start(place: Place) -> None:
     value = place.ones(4) * place.rank
     peers.wait(dist.all_reduce(value, async_op=True), device=value.device)
     mean = float(value.sum()) / 4
-    place.say({"backend": backend, "mean": mean, "closed after, s": round(timed(group.close), 3)})
-    place.hear()
+    place.send({"backend": backend, "mean": mean, "closed after, s": round(timed(group.close), 3)})
+    place.receive()
 
 
 def _capture(place: Place) -> None:
@@ -109,8 +109,8 @@ def _capture(place: Place) -> None:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         dist.all_reduce(data)
-    place.say()
-    place.say(round(timed(group.close), 3))
+    place.send()
+    place.send(round(timed(group.close), 3))
 
 
 def recovered(device: str) -> Figures:
@@ -165,7 +165,7 @@ def same_bits(device: str) -> Figures:
         digests = []
         for _ in range(2):
             with ranks(act, 1, device, environment=environment) as started:
-                digests.append(started[0].says(within_s=25.0))
+                digests.append(started[0].answer(within_s=25.0))
         found[name] = digests[0] == digests[1]
     assert all(same for name, same in found.items() if name.startswith("deterministic")), f"other bits: {found}"
     return found
@@ -173,16 +173,16 @@ def same_bits(device: str) -> Figures:
 
 def _bits_fused(place: Place) -> None:
     holdfast.deterministic()
-    place.say(_trained(place, fused=True))
+    place.send(_trained(place, fused=True))
 
 
 def _bits_foreach(place: Place) -> None:
     holdfast.deterministic()
-    place.say(_trained(place, fused=False))
+    place.send(_trained(place, fused=False))
 
 
 def _bits_free(place: Place) -> None:
-    place.say(_trained(place, fused=True))
+    place.send(_trained(place, fused=True))
 
 
 def _trained(place: Place, *, fused: bool) -> int:
