@@ -51,7 +51,7 @@ def main(checks: Sequence[Check], arguments: Sequence[str] | None = None) -> int
     chosen = [check for check in checks if not asked.only or check.name in asked.only]
     found = _read(asked.out)
     for check in chosen:
-        row = _in_process(check, device=asked.device)
+        row = _in_process(check, device=asked.device, out=asked.out)
         found["checks"] = {**found.get("checks", {}), check.name: row}
         found["machine"] = {**_machine(), "device": asked.device}
         _write(asked.out, found)
@@ -72,8 +72,8 @@ def _parsed(checks: Sequence[Check], arguments: Sequence[str] | None) -> argpars
     return parser.parse_args(arguments)
 
 
-def _in_process(check: Check, *, device: str) -> dict[str, Any]:
-    result = FILE.parent / f"gpu-{check.name}-{os.getpid()}.json"
+def _in_process(check: Check, *, device: str, out: Path) -> dict[str, Any]:
+    result = out.with_name(f"{out.stem}-{check.name}.json")
     result.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, sys.argv[0], "--run", check.name, "--device", device, "--result", str(result)]
     began = time.monotonic()
