@@ -1,6 +1,8 @@
 """Checks on one GPU: each is alone with its time limit, and what they find is written and shown."""
 
+import ast
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,16 +44,13 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def program(tmp_path: Path) -> Path:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM.format(folder=str(ROOT / "tests" / "gpu" / "one")))
-    monkeypatch.setattr(suite, "FILE", tmp_path / "build" / "gpu.json")
     return path
 
 
 def run(program: Path, *arguments: str) -> tuple[int, str]:
-    import subprocess
-
     command = [sys.executable, str(program), "--device", "cpu", "--out", str(program.parent / "gpu.json"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout + done.stderr
@@ -87,13 +86,10 @@ def test_a_name_that_no_check_has_is_refused(program: Path) -> None:
 
 
 def test_all_twelve_are_in_two_programs_of_four_minutes_each() -> None:
-    import ast
-
     limits: dict[str, list[float]] = {}
     for name in gpu_table.PROGRAMS:
-        calls = [
-            node for node in ast.walk(ast.parse((gpu_table.FOLDER / name).read_text())) if isinstance(node, ast.Call)
-        ]
+        tree = ast.parse((gpu_table.FOLDER / name).read_text())
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         checks = [call.args for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Check"]
         limits[name] = [ast.literal_eval(arguments[3]) for arguments in checks]
 

@@ -24,7 +24,6 @@ def group() -> Iterator[None]:
     dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("name", ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"])
 @pytest.mark.parametrize(
     ("asked", "on_gpu", "sharded", "chosen"),
     [
@@ -69,6 +68,7 @@ def test_a_graph_that_is_being_captured_is_refused(monkeypatch: pytest.MonkeyPat
         check_graphs(nn.Linear(2, 2), on_gpu=True)
 
 
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"])
 def test_several_processes_of_another_launcher_do_not_train_a_model_each(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

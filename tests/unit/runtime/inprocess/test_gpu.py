@@ -1,9 +1,8 @@
 """One GPU per process: claims that end with their process, and a probe that does not wait for a driver."""
 
+import contextlib
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,38 +17,32 @@ from holdfast_runtime.inprocess import Claims, probe
 
 GPU = "holdfast_runtime.inprocess.gpu"
 UUIDS = ["GPU-a", "GPU-b", "GPU-c"]
-PROGRAM = """
-import os, sys, time
-from pathlib import Path
-from holdfast_runtime.inprocess import Claims
-print(Claims(Path(sys.argv[1])).take(sys.argv[2:]), flush=True)
-if os.fork() == 0:
-    time.sleep(60)  # as a loader's worker
-sys.stdin.read()
-"""
 
 
 class Other:
-    """Another process of the job, with a child of its own."""
+    """Another process of the job, with a child of its own, as a loader's worker."""
 
     def __init__(self, path: Path, uuids: list[str]) -> None:
-        command = [sys.executable, "-c", PROGRAM, str(path), *uuids]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
-        assert self._process.stdout is not None
-        self.has = self._process.stdout.readline().strip()
+        reading, writing = os.pipe()
+        self._process = os.fork()
+        if self._process == 0:
+            os.setpgid(0, 0)
+            os.write(writing, str(Claims(path).take(uuids)).encode())
+            os.fork()
+            signal.pause()
+        os.close(writing)
+        self.has = os.read(reading, 16).decode()
+        os.close(reading)
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        os.kill(self._process, signal.SIGKILL)
+        os.waitpid(self._process, 0)
 
     def end(self) -> None:
-        self.kill()
-        os.killpg(self._process.pid, signal.SIGKILL)
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            stream.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._process, 0)
 
 
 @pytest.fixture

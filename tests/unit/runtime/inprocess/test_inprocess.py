@@ -496,7 +496,7 @@ def test_a_vote_that_an_abort_may_have_cut_is_not_counted(
             launcher.leave(2)
             assert member.peers.wait_for_leave(within_s=5.0)
             launcher.view(2, step=1)
-            monkeypatch.undo()
+            vars(reducer).pop("finish")
 
         monkeypatch.setattr(reducer, "finish", finish)
 
