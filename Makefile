@@ -1,7 +1,7 @@
 # Two commands matter: `make up` shows the whole product, `make test` passes the tests. `make help` lists the rest.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: always help setup system monitoring up up-eks down test lint quick unit integration e2e bench lock schema docs clean
+.PHONY: always help setup system monitoring up up-eks down test lint quick unit integration e2e gpu bench lock schema docs clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -99,6 +99,10 @@ integration: setup ## the tests with real parts: moto, Slurm, gloo processes
 e2e: setup ## the long tests, in parts that resume (make e2e PART="strikes kills-sharded-2"); all of them take hours
 	@$(PYTHON) scripts/run_parts.py $(if $(PART),$(PART),--list)
 	@$(if $(PART),true,$(PYTHON) scripts/run_parts.py)
+
+gpu: $(VENV)/.torch ## checks of the runtime on one GPU, eight minutes at most; ONLY="T3 T4" for some of them
+	@failed=; for each in collectives training; do \
+		$(PYTHON) tests/gpu/one/$$each.py $(if $(ONLY),--only $(ONLY)) || failed=yes; done; test -z "$$failed"
 
 bench: setup ## side-by-side measurements, all or those of BENCHMARKS="benchmarks/cluster.py ..."
 	@failed=; for each in $(BENCHMARKS); do echo "== $$each"; $(PYTHON) $$each || failed="$$failed $$each"; done; \

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import distributions
+import gpu_table
 import local_tables
 import package_tables
 from holdfast_agent.metrics import NAMES
@@ -75,6 +76,7 @@ def tables() -> dict[str, str]:
         "faults": table(("name", "signal", "severity", "least remedy"), _coded(fault_rows())),
         "steps": table(STEP_COLUMNS, _coded(step_rows())),
         "metrics": table(("name", "kind", "meaning"), _coded(metric_rows())),
+        "gpu": gpu_table.markdown(),
         "wheels": distributions.table(),
         "floors": package_tables.floors_table(package_tables.read_tree()),
         **local_tables.markdown(),

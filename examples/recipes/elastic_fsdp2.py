@@ -14,7 +14,7 @@ from torch.distributed.fsdp import fully_shard
 import holdfast_runtime as holdfast
 from holdfast_runtime.data import Dataset, Source
 from llama import SIZES, Llama, loss_of, materialize
-from recipe import Report, data_mesh, device_of_rank, mesh_of, parser, precision
+from recipe import Report, data_mesh, mesh_of, parser, precision
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     )
     args = flags.parse_args()
     holdfast.init_process_group()
-    device = device_of_rank()
+    device = holdfast.device()
     mesh = mesh_of(args, device)
 
     size = SIZES[args.size]

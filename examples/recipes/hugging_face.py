@@ -26,7 +26,7 @@ from torch.nn.utils import clip_grad_norm_
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaConfig, PretrainedConfig
 
 import holdfast_runtime as holdfast
-from recipe import Report, data_mesh, dataset, device_of_rank, mesh_of, parser, precision
+from recipe import Report, data_mesh, dataset, mesh_of, parser, precision
 
 TINY = LlamaConfig(
     vocab_size=257,
@@ -47,7 +47,7 @@ def main() -> None:
     flags.add_argument("--context", type=int, default=16, help="tokens of a sequence. Default: 16")
     args = flags.parse_args()
     holdfast.init_process_group()
-    device = device_of_rank()
+    device = holdfast.device()
     mesh = mesh_of(args, device)
 
     model = on_meta(AutoConfig.from_pretrained(args.model) if args.model else TINY, lora=args.lora)

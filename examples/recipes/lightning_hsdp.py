@@ -22,7 +22,7 @@ import holdfast_runtime as holdfast
 from holdfast_runtime.data import TokenFile
 from holdfast_runtime.lightning import HoldfastStrategy
 from llama import SIZES, Llama, Size, loss_of, materialize
-from recipe import data_mesh, device_of_rank, mesh_of, parser, precision
+from recipe import data_mesh, mesh_of, parser, precision
 
 
 class Module(pl.LightningModule):
@@ -80,7 +80,7 @@ class Lines(pl.Callback):
 def main(args: argparse.Namespace) -> None:
     holdfast.init_process_group()
     torch.manual_seed(1)  # the order of the samples follows from it
-    device = device_of_rank()
+    device = holdfast.device()
     mesh, size = mesh_of(args, device), SIZES[args.size]
     trainer = pl.Trainer(
         strategy=HoldfastStrategy(device, snapshot_every="never", survive=args.survive or "process"),

@@ -13,7 +13,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 
 import holdfast_runtime as holdfast
 from llama import SIZES, Llama, loss_of, materialize
-from recipe import Report, data_mesh, dataset, device_of_rank, mesh_of, parser, precision
+from recipe import Report, data_mesh, dataset, mesh_of, parser, precision
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     flags.add_argument("--microbatches", type=int, default=2, help="of a batch. Default: 2")
     args = flags.parse_args()
     holdfast.init_process_group()
-    device = device_of_rank()
+    device = holdfast.device()
     mesh = mesh_of(args, device, pp=args.pp)
 
     number = mesh["pp"].get_local_rank()

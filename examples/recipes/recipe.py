@@ -38,14 +38,6 @@ def updates(text: str) -> int | str:
     return text if text == "never" else int(text)
 
 
-def device_of_rank() -> torch.device:
-    """One GPU per rank, if any; a spare uses that of its rank."""
-    if not torch.cuda.is_available():
-        return torch.device("cpu")
-    torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
-    return torch.device("cuda", torch.cuda.current_device())
-
-
 def mesh_of(args: argparse.Namespace, device: torch.device, *, pp: int = 1, tp: int = 1) -> DeviceMesh:
     """Mesh of stages, copies, shards and parts of a layer."""
     world = dist.get_world_size()

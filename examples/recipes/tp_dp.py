@@ -21,7 +21,7 @@ from torch.nn.utils import clip_grad_norm_
 
 import holdfast_runtime as holdfast
 from llama import SIZES, Llama, loss_of, materialize
-from recipe import Report, data_mesh, dataset, device_of_rank, mesh_of, parser, precision
+from recipe import Report, data_mesh, dataset, mesh_of, parser, precision
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     flags.add_argument("--tp", type=int, default=2, help="ranks that divide a layer. Default: 2")
     args = flags.parse_args()
     holdfast.init_process_group()
-    device = device_of_rank()
+    device = holdfast.device()
     mesh = mesh_of(args, device, tp=args.tp)
 
     size = SIZES[args.size]

@@ -20,6 +20,9 @@ class Facts(TypedDict):
     accelerators: int
     efa_interfaces: int
     ipv4_per_interface: int
+    accelerator_mib: int
+    network_gbps: float
+    card_gbps: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,12 @@ class InstanceType:
 
     ipv4_per_interface: int
     """Most private IPv4 addresses that one network interface can have."""
+    accelerator_mib: int
+    """Memory of each device; 0 for none, and where it is not known."""
+    network_gbps: float
+    """Of all network cards together; 0 where it is not known."""
+    card_gbps: float
+    """Of one network card, and so of one IP address; 0 where it is not known."""
 
     def addresses(self, orchestrator: Orchestrator) -> int:
         """

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         Stateful,
         Step,
         StoppedError,
+        deterministic,
+        device,
         elastic_event_detected,
         init_process_group,
     )
@@ -26,6 +28,8 @@ __all__ = [
     "Stateful",
     "Step",
     "StoppedError",
+    "deterministic",
+    "device",
     "elastic_event_detected",
     "init_process_group",
 ]

@@ -8,18 +8,15 @@ All flags are torchtitan's (0.3.0). Batches of a token file are a function of th
 position, so a repeated step would get other samples.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torchtitan.components.dataloader import BaseDataLoader
 from torchtitan.components.tokenizer import BaseTokenizer
 from torchtitan.config import ConfigManager
 from torchtitan.tools.logging import init_logger, logger
-from torchtitan.tools.utils import device_module
 from torchtitan.trainer import Trainer
 
 import holdfast_runtime as holdfast
@@ -140,7 +137,7 @@ def main() -> None:
     config.debug.seed = SEED if config.debug.seed is None else config.debug.seed  # else it is a broadcast of rank 0's
     torch.autograd.set_multithreading_enabled(False)  # as torchtitan has it where it makes the groups itself
     holdfast.init_process_group()
-    os.environ["LOCAL_RANK"] = str(dist.get_rank() % device_module.device_count())  # that of a spare is of no rank
+    holdfast.device()  # sets LOCAL_RANK: that of a spare is of no rank
     trainer = HoldfastTrainer(config)
     trainer.train()
     trainer.close()

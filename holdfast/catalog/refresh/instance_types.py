@@ -7,6 +7,7 @@ Both are pinned, so the result is reproducible.
 
 import gzip
 import json
+import re
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -16,10 +17,11 @@ from holdfast.catalog.instances import INSTANCE_TYPES_FILE, Facts
 NOT_IN_EC2_COPY: dict[str, Facts] = {
     # hyperpod-cli, training/constants.py of 2026-06. Its 0 EFA interfaces look wrong, and no better source was found.
     # It has no addresses either: 50 is what EC2 says of every other p5 and p6 type of 48xlarge. Its Grace CPUs are Arm,
-    # with one thread per core as the other Arm types.
+    # with one thread per core as the other Arm types. 0 of memory and network: not known.
     "ml.p6e-gb200.36xlarge": {
         "vcpus": 144, "threads_per_core": 1, "memory_gib": 960, "accelerator": "GB200", "accelerators": 4,
         "efa_interfaces": 0, "ipv4_per_interface": 50,
+        "accelerator_mib": 0, "network_gbps": 0.0, "card_gbps": 0.0,
     },
 }  # fmt: skip
 
@@ -57,4 +59,13 @@ def _facts(described: dict[str, Any]) -> Facts:
         "accelerators": sum(device["Count"] for device in devices),
         "efa_interfaces": described["NetworkInfo"].get("EfaInfo", {}).get("MaximumEfaInterfaces", 0),
         "ipv4_per_interface": described["NetworkInfo"]["Ipv4AddressesPerInterface"],
+        "accelerator_mib": devices[0]["MemoryInfo"]["SizeInMiB"] if devices else 0,
+        "network_gbps": _gbps(described["NetworkInfo"]["NetworkPerformance"]),
+        "card_gbps": described["NetworkInfo"]["NetworkCards"][0].get("PeakBandwidthInGbps", 0.0),
     }
+
+
+def _gbps(performance: str) -> float:
+    """Parse what EC2 has as text: "3200 Gigabit", "4x 100 Gigabit", "Up to 25 Gigabit"; 0 for "Moderate"."""
+    found = re.fullmatch(r"(?:Up to )?(?:(\d+)x )?([\d.]+) Gigabit", performance)
+    return float(found[1] or 1) * float(found[2]) if found else 0.0

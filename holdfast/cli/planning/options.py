@@ -10,9 +10,9 @@ import typer
 from holdfast.cli.definitions import complete_environment, complete_instance_type
 from holdfast.cli.terminal import JSON, OUTPUT
 
-_cluster, _failures, _recovery, _goals, _money, _data, _output = (
+_cluster, _layout, _failures, _recovery, _goals, _money, _data, _output = (
     partial(typer.Option, rich_help_panel=panel)
-    for panel in ("Cluster", "Failures", "Recovery", "Goals", "Cost", "Data", OUTPUT)
+    for panel in ("Cluster", "Layout", "Failures", "Recovery", "Goals", "Cost", "Data", OUTPUT)
 )
 
 
@@ -86,6 +86,15 @@ class PlanOptions(Options):
     actual: Annotated[bool, _data("--actual", help="Use the events of the deployed cluster.")] = False
     runs: Annotated[int, _output(help="Simulated runs per strategy.", min=2)] = 1000
     seed: Annotated[int, _output(help="Seed of the simulation.", min=0)] = 0
+    model: Annotated[
+        str | None, _layout(help="Model to place: 8b, 70b, 405b (Llama 3), or a number of parameters, such as 13b.")
+    ] = None
+    layout: Annotated[
+        str | None,
+        _layout(
+            help="Show only the plan of a layout: fsdp=RANKS, hsdp=SHARDSxCOPIES or ddp=RANKS, such as hsdp=64x32."
+        ),
+    ] = None
     published: Annotated[bool, _output("--published", help="Show only the published tables, with their formulas.")] = (
         False
     )

@@ -96,6 +96,35 @@ def test_what_cannot_be_is_refused_with_one_message(
     assert "Traceback" not in err
 
 
+def test_a_layout_is_planned_alone_with_its_formulas(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--model", "70b", "--layout", "hsdp=64x32")
+    _, plain, _ = run(capsys, "--model", "70b", "--layout", "hsdp=64x32", "--json")
+
+    found = json.loads(plain)
+    assert code == 0
+    assert "2,048 ranks on 256 ml.p5.48xlarge" in " ".join(out.split())
+    assert found["figures"]["state_gb"]["value"] == pytest.approx(13.2375)
+    assert [each["way"] for each in found["recoveries"]] == ["TCP", "EFA"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--layout", "fsdp=8"], "got --layout alone; allowed: --model with --layout; give both"),
+        (["slurm-p5", "--model", "8b", "--layout", "fsdp=8"], "got 16 instances for --layout fsdp=8; allowed: 1"),
+        (["--model", "8b", "--layout", "fsdp=8", "--actual"], "allowed: --json"),
+        (["--model", "8b", "--layout", "fsdp=8", "--instance-type", "ml.p5"], "there is no instance type 'ml.p5'"),
+    ],
+)
+def test_a_layout_that_cannot_be_planned_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    code, out, err = run(capsys, *arguments)
+
+    assert (code, out) == (2, "")
+    assert said in err
+
+
 def test_training_that_never_ends_is_said_to_never_end(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "slurm-p5", "--failure-rate", "90", "--runs", "20")
 

@@ -88,6 +88,26 @@ def test_facts_agree_with_a_second_source(
 
 
 @pytest.mark.parametrize(
+    ("name", "gpu_gb", "network_gbps", "card_gbps"),
+    [
+        # "Amazon EC2 instance types", pages of P4, P5 and P6, a second source for the same facts
+        ("ml.p4d.24xlarge", 40, 400, 100),
+        ("ml.p5.48xlarge", 80, 3200, 100),
+        ("ml.p5en.48xlarge", 141, 3200, 200),
+        ("ml.p6-b200.48xlarge", 179, 3200, 200),
+        ("ml.m5.xlarge", 0, 10, 10),
+    ],
+)
+def test_memory_of_gpus_and_networks_agree_with_a_second_source(
+    name: str, gpu_gb: int, network_gbps: float, card_gbps: float
+) -> None:
+    known = instance_types()[name]
+
+    assert known.accelerator_mib // 1024 == gpu_gb
+    assert (known.network_gbps, known.card_gbps) == (network_gbps, card_gbps)
+
+
+@pytest.mark.parametrize(
     ("name", "orchestrator", "addresses"),
     [
         ("ml.p5.48xlarge", "slurm", 32),  # SageMaker developer guide, "SageMaker HyperPod prerequisites"

@@ -9,7 +9,8 @@ from torch import nn
 from torch.distributed import HashStore
 
 import holdfast_runtime as holdfast
-from holdfast_runtime.groups import UnsupportedError
+from holdfast_runtime.groups import UnsupportedError, nccl
+from holdfast_runtime.inprocess import check_graphs, chosen_backend
 
 
 def run(model: nn.Module) -> holdfast.Run:
@@ -21,6 +22,50 @@ def group() -> Iterator[None]:
     dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
     yield
     dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    ("asked", "on_gpu", "sharded", "chosen"),
+    [
+        (None, False, True, "gloo"),
+        (None, True, True, "cpu:gloo,cuda:nccl"),
+        ("nccl", True, True, "cpu:gloo,cuda:nccl"),
+        ("cpu:gloo,cuda:nccl", True, True, "cpu:gloo,cuda:nccl"),
+        ("cpu:gloo,cuda:nccl", True, False, "nccl"),
+        (None, True, False, "nccl"),
+        ("gloo", True, False, "gloo"),
+    ],
+)
+def test_nccl_as_every_script_names_it_has_gloo_for_the_host_where_ranks_agree_on_it(
+    monkeypatch: pytest.MonkeyPatch, asked: str | None, on_gpu: bool, sharded: bool, chosen: str
+) -> None:
+    monkeypatch.setattr(nccl, "set_environment", lambda: None)
+
+    assert chosen_backend(asked, on_gpu=on_gpu, sharded=sharded) == chosen
+
+
+def test_a_backend_with_nccl_comes_with_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3")
+
+    with pytest.raises(UnsupportedError, match="got TORCH_NCCL_ASYNC_ERROR_HANDLING=3; allowed: 0"):
+        chosen_backend("nccl", on_gpu=True, sharded=True)
+
+
+def test_a_model_that_is_compiled_with_cuda_graphs_is_refused_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    model[1].get_compiler_config = lambda: {"triton.cudagraphs": True}
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+
+    check_graphs(model, on_gpu=False)
+    with pytest.raises(UnsupportedError, match=r'1 is compiled with CUDA graphs, .*compile with mode="default"'):
+        check_graphs(model, on_gpu=True)
+
+
+def test_a_graph_that_is_being_captured_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+
+    with pytest.raises(UnsupportedError, match="a CUDA graph is being captured"):
+        check_graphs(nn.Linear(2, 2), on_gpu=True)
 
 
 @pytest.mark.parametrize("name", ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"])

@@ -2,23 +2,24 @@
 Process groups of one generation, and a way out of them at once.
 
 Only closing its connections frees a thread that waits in a gloo collective for a silent peer, so the sockets of the
-groups are recorded when they are opened. NCCL has an abort of its own.
+groups are recorded when they are opened. Communicators of NCCL are aborted.
 """
 
 import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
-from holdfast_runtime.groups import private
+from holdfast_runtime.groups import files, nccl, private
 from holdfast_runtime.groups.connecting import can_leave
-from holdfast_runtime.groups.polling import poll_once
+from holdfast_runtime.groups.polling import poll_once, polled_by, polling
 from holdfast_runtime.groups.recorded import RecordedGroups
 from holdfast_runtime.groups.sockets import newer_than, shut_down, sockets_of
 
@@ -40,9 +41,12 @@ class Opening:
     """Torch keeps its own part of it only, which works as long as the Python object is there."""
     alone: bool = False
     over: bool = False
+    pollers: set[int] = field(default_factory=set)
+    """Descriptors of epoll whose connections are the groups' own, also those that come later."""
+    aborts: nccl.Aborts = field(default_factory=nccl.Aborts)
 
     def sockets(self) -> dict[int, str]:
-        found = newer_than(self.before) if self.made is None else dict(self.made)
+        found = newer_than(self.before) if self.made is None else {**self.made, **polled_by(self.pollers)}
         # What was listed before this looks is of this making: the next one begins after the end.
         return {} if self.over else found
 
@@ -83,8 +87,11 @@ class Group:
         Raises:
             RuntimeError: one of them is gone.
             ConnectionError: it was time to leave.
+            UnsupportedError: too few files may be open.
         """
+        lazy = files.prepare(self._sizes(world_size))
         opening = self._opening = Opening(before=sockets_of(), store=store)
+        pollers = polling() if lazy else set()
         # Torch numbers the groups of a process, also those that failed, and puts the number into the store's keys: it
         # has to be the same at survivors and newcomers.
         private.number_groups_from(0)
@@ -94,9 +101,20 @@ class Group:
             )
             if self._recorded is not None:
                 self._recorded.make_again(timeout_s=deadline_s)
+        if self._has_nccl and torch.cuda.is_initialized():  # before, the script has not chosen its device
+            nccl.connect(nccl.backends(private.groups()), leaving=leaving, deadline_s=deadline_s)
         if wait_s > deadline_s:
             private.set_longest_wait(wait_s)
         opening.made = opening.sockets()
+        opening.pollers = polling() - pollers if lazy else set()
+
+    @property
+    def _has_nccl(self) -> bool:
+        return "nccl" in self.backend
+
+    def _sizes(self, world_size: int) -> list[int]:
+        """Members of each group, the default one first."""
+        return [world_size, *(self._recorded.sizes(world_size) if self._recorded is not None else ())]
 
     def open_alone(self, *, rank: int, world_size: int) -> None:
         """Open groups of a rank without its peers: collectives end at once and move nothing."""
@@ -120,12 +138,12 @@ class Group:
         opening = self._opening
         if opening is None or opening.over or opening.alone:
             return
-        if "nccl" in self.backend and opening.made is not None:
-            private.abort_communicators()
         if self._recorded is None and len(private.groups()) > 1:
             opening.made = None
         for descriptor, target in opening.sockets().items():
             shut_down(descriptor, target)
+        if self._has_nccl:  # last: an abort ends waits without an error, and no vote may follow it
+            opening.aborts.begin(nccl.backends(private.groups()))
 
     def close(self, *, look: Callable[[list[Any]], None] = lambda _groups: None) -> bool:
         """
@@ -151,12 +169,16 @@ class Group:
             return True
         last = private.groups()
         private.forget_meshes()
-        dist.destroy_process_group()
+        if self._has_nccl:
+            opening.aborts.join()
+            private.forget_groups()
+        else:
+            dist.destroy_process_group()
         _forget_calls(sys.exc_info()[1])
         look(last)
         ending = threading.Thread(target=last.clear, name="holdfast-group-end", daemon=True)
         ending.start()
-        ending.join(NCCL_END_S if "nccl" in self.backend else END_S)
+        ending.join(NCCL_END_S if self._has_nccl else END_S)
         if not ending.is_alive():
             return True
         poll_once(broken)

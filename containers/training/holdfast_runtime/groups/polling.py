@@ -14,7 +14,7 @@ import ctypes
 import platform
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from holdfast_runtime.groups.sockets import DESCRIPTORS, descriptors
 
@@ -27,6 +27,23 @@ EPOLLIN = 1
 EPOLLET = 1 << 31
 EVENT = "=IQ" if platform.machine() == "x86_64" else "@IQ"
 """``struct epoll_event``, which has no gap on x86-64 alone."""
+
+
+def polling() -> set[int]:
+    """Descriptors of epoll in this process."""
+    return {number for number, target in descriptors().items() if target == POLLING}
+
+
+def polled_by(pollers: Iterable[int]) -> dict[int, str]:
+    """Descriptors that these poll, with what they point to."""
+    found = descriptors()
+    return {
+        polled: found[polled]
+        for number in pollers
+        if found.get(number) == POLLING
+        for polled, _ in _polled(number)
+        if found.get(polled, "").startswith("socket:")
+    }
 
 
 def poll_once(sockets: Mapping[int, str]) -> None:

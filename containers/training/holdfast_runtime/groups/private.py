@@ -75,19 +75,22 @@ def set_longest_wait(seconds: float) -> None:
         c10d._set_pg_timeout(timedelta(seconds=seconds), group)
 
 
-def abort_communicators() -> None:
-    """
-    NCCL: of all groups. Each has one of its own, and whoever waits in any of them has to come out.
-
-    As torch's own ``_abort_process_group`` does it, in one NCCL group so that aborts do not wait for each other, but
-    without forgetting the groups: another thread is still in one of them.
-    """
-    backends: list[Any] = [group._get_backend(torch.device("cuda")) for group in reversed(groups())]
-    if backends:
-        backends[0]._group_start()
-        for backend in backends:
-            backend.abort()
-        backends[0]._group_end()
+def forget_groups() -> None:
+    """As ``_abort_process_group`` of torch ends: ``destroy_process_group`` would wait for threads of NCCL's groups."""
+    c10d._update_default_pg(None)
+    world = c10d._world
+    for registry in (
+        world.pg_map,
+        world.pg_names,
+        world.pg_group_ranks,
+        world.pg_backend_config,
+        world.pg_to_tag,
+        world.tags_to_pg,
+        world.pg_coalesce_state,
+    ):
+        registry.clear()
+    c10d._unregister_all_process_groups()
+    world.group_count = 0
 
 
 @contextmanager

@@ -62,6 +62,10 @@ class RecordedGroups:
     def of_some_ranks(self) -> list[str]:
         return [made.label() or "a group" for made in self._list if made.options.get("ranks") is not None]
 
+    def sizes(self, world_size: int) -> list[int]:
+        """Members of each group that this rank is in, in a job of so many ranks."""
+        return [len(made.options.get("ranks") or range(world_size)) for made in self._list if made.name]
+
     def digest(self) -> str:
         return hashlib.blake2b(json.dumps(self.labels()).encode(), digest_size=8).hexdigest()
 

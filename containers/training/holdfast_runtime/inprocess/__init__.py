@@ -6,11 +6,18 @@ A training loop that survives the loss of other processes: its own process, mode
 opens and closes process groups; ``state`` is what training has.
 """
 
-from holdfast_runtime.inprocess.beginning import init_process_group, unsupported_reported
+from holdfast_runtime.inprocess.beginning import (
+    check_graphs,
+    chosen_backend,
+    init_process_group,
+    unsupported_reported,
+)
 from holdfast_runtime.inprocess.comparison import Comparison, digest_of_facts
+from holdfast_runtime.inprocess.determinism import deterministic
 from holdfast_runtime.inprocess.digest import digest_of, weighted_sum
 from holdfast_runtime.inprocess.elastic_event import elastic_event_detected
 from holdfast_runtime.inprocess.errors import BrokenError, DivergenceError, StoppedError
+from holdfast_runtime.inprocess.gpu import Claims, device, probe
 from holdfast_runtime.inprocess.leaving import behind
 from holdfast_runtime.inprocess.member import Agreement, Member, Standing
 from holdfast_runtime.inprocess.reduction import BUCKET_BYTES, Reducer, layout
@@ -30,6 +37,7 @@ __all__ = [
     "Agreement",
     "BrokenError",
     "CheckpointTier",
+    "Claims",
     "Comparison",
     "DivergenceError",
     "Member",
@@ -46,12 +54,17 @@ __all__ = [
     "Updates",
     "behind",
     "cast",
+    "check_graphs",
+    "chosen_backend",
     "count",
+    "deterministic",
+    "device",
     "digest_of",
     "digest_of_facts",
     "elastic_event_detected",
     "init_process_group",
     "layout",
+    "probe",
     "unsupported_reported",
     "weighted_sum",
 ]

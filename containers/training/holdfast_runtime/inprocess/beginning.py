@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch._C._distributed_c10d import HashStore
 
 from holdfast_runtime.elastic import Rounds, elastic_asked, is_cut_by_rows, sizes_of
 from holdfast_runtime.elastic import check as check_elastic
-from holdfast_runtime.groups import RecordedGroups, UnsupportedError, check_version, ordered
+from holdfast_runtime.groups import RecordedGroups, UnsupportedError, check_version, nccl, ordered
 from holdfast_runtime.inprocess.member import Member, Training
 from holdfast_runtime.inprocess.state import TrainingState
 from holdfast_runtime.inprocess.tiers import CheckpointTier
@@ -45,14 +46,15 @@ def init_process_group(backend: str | None = None) -> None:
     Without a launcher it is ``torch.distributed.init_process_group``, or a group of one where no rank is set.
 
     Args:
-        backend: As torch has it. Default: gloo for the host, and NCCL for GPUs where there are any.
+        backend: As torch has it; "nccl" is NCCL for GPUs and gloo for the host, as is the default where there are
+            GPUs. Default without any: gloo.
 
     Raises:
         ValueError: this version of torch was not tested, or groups are there already.
         StoppedError: the launcher has ended the job, or this spare was not needed.
     """
-    backend = backend or ("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
     with unsupported_reported():
+        backend = chosen_backend(backend, on_gpu=torch.cuda.is_available(), sharded=True)
         if dist.is_initialized():
             raise UnsupportedError(
                 "torch.distributed has process groups already; call holdfast_runtime.init_process_group() in place of "
@@ -70,6 +72,20 @@ def init_process_group(backend: str | None = None) -> None:
     recorded.wait_s = member.deadlines.progress + member.deadlines.ready
     member.begin()
     _begun.append(member)
+
+
+def chosen_backend(backend: str | None, *, on_gpu: bool, sharded: bool) -> str:
+    """
+    Return the backend of a job, with what it needs in the environment. Ranks of a sharded job agree on the host.
+
+    Raises:
+        UnsupportedError: the environment has a value that ends survivors.
+    """
+    backend = backend or ("nccl" if on_gpu else "gloo")
+    if "nccl" not in backend:
+        return backend
+    nccl.set_environment()
+    return nccl.MIXED if sharded else "nccl"
 
 
 @contextlib.contextmanager
@@ -109,6 +125,24 @@ def check_added(added: Mapping[str, object]) -> None:
                 f"state has {', '.join(names)} without state_dict() and load_state_dict(); give objects with both, "
                 "such as torch modules, optimizers and schedulers, or a class of your own"
             )
+
+
+def check_graphs(model: nn.Module, *, on_gpu: bool) -> None:
+    """Raise UnsupportedError for CUDA graphs: NCCL cannot abort a communicator that a captured graph refers to."""
+    inductor = sys.modules.get("torch._inductor.config")
+    found = "torch._inductor.config.triton.cudagraphs is set" if inductor and inductor.triton.cudagraphs else ""
+    for name, module in model.named_modules():
+        for compiled in (module, module._compiled_call_impl):
+            read = getattr(compiled, "get_compiler_config", None)
+            if read is not None and (read() or {}).get("triton.cudagraphs"):
+                found = f"{name or 'the model'} is compiled with CUDA graphs"
+    if on_gpu and torch.cuda.is_current_stream_capturing():
+        found = "a CUDA graph is being captured"
+    if on_gpu and found:
+        raise UnsupportedError(
+            f"{found}, and a graph with a collective keeps its communicator from being aborted when a rank is lost; "
+            'compile with mode="default" or mode="max-autotune-no-cudagraphs"'
+        )
 
 
 def _check_alone(environment: Mapping[str, str]) -> None:
@@ -191,6 +225,7 @@ def begun(
     if not _begun:
         with unsupported_reported():
             _check_model(state.model)
+            check_graphs(state.model, on_gpu=state.on_gpu)
             _check_steps(state)
             if "HOLDFAST_CONTROL_FD" in os.environ:
                 _check_plain(state, survive=survive, elastic=elastic)
@@ -208,6 +243,7 @@ def begun(
         check_tier(tier)
         every, reach = snapshots_asked(snapshot_every), survival_asked(survive)
         _check_model(state.model)
+        check_graphs(state.model, on_gpu=state.on_gpu)
         check(state.model, state.optimizer, world_size=member.own.world_size)
         _check_steps(state)
         sizes = sizes_of(os.environ)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from holdfast_runtime.elastic import Rounds, elastic_asked
-from holdfast_runtime.inprocess.beginning import begun, check_added
+from holdfast_runtime.inprocess.beginning import begun, check_added, chosen_backend, unsupported_reported
 from holdfast_runtime.inprocess.elastic_event import answers
 from holdfast_runtime.inprocess.errors import BrokenError
 from holdfast_runtime.inprocess.member import Member, Training
@@ -108,8 +108,10 @@ class Run:
                     "checkpoint is a Checkpoints, whose ranks each write a part; every rank of this job has all of the "
                     "state: give ReplicaCheckpoints"
                 )
+            with unsupported_reported():
+                backend = chosen_backend(backend, on_gpu=self._state.on_gpu, sharded=False)
             self._member = Member(
-                backend=backend or ("nccl" if self._state.on_gpu else "gloo"),
+                backend=backend,
                 training=Training(state=self._state, tier=checkpoint, moves=True, warm_up=warm_up),
             )
         answers(self._member)

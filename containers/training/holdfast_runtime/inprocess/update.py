@@ -240,9 +240,13 @@ class Updates:
 
     def mean(self, value: Tensor) -> Tensor:
         """Return the mean of a tensor over all ranks. A collective."""
-        value = value.detach().clone()
-        self.wait(dist.all_reduce(value, async_op=True))
-        return value / dist.get_world_size()
+        member = self._member
+        assert member is not None
+        own = value.detach().clone()
+        if member.peers.backend == "nccl":
+            own = own.to(member.peers.device)
+        member.peers.wait(dist.all_reduce(own, async_op=True), device=own.device)
+        return (own / dist.get_world_size()).to(value.device)
 
     def reduce(self, loss: float) -> float:
         member = self._member
@@ -282,6 +286,8 @@ class Updates:
         member.reporter.progress("vote")
         self._reducer.finish(from_first=buffers)
         outcome = vote.count(tail, world_size=member.own.world_size)
+        if tail.is_cuda:
+            member.peers.check()  # an abort ends a collective with a part of the data, and without an error
         self._comparison.judge_vote(outcome, facts, member=member)
         member.faults.point("vote")  # a rank that has come so far goes on alone: another may have, and be gone since
         if buffers is not None:
@@ -301,11 +307,12 @@ class Updates:
             self._comparison.compare_now(member)
 
     def _voted(self, member: Member, ballot: Ballot, loss: float, *, leaves: bool, compares: bool) -> float:
-        ballot.settle()
+        member.reporter.progress("vote")  # all ranks wait here for the GPU, which may wait for a lost one
+        if ballot.settle():
+            member.peers.check()  # an abort ends a collective with a part of the data, and without an error
         facts = self._comparison.facts(whole=compares)
         digest = digest_of_facts(facts)
         vote.cast(ballot.tail, step=member.own.committed_step, digest=0, loss=loss, leaves=leaves, facts=digest)
-        member.reporter.progress("vote")
         self._comparison.note_own_buffers(member)
         if compares:
             self._comparison.compare_twins(member)

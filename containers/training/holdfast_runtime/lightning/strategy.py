@@ -13,6 +13,7 @@ from torch import Tensor
 
 from holdfast_runtime.groups import UnsupportedError
 from holdfast_runtime.inprocess import RECEIVED, CheckpointTier, Run, Step, unsupported_reported
+from holdfast_runtime.inprocess import device as gpu_of_process
 from holdfast_runtime.lightning.accumulation import AutomaticOptimization, BatchesOfStep
 from holdfast_runtime.lightning.data import divide
 
@@ -57,7 +58,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
     ranks. A rank that is lost in one of them outside of ``training_step``, as in a validation, ends the job.
 
     Args:
-        device: Of this process. Default: the CPU, or the GPU of LOCAL_RANK where there is one.
+        device: Of this process. Default: ``holdfast_runtime.device()``.
         checkpoint: As for ``Run``. Default: none.
         options: Further arguments of ``Run``.
 
@@ -71,9 +72,7 @@ class HoldfastStrategy(SingleDeviceStrategy):
     def __init__(
         self, device: torch.device | str | None = None, *, checkpoint: CheckpointTier | None = None, **options: Any
     ) -> None:
-        local_rank = int(os.environ.get("LOCAL_RANK") or 0)
-        default = f"cuda:{local_rank}" if torch.cuda.is_available() else "cpu"
-        super().__init__(device=device or default)
+        super().__init__(device=device or gpu_of_process())
         self._run: Run | None = None
         self._options = {**options, "checkpoint": checkpoint}
         self._in_step = False

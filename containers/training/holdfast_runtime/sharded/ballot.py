@@ -38,9 +38,11 @@ class Ballot:
     def no_sync(self) -> Iterator[None]:
         yield
 
-    def settle(self) -> None:
+    def settle(self) -> bool:
+        """Wait for the GPU. Returns False where the model is on the host."""
         if self._cuda:
             torch.cuda.synchronize()
+        return self._cuda
 
     def finish(self, *, from_first: Tensor | None = None) -> None:
         """Add up the votes. Raises RuntimeError when a rank is gone."""

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import torch
 
-from holdfast_runtime.boxes import REACHES
+from holdfast_runtime.boxes import BLOCKS, needs_snapshots
 from holdfast_runtime.faults import Injector
 from holdfast_runtime.groups import UnsupportedError
-from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike, survives
+from holdfast_runtime.sharded.meeting import Facts, agreed_snapshot, alike
 from holdfast_runtime.snapshots import Agree, Place, Shard, SnapshotError, Snapshots
 
 SHARE = 0.03
@@ -23,8 +23,6 @@ SHARE = 0.03
 FIRST = 2
 """Updates to the second snapshot, whose cost is the first that is known: before an update there are no moments."""
 MOST = 1000
-BLOCKS = 4
-"""Of a shard's size that a rank has room for: two of its own, and two of the rank that it keeps."""
 MOMENTS = 2
 """Tensors of a parameter's size that an optimizer keeps, until it is known."""
 
@@ -166,8 +164,7 @@ class SnapshotPace:
 
 
 def in_one_place(facts: Sequence[Facts]) -> bool:
-    required = "node" if len({fact.node for fact in facts}) > 1 else "process"
-    return REACHES.index(survives(facts, snapshots=False).reach) < REACHES.index(required)
+    return needs_snapshots([fact.spot for fact in facts], alike=alike(facts))
 
 
 def check_memory(shard: Shard, *, ranks: int, held: int = 0, available: int | None = None) -> None:

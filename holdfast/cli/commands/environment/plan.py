@@ -8,18 +8,22 @@ from holdfast.cli.terminal import CommandError, command_of, console, installed_v
 
 if TYPE_CHECKING:
     from holdfast.cli.planning.inputs import Data, Inputs
-    from holdfast.planner import Plan, PlanAgainstActual
+    from holdfast.planner import LayoutPlan, Plan, PlanAgainstActual
 
 
 def _plan(options: PlanOptions) -> None:
     """Estimate the cost of failures, and compare it with events."""
-    from holdfast.cli.planning.inputs import gather
+    from holdfast.cli.planning.inputs import gather, layout_plan
     from holdfast.planner import PlanError
 
     data = data_from(rates_file=options.rates_file, stages_file=options.stages_file, prices_file=options.prices_file)
     try:
         if options.published:
             _print_published(data, as_json=options.json)
+            return
+        if options.model is not None or options.layout is not None:
+            _, environment = learned(None, environment=options.environment, actual=False)
+            _print_layout(layout_plan(options, environment=environment, data=data), as_json=options.json)
             return
         events, environment = learned(options.events, environment=options.environment, actual=options.actual)
         if environment is not None and options.environment is None:
@@ -70,6 +74,15 @@ def _print_published(data: "Data", *, as_json: bool) -> None:
         print_json([asdict(table) for table in tables])
     else:
         console.print(render_published(tables))
+
+
+def _print_layout(made: "LayoutPlan", *, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(made))
+        return
+    from holdfast.cli.views.plan import render_layout
+
+    console.print(render_layout(made))
 
 
 def _write_page(

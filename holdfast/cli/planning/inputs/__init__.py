@@ -2,6 +2,7 @@
 
 from holdfast.cli.planning.inputs.data import Data
 from holdfast.cli.planning.inputs.gathering import gather
+from holdfast.cli.planning.inputs.layouts import layout_plan
 from holdfast.cli.planning.inputs.scenarios import Inputs
 
-__all__ = ["Data", "Inputs", "gather"]
+__all__ = ["Data", "Inputs", "gather", "layout_plan"]

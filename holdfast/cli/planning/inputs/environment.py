@@ -1,4 +1,6 @@
-from holdfast.catalog import instance_types
+import difflib
+
+from holdfast.catalog import InstanceType, instance_types
 from holdfast.config import Environment, InstanceGroup
 from holdfast.planner import PlanError
 
@@ -22,3 +24,15 @@ def training_group(environment: Environment, name: str | None) -> InstanceGroup:
 
 def type_of(group: InstanceGroup) -> str | None:
     return next(iter(group.types), None)
+
+
+def kind_of(name: str) -> InstanceType:
+    """Return an instance type of HyperPod. Raises: PlanError: no such type."""
+    kind = instance_types().get(name)
+    if kind is None:
+        close = difflib.get_close_matches(name, instance_types(), n=3)
+        raise PlanError(
+            f"there is no instance type '{name}' in HyperPod; allowed: "
+            f"{', '.join(close) or 'the types of the HyperPod documentation, with the prefix ml.'}"
+        )
+    return kind

@@ -4,15 +4,13 @@ Inputs of a plan from options, environment and data, with all assumptions noted.
 Options override the environment, and both override data. Without --price there is no price.
 """
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from holdfast.catalog import instance_types
 from holdfast.catalog.goodput import FailureRates
 from holdfast.cli.planning.inputs.data import CATALOG, Data
-from holdfast.cli.planning.inputs.environment import training_group, type_of
+from holdfast.cli.planning.inputs.environment import kind_of, training_group, type_of
 from holdfast.cli.planning.inputs.prices import price_of
 from holdfast.cli.planning.inputs.scenarios import RARE_INTERVAL_S, Inputs
 from holdfast.cli.planning.options import Options
@@ -107,13 +105,7 @@ def _accelerator(instance_type: str | None, notes: list[str]) -> tuple[str, int]
     if instance_type is None:
         notes.append(f"{ASSUMED_COUNT} {ASSUMED_ACCELERATOR} per instance: assumed; give --instance-type")
         return ASSUMED_ACCELERATOR, ASSUMED_COUNT
-    kind = instance_types().get(instance_type)
-    if kind is None:
-        close = difflib.get_close_matches(instance_type, instance_types(), n=3)
-        raise PlanError(
-            f"there is no instance type '{instance_type}' in HyperPod; allowed: "
-            f"{', '.join(close) or 'the types of the HyperPod documentation, with the prefix ml.'}"
-        )
+    kind = kind_of(instance_type)
     return kind.accelerator, max(1, kind.accelerators)
 
 

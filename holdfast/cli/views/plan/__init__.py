@@ -1,5 +1,6 @@
 """Plans on a terminal. Loads the planner."""
 
+from holdfast.cli.views.plan.layouts import render_layout
 from holdfast.cli.views.plan.published import render_published
 from holdfast.cli.views.plan.tables import (
     COST_COLUMNS,
@@ -26,6 +27,7 @@ __all__ = [
     "headline",
     "ledger_rows",
     "percent",
+    "render_layout",
     "render_plan",
     "render_published",
     "signed",

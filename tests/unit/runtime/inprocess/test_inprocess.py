@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from holdfast_runtime.inprocess import (
     Outcome,
     StoppedError,
     TrainingState,
+    Updates,
     digest_of,
     weighted_sum,
 )
@@ -467,6 +469,63 @@ def test_a_leave_that_comes_with_the_end_of_the_vote_takes_no_step_back_that_ano
     assert (ready.committed_step, ready.state) == (2, "valid")
     assert program.begun == [0, 1, 2]
     assert program.digest() == calm(3)
+
+
+class OnGpu(Tensor):
+    """A tensor that says so."""
+
+    is_cuda = True  # type: ignore[assignment]
+
+
+def test_a_vote_that_an_abort_may_have_cut_is_not_counted(
+    launcher: FakeLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU the end of a collective proves nothing where communicators are being aborted."""
+    launcher.view(1, source="fresh")
+    program = Program()
+
+    def two_ranks() -> None:
+        member, reducer = program.run._member, program.run._updates._reducer
+        assert member is not None
+        member.own.world_size = 2
+        reducer.tail = reducer.tail.as_subclass(OnGpu)
+        monkeypatch.setattr(member.peers, "smallest", lambda numbers: numbers)
+
+        def finish(**_: object) -> None:
+            reducer.tail.mul_(2)  # the tail came whole; other buckets may not have
+            launcher.leave(2)
+            assert member.peers.wait_for_leave(within_s=5.0)
+            launcher.view(2, step=1)
+            vars(reducer).pop("finish")
+
+        monkeypatch.setattr(reducer, "finish", finish)
+
+    program.train(3, inside=once(1, two_ranks))
+    ready = launcher.wait(Ready, count=2)
+    assert (ready.committed_step, ready.state) == (1, "valid")
+    assert program.begun == [0, 1, 1, 2]
+    assert program.digest() == calm(3)
+
+
+def test_gradients_that_an_abort_may_have_cut_are_not_voted_on() -> None:
+    """A sharded job: all ranks wait for the GPU in the phase of the vote, where silence is noticed."""
+    order: list[str] = []
+
+    def check() -> None:
+        raise BrokenError("generation 1 is over")
+
+    member: Any = SimpleNamespace(
+        reporter=SimpleNamespace(progress=order.append),
+        peers=SimpleNamespace(check=check),
+        own=SimpleNamespace(prepared=False),
+    )
+    ballot: Any = SimpleNamespace(settle=lambda: order.append("settle") or True)
+
+    with pytest.raises(BrokenError):
+        Updates._voted(SimpleNamespace(), member, ballot, 0.0, leaves=False, compares=False)  # type: ignore[arg-type]
+
+    assert order == ["vote", "settle"]
+    assert not member.own.prepared
 
 
 def test_nothing_of_a_committed_step_is_put_back(launcher: FakeLauncher) -> None:

@@ -1,6 +1,7 @@
 """The other ranks of a generation: connected, waited for with a way out, and left at once."""
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from holdfast_runtime.inprocess.errors import BrokenError
 from holdfast_runtime.inprocess.member.standing import Standing
 from holdfast_runtime.transfer import TransferError
 
+_LOG = logging.getLogger(__name__)
 RELEASE_EVERY_S = 0.02
 NOTICE_S = 0.1
 """Longest time from an error of a collective to the launcher's report of a lost peer."""
@@ -68,17 +70,22 @@ class Peers:
         if self.must_leave:
             raise BrokenError(f"generation {self._own.generation} is over")
 
-    def wait(self, work: Any) -> None:
+    def wait(self, work: Any, *, device: torch.device | None = None) -> None:
         """
-        Until a collective is done.
+        Until a collective is done, or enqueued on the GPU.
 
         Rarely a thread of gloo sleeps on although all of its connections are broken. So this looks up now and then.
+        NCCL would abort the communicator at the end of such a look.
+
+        Args:
+            device: Of its tensors. Default: as ``device``
 
         Raises:
             BrokenError: it failed, or the generation is over.
         """
+        of_nccl = "nccl" in self._group.backend and (device or self.device).type == "cuda"
         with with_peers("a collective failed"):
-            if self._group.backend == "nccl":
+            if of_nccl:
                 work.wait()
                 return
             while not has_ended(work):
@@ -132,13 +139,19 @@ class Peers:
         """In the thread of the control socket: free the main thread from wherever it waits for a peer."""
         self._leave_generation = max(self._leave_generation, leave.generation)
         if not self._left.is_set():
-            self._group.release()
+            self._release()
             threading.Thread(target=self._release_until_left, name="holdfast-release", daemon=True).start()
 
     def _release_until_left(self) -> None:
         end = time.monotonic() + self._deadlines.leave
         while not self._left.wait(RELEASE_EVERY_S) and time.monotonic() < end and self.must_leave:
+            self._release()
+
+    def _release(self) -> None:
+        try:
             self._group.release()
+        except Exception:  # noqa: BLE001 - the thread of the control socket has to go on, and it is tried again
+            _LOG.exception("groups could not be released")
 
 
 @contextlib.contextmanager

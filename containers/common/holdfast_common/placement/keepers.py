@@ -7,6 +7,8 @@ size are paired and each keeps the other's: among n only n / 2 pairs of failures
 (the group placement of Gemini, SOSP 2023, section 4).
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +18,9 @@ Reach = Literal["nothing", "process", "node", "rack"]
 """What may be lost, any one of them; each includes those before it."""
 
 REACHES: tuple[Reach, ...] = get_args(Reach)
+
+BLOCKS = 4
+"""Of a shard's size that a rank has room for: two of its own, and two of the rank that it keeps."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +114,16 @@ def survival(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = (), kept
             break
         alone = [len({_place(spots, rank, reach) for rank in found}) == 1 for found in copies]
         if any(alone):
-            short = {rank for ranks, only in zip(holders, alone, strict=True) if only for rank in ranks}
+            short = {rank for ranks, only in zip(holders, alone) if only for rank in ranks}
             return Survival(safe, tuple(sorted(short)))
         safe = reach
     return Survival(safe)
+
+
+def needs_snapshots(spots: Sequence[Spot], *, alike: Iterable[Sequence[int]] = ()) -> bool:
+    """Return True if twins alone do not cover the loss of any one node; on one node, of any one process."""
+    required: Reach = "node" if len({spot.node for spot in spots}) > 1 else "process"
+    return REACHES.index(survival(spots, alike=alike).reach) < REACHES.index(required)
 
 
 def _place(spots: Sequence[Spot], rank: int, reach: Reach) -> str | int:
@@ -138,8 +149,8 @@ def _paired(groups: list[list[int]]) -> list[int]:
     if len(teams[-1]) == 1:
         teams[-2:] = [teams[-2] + teams[-1]]
     for team in teams:
-        for group, other in zip(team, team[1:] + team[:1], strict=True):
-            for rank, keeper in zip(group, other, strict=True):
+        for group, other in zip(team, team[1:] + team[:1]):
+            for rank, keeper in zip(group, other):
                 keepers[rank] = keeper
     return keepers
 
