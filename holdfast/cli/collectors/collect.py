@@ -59,7 +59,7 @@ def collect(context: Context, *, job: str) -> Evidence:
     record = _record(context, job=job)
     if record is not None and record.has_ended:
         return _ended(context, record)
-    return _going_on(context, slurm_job(context, job=job), record)
+    return _going_on(context, slurm_job(context, job=job.partition("_[")[0]), record, name=job.partition("_[")[0])
 
 
 def _record(context: Context, *, job: str) -> JobRecord | None:
@@ -77,8 +77,7 @@ def _ended(context: Context, record: JobRecord) -> Evidence:
     )
 
 
-def _going_on(context: Context, job: SlurmJob, record: JobRecord | None) -> Evidence:
-    name = record.job_id if record is not None else job.number
+def _going_on(context: Context, job: SlurmJob, record: JobRecord | None, *, name: str) -> Evidence:
     if job.pending is not None:
         return Evidence(job=name, state=job.state, pending=[job.pending])
     unseen: list[str] = []
@@ -87,7 +86,7 @@ def _going_on(context: Context, job: SlurmJob, record: JobRecord | None) -> Evid
         unseen.append(f"{len(job.nodes) - MOST_NODES} of {len(job.nodes)} nodes: only the first {MOST_NODES} are read")
     started_s = _whole(job.fields.get("StartTime", ""))
     with ThreadPoolExecutor(max_workers=len(nodes) + 3) as pool:
-        probes = {node: pool.submit(_probe, context, node=node, job=job.number) for node in nodes}
+        probes = {node: pool.submit(_probe, context, node=node, jobs=job.numbers) for node in nodes}
         logged = pool.submit(_seen, lambda: _events(context, since_s=started_s), "events", [], unseen)
         output = pool.submit(
             _seen, lambda: read_end(context, job=name, nodes=nodes), "output", (Output(), None), unseen
@@ -174,11 +173,11 @@ def _pace(
     return replace(pace, step=max([*steps, pace.step or 0]) or pace.step)
 
 
-def _probe(context: Context, *, node: str, job: str) -> NodeProbe | str:
+def _probe(context: Context, *, node: str, jobs: Sequence[str]) -> NodeProbe | str:
     """What a node reports, or why it reports nothing."""
     program = resources.files("holdfast.cli.collectors").joinpath("probe.py").read_text()
     try:
-        answer = run(context, node=node, argv=["python3", "-", job], text=program, timeout_s=PROBE_S)
+        answer = run(context, node=node, argv=["python3", "-", ",".join(jobs)], text=program, timeout_s=PROBE_S)
         return parse_probe(node, answer.stdout)
     except CommandError as error:
         return str(error).partition("; see:")[0]

@@ -25,9 +25,9 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _NO_FILE_SYSTEMS = {"proc", "sysfs", "tmpfs", "devtmpfs", "cgroup2", "cgroup", "devpts", "mqueue", "squashfs"}
 
 
-def main(job: str) -> "dict[str, Any]":
+def main(jobs: "list[str]") -> "dict[str, Any]":
     began_s = time.monotonic()
-    pids = _pids(job)
+    pids = _pids(jobs)
     processes = {pid: found for pid in pids if (found := _process(pid)) is not None}
     for _ in range(LOOKS - 1):
         time.sleep(BETWEEN_S)
@@ -51,15 +51,17 @@ def main(job: str) -> "dict[str, Any]":
     }
 
 
-def _pids(job: str) -> "list[int]":
-    """Processes of a Slurm job by its cgroup or environment; in a container (no job) all."""
+def _pids(jobs: "list[str]") -> "list[int]":
+    """Processes of Slurm jobs by their cgroup or environment; in a container (no job) all."""
+    variables_of, folders_of = {f"SLURM_JOB_ID={one}".encode() for one in jobs}, [f"/job_{one}/" for one in jobs]
     own, found = {os.getpid(), os.getppid()}, []
     for name in (one.name for one in Path("/proc").iterdir()):
         if not name.isdigit() or int(name) in own or len(found) >= MOST_PROCESSES:
             continue
-        variables = _bytes(f"/proc/{name}/environ").split(b"\0")
-        of_job = f"SLURM_JOB_ID={job}".encode() in variables or f"/job_{job}/" in _text(f"/proc/{name}/cgroup")
-        if (not job and _bytes(f"/proc/{name}/cmdline")) or (job and of_job):
+        group = _text(f"/proc/{name}/cgroup")
+        of_job = bool(variables_of & set(_bytes(f"/proc/{name}/environ").split(b"\0")))
+        of_job = of_job or any(one in group for one in folders_of)
+        if of_job or (not jobs and _bytes(f"/proc/{name}/cmdline")):
             found.append(int(name))
     return sorted(found)
 
@@ -270,4 +272,4 @@ def _bytes(path: str) -> bytes:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1] if len(sys.argv) > 1 else "")))
+    print(json.dumps(main(sys.argv[1].split(",") if len(sys.argv) > 1 else [])))

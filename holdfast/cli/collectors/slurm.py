@@ -15,7 +15,7 @@ _READ = """scontrol --oneliner show job "$1"
 echo ===nodes
 scontrol --oneliner show node
 echo ===hosts
-hosts=$(squeue --noheader --jobs "$1" --format %N 2>/dev/null | head -n 1)
+hosts=$(squeue --noheader --array --states=running,suspended --jobs "$1" --format %N 2>/dev/null | paste -s -d , -)
 [ -z "$hosts" ] || scontrol show hostnames "$hosts"
 echo ===queue
 squeue --noheader --states=running --format '%A|%D|%P|%e'
@@ -31,12 +31,12 @@ class SlurmJob:
     One job of the controller.
 
     Args:
-        number: Of the job itself; for a task of an array that of the task.
+        numbers: Of the job, or of the tasks and parts that run.
         fields: Of ``scontrol show job``, without those that a user may write.
         ends_s, starts_s: Seconds from now; None if unknown.
     """
 
-    number: str
+    numbers: Sequence[str]
     state: str
     nodes: Sequence[str]
     fields: dict[str, str]
@@ -63,12 +63,16 @@ def parse_controller(text: str, *, job: str, now_s: float) -> SlurmJob | None:
     jobs, _, rest = text.partition("===nodes\n")
     nodes, _, rest = rest.partition("===hosts\n")
     hosts, _, queue = rest.partition("===queue\n")
-    fields = next((one for one in slurm_answers.parse_jobs(jobs) if "JobState" in one), None)
-    if fields is None:
+    found = [one for one in slurm_answers.parse_jobs(jobs) if "JobState" in one]
+    if not found:
         return None
+    begun = [one for one in found if one["JobState"] not in slurm_answers.BEFORE_START] or found
+    # Tasks of an array may have ended before the others.
+    going_on = [one for one in begun if one["JobState"] in slurm_answers.WAITING] or begun
+    fields = going_on[0]
     state = fields["JobState"]
     partitions = set(fields.get("Partition", "").split(","))
-    of_node = {found[1]: set(found[2].split(",")) for line in nodes.splitlines() if (found := _PARTITIONS.search(line))}
+    of_node = {at[1]: set(at[2].split(",")) for line in nodes.splitlines() if (at := _PARTITIONS.search(line))}
     usable, drained = [], []
     for node in slurm_answers.parse_nodes(nodes):
         if not of_node.get(node.name, partitions) & partitions:
@@ -78,12 +82,12 @@ def parse_controller(text: str, *, job: str, now_s: float) -> SlurmJob | None:
             drained.append(DrainedNode(node=node.name, state=node.state.lower(), reason=reason, by=node.reason_by))
         else:
             usable.append(node.name)
-    allocated = [host for host in hosts.split() if host]
+    allocated = list(dict.fromkeys(hosts.split()))
     pending = None
     if state in slurm_answers.BEFORE_START:
         pending = _pending(fields, job=job, usable=len(usable), drained=drained, queue=queue, now_s=now_s)
     return SlurmJob(
-        number=fields.get("JobId", job),
+        numbers=[one.get("JobId", job) for one in going_on],
         state=state,
         nodes=allocated if pending is None else [],
         fields=fields,
