@@ -23,7 +23,8 @@ TORCHRUN = """#!/bin/bash
 #SBATCH --nodes=3
 #SBATCH --ntasks-per-node=1
 head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-srun torchrun --nnodes=3 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint="$head:29500" why_program.py "$1" torchrun
+srun torchrun --nnodes=3 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint="$head:29500" \\
+    why_program.py "$1" torchrun
 """
 
 
@@ -179,7 +180,7 @@ def test_a_job_that_waits_has_its_reason_and_its_node_named(jobs: Jobs) -> None:
         jobs.controller("scontrol", "update", f"NodeName={host}", "State=resume")
 
 
-def test_without_a_job_the_command_says_so(jobs: Jobs) -> None:
+def test_without_a_job_the_command_is_refused_with_what_to_do(jobs: Jobs) -> None:
     done = jobs.product.run("why", check=False)
 
     assert (done.returncode, "no job runs or waits" in done.stderr) == (2, True), done.stderr

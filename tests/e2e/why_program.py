@@ -1,7 +1,7 @@
 """
 Training that stands still at step 20 in a way of its choice, in rank 1 alone.
 
-Arguments: FAULT, one of stop, loop, loader, left-out, evaluation and none; and "torchrun" where no launcher of ours runs it.
+Arguments: FAULT, one of stop, loop, loader, left-out, evaluation and none; "torchrun" for a job without our launcher.
 """
 
 import os

@@ -156,10 +156,10 @@ def _stacks(processes: "dict[int, dict[str, Any]]", launchers: "list[dict[str, A
     for launcher in launchers:
         for pid, text in ((launcher.get("stacks") or {}).get("stacks") or {}).items():
             found[pid] = {"text": text} if text else {"missing": "the rank did not answer its launcher", "asked": "1"}
-    wanted = [pid for pid, one in processes.items() if _may_be_rank(one) and not found.get(str(pid), {}).get("text")]
-    tool = _py_spy(wanted)
+    targets = [pid for pid, one in processes.items() if _may_be_rank(one) and not found.get(str(pid), {}).get("text")]
+    tool = _py_spy(targets)
     until_s = time.monotonic() + STACKS_S
-    for pid in wanted[:MOST_STACKS]:
+    for pid in targets[:MOST_STACKS]:
         before = found.get(str(pid), {})
         found[str(pid)] = {**before, **_py_spied(tool, pid, processes[pid]["states"], until_s=until_s)}
     return found

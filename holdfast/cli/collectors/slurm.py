@@ -105,7 +105,7 @@ def _pending(
     )  # fmt: skip
     down = ", ".join(one.node for one in drained) or "no node is"
     words = waits(reason, job=job, down=down).removeprefix("waits: ") or "it waits, and Slurm gives no reason yet"
-    wanted = fields.get("NumNodes", "").partition("-")[0]
+    requested = fields.get("NumNodes", "").partition("-")[0]
     name = reason.strip("()").partition(",")[0]
     return PendingJob(
         name=name,
@@ -114,7 +114,7 @@ def _pending(
         holders=_holders(queue, partitions=fields.get("Partition", "").split(","), now_s=now_s)
         if name in ("Resources", "Priority") else [],
         usable=usable,
-        wanted=int(wanted) if wanted.isdecimal() else None,
+        requested=int(requested) if requested.isdecimal() else None,
         starts_s=_after(fields.get("StartTime", ""), now_s),
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ class Process:
 
     @property
     def is_stopped(self) -> bool:
-        return bool(self.states) and set(self.states) <= {"T", "t"}
+        return bool(self.states) and set(self.states[-2:]) <= {"T", "t"}
 
     @property
     def is_held(self) -> bool:
@@ -145,7 +145,7 @@ class PendingJob:
         words: Reason in words.
         drained: Nodes that it could use and that take no job.
         usable: Nodes that it could use and that take jobs; None if unknown.
-        wanted: Nodes that it requests; None if unknown.
+        requested: Nodes that it requests; None if unknown.
         starts_s: Seconds until the expected start; None if unknown.
         place: Pod, where it is one.
     """
@@ -155,7 +155,7 @@ class PendingJob:
     drained: Sequence[DrainedNode] = ()
     holders: Sequence[Holder] = ()
     usable: int | None = None
-    wanted: int | None = None
+    requested: int | None = None
     starts_s: float | None = None
     place: str = ""
 

@@ -25,7 +25,7 @@ def lines(evidence: Evidence) -> list[str]:
     found = []
     for one in evidence.pending:
         place = f"{one.place}: " if one.place else ""
-        size = "" if one.wanted is None else f"; requests {one.wanted} nodes"
+        size = "" if one.requested is None else f"; requests {one.requested} nodes"
         size += "" if one.usable is None else f", {one.usable} can take jobs"
         found.append(f"{place}{one.words}{size}")
         found += [f"job {held.job} has {held.nodes} node{'s' if held.nodes > 1 else ''}{_end(held.ends_s)}"
@@ -45,7 +45,7 @@ def _of(one: PendingJob) -> list[Suspect]:
         return [Suspect(kind="image", text=f"{one.place}: {one.words}")]
     if one.name in CRASHES:
         return [Suspect(kind="error", text=f"{one.place}: {one.words}")]
-    short = one.usable is not None and one.wanted is not None and one.usable < one.wanted
+    short = one.usable is not None and one.requested is not None and one.usable < one.requested
     by_nodes = one.name.startswith(BY_NODES) or (one.name in ("Resources", "Priority") and short)
     if by_nodes and one.drained:
         return [Suspect(kind="drained", node=node.node, text=described(node)) for node in one.drained]

@@ -82,7 +82,7 @@ def test_all_ranks_compute() -> None:
 
 @pytest.mark.parametrize("name", ["Reservation", "Priority", "BeginTime", "Dependency", "Resources"])
 def test_a_queue(name: str) -> None:
-    one = pending(name, "in words", usable=4, wanted=2)
+    one = pending(name, "in words", usable=4, requested=2)
 
     assert accuses(one) == []
     assert one.verdict == "waits"

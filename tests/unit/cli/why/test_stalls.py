@@ -57,7 +57,7 @@ def test_a_rank_that_loops_in_python_is_named_with_its_line() -> None:
     assert one.last_step == "step 40 finished 45 s ago; usual 0.5 s, longest 2.0 s"
 
 
-def test_a_rank_that_loops_in_native_code_is_told_from_one_that_loops_in_python() -> None:
+def test_a_loop_in_native_code_differs_from_one_in_python() -> None:
     missing = "the rank did not answer its launcher"
     loops = rank(1, own={"states": "RRR", "cpu": 1.0}, phase="forward", stack=(), no_stack=missing, asked=True)
     one = found(rank(0), loops, rank(2))
@@ -115,7 +115,7 @@ def test_of_two_ranks_the_one_that_left_the_collective_out_is_named() -> None:
 def test_a_job_that_waits_for_capacity_names_the_jobs_that_have_the_nodes() -> None:
     holders = [Holder(job="5", nodes=2, ends_s=3600.0)]
     one = pending(
-        "Resources", "the nodes that it needs are in use", holders=holders, usable=3, wanted=2, starts_s=1200.0
+        "Resources", "the nodes that it needs are in use", holders=holders, usable=3, requested=2, starts_s=1200.0
     )
 
     assert (one.verdict, one.culprits) == ("waits", [])
@@ -127,7 +127,7 @@ def test_a_job_that_waits_for_capacity_names_the_jobs_that_have_the_nodes() -> N
 @pytest.mark.parametrize("name", ["Resources", "ReqNodeNotAvail", "Nodes required for job are DOWN"])
 def test_a_job_that_waits_for_a_drained_node_names_it_with_its_reason(name: str) -> None:
     drained = [DrainedNode(node="ip-10-1-0-12", state="idle+drain", reason="bad DIMM", by="root")]
-    one = pending(name, "required nodes are down", drained=drained, usable=1, wanted=2)
+    one = pending(name, "required nodes are down", drained=drained, usable=1, requested=2)
 
     assert [(each.kind, each.node) for each in one.culprits] == [("drained", "ip-10-1-0-12")]
     assert one.summary == "node ip-10-1-0-12 is idle+drain: bad DIMM (set by root)"
