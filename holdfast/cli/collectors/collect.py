@@ -1,11 +1,11 @@
 """Evidence of one job, within a few seconds: each source has a deadline, and a failed one is a line in ``unseen``."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import resources
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from holdfast.cli.collectors import changes
 from holdfast.cli.collectors.kubernetes import kubernetes_evidence
@@ -70,7 +70,7 @@ def _record(context: Context, *, job: str) -> JobRecord | None:
 
 
 def _ended(context: Context, record: JobRecord) -> Evidence:
-    output, failure = read_end(context, job=record.job_id, nodes=[])
+    output, failure = read_end(context, job=record.job_id, nodes=[], began_s=0.0)
     failures = [*([failure] if failure is not None else []), *([FailureSeen(text=record.why)] if record.why else [])]
     return Evidence(
         job=record.job_id, state=record.state, output=output, failures=failures if record.has_failed else []
@@ -120,15 +120,12 @@ def _with_ranks(
     ranks = sorted((rank for probe in probes for rank in ranks_of(probe)), key=lambda one: one.rank)
     statuses = [status for probe in probes for status in probe.statuses]
     worlds = [int(status["world_size"]) for status in statuses if status.get("world_size")]
-    worlds += [int(size) for probe in probes for one in probe.processes if (size := one["variables"].get("WORLD_SIZE"))]
+    variables = [one["variables"] for probe in probes for one in probe.processes]
+    worlds = worlds or [int(one["WORLD_SIZE"]) for one in variables if str(one.get("WORLD_SIZE", "")).isdecimal()]
     suspects = {node: _healthy(node, probes) for node in (probe.node for probe in probes)}
     measured = {probe.node: probe.measured() for probe in probes}
-    deaf = [
-        f"launcher of node {probe.node} (pid {one['pid']}): no answer at {one['path']}; it is stopped or hangs"
-        for probe in probes
-        for one in probe.launchers
-        if not one.get("status")
-    ]
+    deaf = [(probe, one) for probe in probes for one in probe.launchers if not one.get("status")]
+    stopped = [(probe.node, int(one["pid"])) for probe, one in deaf if _is_stopped(probe, int(one["pid"]))]
     deadlines = {
         name.removesuffix("_s"): float(status[name])
         for status in statuses
@@ -144,13 +141,30 @@ def _with_ranks(
         deadlines=deadlines,
         numbers={node: side_by_side(node, beside, measured) for node, beside in suspects.items()},
         remedies=[_remedy(probe, one) for probe in probes for one in probe.incidents],
-        pace=_pace(statuses, events, job=evidence.job, now_s=now_s, started_s=started_s),
-        unseen=[*evidence.unseen, *deaf],
+        stopped_launchers=stopped,
+        pace=_pace_or_output(
+            _pace(statuses, events, job=evidence.job, now_s=now_s, started_s=started_s), evidence.output
+        ),
+        unseen=[
+            *evidence.unseen,
+            *(f"launcher of node {probe.node} (pid {one['pid']}): no answer at {one['path']}" for probe, one in deaf),
+        ],
     )
 
 
+def _is_stopped(probe: NodeProbe, pid: int) -> bool:
+    return any(one["pid"] == pid and str(one["states"])[-1:] in ("T", "t") for one in probe.processes)
+
+
+def _pace_or_output(pace: Pace, output: Output) -> Pace:
+    """Of a job that reports no steps, the pace of its output."""
+    if pace.age_s is not None or output.age_s is None:
+        return pace
+    return Pace(age_s=output.age_s, usual_s=output.every_s, by_output=True)
+
+
 def _pace(
-    statuses: Sequence[dict[str, object]] | Sequence[object],
+    statuses: Sequence[Mapping[str, Any]],
     events: Sequence[Event],
     *,
     job: str,
@@ -165,11 +179,10 @@ def _pace(
             marks = [(event.time_ns / 1e9, float(step) if isinstance(step, int | float) else 0.0)]
         elif event.kind in _MARKS and isinstance(step, int | float) and marks:
             marks.append((event.time_ns / 1e9, float(step)))
-    reported = [one for one in statuses if isinstance(one, dict)]
-    ages = [float(one["step_age_s"]) for one in reported if one.get("step_age_s") is not None]
-    longest = [float(one["longest_s"]) for one in reported if one.get("longest_s") is not None]
+    ages = [float(one["step_age_s"]) for one in statuses if one.get("step_age_s") is not None]
+    longest = [float(one["longest_s"]) for one in statuses if one.get("longest_s") is not None]
     pace = pace_of(marks, now_s=now_s, age_s=min(ages, default=None), longest_s=max(longest, default=None))
-    steps = [int(one["step"]) for one in reported if one.get("step")]
+    steps = [int(one["step"]) for one in statuses if one.get("step")]
     return replace(pace, step=max([*steps, pace.step or 0]) or pace.step)
 
 
@@ -209,8 +222,7 @@ def _healthy(node: str, probes: Sequence[NodeProbe]) -> str:
     return next((one.node for one in others if not one.incidents), others[0].node if others else "")
 
 
-def _remedy(probe: NodeProbe, incident: object) -> str:
-    found = incident if isinstance(incident, dict) else {}
+def _remedy(probe: NodeProbe, found: Mapping[str, Any]) -> str:
     asks = str(found.get("remedy", "none"))
     what = "requires nothing" if asks == "none" else f"requires {asks}"
     when = ", at the next boundary" if found.get("when") == "boundary" else ""

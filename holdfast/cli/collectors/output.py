@@ -23,12 +23,21 @@ _ERRORS = re.compile(
 KEPT = 20
 
 
-def read_end(context: Context, *, job: str, nodes: Sequence[str]) -> tuple[Output, FailureSeen | None]:
-    """Return the end of the output and the first error. Raises: CommandError: no such job."""
+def read_end(context: Context, *, job: str, nodes: Sequence[str], began_s: float) -> tuple[Output, FailureSeen | None]:
+    """
+    Return the end of the output and the first error.
+
+    Args:
+        began_s: Start of the job, in seconds since 1970; 0 if unknown.
+
+    Raises:
+        CommandError: no such job.
+    """
     host = nodes[0] if nodes else ""
     last: list[str] = []
     written_s: float | None = None
     failure: FailureSeen | None = None
+    every_s: float | None = None
     for path, at in output_paths(context, job=job)[:MOST_FILES]:
         answer = _answer(context, path=path, hosts=(controller_hostname(context), at or host))
         if answer is None:
@@ -37,9 +46,10 @@ def read_end(context: Context, *, job: str, nodes: Sequence[str]) -> tuple[Outpu
         lines = [line for line in text.splitlines() if line.strip()]
         if stamp.isdecimal() and (written_s is None or int(stamp) >= written_s) and lines:
             written_s, last = float(stamp), lines[-KEPT:]
+            every_s = max(0.0, written_s - began_s) / len(lines) if began_s else None
         failure = failure or failure_in(lines, host=at)
     age_s = None if written_s is None else max(0.0, time.time() - written_s)
-    return Output(lines=last, age_s=age_s), failure
+    return Output(lines=last, age_s=age_s, every_s=every_s), failure
 
 
 def failure_in(lines: Sequence[str], *, host: str = "") -> FailureSeen | None:

@@ -83,6 +83,7 @@ class Pace:
         age_s: Since the last finished step, or since the beginning if none is finished; None if unknown.
         shape: Such as "sudden: ..."; empty if too little is known.
         is_first: Whether no step of this attempt is finished.
+        by_output: Whether lines of output stand for steps, since none are reported.
     """
 
     step: int | None = None
@@ -91,6 +92,7 @@ class Pace:
     age_s: float | None = None
     shape: str = ""
     is_first: bool = False
+    by_output: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,10 +113,11 @@ class FailureSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """End of the job's output; ``age_s``: since its last write."""
+    """End of the job's output; ``age_s``: since its last write; ``every_s``: mean time between lines before it."""
 
     lines: Sequence[str] = ()
     age_s: float | None = None
+    every_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +172,7 @@ class Evidence:
         state: Of Slurm or Kubernetes.
         silent_nodes: Nodes that gave no answer, with the reason.
         world_size: Ranks that the job has; None if unknown.
+        stopped_launchers: Node and pid of each that a signal stopped.
         full: Paths of full file systems, with their node.
         recovering: Why the launchers form a new generation; empty if they do not.
         deadlines: Seconds of the launcher's deadlines: frozen, silence, progress; empty without a launcher.
@@ -186,6 +190,7 @@ class Evidence:
     output: Output = Output()
     failures: Sequence[FailureSeen] = ()
     changes: Sequence[Change] = ()
+    stopped_launchers: Sequence[tuple[str, int]] = ()
     full: Sequence[str] = ()
     recovering: str = ""
     deadlines: Mapping[str, float] = field(default_factory=dict)

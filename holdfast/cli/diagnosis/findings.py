@@ -78,7 +78,7 @@ def diagnose(evidence: Evidence, *, now_s: float) -> Diagnosis:
         rank = int(first.rank) if first.rank.isdecimal() else None
         culprits = [Suspect(kind="error", text=errors[0], rank=rank, node=first.node)]
     verdict = _verdict(evidence, culprits, found, suspects)
-    stands = verdict not in ("ended", "runs") and evidence.pace.age_s is not None and not evidence.pending
+    stands = verdict not in ("ended", "runs") and evidence.pace.step is not None and not evidence.pending
     return Diagnosis(
         job=evidence.job,
         state=evidence.state,
@@ -152,6 +152,14 @@ def _nodes(evidence: Evidence) -> list[Suspect]:
     return [
         Suspect(kind="silent-node", node=node, text=f"node {node} does not answer: {why}")
         for node, why in evidence.silent_nodes.items()
+    ] + [
+        Suspect(
+            kind="launcher-stopped",
+            node=node,
+            pid=pid,
+            text=f"the launcher on {node} (pid {pid}) is stopped by a signal (SIGSTOP); continue it: kill -CONT",
+        )
+        for node, pid in evidence.stopped_launchers
     ]
 
 
@@ -167,8 +175,10 @@ def _missing(evidence: Evidence) -> list[Suspect]:
 def _last_step(evidence: Evidence) -> str:
     pace = evidence.pace
     if pace.age_s is None:
-        age = evidence.output.age_s
-        return "" if age is None else f"no steps reported; last output {shown_span(age)} ago"
+        return ""
+    if pace.by_output:
+        every = f"; before, a line every {shown_span(pace.usual_s)}" if pace.usual_s is not None else ""
+        return f"no steps reported; last output {shown_span(pace.age_s)} ago{every}"
     if pace.is_first:
         return f"no step finished in this attempt; it began {shown_span(pace.age_s)} ago"
     usual = f"; usual {shown_span(pace.usual_s)}" if pace.usual_s is not None else ""

@@ -70,9 +70,8 @@ def _of_environment(processes: Mapping[int, Mapping[str, Any]]) -> dict[int, int
             is_python = str(one["name"]).startswith(("python", "pt_"))
             is_launcher = "torchrun" in one["command"] or "torch.distributed.run" in one["command"]
             parent = processes.get(int(one["parent"]), {})
-            inherits = parent.get("variables", {}).get(variable) == number and str(parent.get("name")).startswith(
-                "python"
-            )
+            of_python = str(parent.get("name")).startswith(("python", "pt_"))
+            inherits = of_python and parent.get("variables", {}).get(variable) == number
             if number.isdecimal() and is_python and not inherits and not (is_launcher and variable != "RANK"):
                 found[pid] = int(number)
         if found:

@@ -19,7 +19,7 @@ _FILES: tuple[tuple[re.Pattern[str], Doing], ...] = (
     (re.compile(r"torch/_dynamo/|torch/_inductor/|torch/utils/cpp_extension|/triton/"), "compile"),
     (
         re.compile(r"torch/distributed/(?:distributed_c10d|_functional_coll\w*|nn/functional)\.py"
-                   r"|holdfast_runtime/(?:groups|store)/|holdfast_runtime/inprocess/reduction/"),
+                   r"|holdfast_runtime/(?:groups|store|inprocess)/"),
         "collective",
     ),
 )  # fmt: skip
@@ -76,8 +76,12 @@ def parse_stack(text: str) -> tuple[Frame, ...]:
 
 def doing(stack: Sequence[Frame]) -> Doing:
     """Activity by the innermost frame that shows one; ``program`` for code of the user alone."""
-    for frame in stack:
-        if found := _first(_FILES, frame.file) or _first(_FUNCTIONS, frame.function):
+    for place, frame in enumerate(stack):
+        found = _first(_FILES, frame.file)
+        # A library that calls the program is no collective of the program.
+        if found == "collective" and any(one.is_program for one in stack[:place]):
+            found = ""
+        if found := found or _first(_FUNCTIONS, frame.function):
             return found
     return "program" if stack else ""
 

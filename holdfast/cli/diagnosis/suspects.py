@@ -97,7 +97,8 @@ def waits(rank: Rank) -> bool:
 
 def limit_s(what: Doing, pace: Pace, *, moves: bool, longest_allowed_s: float = SLOW_PHASE_S) -> float:
     """Seconds that a rank may work while the others wait."""
-    usual = WITHOUT_PACE_S if pace.usual_s is None else max(LEAST_S, MULTIPLE * pace.usual_s)
+    least = WITHOUT_PACE_S if pace.usual_s is None or pace.by_output else LEAST_S
+    usual = max(least, MULTIPLE * (pace.usual_s or 0.0))
     usual = max(usual, OF_LONGEST * (pace.longest_s or 0.0))
     if what in SLOW_PHASES or pace.is_first or (moves and what in ("loader", "")):
         return max(usual, longest_allowed_s)
