@@ -24,7 +24,7 @@ MOST = 12
 _EVIDENCE = 160
 
 
-def of_events(events: Iterable[Event], *, job: str, since_s: float) -> list[Change]:
+def changes_of_events(events: Iterable[Event], *, job: str, since_s: float) -> list[Change]:
     """Newest changes of the job and of nodes since it began."""
     found = []
     hosts: dict[str, str] = {}
@@ -41,7 +41,7 @@ def of_events(events: Iterable[Event], *, job: str, since_s: float) -> list[Chan
     return found[-MOST:]
 
 
-def of_jobs(records: Iterable[JobRecord], own: JobRecord | None, *, started_s: float) -> list[Change]:
+def changes_of_jobs(records: Iterable[JobRecord], own: JobRecord | None, *, started_s: float) -> list[Change]:
     """Differences to the previous job of this name and user."""
     if own is None:
         return []
@@ -64,7 +64,7 @@ def of_jobs(records: Iterable[JobRecord], own: JobRecord | None, *, started_s: f
     return [Change(at_s=started_s, text=f"{head}: {'; '.join(different)}")]
 
 
-def of_drivers(drivers: Mapping[str, str], *, at_s: float) -> list[Change]:
+def changes_of_drivers(drivers: Mapping[str, str], *, at_s: float) -> list[Change]:
     """Nodes of one job with different drivers."""
     known = {node: text for node, text in drivers.items() if text}
     if len(set(known.values())) < 2:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import resources
 from typing import Any, TypeVar
 
-from holdfast.cli.collectors import changes
+from holdfast.cli.collectors.changes import changes_of_drivers, changes_of_events, changes_of_jobs
 from holdfast.cli.collectors.kubernetes import kubernetes_evidence
 from holdfast.cli.collectors.output import read_end
 from holdfast.cli.collectors.slurm import SlurmJob, slurm_job
@@ -106,9 +106,9 @@ def _going_on(context: Context, job: SlurmJob, record: JobRecord | None, *, name
         failures=[failure] if failure is not None else [],
         ends_s=job.ends_s,
         changes=[
-            *changes.of_events(events, job=name, since_s=started_s),
-            *changes.of_jobs(before.result(), record, started_s=started_s),
-            *changes.of_drivers({one.node: one.driver for one in seen}, at_s=now_s),
+            *changes_of_events(events, job=name, since_s=started_s),
+            *changes_of_jobs(before.result(), record, started_s=started_s),
+            *changes_of_drivers({one.node: one.driver for one in seen}, at_s=now_s),
         ],
     )
     return _with_ranks(replace(evidence, unseen=tuple(unseen)), seen, events, now_s=now_s, started_s=started_s)

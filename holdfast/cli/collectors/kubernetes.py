@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from holdfast.cli.collectors import changes
+from holdfast.cli.collectors.changes import changes_of_events
 from holdfast.cli.collectors.output import failure_in
 from holdfast.cli.deployed import Context, check_kubernetes_job, kubernetes_output, sign_in, workload
 from holdfast.cli.diagnosis import (
@@ -33,7 +33,7 @@ def kubernetes_evidence(context: Context, *, job: str, events: Callable[[float],
     if found is None:
         raise CommandError(f"Kubernetes has no job {job}; to list jobs: holdfast jobs")
     client, unseen = sign_in(context).client, list[str]()
-    pending = [of_pod(pod, _events_of(client, pod)) for pod in found.pods if _waits(pod)]
+    pending = [pending_pod(pod, _events_of(client, pod)) for pod in found.pods if _waits(pod)]
     output, failure = _output(context, job=job)
     probes = [probe for pod in found.pods[:MOST_PODS] if (probe := _probe(client, pod, unseen)) is not None]
     logged: Sequence[Event] = []
@@ -50,12 +50,12 @@ def kubernetes_evidence(context: Context, *, job: str, events: Callable[[float],
         ranks=sorted((rank for probe in probes for rank in ranks_of(probe)), key=lambda one: one.rank),
         output=output,
         failures=failures,
-        changes=changes.of_events(logged, job=job.rpartition("/")[2], since_s=float(found.created_s)),
+        changes=changes_of_events(logged, job=job.rpartition("/")[2], since_s=float(found.created_s)),
         unseen=unseen,
     )
 
 
-def of_pod(pod: PodRecord, events: Sequence[Mapping[str, Any]]) -> PendingJob:
+def pending_pod(pod: PodRecord, events: Sequence[Mapping[str, Any]]) -> PendingJob:
     """Reason of a pod that waits: its container's, its scheduling's, or the newest warning of its events."""
     name, _, words = pod.why.partition(": ")
     warnings = [one for one in events if one.get("type") == "Warning"]

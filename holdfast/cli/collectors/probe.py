@@ -25,7 +25,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _NO_FILE_SYSTEMS = {"proc", "sysfs", "tmpfs", "devtmpfs", "cgroup2", "cgroup", "devpts", "mqueue", "squashfs"}
 
 
-def main(jobs: "list[str]") -> "dict[str, Any]":
+def probed(jobs: "list[str]") -> "dict[str, Any]":
     began_s = time.monotonic()
     pids = _pids(jobs)
     processes = {pid: found for pid in pids if (found := _process(pid)) is not None}
@@ -272,4 +272,4 @@ def _bytes(path: str) -> bytes:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1].split(",") if len(sys.argv) > 1 else [])))
+    print(json.dumps(probed(sys.argv[1].split(",") if len(sys.argv) > 1 else [])))

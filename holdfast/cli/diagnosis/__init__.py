@@ -17,7 +17,7 @@ from holdfast.cli.diagnosis.numbers import side_by_side
 from holdfast.cli.diagnosis.probed import NodeProbe, parse_probe, ranks_of
 from holdfast.cli.diagnosis.shape import pace_of
 from holdfast.cli.diagnosis.spans import shown_span
-from holdfast.cli.diagnosis.stacks import Frame, parse_stack
+from holdfast.cli.diagnosis.stacks import Frame, doing, doing_by_output, parse_stack, place
 from holdfast.cli.diagnosis.suspects import Suspect
 
 __all__ = [
@@ -36,9 +36,12 @@ __all__ = [
     "Rank",
     "Suspect",
     "diagnose",
+    "doing",
+    "doing_by_output",
     "pace_of",
     "parse_probe",
     "parse_stack",
+    "place",
     "ranks_of",
     "shown_span",
     "side_by_side",

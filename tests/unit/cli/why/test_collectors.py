@@ -5,14 +5,12 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from holdfast.cli.collectors import changes, probe
-from holdfast.cli.collectors.kubernetes import of_pod
-from holdfast.cli.collectors.output import failure_in
-from holdfast.cli.collectors.slurm import parse_controller
+from holdfast.cli.collectors import changes_of_events, failure_in, parse_controller, pending_pod, probed
 from holdfast.cli.diagnosis import parse_probe, ranks_of, side_by_side
 from holdfast.cli.kubernetes import PodRecord
 from holdfast_common import Event, kinds
@@ -64,23 +62,49 @@ def test_a_job_that_the_controller_does_not_have_is_none() -> None:
     assert parse_controller(controller(""), job="7", now_s=NOW_S) is None
 
 
-def test_a_node_reports_processes_of_the_job_with_their_state(tmp_path: Path) -> None:
-    program = "import os, time; print('up', flush=True); time.sleep(60)"
+@pytest.fixture
+def child() -> Iterator[int]:
+    """Process of rank 2 of job 4711."""
+    program = "import time; print('up', flush=True); time.sleep(60)"
     variables = {**os.environ, "SLURM_JOB_ID": "4711", "RANK": "2", "WORLD_SIZE": "3"}
-    with subprocess.Popen([sys.executable, "-c", program], env=variables, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        child.stdout.readline()
-        os.kill(child.pid, signal.SIGSTOP)
-        try:
-            found = parse_probe("ip-1", json.dumps(probe.main(["4711"])))
-        finally:
-            child.kill()
+    with subprocess.Popen([sys.executable, "-c", program], env=variables, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+        process.kill()
+
+
+def test_a_node_reports_processes_of_the_job_with_their_state(child: int) -> None:
+    os.kill(child, signal.SIGSTOP)
+    found = parse_probe("ip-1", json.dumps(probed(["4711"])))
     (rank,) = ranks_of(found)
 
-    assert (rank.rank, rank.node, rank.process.pid) == (2, "ip-1", child.pid)
+    assert (rank.rank, rank.node, rank.process.pid) == (2, "ip-1", child)
     assert rank.process.is_stopped
-    assert rank.no_stack or rank.stack
     assert {"swap_used_mib", "load_per_core", "disk_used_percent"} <= found.measured().keys()
+
+
+@pytest.mark.parametrize(
+    ("script", "missing"),
+    [
+        (None, "py-spy is not installed on this node"),
+        ("echo 'Permission Denied: try as root' >&2; exit 1", "py-spy was refused: Permission Denied: try as root"),
+        ("exec sleep 60", "py-spy did not end within 0.3 s"),
+        ("echo 'Thread 1 (idle): \"MainThread\"'; echo '    main (train.py:3)'", ""),
+    ],
+)
+def test_py_spy_that_is_missing_refused_or_hangs_is_one_line(
+    child: int, script: str | None, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.cli.collectors.probe.STACKS_S", 0.3)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    if script is not None:
+        (tmp_path / "py-spy").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "py-spy").chmod(0o755)
+    (rank,) = ranks_of(parse_probe("ip-1", json.dumps(probed(["4711"]))))
+
+    assert (rank.process.pid, rank.no_stack) == (child, missing)
+    assert [frame.text for frame in rank.stack] == ([] if missing else ["main (train.py:3)"])
 
 
 def test_a_launchers_processes_are_the_ranks_and_their_children_the_workers() -> None:
@@ -140,7 +164,7 @@ def test_a_pod_without_its_image_has_the_reason_and_the_warning() -> None:
     pod = PodRecord(
         name="x-0", namespace="team", phase="Pending", node="n", containers=("c",), why="ImagePullBackOff: Back-off"
     )
-    one = of_pod(pod, [{"type": "Warning", "reason": "Failed", "message": "manifest unknown"}])
+    one = pending_pod(pod, [{"type": "Warning", "reason": "Failed", "message": "manifest unknown"}])
 
     assert (one.name, one.place) == ("ImagePullBackOff", "pod x-0")
     assert one.words == "ImagePullBackOff: Back-off (manifest unknown)"
@@ -157,7 +181,7 @@ def test_changes_are_those_of_the_job_and_of_nodes_since_it_began() -> None:
         event(17, kinds.JOB_RESUMED, source="job", job="7", detail={"step": 40}),
     ]
 
-    assert [one.text for one in changes.of_events(events, job="7", since_s=10)] == [
+    assert [one.text for one in changes_of_events(events, job="7", since_s=10)] == [
         "node ip-1 replaces i-2",
         "the job resumed at step 40",
     ]

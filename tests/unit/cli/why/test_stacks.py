@@ -1,7 +1,6 @@
 import pytest
 
-from holdfast.cli.diagnosis import parse_stack
-from holdfast.cli.diagnosis.stacks import doing, doing_by_output, place
+from holdfast.cli.diagnosis import doing, doing_by_output, parse_stack, place
 
 FAULTHANDLER = """Current thread 0x00007f0a1 (most recent call first):
   File "/opt/holdfast_runtime/control/client.py", line 204 in _dump

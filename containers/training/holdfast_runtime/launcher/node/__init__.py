@@ -15,6 +15,7 @@ from holdfast_runtime.launcher.node.ranks import Deaths, Ranks
 from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.report import ask, print_status
 from holdfast_runtime.launcher.node.settling import Settling
+from holdfast_runtime.launcher.node.stacks import stacks_of
 from holdfast_runtime.launcher.node.tasks import Tasks
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "ask",
     "main",
     "print_status",
+    "stacks_of",
 ]
