@@ -107,13 +107,11 @@ def _verdict(evidence: Evidence, culprits: Sequence[Suspect], found: Waiting, su
         return "ended"
     if culprits:
         return "at-fault"
-    if evidence.pending or suspects or evidence.recovering:
+    if evidence.pending or evidence.recovering or evidence.state == "SUSPENDED":
         return "waits"
-    if evidence.state == "SUSPENDED":
-        return "waits"
-    if found.waiting and _stands(evidence):
-        return "unknown"
-    return "runs" if evidence.ranks or not _stands(evidence) else "unknown"
+    if not _stands(evidence):
+        return "runs"
+    return "waits" if suspects or (evidence.ranks and not found.waiting) else "unknown"
 
 
 def _stands(evidence: Evidence) -> bool:
@@ -137,15 +135,18 @@ def _summary(
         return f"{culprits[0].text}{more}"
     if evidence.recovering:
         return f"the job recovers: {evidence.recovering}"
+    if verdict == "runs":
+        first = found.note if evidence.pace.is_first else ""
+        return first or (
+            "no fault found: the job makes progress" if evidence.pace.step is not None else "no fault found"
+        )
     if suspects:
         return f"{suspects[0].text}; no fault found"
     if evidence.pending:
         return evidence.pending[0].words
     if found.note:
         return found.note
-    if verdict == "unknown":
-        return "no progress, and the evidence names no cause"
-    return "no fault found: the job makes progress" if evidence.pace.step is not None else "no fault found"
+    return "no progress, and the evidence names no cause"
 
 
 def _nodes(evidence: Evidence) -> list[Suspect]:
@@ -224,7 +225,7 @@ def _next(evidence: Evidence, culprits: Sequence[Suspect], found: Waiting) -> li
 
 
 def _launcher_acts(evidence: Evidence, found: Waiting) -> list[str]:
-    if not evidence.deadlines or not found.suspects:
+    if not evidence.deadlines or not found.suspects or not (_stands(evidence) or found.suspects[0].at_fault):
         return []
     first = found.suspects[0]
     since = first.since_s or 0.0

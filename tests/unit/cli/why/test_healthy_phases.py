@@ -135,3 +135,12 @@ def test_a_first_collective_of_all() -> None:
 
     assert accuses(one) == []
     assert "all ranks wait in the same collective" in one.summary
+
+
+def test_a_job_that_makes_progress() -> None:
+    computes = rank(1, own=BUSY, phase="forward", stack=SPIN, silent_s=0.1)
+    one = found(rank(0), computes, pace=Pace(step=40, usual_s=0.5, longest_s=2.0, age_s=0.3))
+
+    assert (accuses(one), one.verdict) == ([], "runs")
+    assert one.summary == "no fault found: the job makes progress"
+    assert one.next == []
