@@ -30,6 +30,8 @@ HELD_S = 5.0
 """A process that a file system holds for less is one that writes."""
 SLOW_PHASES: "tuple[Doing, ...]" = ("checkpoint", "evaluation", "compile")
 _SLEEPS = ("nanosleep", "hrtimer")
+_READS = ("poll", "select", "pipe", "unix_stream")
+"""Parts of the names of kernel functions in which a process waits for a pipe or a socket; a lock is a futex."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,7 @@ def waits(rank: Rank) -> bool:
         return rank.phase == "vote" and not rank.process.works
     if rank.process.works or any(one.works for one in rank.workers):
         return False
-    return not _sleeps(rank.process) and not rank.process.is_held and not rank.process.waits_in.startswith("pipe")
+    return not _sleeps(rank.process) and not rank.process.is_held and not _waits_for_workers(rank)
 
 
 def limit_s(what: Doing, pace: Pace, *, moves: bool, longest_allowed_s: float = SLOW_PHASE_S) -> float:
@@ -152,7 +154,7 @@ def _described(rank: Rank, what: Doing) -> tuple[Kind, str]:
     if what in SLOW_PHASES:
         names = {"checkpoint": "writes a checkpoint", "evaluation": "evaluates", "compile": "compiles"}
         return "slow", f"{rank.name} {names[what]}{at}"
-    if what == "loader" or (rank.workers and process.waits_in.startswith(("pipe", "unix_stream"))):
+    if what == "loader" or _waits_for_workers(rank):
         workers = ", ".join(f"{one.pid} in state {one.states[-1:]}{_in(one)}" for one in rank.workers[:4])
         beside = f"; its workers: {workers}" if workers else ""
         return "loader", f"{rank.name} waits for its data loader{at}{beside}"
@@ -197,7 +199,7 @@ def _all_wait(ranks: Sequence[Rank], evidence: Evidence) -> Waiting:
 
 def _position(rank: Rank) -> tuple[int, int, str]:
     order = {"other": 1, "forward": 2, "vote": 3}.get(rank.phase, 0)
-    return rank.step or 0, order, place(rank.stack)
+    return rank.step or 0, order, place(rank.stack) or ("" if rank.phase else rank.process.waits_in)
 
 
 def _where(rank: Rank) -> str:
@@ -235,6 +237,10 @@ def _stuck_worker(rank: Rank) -> Process | None:
 
 def _sleeps(process: Process) -> bool:
     return any(word in process.waits_in for word in _SLEEPS)
+
+
+def _waits_for_workers(rank: Rank) -> bool:
+    return bool(rank.workers) and any(word in rank.process.waits_in for word in _READS)
 
 
 def _in(process: Process) -> str:

@@ -159,6 +159,8 @@ def test_a_node_that_does_not_answer_comes_first() -> None:
         ({"states": "DDD", "waits_in": "rpc_wait_bit_killable"}, [], "held"),
         ({"states": "RRR", "waits_in": "0", "cpu": 1.0}, [], "loop"),
         ({"waits_in": "pipe_read"}, [Process(pid=5, name="pt_data_worker", states="SSS")], "loader"),
+        ({"waits_in": "do_poll.constprop.0"}, [Process(pid=5, name="pt_data_worker", states="SSS")], "loader"),
+        ({"waits_in": "inet_csk_accept"}, [], "never-entered"),
         ({"waits_in": "hrtimer_nanosleep"}, [], "sleeps"),
     ],
 )
