@@ -89,7 +89,11 @@ def _going_on(context: Context, job: SlurmJob, record: JobRecord | None, *, name
         probes = {node: pool.submit(_probe, context, node=node, jobs=job.numbers) for node in nodes}
         logged = pool.submit(_seen, lambda: _events(context, since_s=started_s), "events", [], unseen)
         output = pool.submit(
-            _seen, lambda: read_end(context, job=name, nodes=nodes), "output", (Output(), None), unseen
+            _seen,
+            lambda: read_end(context, job=name, nodes=nodes, began_s=started_s),
+            "output",
+            (Output(), None),
+            unseen,
         )
         before = pool.submit(_seen, lambda: known_jobs(context), "earlier jobs", [], unseen)
     found = {node: future.result() for node, future in probes.items()}

@@ -54,7 +54,7 @@ def probed(jobs: "list[str]") -> "dict[str, Any]":
 def _pids(jobs: "list[str]") -> "list[int]":
     """Processes of Slurm jobs by their cgroup or environment; in a container (no job) all."""
     variables_of, folders_of = {f"SLURM_JOB_ID={one}".encode() for one in jobs}, [f"/job_{one}/" for one in jobs]
-    own, found = {os.getpid(), os.getppid()}, []
+    own, found = {os.getpid(), os.getppid()}, list[int]()
     for name in (one.name for one in Path("/proc").iterdir()):
         if not name.isdigit() or int(name) in own or len(found) >= MOST_PROCESSES:
             continue
