@@ -15,7 +15,6 @@ from holdfast_runtime.launcher.node.ranks import Deaths, Ranks
 from holdfast_runtime.launcher.node.record import Record
 from holdfast_runtime.launcher.node.report import ask, print_status
 from holdfast_runtime.launcher.node.settling import Settling
-from holdfast_runtime.launcher.node.stacks import stacks_of
 from holdfast_runtime.launcher.node.tasks import Tasks
 
 __all__ = [
@@ -34,5 +33,4 @@ __all__ = [
     "ask",
     "main",
     "print_status",
-    "stacks_of",
 ]

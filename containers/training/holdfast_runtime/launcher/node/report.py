@@ -28,7 +28,7 @@ from holdfast_runtime.launcher.asking import (
 )
 from holdfast_runtime.launcher.generation import ranges
 from holdfast_runtime.launcher.node.launcher import Launcher
-from holdfast_runtime.launcher.node.stacks import stacks_of
+from holdfast_runtime.launcher.ranks import stacks_of
 from holdfast_runtime.launcher.settings import default_socket, make_folder
 from holdfast_runtime.patience import ProgressReport
 

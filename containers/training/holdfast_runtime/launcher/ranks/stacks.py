@@ -5,8 +5,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from holdfast_runtime import control
-from holdfast_runtime.launcher.node.for_agent import DUMP_S
-from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.ranks.slots import LocalSlots
+
+DUMP_S = 1.0
+"""A thread that runs Python writes where it is at once."""
 
 
 async def stacks_of(slots: LocalSlots) -> dict[str, str]:

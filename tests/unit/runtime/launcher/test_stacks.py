@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast_runtime.launcher.node import stacks_of
-from holdfast_runtime.launcher.ranks import LocalSlots
+from holdfast_runtime.launcher.ranks import LocalSlots, stacks_of
 
 
 class FakeProcess:
@@ -28,7 +27,7 @@ class Connection:
 
 
 def test_a_rank_that_does_not_answer_has_an_empty_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast_runtime.launcher.node.stacks.DUMP_S", 0.0)
+    monkeypatch.setattr("holdfast_runtime.launcher.ranks.stacks.DUMP_S", 0.0)
     slots = LocalSlots(node=0, ranks=3, spares=0)
     for number, slot in enumerate(slots):
         slot.rank, slot.speaks = number, number < 2
