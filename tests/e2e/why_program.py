@@ -83,8 +83,9 @@ def train() -> None:
             loss = model(next(rows)).square().mean()
             if fault == "left-out":
                 both = torch.ones(1)
-                if not breaks(step.number):
-                    dist.all_reduce(both)
+                if breaks(step.number):
+                    time.sleep(3600)
+                dist.all_reduce(both)
             else:
                 breaks(step.number)
             loss.backward()

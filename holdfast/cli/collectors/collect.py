@@ -191,7 +191,7 @@ def _pace(
 
 
 def _probe(context: Context, *, node: str, jobs: Sequence[str]) -> NodeProbe | str:
-    """What a node reports, or why it reports nothing."""
+    """Report of a node, or the reason why there is none."""
     program = resources.files("holdfast.cli.collectors").joinpath("probe.py").read_text()
     try:
         answer = run(context, node=node, argv=["python3", "-", ",".join(jobs)], text=program, timeout_s=PROBE_S)

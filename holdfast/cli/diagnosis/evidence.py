@@ -1,4 +1,4 @@
-"""What was seen of a job, from launchers, /proc, Slurm, Kubernetes, its output and its events."""
+"""Evidence of a job, from launchers, /proc, Slurm, Kubernetes, its output and its events."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,8 +33,13 @@ class Process:
         return self.states[-1:] in ("", "Z", "X")
 
     @property
+    def computes(self) -> bool:
+        """True for a process with a core of its own, or that waits for one at each look on a busy machine."""
+        return self.cpu >= BUSY_CPU or (len(self.states) > 1 and set(self.states) == {"R"})
+
+    @property
     def works(self) -> bool:
-        return self.cpu >= BUSY_CPU or self.moved_bytes >= MOVING_BYTES
+        return self.computes or self.moved_bytes >= MOVING_BYTES
 
 
 HELD_CPU = 0.05

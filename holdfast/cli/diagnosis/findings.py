@@ -8,6 +8,7 @@ from typing import Literal
 from holdfast.cli.diagnosis import pending
 from holdfast.cli.diagnosis.evidence import Evidence, Rank
 from holdfast.cli.diagnosis.spans import shown_span
+from holdfast.cli.diagnosis.stacks import place
 from holdfast.cli.diagnosis.suspects import LEAST_S, SLOW_PHASE_S, Suspect, Waiting, judged
 
 Verdict = Literal["at-fault", "waits", "runs", "ended", "unknown"]
@@ -27,6 +28,8 @@ class WaitingRank:
     pid: int
     phase: str
     since_s: float | None
+    place: str = ""
+    """In the program; empty without a stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +193,9 @@ def _last_step(evidence: Evidence) -> str:
 
 def _waiting(rank: Rank, evidence: Evidence) -> WaitingRank:
     since = rank.silent_s if rank.silent_s is not None else evidence.pace.age_s
-    return WaitingRank(rank=rank.rank, node=rank.node, pid=rank.process.pid, phase=rank.phase, since_s=since)
+    return WaitingRank(
+        rank=rank.rank, node=rank.node, pid=rank.process.pid, phase=rank.phase, since_s=since, place=place(rank.stack)
+    )
 
 
 def _stacks(evidence: Evidence, suspects: Sequence[Suspect]) -> list[StackOf]:
@@ -199,7 +204,7 @@ def _stacks(evidence: Evidence, suspects: Sequence[Suspect]) -> list[StackOf]:
         StackOf(
             rank=rank.rank,
             node=rank.node,
-            frames=[frame.text for frame in rank.stack[:SHOWN_FRAMES]],
+            frames=[frame.text for frame in rank.stack if not frame.file.startswith("<frozen")][:SHOWN_FRAMES],
             missing="" if rank.stack else rank.no_stack or "no stack",
         )
         for rank in evidence.ranks
@@ -237,9 +242,7 @@ def _launcher_acts(evidence: Evidence, found: Waiting) -> list[str]:
     left = min([progress - since, *(silence - each for each in waited)])
     if left <= 0:
         return ["the launcher is about to request a new generation: its deadline has passed"]
-    return [
-        f"the launcher requests a new generation in {shown_span(left)} if nothing moves; who does not leave is killed"
-    ]
+    return [f"in {shown_span(left)} the launcher requests a new generation and kills ranks that do not leave"]
 
 
 def _error(text: str, rank: str, node: str) -> str:

@@ -27,7 +27,7 @@ def pace_of(
         longest_s: Longest step, where the launcher reports it.
     """
     if not marks:
-        return Pace(age_s=age_s)
+        return Pace(age_s=age_s, longest_s=longest_s)
     moved = [marks[0]]
     for at_s, step in marks[1:]:
         if step > moved[-1][1]:

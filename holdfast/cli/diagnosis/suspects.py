@@ -91,7 +91,7 @@ def waits(rank: Rank) -> bool:
     if rank.stack:
         return what == "collective" or (rank.phase == "vote" and what == "")
     if rank.phase:
-        return rank.phase == "vote" and not rank.process.works
+        return rank.phase == "vote"
     if rank.process.works or any(one.works for one in rank.workers):
         return False
     return not _sleeps(rank.process) and not rank.process.is_held and not _waits_for_workers(rank)
@@ -99,8 +99,9 @@ def waits(rank: Rank) -> bool:
 
 def limit_s(what: Doing, pace: Pace, *, moves: bool, longest_allowed_s: float = SLOW_PHASE_S) -> float:
     """Seconds that a rank may work while the others wait."""
-    least = WITHOUT_PACE_S if pace.usual_s is None or pace.by_output else LEAST_S
-    usual = max(least, MULTIPLE * (pace.usual_s or 0.0))
+    unknown = pace.usual_s is None and pace.longest_s is None
+    least = WITHOUT_PACE_S if unknown or pace.by_output else LEAST_S
+    usual = max(least, MULTIPLE * (pace.longest_s or 0.0 if pace.usual_s is None else pace.usual_s))
     usual = max(usual, OF_LONGEST * (pace.longest_s or 0.0))
     if what in SLOW_PHASES or pace.is_first or (moves and what in ("loader", "")):
         return max(usual, longest_allowed_s)
@@ -158,11 +159,11 @@ def _described(rank: Rank, what: Doing) -> tuple[Kind, str]:
         workers = ", ".join(f"{one.pid} in state {one.states[-1:]}{_in(one)}" for one in rank.workers[:4])
         beside = f"; its workers: {workers}" if workers else ""
         return "loader", f"{rank.name} waits for its data loader{at}{beside}"
-    if process.cpu >= 0.5:
+    if process.computes:
         if rank.asked and not rank.stack:
             why = "its Python answers no request: native code that does not return"
-            return "loop-in-c", f"{rank.name} computes ({process.cpu:.1f} cores), and {why}"
-        return "loop", f"{rank.name} computes ({process.cpu:.1f} cores){at}"
+            return "loop-in-c", f"{rank.name} computes, and {why}"
+        return "loop", f"{rank.name} computes{at}"
     return "sleeps", f"{rank.name} does not compute{_in(process)}{at}"
 
 

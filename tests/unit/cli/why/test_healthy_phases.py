@@ -1,4 +1,4 @@
-"""Healthy slow phases: whoever works is named as such, and no rank, node or user is at fault."""
+"""Healthy slow phases: a rank that works is named as such, and none is at fault."""
 
 from typing import Any
 
