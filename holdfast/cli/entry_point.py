@@ -28,6 +28,7 @@ from holdfast.cli.commands.cluster import (
     ssh,
     status,
     submit,
+    why,
 )
 from holdfast.cli.commands.deployment import down, env, images, kubernetes, up, use
 from holdfast.cli.commands.environment import check, diff, explain, import_, init, plan
@@ -88,6 +89,7 @@ _VERBS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("Jobs", submit.submit, "holdfast submit train.sbatch --nodes=2 -- --lr 3e-4"),
     ("Jobs", packages.packages, "sudo holdfast packages requirements.txt"),
     ("Jobs", jobs.jobs, "holdfast jobs --failed --days 30"),
+    ("Jobs", why.why, "holdfast why 7"),
     ("Jobs", jobs.cancel, "holdfast cancel 7"),
     ("Jobs", scale.scale, "holdfast scale 7 4"),
     ("Faults and recovery", incidents.incidents, "holdfast incidents --since 1d --html incidents.html"),

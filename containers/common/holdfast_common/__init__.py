@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast_common.kubernetes import KubernetesClient, KubernetesError, kubernetes_trust
     from holdfast_common.lending import Elastic, Waiting, shares
     from holdfast_common.ordered import OrderedEvents, Problems, StoredEvents, in_order
+    from holdfast_common.stories import Stall
     from holdfast_common.texts import plain, visible
     from holdfast_common.timelines import IncidentReader, JobTimeline, Phase, Timeline, timeline
 
@@ -47,6 +48,7 @@ __all__ = [
     "RemedyStep",
     "Severity",
     "Sighting",
+    "Stall",
     "State",
     "StoredEvents",
     "Timeline",
@@ -79,6 +81,7 @@ _FROM = {
     **dict.fromkeys(("KubernetesClient", "KubernetesError", "kubernetes_trust"), "kubernetes"),
     **dict.fromkeys(("Elastic", "Waiting", "shares"), "lending"),
     **dict.fromkeys(("OrderedEvents", "Problems", "StoredEvents", "in_order"), "ordered"),
+    "Stall": "stories",
     **dict.fromkeys(("plain", "visible"), "texts"),
     **dict.fromkeys(("IncidentReader", "JobTimeline", "Phase", "Timeline", "timeline"), "timelines"),
     **dict.fromkeys(("LostDetector", "lost_detectors"), "detectors_lost"),

@@ -8,7 +8,7 @@ outside; restarts, checkpoints, waiting for a node, and lost steps are not produ
 measured up to the latest event.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -16,7 +16,7 @@ from holdfast_common import kinds
 from holdfast_common.events import Event, detail_number, detail_step
 from holdfast_common.incidents import Incident
 from holdfast_common.ordered import in_order
-from holdfast_common.stories import History, Marks, Stories, with_jobs
+from holdfast_common.stories import History, Marks, Stall, Stalls, Stories, with_jobs
 
 _SECOND = 1e9
 _STARTS = frozenset((kinds.JOB_STARTED, kinds.JOB_RESUMED))
@@ -94,14 +94,25 @@ def timeline(events: Iterable[Event]) -> Timeline:
 
 class IncidentReader:
     def __init__(self) -> None:
-        self._stories, self._history = Stories(), History()
+        self._stories, self._history, self._stalls = Stories(), History(), Stalls()
 
     def add(self, event: Event) -> None:
         self._stories.add(event)
         self._history.add(event)
+        self._stalls.add(event)
 
     def incidents(self) -> "tuple[Incident, ...]":
         return with_jobs(self._stories.incidents(), self._history)
+
+    def stalls(self, *, now_ns: int = 0, runs: "Callable[[str], bool]" = lambda _job: False) -> "tuple[Stall, ...]":
+        """
+        Return stalls of jobs, as the jobs report them.
+
+        Args:
+            now_ns: For those that no launcher has reported yet.
+            runs: Return True for a job that has not ended. Default: none is known to run.
+        """
+        return (*self._stalls.found(), *self._stalls.standing(now_ns=now_ns, runs=runs))
 
     @property
     def groups(self) -> "Mapping[str, str]":

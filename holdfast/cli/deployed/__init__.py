@@ -54,6 +54,7 @@ from holdfast.cli.deployed.slurm_jobs import (
     expand_job_id,
     job_outcome,
     known_jobs,
+    output_paths,
     parse_scontrol,
     task_of,
 )
@@ -141,6 +142,7 @@ __all__ = [
     "mount_paths",
     "name_problems",
     "node_names",
+    "output_paths",
     "parse_drained",
     "parse_scontrol",
     "parse_since",

@@ -1,7 +1,7 @@
 """Parsers of Slurm's answers: text in, records out. Pure."""
 
 from holdfast.cli.slurm.queue import SQUEUE, SQUEUE_FIELDS, merged, parse_squeue
-from holdfast.cli.slurm.reasons import waits
+from holdfast.cli.slurm.reasons import drained_words, waits
 from holdfast.cli.slurm.records import (
     DELIMITER,
     SACCT,
@@ -33,6 +33,7 @@ __all__ = [
     "JobRecord",
     "StepFiles",
     "Submission",
+    "drained_words",
     "first_failure",
     "first_host",
     "merged",

@@ -67,3 +67,27 @@ def _of_a_limit(name: str) -> str:
     if name.startswith("Assoc"):
         return "a limit of its account or user is reached; see on a node: sacctmgr show assoc"
     return ""
+
+
+_DRAIN_WORDS = (
+    ("Action:Replace", "HyperPod was asked to replace it"),
+    ("Action:Reboot", "HyperPod was asked to reboot it"),
+    ("Not responding", "its slurmd does not answer"),
+    ("Node unexpectedly rebooted", "it rebooted by itself"),
+    ("Low RealMemory", "it has less memory than slurm.conf states"),
+    ("Low TmpDisk", "it has less disk than slurm.conf states"),
+    ("Low socket", "it has fewer CPUs than slurm.conf states"),
+    ("gres/gpu count", "it has fewer GPUs than slurm.conf states"),
+    ("Kill task failed", "processes of a job could not be ended"),
+    ("Prolog error", "its prolog failed"),
+    ("Epilog error", "its epilog failed"),
+    ("batch job complete failure", "slurmd could not end a batch job"),
+    ("reboot", "a reboot was requested"),
+)
+"""Beginnings of reasons by slurmctld and HyperPod (Slurm, src/slurmctld/node_mgr.c, ``validate_node_specs``)."""
+
+
+def drained_words(reason: str) -> str:
+    """Reason of a drained node in words, with Slurm's own text in brackets."""
+    words = next((words for name, words in _DRAIN_WORDS if reason.lower().startswith(name.lower())), "")
+    return f"{words} ({reason})" if words else reason

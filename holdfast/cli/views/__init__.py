@@ -1,6 +1,7 @@
 """Views of a deployment: status, jobs, events, changes, rehearsals. Loads neither rules nor planner."""
 
 from holdfast.cli.views.changes import plain_change, render_changes
+from holdfast.cli.views.diagnosis import render_diagnosis
 from holdfast.cli.views.event_lines import EventLine
 from holdfast.cli.views.job_table import as_dict, folded, job_history
 from holdfast.cli.views.rehearsal_summary import summary
@@ -16,6 +17,7 @@ __all__ = [
     "job_history",
     "plain_change",
     "render_changes",
+    "render_diagnosis",
     "render_status",
     "summary",
     "without_remedy",

@@ -364,6 +364,7 @@ def test_nothing_is_measured_where_nobody_wants_to_know(tmp_path: Path) -> None:
     assert measured["holdfast_agent_scrapes_total", ()] == 3.0
     assert measured["holdfast_detector_hung", (("detector", "scripted"),)] == 0.0
     assert service.status()["beside"] == [{"name": Reader.name, "problem": Reader.problem}]
+    assert ["holdfast_detector_hung", {"detector": "scripted"}, 0.0] in service.status()["numbers"]
 
 
 def test_an_agent_at_rest_looks_at_each_thing_in_its_time(tmp_path: Path) -> None:

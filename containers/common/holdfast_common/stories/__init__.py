@@ -3,6 +3,7 @@
 from holdfast_common.stories.history import History
 from holdfast_common.stories.jobs import with_jobs
 from holdfast_common.stories.marks import Marks
+from holdfast_common.stories.stalls import Stall, Stalls
 from holdfast_common.stories.telling import Stories
 
-__all__ = ["History", "Marks", "Stories", "with_jobs"]
+__all__ = ["History", "Marks", "Stall", "Stalls", "Stories", "with_jobs"]

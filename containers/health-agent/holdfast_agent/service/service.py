@@ -159,6 +159,7 @@ class Service:
                 "problem": self._outbox.problem,
             },
             "state": {"unsaved": self._state.unsaved, "problem": self._state.problem},
+            "numbers": [[name, dict(labels), value] for (name, labels), value in self.numbers().items()],
             "beside": [{"name": one.name, "problem": one.problem} for one in self._companions],
         }
 

@@ -13,4 +13,5 @@ __all__ = [
     "ssh",
     "status",
     "submit",
+    "why",
 ]

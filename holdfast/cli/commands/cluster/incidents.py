@@ -1,6 +1,9 @@
 """``holdfast incidents``: each fault from its first sign to full strength, from events alone."""
 
+import contextlib
 import dataclasses
+import functools
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.collectors import active_jobs
 from holdfast.cli.definitions import read_definition
 from holdfast.cli.deployed import (
     CLUSTER,
@@ -37,6 +41,7 @@ from holdfast.cli.terminal import (
 )
 from holdfast.cli.views.incidents import (
     LIST_PRICE,
+    Clock,
     Fleet,
     IncidentRow,
     Price,
@@ -85,11 +90,13 @@ def incidents(
         _refuse_two_sources(cluster=cluster, region=region, profile=profile)
         logged = events_of(events)
         fleet = _described(environment, price=price)
+        stalls = Clock()
     else:
         context = by_name(locate(environment=environment, cluster=cluster, region=region, profile=profile))
         fleet = _deployed(context, price=price)
         logged = _of_cluster(context)
-    found = [one for one in rows_of(logged, fleet) if one[0].start_ns >= since_ns]
+        stalls = Clock(now_ns=time.time_ns(), runs=functools.partial(_runs, context))
+    found = [one for one in rows_of(logged, fleet, stalls=stalls) if one[0].start_ns >= since_ns]
     name_problems(logged.problems, of=LOG if events is None else str(events))
     if incident is not None:
         found = chosen(found, incident, none="all events: holdfast events")
@@ -111,6 +118,13 @@ def incidents(
         if not found:
             raise CommandError(f"--svg {svg}: there is no incident to draw")
         _write("--svg", svg, lambda: _picture([one for one, _ in found], logged), quiet=json)
+
+
+def _runs(context: Context, job: str) -> bool:
+    """Return True for a job that runs now; False if the orchestrator does not answer."""
+    with contextlib.suppress(CommandError, AwsError):
+        return any(job == one.partition("_")[0] for one in active_jobs(context))
+    return False
 
 
 def _refuse_two_sources(**given: str | None) -> None:

@@ -1,11 +1,11 @@
 """Row of an incident, with the fields of ``holdfast incidents --json``."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from holdfast.cli.terminal import CommandError
 from holdfast.cli.views.incidents.costs import Fleet, Hours, cost_usd, gpu_hours, hours_of
-from holdfast_common import Event, Incident, IncidentReader, in_order
+from holdfast_common import Event, Incident, IncidentReader, Sighting, Stall, in_order
 
 SHORTEST_PREFIX = 3
 _FIELDS = {"resumed_ns": "training_again_s", "strong_ns": "at_strength_s"}
@@ -59,13 +59,63 @@ class IncidentRow:
     """Fields from the log of a job alone, which every user of a node can write."""
 
 
-def rows_of(events: Iterable[Event], fleet: Fleet) -> list[tuple[Incident, IncidentRow]]:
+STALL = "job-stall"
+"""Fault of an incident that only a job reports: it stands still."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """Time, and jobs that run, for stalls that no launcher has reported yet."""
+
+    now_ns: int = 0
+    runs: Callable[[str], bool] = lambda _job: False
+
+
+def rows_of(
+    events: Iterable[Event], fleet: Fleet, *, stalls: Clock | None = None
+) -> list[tuple[Incident, IncidentRow]]:
+    """Incidents with their rows; ``stalls``: also those that jobs report. Default: none of these."""
     reader = IncidentReader()
     for event in in_order(events):
         reader.add(event)
     known = fleet.with_groups_of(reader.groups)
     found = reader.incidents()
-    return [(incident, _row_of(incident, hours, known)) for incident, hours in zip(found, hours_of(found), strict=True)]
+    rows = [(incident, _row_of(incident, hours, known)) for incident, hours in zip(found, hours_of(found), strict=True)]
+    if stalls is not None:
+        apart = [one for one in reader.stalls(now_ns=stalls.now_ns, runs=stalls.runs) if not _is_known(one, found)]
+        rows += [_stall_row(one, known, now_ns=stalls.now_ns) for one in apart]
+    return sorted(rows, key=lambda one: (one[0].start_ns, one[0].id))
+
+
+def _is_known(stall: Stall, incidents: Sequence[Incident]) -> bool:
+    """Return True if an incident of a node has the same standstill."""
+    return any(
+        incident.job == stall.job
+        and incident.start_ns <= (stall.end_ns or incident.start_ns)
+        and (incident.end_ns is None or incident.end_ns >= stall.start_ns)
+        for incident in incidents
+    )
+
+
+def _stall_row(stall: Stall, fleet: Fleet, *, now_ns: int) -> tuple[Incident, IncidentRow]:
+    incident = Incident(
+        id=stall.id,
+        node="",
+        fault=STALL,
+        names=(stall.id,),
+        severity="process",
+        signalled_ns=stall.start_ns,
+        noticed_ns=stall.noticed_ns or max(now_ns, stall.start_ns),
+        withdrawn_ns=stall.end_ns,
+        job=stall.job,
+        resumed_ns=stall.resumed_ns,
+        evidence=(
+            Sighting(stall.start_ns, "job", f"step {stall.step} was the last one; see: holdfast why {stall.job}"),
+            *([Sighting(stall.end_ns or stall.start_ns, "job", stall.evidence)] if stall.evidence else []),
+        ),
+    )
+    row = _row_of(incident, Hours(own=None, reported=None), fleet)
+    return incident, replace(row, reported_by_job=("fault", "started_ns", "verdict_s", *row.reported_by_job))
 
 
 def _row_of(incident: Incident, hours: Hours, fleet: Fleet) -> IncidentRow:

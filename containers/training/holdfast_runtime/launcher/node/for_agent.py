@@ -11,11 +11,9 @@ from holdfast_common import kinds, node_socket
 from holdfast_runtime import control
 from holdfast_runtime.launcher.generation import Journal
 from holdfast_runtime.launcher.node.departure import Departure
-from holdfast_runtime.launcher.ranks import LocalSlots, kernel_state
+from holdfast_runtime.launcher.ranks import DUMP_S, LocalSlots, kernel_state
 from holdfast_runtime.membership import View
 
-DUMP_S = 1.0
-"""A thread that runs Python writes where it is at once."""
 EVIDENCE = 400
 _JOBS = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "HOLDFAST_JOB")
 

@@ -161,6 +161,13 @@ class Launcher:
     def silence_s(self) -> float:
         return self._watch.silence_s
 
+    @property
+    def deadlines(self) -> dict[str, float | None]:
+        """Seconds for ``holdfast-run status``: of watched ranks, since the last step, and of the longest one."""
+        age_s, longest_s = self._watch.step_s
+        limits = self.options.deadlines
+        return {"frozen_s": limits.frozen, "progress_s": limits.progress, "step_age_s": age_s, "longest_s": longest_s}
+
     async def run(self) -> int:
         self._notice.listen()
         try:

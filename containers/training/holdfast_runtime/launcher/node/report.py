@@ -28,6 +28,7 @@ from holdfast_runtime.launcher.asking import (
 )
 from holdfast_runtime.launcher.generation import ranges
 from holdfast_runtime.launcher.node.launcher import Launcher
+from holdfast_runtime.launcher.ranks import stacks_of
 from holdfast_runtime.launcher.settings import default_socket, make_folder
 from holdfast_runtime.patience import ProgressReport
 
@@ -100,6 +101,8 @@ class Reports:
         word, _, number = line.decode(errors="replace").strip().partition(" ")
         if word == "scale" and number.isdecimal() and len(number) <= MOST_DIGITS:
             found: dict[str, Any] = {"refused": self._launcher.resizing.ask(int(number))}
+        elif word == "stacks":
+            found = {"stacks": await stacks_of(self._launcher.slots)}
         else:
             found = describe(self._launcher)
         await self._answer(writer, json.dumps(found).encode() + b"\n")
@@ -149,6 +152,7 @@ def describe(launcher: Launcher) -> dict[str, Any]:
         ),
         "forker": launcher.forker_pid,
         "silence_s": launcher.silence_s,
+        **launcher.deadlines,
         "recoveries": launcher.journal.recoveries,
         "last_recovery_s": launcher.journal.last_recovery_s,
         "steps_lost": launcher.journal.steps_lost,
@@ -162,6 +166,7 @@ def describe(launcher: Launcher) -> dict[str, Any]:
                 "ready": slot.ready is not None,
                 "step": slot.progress.step if slot.progress else 0,
                 "phase": slot.progress.phase if slot.progress else "start",
+                "silent_s": time.monotonic() - slot.heard_s,
             }
             for slot in launcher.slots
             if slot.process is not None

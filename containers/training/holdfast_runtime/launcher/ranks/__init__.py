@@ -8,9 +8,11 @@ from holdfast_runtime.launcher.ranks.process_state import holds_device, is_block
 from holdfast_runtime.launcher.ranks.processes import PR_SET_CHILD_SUBREAPER, Process, Processes, Program
 from holdfast_runtime.launcher.ranks.signals import forward, has_handler
 from holdfast_runtime.launcher.ranks.slots import LAST_ONES, LocalSlot, LocalSlots
+from holdfast_runtime.launcher.ranks.stacks import DUMP_S, stacks_of
 from holdfast_runtime.launcher.ranks.views import rank_views
 
 __all__ = [
+    "DUMP_S",
     "LAST_ONES",
     "PR_SET_CHILD_SUBREAPER",
     "ForkError",
@@ -27,4 +29,5 @@ __all__ = [
     "is_blocked",
     "kernel_state",
     "rank_views",
+    "stacks_of",
 ]

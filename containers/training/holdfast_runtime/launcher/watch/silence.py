@@ -43,6 +43,12 @@ class Watch:
     def silence_s(self) -> float:
         return silence_s(self._pace, least_s=self._deadlines.silence, most_s=self._deadlines.progress)
 
+    @property
+    def step_s(self) -> tuple[float | None, float | None]:
+        """Seconds since the last finished step, and of the longest one; None before one."""
+        since_s, longest = self._pace.since_s, self._pace.longest
+        return None if since_s is None else time.monotonic() - since_s, longest[0][1] if longest else None
+
     def moved(self, step: int) -> None:
         if step > self._pace.step:
             self._pace = moved(self._pace, step=step, now_s=time.monotonic())

@@ -165,6 +165,14 @@ def test_a_spare_that_never_becomes_ready_is_killed_and_one_that_waits_is_not() 
     assert killed(world.spare)
 
 
+def test_the_age_of_the_last_step_and_the_longest_one_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    assert world.watch.step_s == (None, None)
+    world.steps(monkeypatch, seconds=2.0)
+    monkeypatch.setattr("time.monotonic", lambda: 11.0)
+    assert world.watch.step_s == (5.0, 2.0)
+
+
 def test_a_launcher_that_was_stopped_itself_reads_before_it_judges() -> None:
     world = World()
     looks: list[float] = []

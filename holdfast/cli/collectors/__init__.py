@@ -1,0 +1,18 @@
+"""Evidence for ``holdfast why``, from Slurm, Kubernetes, nodes, launchers and events. Decides nothing."""
+
+from holdfast.cli.collectors.changes import changes_of_events
+from holdfast.cli.collectors.collect import active_jobs, collect
+from holdfast.cli.collectors.kubernetes import pending_pod
+from holdfast.cli.collectors.output import failure_in
+from holdfast.cli.collectors.probe import probed
+from holdfast.cli.collectors.slurm import parse_controller
+
+__all__ = [
+    "active_jobs",
+    "changes_of_events",
+    "collect",
+    "failure_in",
+    "parse_controller",
+    "pending_pod",
+    "probed",
+]

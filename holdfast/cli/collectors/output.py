@@ -1,0 +1,73 @@
+"""End of a job's output, and its first explicit error."""
+
+import re
+import time
+from collections.abc import Sequence
+
+from holdfast.cli.deployed import Context, controller_hostname, output_paths, run
+from holdfast.cli.diagnosis import FailureSeen, Output
+from holdfast.cli.slurm import first_failure
+from holdfast.cli.terminal import CommandError
+
+MOST_FILES = 6
+_READ = """[ -r "$1" ] || exit 3
+stat -c %Y -- "$1"
+if [ "$(stat -c %s -- "$1")" -le 1048576 ]; then exec cat -- "$1"; fi
+head -c 524288 -- "$1"; echo; tail -c 524288 -- "$1"
+"""
+_ERRORS = re.compile(
+    r"No space left on device|Disk quota exceeded|CUDA out of memory|CUDA error|NCCL WARN|out of memory"
+    r"|pyxis: (?:failed|couldn't)|enroot-\w+: error|slurmstepd: error|srun: error|Stale file handle|Killed$"
+    r"|Input/output error|manifest unknown|pull access denied|RuntimeError:|Connection (?:reset|refused|closed) by"
+)
+KEPT = 20
+
+
+def read_end(context: Context, *, job: str, nodes: Sequence[str], began_s: float) -> tuple[Output, FailureSeen | None]:
+    """
+    Return the end of the output and the first error.
+
+    Args:
+        began_s: Start of the job, in seconds since 1970; 0 if unknown.
+
+    Raises:
+        CommandError: no such job.
+    """
+    host = nodes[0] if nodes else ""
+    last: list[str] = []
+    written_s: float | None = None
+    failure: FailureSeen | None = None
+    every_s: float | None = None
+    for path, at in output_paths(context, job=job)[:MOST_FILES]:
+        answer = _answer(context, path=path, hosts=(controller_hostname(context), at or host))
+        if answer is None:
+            continue
+        stamp, _, text = answer.partition("\n")
+        lines = [line for line in text.splitlines() if line.strip()]
+        if stamp.isdecimal() and (written_s is None or int(stamp) >= written_s) and lines:
+            written_s, last = float(stamp), lines[-KEPT:]
+            every_s = max(0.0, written_s - began_s) / len(lines) if began_s else None
+        failure = failure or failure_in(lines, host=at)
+    age_s = None if written_s is None else max(0.0, time.time() - written_s)
+    return Output(lines=last, age_s=age_s, every_s=every_s), failure
+
+
+def failure_in(lines: Sequence[str], *, host: str = "") -> FailureSeen | None:
+    """First traceback, or else the first line that names an error; None without one."""
+    if (found := first_failure(lines, host="")) is not None:
+        return FailureSeen(text=found.error, rank=found.rank, node=found.host or host, lines=found.lines)
+    line = next((one for one in lines if _ERRORS.search(one)), "")
+    return FailureSeen(text=line.strip()[:400]) if line else None
+
+
+def _answer(context: Context, *, path: str, hosts: Sequence[str]) -> str | None:
+    for host in dict.fromkeys(hosts):
+        if not host:
+            continue
+        try:
+            answer = run(context, node=host, argv=["/bin/sh", "-c", _READ, "read", path], timeout_s=5.0)
+        except CommandError:
+            continue
+        if not answer.returncode:
+            return answer.stdout
+    return None

@@ -1,0 +1,64 @@
+"""Findings of ``holdfast why`` on a terminal, in the order in which people look."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from holdfast.cli.diagnosis import Diagnosis, shown_span
+from holdfast.cli.views.layout import Facts
+
+_STYLES = {"at-fault": "bold red", "unknown": "yellow", "waits": "yellow", "runs": "green", "ended": ""}
+MOST_WAITING = 8
+
+
+def render_diagnosis(found: Diagnosis) -> Group:
+    head = Text.assemble(f"job {found.job} ({found.state}): ", (found.summary, _STYLES[found.verdict]))
+    since = [("stands still", f"since {found.stands_since} (the last finished step)")] if found.stands_since else []
+    facts: list[tuple[str, str | Text]] = [
+        *_rows("changed", found.changed),
+        *_rows("errors", found.errors, style="red"),
+        *_rows("step time", [found.step_time]),
+        *_rows("last step", [found.last_step]),
+        *since,
+        *_rows("waited for", [_with_span(one.text, one.since_s) for one in found.waited_for]),
+        *_rows("waiting", _waiting(found)),
+        *_rows("stacks", _stacks(found)),
+        *_rows("numbers", found.numbers),
+        *_rows("reason", found.reason),
+        *_rows("next", found.next),
+        *_rows("output", found.output, style="dim"),
+        *_rows("not seen", found.unseen, style="yellow"),
+    ]
+    parts: list[RenderableType] = [head]
+    return Group(*parts, *([Facts(facts)] if facts else []))
+
+
+def _rows(name: str, lines: Sequence[str], *, style: str = "") -> list[tuple[str, str | Text]]:
+    shown = [line for line in lines if line]
+    return [(name if place == 0 else "", Text(line, style=style)) for place, line in enumerate(shown)]
+
+
+def _with_span(text: str, seconds: float | None) -> str:
+    return text if seconds is None else f"{text}, for {shown_span(seconds)}"
+
+
+def _waiting(found: Diagnosis) -> list[str]:
+    lines = [
+        _with_span(
+            f"rank {one.rank} on {one.node} (pid {one.pid})" + (f", phase {one.phase}" if one.phase else ""),
+            one.since_s,
+        )
+        for one in found.waiting[:MOST_WAITING]
+    ]
+    more = len(found.waiting) - MOST_WAITING
+    return [*lines, f"{more} more ranks wait"] if more > 0 else lines
+
+
+def _stacks(found: Diagnosis) -> list[str]:
+    lines: list[str] = []
+    for one in found.stacks:
+        if one.missing:
+            lines.append(f"rank {one.rank}: {one.missing}")
+        lines += [f"rank {one.rank}: {frame}" if place == 0 else f"  {frame}" for place, frame in enumerate(one.frames)]
+    return lines
