@@ -32,7 +32,6 @@ from holdfast.cli.terminal import (
     CommandError,
     console,
     error_console,
-    installed_version,
     print_json,
 )
 from holdfast.cli.views.incidents import (
@@ -47,6 +46,7 @@ from holdfast.cli.views.incidents import (
     rows_of,
 )
 from holdfast.environments import environment_file
+from holdfast.localcloud.home import installed_version
 from holdfast_common import Event, Incident, StoredEvents, events_log_group
 
 ENVIRONMENT = typer.Option(

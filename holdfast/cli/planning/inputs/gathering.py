@@ -4,7 +4,6 @@ Inputs of a plan from options, environment and data, with all assumptions noted.
 Options override the environment, and both override data. Without --price there is no price.
 """
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
@@ -19,7 +18,7 @@ from holdfast.cli.planning.options import Options
 from holdfast.config import Environment
 from holdfast.planner.actual import KnownValues, known, learn
 from holdfast.planner.model import ASSUMED_WRITE_S, Failures, PlanError, assumed_rate
-from holdfast_common import Event
+from holdfast_common import Event, closest_word
 
 CALM_DAYS = 90
 """Our choice: the job that is planned when no work is given."""
@@ -109,10 +108,10 @@ def _accelerator(instance_type: str | None, notes: list[str]) -> tuple[str, int]
         return ASSUMED_ACCELERATOR, ASSUMED_COUNT
     kind = instance_types().get(instance_type)
     if kind is None:
-        close = difflib.get_close_matches(instance_type, instance_types(), n=3)
+        close = closest_word(instance_type, instance_types())
         raise PlanError(
             f"there is no instance type '{instance_type}' in HyperPod; allowed: "
-            f"{', '.join(close) or 'the types of the HyperPod documentation, with the prefix ml.'}"
+            f"{close or 'the types of the HyperPod documentation, with the prefix ml.'}"
         )
     return kind.accelerator, max(1, kind.accelerators)
 
