@@ -74,7 +74,7 @@ Region = Annotated[
 ]
 AvailabilityZone = Annotated[
     str,
-    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d([a-z]|-[a-z0-9-]*[a-z0-9])$"),
+    Field(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d([a-z]|-[a-z]{3}-\d[a-z]|-wl\d-[a-z0-9-]+\d)$"),
     Allowed(
         "the name of an availability zone: a region and a letter, or a Local or Wavelength Zone such as "
         "us-west-2-phx-2a",

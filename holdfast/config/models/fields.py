@@ -58,6 +58,10 @@ def _capacity_above(value: object) -> int | None:
     return _CAPACITY.step_above(value) if isinstance(value, int) and value > 0 else None
 
 
+def _iops_above(value: object) -> int | None:
+    return _IOPS.step_above(value) if isinstance(value, int) and value > 0 else None
+
+
 def _metadata_iops(value: int) -> int:
     if not _IOPS.has(value):
         raise refused()
@@ -157,7 +161,7 @@ BatchSize = Annotated[
 MetadataIops = Annotated[
     int,
     AfterValidator(_metadata_iops),
-    Allowed(str(_IOPS), _IOPS.small[-1], code="HF623"),
+    Allowed(str(_IOPS), _IOPS.small[-1], _iops_above, code="HF623"),
 ]
 HomeCapacityGib = Annotated[
     int,
