@@ -1,5 +1,6 @@
 """Environments as a user writes them with the pages beside him, on the embedded AWS."""
 
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ import yaml
 from deployments import ACCOUNT, ROOT, Cloud, synthesise
 from existing_things import ExistingThings
 
+from holdfast.config import load
 from holdfast.localcloud.aws import serve
+from holdfast.updates import compare
 
 pytestmark = pytest.mark.e2e
 FOLDER = ROOT / "tests/cases/from_docs"
@@ -59,3 +62,46 @@ def test_an_environment_written_from_the_pages_is_deployed_and_deleted(name: str
     }
     assert {name: group["TargetCount"] for name, group in groups_of(cloud, found["name"]).items()} == asked
     assert cloud.delete(stack)["StackStatus"] == "DELETE_COMPLETE"
+
+
+def changes(before: dict[str, Any], after: dict[str, Any], folder: Path) -> dict[str, str]:
+    """What `holdfast diff` names, by setting."""
+    files = []
+    for number, document in enumerate((before, after)):
+        files.append(folder / f"{number}.yaml")
+        files[-1].write_text(yaml.safe_dump(document))
+    return {change.path: change.effect.words for change in compare(*map(load, files))}
+
+
+def test_a_newer_image_rolls_over_the_group_that_names_it(home: Cloud, tmp_path: Path) -> None:
+    found, cloud = written("ami-upgrade", home)
+    stack, template = synthesise(found, cloud, tmp_path)
+    assert cloud.create(stack, template)["StackStatus"] == "CREATE_COMPLETE", cloud.why(stack)
+
+    newer = copy.deepcopy(found)
+    newer["cluster"]["instance_groups"][1]["image_release_version"] = "1.1.0"
+    _, changed = synthesise(newer, cloud, tmp_path)
+
+    setting = "cluster.instance_groups.workers.image_release_version"
+    assert changes(found, newer, tmp_path) == {setting: "rolling"}
+    assert cloud.update(stack, changed)["StackStatus"] == "UPDATE_COMPLETE", cloud.why(stack)
+    images = {name: group.get("DesiredImageReleaseVersion") for name, group in groups_of(cloud, found["name"]).items()}
+    assert images["workers"] == "1.1.0"
+    cloud.delete(stack)
+
+
+def test_a_second_team_gets_a_quota_beside_the_first(home: Cloud, tmp_path: Path) -> None:
+    found, cloud = written("two-teams", home)
+    one = copy.deepcopy(found)
+    teams = one["eks"]["task_governance"]["teams"]
+    second = teams.pop()["name"]
+    stack, template = synthesise(one, cloud, tmp_path)
+    assert cloud.create(stack, template)["StackStatus"] == "CREATE_COMPLETE", cloud.why(stack)
+
+    _, changed = synthesise(found, cloud, tmp_path)
+
+    assert changes(one, found, tmp_path) == {f"eks.task_governance.teams.{second}": "in place"}
+    assert cloud.update(stack, changed)["StackStatus"] == "UPDATE_COMPLETE", cloud.why(stack)
+    quotas = cloud.of("sagemaker").list_compute_quotas()["ComputeQuotaSummaries"]
+    assert {quota["ComputeQuotaTarget"]["TeamName"] for quota in quotas} == {"language", "vision"}
+    cloud.delete(stack)

@@ -190,11 +190,9 @@ Paths = Annotated[
     Field(max_length=_ASSOCIATIONS.most, strict=False),
     Allowed(f"a list of at most {_ASSOCIATIONS.most} paths in the file system", []),
 ]
-ScriptPath = Annotated[
-    str,
-    Field(pattern=r"^[A-Za-z0-9._/-]+$", max_length=1024),
-    Allowed("the path of a script, from the folder of this file", "scripts/tune.sh"),
-]
+_RelativePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9._/-]+$", max_length=1024)]
+ScriptPath = Annotated[_RelativePath, Allowed("the path of a script, from the folder of this file", "scripts/tune.sh")]
+FolderPath = Annotated[_RelativePath, Allowed("the path of a folder, from that of this file", "charts")]
 ScriptPaths = Annotated[tuple[ScriptPath, ...], Field(strict=False), Allowed("a list of paths of scripts", [])]
 EmailAddresses = Annotated[
     tuple[
