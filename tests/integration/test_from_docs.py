@@ -32,7 +32,7 @@ def written(name: str, home: Cloud) -> tuple[dict[str, Any], Cloud]:
     text = (FOLDER / f"{name}.yaml").read_text().replace("111122223333", ACCOUNT)
     cloud = home.at(yaml.safe_load(text)["region"])
     network = cloud.network()
-    subnets = (network["subnet_id"], *network["control_plane_subnet_ids"])
+    subnets = (network["subnet_id"], *network["control_plane_subnet_ids"], another_zone(cloud, network))
     for number, subnet in enumerate(subnets):
         text = text.replace(f"subnet-0123456789abcdef{number}", str(subnet))
     for of, own in (("vpc", "vpc_id"), ("sg", "security_group_id")):
@@ -42,6 +42,14 @@ def written(name: str, home: Cloud) -> tuple[dict[str, Any], Cloud]:
     if "existing" in found["network"]:
         ExistingThings(cloud.of, network).make(found)
     return found, cloud
+
+
+def another_zone(cloud: Cloud, network: dict[str, Any]) -> str:
+    """A subnet of nodes beside that of the others."""
+    ec2, zone = cloud.of("ec2"), f"{cloud.region}b"
+    made = ec2.create_subnet(VpcId=network["vpc_id"], CidrBlock="10.1.132.0/22", AvailabilityZone=zone)
+    ec2.associate_route_table(RouteTableId=network["route_table_id"], SubnetId=made["Subnet"]["SubnetId"])
+    return str(made["Subnet"]["SubnetId"])
 
 
 def groups_of(cloud: Cloud, name: str) -> dict[str, dict[str, Any]]:
